@@ -94,7 +94,7 @@ graph:
 
 # record the public names of each package, after a change that means it
 api:
-    {{ python }} tests/test_conventions.py
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/test_conventions.py
 
 # write the generated parts of docs/, after a change of help texts, settings, limits or prices
 docs:

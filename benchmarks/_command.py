@@ -112,7 +112,7 @@ def environment(home: Path | None) -> dict[str, str]:
     """Return environment variables for a process of this checkout that keeps its state in `home`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMORITER_")}  # noqa: TID251 (no part of the library)
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "MEMORITER_BACKGROUND": "off"}
     return kept | paths | ({"MEMORITER_HOME": str(home)} if home else {})
 
 

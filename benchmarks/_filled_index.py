@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index import ChunkRecord
+    from memoriter.records import ChunkRecord
 
 _BATCH = 2_000
 """Chunks per batch of vectors."""

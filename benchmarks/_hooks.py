@@ -15,6 +15,7 @@ from benchmarks._report import Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from benchmarks._effort import Effort
     from benchmarks._workspace import BenchWorkspace
@@ -57,15 +58,15 @@ class _HookRunner:
 
     def __init__(self, workspace: BenchWorkspace) -> None:
         self._workspace = workspace
-        self._command = [*PROGRAM, "--workspace", str(workspace.notes)]
+        self._options = ["--workspace", str(workspace.notes)]
 
     def hook(self, session: str, number: int = 0) -> Run:
         prompt = self._workspace.corpus.questions[number]
         payload = json.dumps({"session_id": session, "hook_event_name": "UserPromptSubmit", "prompt": prompt})
-        return _run([*self._command, "hook", "user-prompt"], payload, self._workspace)
+        return run_hook([*self._options, "hook", "user-prompt"], payload, self._workspace.home)
 
     def help(self) -> Run:
-        return _run([*PROGRAM, "--help"], "", self._workspace)
+        return run_hook(["--help"], "", self._workspace.home)
 
 
 def _in_turns(runner: _HookRunner, repeats: int, name: str) -> tuple[Run, Run]:
@@ -79,10 +80,20 @@ def _median(runs: Sequence[Run]) -> Run:
     return Run(median(run.seconds for run in runs), median(run.cpu_seconds for run in runs))
 
 
-def _run(command: Sequence[str], payload: str, workspace: BenchWorkspace) -> Run:
+def run_hook(words: Sequence[str], payload: str, home: Path, *, late: bool = False, **variables: str) -> Run:
+    """Run memoriter with a text on stdin to its end, with further environment variables.
+
+    Raises:
+        Failed: it failed, or, unless it may be `late`, something went wrong.
+    """
+    command = [*PROGRAM, *words]
     start = perf_counter()
     process = subprocess.Popen(
-        command, env=environment(workspace.home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command,
+        env=environment(home) | variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert process.stdin
     assert process.stdout
@@ -96,7 +107,7 @@ def _run(command: Sequence[str], payload: str, workspace: BenchWorkspace) -> Run
     _, status, used = os.wait4(process.pid, 0)
     seconds = perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode or error:
+    if process.returncode or (error and not late):
         raise Failed(f"{' '.join(command)} ended with {process.returncode}: {error.decode(errors='replace')}")
     return Run(seconds, used.ru_utime + used.ru_stime)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks._busy import busy
 from benchmarks._churn import churn
 from benchmarks._cold import cold
 from benchmarks._command import commands, empty_process
@@ -38,6 +39,7 @@ OF_A_WORKSPACE: dict[str, Callable[[BenchWorkspace, Effort], Iterator[Row]]] = {
     "command": commands,
     "cold": cold,
     "hook": hooks,
+    "busy": busy,
     "memory": resident,
     "size": size_on_disk,
     "verify": verification,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index import StoredChunk
+    from memoriter.records import StoredChunk
 
 _MODEL = "text-embedding-3-small"
 _TABLES = """

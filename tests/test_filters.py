@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields
-from datetime import date
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
 
 from memoriter import Memory
 from memoriter.cli import main
+from memoriter.errors import UsageError
 from memoriter.filters import FILTERS, ON, all_options, days_first, split_filters
-from memoriter.index.files._filters import CHUNK_CONDITIONS, FILE_CONDITIONS
+from memoriter.index.files._queries import CHUNK_CONDITIONS, FILE_CONDITIONS
 from memoriter.tools import SEARCH, MemoryLike
 from memoriter.tools._params import SearchParams
 from memoriter.types import Filters
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
 NAMES = {each.name for each in FILTERS}
 PARAMETERS = {each.parameter for each in FILTERS}
-OTHER_ARGUMENTS = {"self", "query", "max_results", "min_score", "explain", "deadline_ms", "progress", "operators"}
+OTHER_ARGUMENTS = {
+    *("self", "query", "max_results", "min_score", "explain", "deadline_ms", "update", "progress", "operators", "on"),
+}
 OPERATORS = {"phrases", "without"}
 """Filters that only a query can set."""
 DAY = date(2026, 2, 10)
@@ -62,3 +70,58 @@ def test_the_parts_of_a_search_on_one_day_name_the_day_once_and_first_in_remedie
     assert [part.words for part in parts] == ["source memory", "on 2026-02-10", "path 'memory'", "tag work"]
     assert days_first(part.option for part in parts) == ["--on", "--source", "--path", "--tag"]
     assert all_options() == ["--since", "--until", "--on", "--source", "--path", "--tag"]
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+    monkeypatch.delenv("MEMORITER_CONFIG", raising=False)
+    (tmp_path / "home").mkdir(mode=0o700)
+    settings = '{agents: {defaults: {memorySearch: {provider: "none", query: {minScore: 0}}}}}'
+    (tmp_path / "home/memoriter.json5").write_text(settings, encoding="utf-8")
+    for day in (9, 10, 11):
+        file = tmp_path / f"notes/memory/2026-02-{day:02}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"The zeppelin number {day} flies. {'It is slow. ' * 100}\n", encoding="utf-8")
+    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:
+        yield memory
+
+
+@pytest.mark.parametrize(
+    ("days", "found"),
+    [
+        ({"on": "2026-02-10"}, [10]),
+        ({"on": DAY}, [10]),
+        ({"on": datetime(2026, 2, 10, 23, 59, tzinfo=UTC)}, [10]),
+        ({"since": " 2026-02-10 "}, [10, 11]),
+        ({"until": "2026-02-10"}, [9, 10]),
+        ({"since": DAY, "until": "2026-02-10"}, [10]),
+        ({"since": "yesterday", "until": "today"}, []),
+        ({"until": "7d"}, [9, 10, 11]),
+    ],
+)
+def test_a_day_is_a_date_or_text(memory: Memory, days: dict[str, Any], found: list[int]) -> None:
+    hits = memory.search("zeppelin", **days).hits
+    assert sorted(hit.date for hit in hits if hit.date) == [date(2026, 2, day) for day in found]
+    assert all(memory.read(hit.path).text.strip() == hit.text.strip() and len(hit.snippet) == 700 for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("days", "message"),
+    [
+        ({"since": "10.2.2026"}, "The value of since is '10.2.2026', which is not a day."),
+        ({"until": 7}, "The value of until is 7, which is not a day."),
+        ({"on": "2026-02-30"}, "The value of on is '2026-02-30', which is not a day."),
+        ({"on": DAY, "since": DAY}, "The argument on is one day: it does not go with since or until."),
+        (
+            {"since": "2026-02-11", "until": DAY},
+            "The day of since, 2026-02-11, is later than that of until, 2026-02-10.",
+        ),
+    ],
+)
+def test_days_that_mean_nothing_are_refused_with_what_is_possible(
+    memory: Memory, days: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        memory.search("zeppelin", **days)
+    assert refused.value.message == message
+    assert refused.value.remedy

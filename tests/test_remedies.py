@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter import errors
-from memoriter.backends._canaries import CANARIES
 from memoriter.backends._endpoint import UNKNOWN
+from memoriter.backends._status import CANARIES
 from memoriter.cli import main
 from memoriter.codes import CODES as DIAGNOSTIC_CODES
 from memoriter.codes import SkipReason
 from memoriter.config import reference
 from memoriter.errors import MemoriterError
-from source_texts import BLANK, SourceTexts
+from source_texts import BLANK, SourceTexts, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,15 +49,15 @@ class Said(NamedTuple):
 
 
 @cache
-def parsed() -> list[tuple[Path, ast.Module]]:
-    return [(file, ast.parse(file.read_text(encoding="utf-8"))) for file in sorted(PACKAGE.rglob("*.py"))]
+def sources() -> list[tuple[Path, ast.Module]]:
+    return [(file, parsed(file)) for file in sorted(PACKAGE.rglob("*.py"))]
 
 
 @cache
 def calls(*names: str) -> list[Said]:
     return [
         Said(f"{file.relative_to(PACKAGE)}:{node.lineno}", node, node.func.id)
-        for file, tree in parsed()
+        for file, tree in sources()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
     ]
@@ -96,7 +96,7 @@ def texts() -> list[tuple[str, str]]:
 
 
 def each_text() -> Iterator[tuple[str, str]]:
-    for file, tree in parsed():
+    for file, tree in sources():
         silent = documentation(tree)
         inside: set[int] = set()
         for node in ast.walk(tree):
@@ -113,7 +113,7 @@ def each_text() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("kind", ERRORS.values(), ids=ERRORS)
 def test_every_error_says_what_to_do_even_where_nobody_thought_of_it(kind: type[MemoriterError]) -> None:
-    assert kind("It failed.").remedy == kind.usual != ""
+    assert kind("It failed.").remedy == kind.default_remedy != ""
     assert kind("It failed.", remedy="Do this.").remedy == "Do this."
 
 
@@ -159,7 +159,7 @@ def called(node: ast.Call) -> str:
 def shown() -> Iterator[tuple[str, str]]:
     """Every message and every remedy of the program, with its place."""
     elsewhere = {"", BLANK, f"{BLANK}."}
-    for file, tree in parsed():
+    for file, tree in sources():
         source = SourceTexts(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and called(node) in SHOWN:
@@ -181,7 +181,7 @@ def test_every_message_and_remedy_is_a_sentence_with_a_capital_and_a_full_stop()
 
 @pytest.mark.parametrize("kind", ERRORS.values(), ids=ERRORS)
 def test_the_usual_remedy_of_an_error_is_a_sentence(kind: type[MemoriterError]) -> None:
-    assert is_form(kind.usual)
+    assert is_form(kind.default_remedy)
 
 
 @given(st.text())
@@ -268,7 +268,7 @@ def test_every_setting_that_is_advised_exists() -> None:
     assert len({key for _, key in named}) > 8
 
 
-EXTRA = re.compile(r"memoriter\[([\w,-]+)\]")
+EXTRA = re.compile(r"(?:memoriter|-e '\.)\[([\w,-]+)\]")
 
 
 def test_every_extra_that_is_named_can_be_installed() -> None:
@@ -355,4 +355,4 @@ def test_every_command_option_and_setting_of_the_page_exists() -> None:
 
 def test_the_page_gives_the_figures_of_the_program() -> None:
     assert CANARIES == 8
-    assert "draws eight passages by lot" in PAGE
+    assert "eight passages at random" in PAGE

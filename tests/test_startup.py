@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memory_env import trust
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -49,6 +51,7 @@ HEAVY = frozenset(
 """Packages that cost milliseconds, and some of the standard library that come in by accident."""
 MARGIN = 20
 """Modules on top of those counted: other versions of Python and of NumPy have a few more."""
+QUIET = {"MEMORITER_BACKGROUND": "off", "MEMORITER_HOOK_SECONDS": "60"}
 REPORT = """
 import json, sys
 from memoriter.cli import main
@@ -68,6 +71,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.with_name("empty").mkdir()
     (folder / "MEMORY.md").write_text("# Decisions\n\n- The ledger's database is PostgreSQL.\n", encoding="utf-8")
     settings = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}}
+    trust(folder.with_name("home"), folder)
     (folder / "words.json5").write_text(json.dumps(settings), encoding="utf-8")
     return folder
 
@@ -85,7 +89,7 @@ def loaded(notes: Path) -> Callable[..., set[str]]:
             text=True,
             encoding="utf-8",
             cwd=notes,
-            env={**environ, "MEMORITER_HOME": str(notes.parent / "home")},
+            env={**environ, "MEMORITER_HOME": str(notes.parent / "home"), **QUIET},
         )
         assert done.returncode == 0, done.stderr
         return set(json.loads(done.stderr.rpartition("\n")[2]))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from memoriter.backends import BackendSettings, BuiltinBackend, Clocks
 from memoriter.config import (
+    PROJECT_FILE,
     agent_name,
     cache_of,
     check_home,
@@ -92,7 +94,7 @@ def settle(
     config: str | Path | None,
     agent: str | None,
     *,
-    any_notes: bool = False,
+    by_person: bool = False,
 ) -> tuple[Place, Configuration, str]:
     """Return the workspace, the configuration and the agent.
 
@@ -101,7 +103,7 @@ def settle(
         workspace: The folder of notes as given.
         config: The configuration file as given.
         agent: The agent as given.
-        any_notes: Whether the current folder is the workspace if it plainly holds notes, without any marker.
+        by_person: Whether a person who stands in the current folder typed a command, so that it need not be trusted.
 
     Raises:
         ConfigError: The configuration is invalid.
@@ -111,8 +113,10 @@ def settle(
     written = load(file, home=env.home, environ=env.environ)
     chosen = agent or written.default_agent
     flag = Path(workspace) if workspace is not None else None
-    place = select_place(written, chosen, flag, environ=env.environ, cwd=env.cwd, home=env.home, any_notes=any_notes)
-    return place, load(file, home=env.home, environ=env.environ, project=place.workspace), chosen
+    place = select_place(written, chosen, flag, environ=env.environ, cwd=env.cwd, home=env.home, by_person=by_person)
+    if os.path.lexists(place.workspace / PROJECT_FILE):
+        written = load(file, home=env.home, environ=env.environ, project=place.workspace)
+    return place, written, chosen
 
 
 def assemble(
@@ -122,15 +126,17 @@ def assemble(
     agent: str | None = None,
     env: Environment | None = None,
     scratch: Path | None = None,
-    any_notes: bool = False,
+    by_person: bool = False,
+    attended: bool = True,
 ) -> Assembly:
     """Put one memory together; nothing is opened yet. Raises ConfigError and WorkspaceNotFound.
 
     With a `scratch` folder, which holds what models store, the memory only inspects: nothing else is written. With
-    `any_notes`, the current folder is the workspace if it plainly holds notes, without any marker.
+    `by_person`, a person typed a command, so that the current folder need not be trusted. If not `attended`, nobody
+    would see a notice, so text is sent only to services that a person was informed about before.
     """
     env = env or read_environment()
-    place, configuration, chosen = settle(env, workspace, config, agent, any_notes=any_notes)
+    place, configuration, chosen = settle(env, workspace, config, agent, by_person=by_person)
     settings = configuration.search_for(chosen)
     notes = _workspace(place, configuration, settings, env, _transcripts(place, settings, configuration, chosen, env))
     index = locate_index(
@@ -146,7 +152,7 @@ def assemble(
     backend_settings = _backend_settings(
         settings, env, agent=chosen, reason=place.reason, index=index, inspect=scratch is not None
     )
-    embedding = embedding_of(configuration, settings, env, scratch, agent=chosen)
+    embedding = embedding_of(configuration, settings, env, scratch, agent=chosen, attended=attended)
     backend = BuiltinBackend(notes, backend_settings, embedding, Clocks(env.wall, env.monotonic))
     return Assembly(
         place,
@@ -159,10 +165,10 @@ def assemble(
         env.monotonic,
         env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
-        again=lambda: assemble(workspace, config=config, agent=agent, env=env, any_notes=any_notes),
+        again=lambda: assemble(workspace, config=config, agent=agent, env=env, by_person=by_person, attended=attended),
         notices=(
             *foreign_diagnostics(index),
-            *openclaw_keys(configuration, settings, chosen, env.environ).refused,
+            *openclaw_keys(configuration, settings, chosen, env.environ, now=env.wall()).refused,
             *notices_of(place, configuration, home=env.home, user_home=env.user_home, index=index_files(index.path)),
         ),
     )
@@ -191,6 +197,7 @@ def plugins_of(assembly: Assembly) -> Plugins:
 def surrounds_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> Surrounds:
     """What the sessions of a memory share."""
     from memoriter.agent import HookBus, Surrounds, recall_listener
+    from memoriter.tools import citations_on
 
     env, settings = assembly.env, assembly.configuration.settings
     defaults, limit = settings.agents.defaults, settings.memory.qmd.limits.max_injected_chars
@@ -207,6 +214,7 @@ def surrounds_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> Su
         recall_chars=int(limit) if limit and limit >= 1 else RECALL_CHARS,
         compaction=defaults.compaction,
         window=defaults.context_tokens,
+        cites=partial(citations_on, settings.memory.citations),
         reasons=tuple(plugins.reasons),
         active=settings.plugins.slots.memory != "none",
     )
@@ -256,6 +264,7 @@ def _workspace(
             layout=None if memory.layout == "auto" else memory.layout,
             keep_layout=lambda: _keep_notes_layout(place.workspace),
             daily_note=memory.daily_note,
+            extra_suffixes=memory.extra_suffixes,
         )
     except WorkspaceNotFound as error:
         raise WorkspaceNotFound(
@@ -266,7 +275,6 @@ def _workspace(
 
 def _keep_notes_layout(workspace: Path) -> None:
     """Write into the folder's own settings that all its Markdown files are memory. Raises ConfigError, WriteError."""
-    from memoriter.config import PROJECT_FILE
     from memoriter.settings_file import write_settings
 
     write_settings(workspace / PROJECT_FILE, {("memory", "layout"): "notes"}, workspace=workspace)
@@ -323,6 +331,7 @@ def _search_settings(settings: MemorySearch) -> SearchSettings:
     hybrid = query.hybrid
     return SearchSettings(
         max_results=query.max_results,
+        max_per_note=query.max_per_note,
         min_score=query.min_score,
         scoring=query.scoring,
         hybrid=hybrid.enabled,

@@ -53,6 +53,7 @@ DiagnosticCode = Literal[
     "no_text",
     "no_words",
     "not_indexed",
+    "not_sent",
     "not_utf8",
     "notes_found",
     "notes_left_out",
@@ -94,6 +95,7 @@ DiagnosticCode = Literal[
     "words_apart",
     "workspace",
     "workspace_refused",
+    "workspace_untrusted",
     "write",
     "write_conflict",
 ]

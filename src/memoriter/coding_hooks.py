@@ -12,5 +12,19 @@ HOOKS: dict[str, HookEvent] = {
     "PreCompact": "pre-compact",
 }
 """Maps the events of Claude Code and Codex to the words of `memoriter hook`."""
+TIMEOUTS: dict[HookEvent, int] = {"session-start": 5, "user-prompt": 5, "stop": 30, "pre-compact": 30}
+"""Seconds after which a client goes on without the hook; both clients count them in seconds, and wait up to ten minutes
+without a limit."""
+PROMPT_SECONDS, LEAST_SECONDS, MOST_SECONDS = 0.8, 0.3, 600.0
+"""How long a prompt usually waits for its memory, the least that remains for a recall, and the most, in seconds."""
 LONGEST_INPUT = 16 * 1024 * 1024
 """Limit of the JSON that a coding agent writes to a hook, in bytes."""
+
+
+def parse_seconds(text: str) -> float | None:
+    """Return the seconds that a prompt waits, by default for an empty text; None if it is no number in the range."""
+    try:
+        seconds = float(text) if text else PROMPT_SECONDS
+    except ValueError:
+        return None
+    return seconds if LEAST_SECONDS <= seconds <= MOST_SECONDS else None

@@ -34,13 +34,15 @@ def embedding_of(
     scratch: Path | None = None,
     *,
     agent: str = "",
+    attended: bool = True,
 ) -> Embedding:
     """The provider that the settings name; nothing is opened yet.
 
     With a `scratch` folder, models store their checks there, and not in the home. `agent` is the one whose keys of
-    OpenClaw are used; empty: the default agent.
+    OpenClaw are used; empty: the default agent. If not `attended`, only services that a person was informed about are
+    used.
     """
-    found = openclaw_keys(configuration, settings, agent or configuration.default_agent, env.environ)
+    found = openclaw_keys(configuration, settings, agent or configuration.default_agent, env.environ, now=env.wall())
     environ = {**found.variables, **env.environ}
     remote, local, ledger = settings.remote, settings.local, ledger_of(env)
     entries = configuration.settings.models.providers
@@ -64,7 +66,8 @@ def embedding_of(
     )
     outside = ProviderContext(env.wall, env.monotonic, time.sleep, random.random, ledger)
     budget = Budget(remote.budget.tokens_per_day, remote.budget.dollars_per_day)
-    return Embedding(provider_settings, outside, ledger, budget, _batch_rules(settings))
+    rules = _batch_rules(settings)
+    return Embedding(provider_settings, outside, ledger, budget, rules, attended=attended)
 
 
 def _address(written: RemoteSection | ModelProvider, api: str | None, environ: Mapping[str, str]) -> ServiceConfig:

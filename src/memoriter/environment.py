@@ -1,9 +1,14 @@
-"""What a process is told by the machine: environment, folders, clocks. Read once, and given as an argument."""
+"""The environment of a process: variables, folders and clocks. It is read once, and passed on as an argument.
+
+Also times of an operation: its deadline, which every stage reads, and how long each stage takes.
+"""
 
 from __future__ import annotations
 
 import os
 import time
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +16,13 @@ from memoriter.config import home_of
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
+    from zoneinfo import ZoneInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a process is told by the machine."""
+    """The environment variables, folders and clocks of a process."""
 
     environ: Mapping[str, str]
     user_home: Path
@@ -33,9 +39,117 @@ class Environment:
         return home_of(self.environ, self.user_home)
 
 
+def variables() -> dict[str, str]:
+    """Return the environment variables of this process."""
+    return dict(os.environ)
+
+
 def read_environment(home: str | Path | None = None) -> Environment:
-    """This process' environment and clocks; `home` stands in for `MEMORITER_HOME`."""
-    environ = dict(os.environ)
+    """Return the environment and the clocks of this process; `home` replaces `MEMORITER_HOME`."""
+    environ = variables()
     if home is not None:
         environ["MEMORITER_HOME"] = str(home)
     return Environment(environ, Path.home(), Path.cwd(), time.time, time.monotonic)
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment on a monotonic clock (seconds)."""
+
+    clock: Callable[[], float]
+    at: float
+
+    @classmethod
+    def within(cls, milliseconds: float, clock: Callable[[], float]) -> Deadline:
+        """Return a deadline that many milliseconds from now."""
+        return cls(clock, clock() + milliseconds / 1000)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline, at least 0."""
+        return max(self.at - self.clock(), 0.0)
+
+    @property
+    def passed(self) -> bool:
+        """True from the deadline on."""
+        return self.clock() >= self.at
+
+
+class Stopwatch:
+    """Adds up the time of named stages, for one thread. A stage inside another one counts for itself alone."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Start. `clock` returns monotonic seconds."""
+        self._clock = clock
+        self._began = self._mark = clock()
+        self._stack: list[str] = []
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Generator[None]:
+        """Count the time inside for this stage."""
+        self._switch()
+        self._stack.append(name)
+        try:
+            yield
+        finally:
+            self._switch()
+            self._stack.pop()
+
+    @property
+    def milliseconds(self) -> float:
+        """The time since the start."""
+        return (self._clock() - self._began) * 1000
+
+    def timings(self) -> dict[str, float]:
+        """Return the milliseconds of each stage that was entered, and of the whole as `total`, to a hundredth."""
+        stages = {name: round(seconds * 1000, 2) for name, seconds in self._seconds.items()}
+        return {**stages, "total": round(self.milliseconds, 2)}
+
+    def _switch(self) -> None:
+        """Count the time since the last switch for the innermost stage."""
+        now = self._clock()
+        if self._stack:
+            name = self._stack[-1]
+            self._seconds[name] = self._seconds.get(name, 0.0) + now - self._mark
+        self._mark = now
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Timings whose text is made only if a log shows it.
+
+    >>> str(Listed({"rank": 1.26, "total": 3.0}))
+    'rank 1.3 ms, total 3.0 ms'
+    """
+
+    timings: Mapping[str, float]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in self.timings.items())
+
+
+def local_time(wall: float, zone: str | None) -> datetime:
+    """Return a time in the owner's time zone.
+
+    Args:
+        wall: seconds since 1970.
+        zone: an IANA name such as `Asia/Seoul`; for None or an unknown name, the process' own zone applies.
+    """
+    moment = datetime.fromtimestamp(wall, tz=UTC)
+    timezone = _zone(zone) if zone else None
+    return moment.astimezone(timezone)
+
+
+def zone_is_known(zone: str) -> bool:
+    """Return whether this machine has a time zone of that name."""
+    return _zone(zone) is not None
+
+
+def _zone(name: str) -> ZoneInfo | None:
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name.strip())
+    except (KeyError, ValueError, OSError):
+        return None

@@ -60,55 +60,55 @@ class MemoriterError(Exception):
     """Anything that memoriter refuses or fails to do."""
 
     code: ClassVar[DiagnosticCode] = "error"
-    usual: ClassVar[str] = "Run `memoriter doctor`."
+    default_remedy: ClassVar[str] = "Run `memoriter doctor`."
     """The remedy, where whoever raises it knows no better one."""
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.remedy = remedy or self.usual
+        self.remedy = remedy or self.default_remedy
 
 
 class UsageError(MemoriterError):
     """The request itself must change."""
 
     code = "usage"
-    usual = "See `memoriter --help`."
+    default_remedy = "See `memoriter --help`."
 
 
 class ConfigError(UsageError):
     """A configuration file cannot be read, or holds a key or value that is not allowed."""
 
     code = "config"
-    usual = "Correct the configuration; `memoriter config check` looks at it again."
+    default_remedy = "Correct the configuration, then run `memoriter config check`."
 
 
 class InvalidQuery(UsageError):
     """The query has nothing to search for, or an option is out of range."""
 
     code = "query"
-    usual = "Ask with at least one word."
+    default_remedy = "Ask with at least one word."
 
 
 class WorkspaceNotFound(UsageError):
     """The workspace is not a folder that can be read."""
 
     code = "workspace"
-    usual = "Create the folder, or name another one with -w."
+    default_remedy = "Create the folder, or name another one with -w."
 
 
 class PathRefused(UsageError):
     """The path is outside the memory files, or not a plain Markdown file."""
 
     code = "path_refused"
-    usual = "Name a plain Markdown file of the memory, as it is cited."
+    default_remedy = "Name a plain Markdown file of the memory, as it is cited."
 
 
 class SearchDisabled(MemoriterError):
     """Searching is turned off in the configuration."""
 
     code = "disabled"
-    usual = "Set memorySearch.enabled to true."
+    default_remedy = "Set memorySearch.enabled to true."
 
 
 class WriteError(MemoriterError):
@@ -127,14 +127,14 @@ class MissingPackage(MemoriterError, ImportError):
     """A package that an optional part of memoriter needs is not installed."""
 
     code = "missing_package"
-    usual = 'Run `pip install "memoriter[all]"`.'
+    default_remedy = 'Run `pip install "memoriter[all]"`.'
 
 
 class ModelFailed(MemoriterError):
     """The model of a chat cannot be asked, or its service gave no answer."""
 
     code = "model"
-    usual = "Say it again, or name another service with --model and --base-url."
+    default_remedy = "Send the message again, or name another service with --model and --base-url."
 
 
 class IndexUnavailable(MemoriterError):
@@ -147,14 +147,14 @@ class IndexBusy(IndexUnavailable):
     """Another process holds the right to write the index."""
 
     code = "index_busy"
-    usual = "Wait until the other process is done; searches work meanwhile."
+    default_remedy = "Wait until the other process is done; searches work meanwhile."
 
 
 class IndexDamaged(IndexUnavailable):
     """The file is not a healthy index of memoriter's."""
 
     code = "index_damaged"
-    usual = "Run `memoriter index --force`."
+    default_remedy = "Run `memoriter index --force`."
 
 
 class EmbeddingError(MemoriterError):
@@ -187,7 +187,7 @@ class Throttled(EmbeddingError):
     """The service asks for fewer calls."""
 
     code = "throttled"
-    usual = "Wait a moment; what is missing is fetched later."
+    default_remedy = "Wait a moment; missing vectors are computed later."
 
     def __init__(self, message: str, *, remedy: str = "", retry_after: float | None = None) -> None:
         super().__init__(message, remedy=remedy)
@@ -199,7 +199,7 @@ class TransientFailure(EmbeddingError):
     """The connection or the service failed in a way that may be over soon."""
 
     code = "transient"
-    usual = "Try again later."
+    default_remedy = "Try again later."
 
     def __init__(self, message: str, *, remedy: str = "", retry_after: float | None = None) -> None:
         super().__init__(message, remedy=remedy)
@@ -211,21 +211,21 @@ class InputTooLarge(EmbeddingError):
     """A text is over the provider's limit."""
 
     code = "input_too_large"
-    usual = "Shorten that passage, or set memorySearch.chunking.tokens lower."
+    default_remedy = "Shorten that passage, or set memorySearch.chunking.tokens lower."
 
 
 class InputRejected(EmbeddingError):
     """The provider refuses this text."""
 
     code = "input_rejected"
-    usual = "Change that passage, or leave its note out with .memoryignore."
+    default_remedy = "Change that passage, or leave its note out with .memoryignore."
 
 
 class BadVector(EmbeddingError):
     """A returned vector is missing, has the wrong length, is not finite or is zero."""
 
     code = "bad_vector"
-    usual = "Try again; if it stays so, set another model in memorySearch.model."
+    default_remedy = "Try again; if it fails again, set another model in memorySearch.model."
 
 
 class OverBudget(EmbeddingError):

@@ -1,6 +1,6 @@
 """The table of search filters. The command line, the agent's tool and the reasons of empty results derive from it.
 
-`types.Filters` holds the values, and `index/_filters.py` the SQL condition of each filter, by the same names.
+`types.Filters` holds the values, and `index/files/_queries.py` the SQL condition of each filter, by the same names.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from memoriter.errors import UsageError
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import date
 
     from memoriter.types import Filters, SourceKind
 
 DAY_FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago"
-"""The forms of a day on the command line."""
+"""The forms of a day as text."""
 ON = "--on"
 """The option of the command line that sets `since` and `until` to the same day."""
 
@@ -165,19 +165,78 @@ def search_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_filters(
+    *,
     sources: Collection[SourceKind] | None,
-    since: date | None,
-    until: date | None,
+    since: date | str | None,
+    until: date | str | None,
+    on: date | str | None,
     path: str | None,
     tags: Collection[str] | None,
+    today: Callable[[], date],
 ) -> Filters:
-    """Return the filters for the arguments of `Memory.search`. Raises UsageError if a tag has no name."""
+    """Return the filters for the arguments of `Memory.search`; `today` returns the day for `yesterday` or `7d`.
+
+    Raises:
+        UsageError: a text is no day, the days exclude each other, or a tag has no name.
+    """
     from memoriter.types import Filters
 
-    wanted = _split_tags([tags] if isinstance(tags, str) else tags or ())
+    first = last = None
+    if not (since is until is on is None):
+        days = {"since": since, "until": until, "on": on}
+        first, last = day_range(*(_day_of(name, day, today) for name, day in days.items()))
+    wanted = _split_tags([tags] if isinstance(tags, str) else tags) if tags else None
     if tags and not wanted:
-        raise UsageError(f"There is no name of a tag in {tags!r}.", remedy="Give one, such as `recipe` or `work/plan`.")
-    return Filters(frozenset(sources) if sources else None, since, until, path, wanted or None)
+        raise UsageError(f"There is no tag in {tags!r}.", remedy="Give one, such as `recipe` or `work/plan`.")
+    return Filters(frozenset(sources) if sources else None, first, last, path, wanted or None)
+
+
+def day_range(
+    since: date | None, until: date | None, on: date | None, *, prefix: str = ""
+) -> tuple[date | None, date | None]:
+    """Return the first and the last day of a search; messages put `prefix` before the names of the arguments.
+
+    Raises:
+        UsageError: `on` is given together with `since` or `until`, or the first day is later than the last.
+    """
+    since_name, until_name, on_name = (f"{prefix}{name}" for name in ("since", "until", "on"))
+    if on is not None and (since or until):
+        kind = "option" if prefix else "argument"
+        raise UsageError(
+            f"The {kind} {on_name} is one day: it does not go with {since_name} or {until_name}.",
+            remedy=f"Give {on_name} alone, or {since_name} and {until_name} without it.",
+        )
+    first, last = on or since, on or until
+    if first and last and first > last:
+        raise UsageError(
+            f"The day of {since_name}, {first}, is later than that of {until_name}, {last}.",
+            remedy="Swap the two days.",
+        )
+    return first, last
+
+
+def check_range(name: str, value: float | None, low: float, high: float) -> None:
+    """Raise UsageError if the value of an argument is given and out of its range."""
+    if value is not None and not low <= value <= high:
+        raise UsageError(
+            f"The value of {name} is {value!r}, which is out of range.",
+            remedy=f"Give a number from {low:g} to {high:g}.",
+        )
+
+
+def _day_of(name: str, value: date | str | None, today: Callable[[], date]) -> date | None:
+    """Return the day that an argument means; a time means its day. Raises UsageError."""
+    from datetime import date, datetime
+
+    day = parse_day(value, today()) if isinstance(value, str) else value
+    if isinstance(day, datetime):
+        return day.date()
+    if isinstance(day, date) or value is None:
+        return day
+    raise UsageError(
+        f"The value of {name} is {value!r}, which is not a day.",
+        remedy=f"Give a date, or one of these texts: {DAY_FORMS}.",
+    )
 
 
 def _split_tags(values: Iterable[str]) -> frozenset[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from memoriter.types import Chunk, ModelSpec
 
+_NOT_IN_NAMES = re.compile(r"[\W_]+")
 _PILE = re.compile(r"[^\w\s\x00-\x7f]{64}")
 """More marks on one letter than any language puts there."""
 
@@ -29,6 +30,15 @@ def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     if not ends:
         return unicodedata.normalize(form, text)
     return "".join(unicodedata.normalize(form, text[a:b]) for a, b in pairwise([0, *ends, len(text)]))
+
+
+def fold_name(name: str) -> str:
+    """Return the name of a note as it is compared: letters and digits in lower case, one space between words.
+
+    >>> fold_name("Kitchen_budget, 2nd draft!")
+    'kitchen budget 2nd draft'
+    """
+    return " ".join(_NOT_IN_NAMES.sub(" ", normalize("NFKC", name).casefold()).split())
 
 
 def content_hash(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Which Markdown files of a folder are memory: OpenClaw's `MEMORY.md` and `memory/`, or all of them."""
+"""Which files of a folder are memory: OpenClaw's `MEMORY.md` and `memory/`, or all with the suffix of a note."""
 # ruff: noqa: PTH110, PTH112, PTH113, PTH118 - plain strings throughout, as folders can have many thousand entries
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import date
 
 Layout = Literal["openclaw", "notes"]
 """`openclaw`: `MEMORY.md` (or `memory.md`) and `memory/**/*.md`. `notes`: every Markdown file below the folder."""
@@ -17,6 +18,10 @@ LONG_TERM = ("MEMORY.md", "memory.md")
 """Names of the long-term file, in order of preference."""
 FOLDER = "memory"
 SUFFIX = ".md"
+OTHER_SUFFIXES = (".markdown", ".mdx", ".txt")
+"""Suffixes that are those of notes if `memory.extraSuffixes` names them."""
+SUFFIX_PATTERN = "|".join(map(re.escape, (SUFFIX, *OTHER_SUFFIXES)))
+"""A regular expression for the suffix of any note."""
 VAULT = ".obsidian"
 """Folder that makes its parent an Obsidian vault."""
 TOOL_FOLDERS = frozenset(
@@ -61,30 +66,52 @@ def daily_note_fault(pattern: str) -> str | None:
         if match[1] not in _DATE_CODES or not match[1]:
             codes = ", ".join(f"%{code}" for code in _DATE_CODES)
             return f"{match[0]!r} is no date code; there are {codes}"
-    codes = {match[1] for match in _DATE_CODE.finditer(pattern)}
+    codes = date_codes(pattern)
     full = codes & set("YGy") and (codes & set("j") or (codes & set("mBb") and codes & set("de")) or codes & set("VU"))
     return None if full else "it must name the day, for example with %Y-%m-%d"
 
 
-def detect_layout(root: str) -> Layout:
+def date_codes(pattern: str) -> set[str]:
+    """Return the date codes in the path of a day's note, without `%`."""
+    return {match[1] for match in _DATE_CODE.finditer(pattern)}
+
+
+def daily_title(pattern: str, day: date) -> str:
+    """Return the first heading of a new note of the day: its file name if that names the day, or else the date.
+
+    >>> from datetime import date
+    >>> [daily_title(pattern, date(2026, 11, 2)) for pattern in ("Daily/%d.%m.%Y.md", "%Y/%m/%d.md")]
+    ['02.11.2026', '2026-11-02']
+    """
+    name = pattern.rpartition("/")[2]
+    return day.isoformat() if daily_note_fault(name) else day.strftime(name.removesuffix(SUFFIX))
+
+
+def names_one_day(pattern: str) -> bool:
+    """Return whether the notes of a pattern are of one day each, and not of a week."""
+    codes = date_codes(pattern)
+    return "j" in codes or bool(codes & set("mBb") and codes & set("de")) or bool(codes & set("uaA"))
+
+
+def detect_layout(root: str, suffixes: tuple[str, ...] = (SUFFIX,)) -> Layout:
     """Return the layout of a folder from what it contains; an empty folder has OpenClaw's."""
     if os.path.isdir(os.path.join(root, VAULT)):
         return "notes"
-    if openclaw_marker(root):
+    if openclaw_marker(root, suffixes):
         return "openclaw"
-    return "notes" if next(markdown_files(root), None) else "openclaw"
+    return "notes" if next(note_files(root, suffixes), None) else "openclaw"
 
 
-def openclaw_marker(root: str) -> str | None:
+def openclaw_marker(root: str, suffixes: tuple[str, ...] = (SUFFIX,)) -> str | None:
     """Return `MEMORY.md`, `memory.md` or `memory/`, whichever makes the folder an OpenClaw workspace, or None.
 
-    A folder `memory` without any Markdown file is no marker: it may hold the source code of a program.
+    A folder `memory` without any note is no marker: it may hold the source code of a program.
     """
     for name in LONG_TERM:
         if os.path.isfile(os.path.join(root, name)):
             return name
     folder = os.path.join(root, FOLDER)
-    return f"{FOLDER}/" if os.path.isdir(folder) and next(markdown_files(folder), None) else None
+    return f"{FOLDER}/" if os.path.isdir(folder) and next(note_files(folder, suffixes), None) else None
 
 
 def notes_marker(folder: str) -> str | None:
@@ -93,14 +120,14 @@ def notes_marker(folder: str) -> str | None:
     A Git repository needs one Markdown file besides the documents of a program, another folder `MANY` files.
     """
     if os.path.exists(os.path.join(folder, ".git")):
-        paths = (path.rpartition("/")[2].removesuffix(SUFFIX).lower() for path in markdown_files(folder))
+        paths = (path.rpartition("/")[2].removesuffix(SUFFIX).lower() for path in note_files(folder))
         return "Markdown files in a Git repository" if any(name not in PROJECT_DOCUMENTS for name in paths) else None
-    files = sum(1 for _ in zip(markdown_files(folder), range(MANY), strict=False))
+    files = sum(1 for _ in zip(note_files(folder), range(MANY), strict=False))
     return "Markdown files" if files >= MANY else None
 
 
-def markdown_files(folder: str) -> Iterator[str]:
-    """Yield the Markdown files below a folder in any order, relative with `/`; it looks at `MOST_ENTRIES` entries.
+def note_files(folder: str, suffixes: tuple[str, ...] = (SUFFIX,)) -> Iterator[str]:
+    """Yield the files of notes below a folder in any order, relative with `/`; it looks at `MOST_ENTRIES` entries.
 
     Hidden folders and files, folders of tools and symbolic links are left out; what cannot be read is empty.
     """
@@ -121,5 +148,5 @@ def markdown_files(folder: str) -> Iterator[str]:
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name.strip().lower() not in TOOL_FOLDERS:
                         pending.append(f"{prefix}{entry.name}/")
-                elif entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
+                elif entry.name.endswith(suffixes) and entry.is_file(follow_symlinks=False):
                     yield f"{prefix}{entry.name}"

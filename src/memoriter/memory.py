@@ -7,14 +7,14 @@ from threading import RLock
 from typing import TYPE_CHECKING, Literal, Self
 
 from memoriter.app import assemble, plugins_of, read_environment, surrounds_of
-from memoriter.errors import SearchDisabled, UsageError, sentence
-from memoriter.filters import make_filters
+from memoriter.environment import local_time
+from memoriter.errors import SearchDisabled, UsageError
+from memoriter.filters import check_range, make_filters
 from memoriter.types import Diagnostic, Query, Remembered
-from memoriter.workspace import entry_of, local_time, marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from datetime import date
+    from datetime import date, datetime
     from pathlib import Path
     from threading import Event
     from types import TracebackType
@@ -95,6 +95,10 @@ class Memory:
     def agent(self) -> str:
         return self._assembly.agent
 
+    @property
+    def backend(self) -> MemoryBackend:
+        return self._backend
+
     def search(
         self,
         query: str,
@@ -102,12 +106,14 @@ class Memory:
         max_results: int | None = None,
         min_score: float | None = None,
         sources: Collection[SourceKind] | None = None,
-        since: date | None = None,
-        until: date | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
+        on: date | str | None = None,
         path: str | None = None,
         tags: Collection[str] | None = None,
         explain: bool = False,
         deadline_ms: int | None = None,
+        update: bool = True,
         operators: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> SearchResult:
@@ -120,32 +126,36 @@ class Memory:
             max_results: at most so many hits (1 or more); None: as configured, 6.
             min_score: the lowest score that counts (0..1); None: as configured, .35.
             sources: where to look: `memory`, `sessions`; None: everywhere.
-            since: the first day that counts.
+            since: the first day that counts: a date, or text such as `2026-02-10`, `yesterday` or `7d`.
             until: the last day that counts.
+            on: the only day that counts, in place of `since` and `until`.
             path: a file, a folder or a glob, as in citations.
             tags: only notes with all of these tags; `a` includes `a/b`.
             explain: let every hit say how it came by its score, and the result how long each stage took.
             deadline_ms: answer with what is found by then.
+            update: index all changes first, and compute vectors; if False, only the words of a few small changes.
             operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:` and `until:` in the query as filters.
             progress: called while the index is being built.
 
         Raises:
             SearchDisabled: `memorySearch.enabled` is off.
             InvalidQuery: the query is empty.
-            UsageError: a number is out of its range, or a tag has no name.
+            UsageError: a number is out of its range, a text is no day, or a tag has no name.
         """
         if not self.settings.enabled:
-            raise SearchDisabled(f"Searching is turned off for the agent {self.agent!r}.")
-        _check_range("max_results", max_results, 1, 1_000)
-        _check_range("min_score", min_score, 0.0, 1.0)
-        _check_range("deadline_ms", deadline_ms, 1, 86_400_000)
-        filters = make_filters(sources, since, until, path, tags)
-        asked = Query(query, max_results, min_score, filters, explain, deadline_ms)
+            raise SearchDisabled(self._disabled.message)
+        check_range("max_results", max_results, 1, 1_000)
+        check_range("min_score", min_score, 0.0, 1.0)
+        check_range("deadline_ms", deadline_ms, 1, 86_400_000)
+        filters = make_filters(
+            sources=sources, since=since, until=until, on=on, path=path, tags=tags, today=lambda: self._now().date()
+        )
+        request = Query(query, max_results, min_score, filters, explain, deadline_ms, update)
         if operators and self.settings.query.scoring != "classic":
             from memoriter.search import understand
 
-            asked = understand(asked, self._today())
-        result = self._backend.search(asked, progress=progress)
+            request = understand(request, self._now().date())
+        result = self._backend.search(request, progress=progress)
         if result.hits or (outside := self._workspace.notes_outside()) is None:
             return result
         return replace(result, reasons=(*result.reasons, outside))
@@ -226,14 +236,16 @@ class Memory:
         return self._backend.forget(plan)
 
     def remember(
-        self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None
+        self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None, again: bool = False
     ) -> Remembered:
         """Add an entry to today's note or to the long-term memory; other processes may do so at the same time.
 
         Args:
-            text: the entry; a single paragraph becomes a list item.
+            text: the entry, which becomes a list item in the form of the last entries. If the note or, for today's
+                note, MEMORY.md already contains it, nothing is added and `existing` is true.
             to: `daily` is memory/YYYY-MM-DD.md of the user's day, `long-term` is MEMORY.md.
             origin: who wrote the text, such as `agent`, which the note then says beside it; None: the owner.
+            again: add the entry even if it is already there.
 
         Raises:
             UsageError: the text is empty.
@@ -241,35 +253,26 @@ class Memory:
         """
         if not text.strip():
             raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
-        _check_range("len(text)", len(text), 1, LONGEST_ENTRY)
-        workspace, entry = self._workspace, entry_of(text)
-        if origin is not None:
-            entry = marked(entry, origin, self._today().isoformat())
-        note = workspace.daily(self._today()) if to == "daily" else workspace.long_term()
-        written = workspace.append(str(note), entry)
-        reasons = self._unfindable(written.path) or self._backend.notes_changed(written.path)
-        return Remembered(written.path, written.start_line, written.end_line, reasons)
+        check_range("len(text)", len(text), 1, LONGEST_ENTRY)
+        written = self._workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
+        reasons = self._after_writing(written.path)
+        return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
 
-    def _unfindable(self, file: Path) -> tuple[Diagnostic, ...]:
-        """Return why no search finds a note that was just written; nothing if searches do."""
-        note, refusal = self._workspace.find(str(file)), self._workspace.refusal(str(file))
-        why = refusal.message if refusal else "it is not a plain file of the workspace any more"
-        if refusal or note is None or note[1] is None:
-            advice = "Correct .memoryignore. " if refusal else ""
-            message = f"{file.name!r} was written, but no search finds it: {sentence(why)}"
-            return (Diagnostic("left_out", message, f"{advice}See what is left out with `memoriter status -v`."),)
-        if not self.settings.enabled:
-            message = f"Searching is turned off for the agent {self.agent!r}."
-            return (Diagnostic(SearchDisabled.code, message, SearchDisabled.usual),)
-        return ()
+    def _after_writing(self, file: Path) -> tuple[Diagnostic, ...]:
+        """Take up a note that was just written; return why the next search may not find it."""
+        if left_out := self._workspace.left_out(file):
+            return (left_out,)
+        return self._backend.notes_changed(file) if self.settings.enabled else (self._disabled,)
+
+    @property
+    def _disabled(self) -> Diagnostic:
+        message = f"Searching is turned off for the agent {self.agent!r}."
+        return Diagnostic(SearchDisabled.code, message, SearchDisabled.default_remedy)
 
     def session_started(self, session: str | None = None) -> tuple[Diagnostic, ...]:
         """Take up what changed before an agent's session begins, as far as a search would; what is left undone.
 
-        Does nothing if `sync.onSessionStart` is off, or when it was called for the same session before.
-
-        Args:
-            session: its name; None: one that has none.
+        Does nothing if `sync.onSessionStart` is off, or when it was called before with the same name of a session.
         """
         if not self.settings.sync.on_session_start or session in self._sessions:
             return ()
@@ -315,10 +318,15 @@ class Memory:
         """The files that are memory, as the disk is now, in the order of their paths."""
         return tuple(sorted(self._workspace.scan().sources, key=lambda source: source.path))
 
+    def file_of(self, path: str) -> Path | None:
+        """The file of a cited path, such as that of a hit; None if there is no such memory."""
+        _, source = self._workspace.find(path) or ("", None)
+        return source.file if source else None
+
     @property
     def daily_path(self) -> str:
         """Today's note, as cited; it may not exist yet. Raises PathRefused."""
-        return self._workspace.daily(self._today()).relative_to(self._workspace.root).as_posix()
+        return self._workspace.daily(self._now().date()).relative_to(self._workspace.root).as_posix()
 
     def egress_notice(self) -> str | None:
         """Return where notes are about to be sent for the first time; None if nowhere, or if it was returned before."""
@@ -328,35 +336,37 @@ class Memory:
         """What there is and whether it works; `deep` searches for known passages."""
         outside = self._workspace.notes_outside()
         notices = (*self.notices, outside) if outside else self.notices
-        status = replace(self._backend.status(deep=deep), notices=notices, layout=self._workspace.layout)
+        status = self._backend.status(deep=deep)
+        status = replace(status, notices=notices, trust=self.place.trust, layout=self._workspace.layout)
         if self.settings.enabled:
             return status
-        off = Diagnostic(
-            SearchDisabled.code, f"Searching is turned off for the agent {self.agent!r}.", SearchDisabled.usual
-        )
-        return replace(status, health=replace(status.health, reasons=(off, *status.health.reasons)))
+        reasons = (self._disabled, *status.health.reasons)
+        return replace(status, health=replace(status.health, reasons=reasons))
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """What an agent can call here, plugins included. Raises ConfigError if the slot names a missing plugin."""
         return self._plugins.tools(self)
 
-    def session(self, key: str, *, audience: Audience = "shared", writable: bool = True) -> Session:
+    def session(
+        self, key: str, *, audience: Audience = "shared", writable: bool = True, project: bool = False
+    ) -> Session:
         """One conversation of an agent, for its host to call around the turns.
 
         Args:
             key: the host's name for the conversation; the same after a pause.
             audience: `private` if the owner alone reads along, else `shared`.
             writable: whether the agent may write into the workspace.
+            project: whether to treat the notes as those of a project, although the owner named the folder here.
 
         Raises UsageError if the key is empty, and ConfigError if the slot names a missing plugin.
         """
         from memoriter.agent import Session
 
         with self._gate:
-            if self._surrounds is None:
-                self._surrounds = surrounds_of(self._assembly, self._plugins, self)
-        return Session(key, audience, replace(self._surrounds, writable=writable))
+            self._surrounds = self._surrounds or surrounds_of(self._assembly, self._plugins, self)
+        place = replace(self.place, trust="trusted") if project else self.place
+        return Session(key, audience, replace(self._surrounds, writable=writable, origin=place.origin))
 
     @property
     def _plugins(self) -> Plugins:
@@ -381,17 +391,9 @@ class Memory:
     ) -> None:
         self.close()
 
-    def _today(self) -> date:
-        """The day in the user's time zone."""
-        return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone).date()
+    def _now(self) -> datetime:
+        """The time in the user's time zone."""
+        return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone)
 
 
 def _nothing(_: WatchEvent) -> None: ...
-
-
-def _check_range(name: str, value: float | None, low: float, high: float) -> None:
-    if value is not None and not low <= value <= high:
-        raise UsageError(
-            f"The value of {name} is {value!r}, which is out of range.",
-            remedy=f"Give a number from {low:g} to {high:g}.",
-        )

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
@@ -75,6 +75,42 @@ def make_private_file(file: Path) -> None:
 def open_private(path: str, flags: int) -> int:
     """Open a file, and create it for its owner only: an `opener` for `open`."""
     return os.open(path, flags | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
+
+
+def write_new(file: Path, content: bytes) -> None:
+    """Create a file that no other user can ever read. Raises OSError, also if the file exists."""
+    with open(file, "xb", opener=open_private) as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+
+
+def replace_private(file: Path, content: bytes) -> None:
+    """Write a whole file that no other user can ever read; readers see the old content or the new. Raises OSError."""
+    draft = file.with_name(f".{file.name}.{os.urandom(6).hex()}.part")
+    try:
+        write_new(draft, content)
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_lock(folder: Path) -> Generator[None]:
+    """Hold a lock on a private folder, so that processes change its files one after the other. Raises OSError."""
+    make_private_folder(folder)
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # some network file systems have no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @dataclass(slots=True)
@@ -173,7 +209,7 @@ class Owners:
                 return ""
             except OSError as error:
                 # A link that leads nowhere is ours; whoever opens it says what is wrong with it.
-                return "" if follow else f"its owner cannot be found out ({error.strerror or error})"
+                return "" if follow else f"its owner cannot be determined ({error.strerror or error})"
             if found.st_uid not in self.uids:
                 return f"it belongs to another user ({user_name(found.st_uid)})"
         return ""

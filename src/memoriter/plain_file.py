@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
+BY_DESCRIPTOR = hasattr(os, "O_NOFOLLOW") and {os.open, os.mkdir, os.stat, os.rename, os.unlink, os.link} <= (
+    os.supports_dir_fd
+)
+"""True if the system can read, write, move and remove a file through the descriptor of its folder."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 # Without O_NONBLOCK opening a pipe waits for a writer; without O_NOCTTY a terminal becomes ours.
 _WAIT_FOR_NOBODY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)

@@ -46,8 +46,8 @@ DEFAULT_LOCAL_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddingge
 """The model that OpenClaw downloads for the provider `local` by default."""
 AUTO, NONE = "auto", "none"
 PROCESS = frozenset(provider.name for provider in PROVIDERS if provider.kind == "process")
-SERVICES = frozenset(provider.name for provider in PROVIDERS if provider.kind == "service")
-COMPATIBLE = {provider.name: provider.base_url for provider in PROVIDERS if provider.kind == "compatible"}
+REMOTE = frozenset(provider.name for provider in PROVIDERS if provider.kind == "service")
+OPENAI_COMPATIBLE = {provider.name: provider.base_url for provider in PROVIDERS if provider.kind == "compatible"}
 AUTO_SERVICE = "openai"
 """The service that `auto` uses with the key in `memorySearch.remote.apiKey`, which names no service."""
 FREE = frozenset(provider.name for provider in PROVIDERS if provider.free)

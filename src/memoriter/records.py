@@ -90,3 +90,5 @@ class Corpus:
     chunks: int
     mean_length: float
     """Tokens per chunk; 0 if there are no chunks."""
+    has_other_names: bool = False
+    """Whether any note has more than one name."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from memoriter.config import check_text, remove_value, set_value
+from memoriter.config import LONGEST_FILE, check_text, remove_value, set_value
 from memoriter.errors import ConfigError, sentence
 from memoriter.ids import bytes_hash
+from memoriter.layout import DAILY_NOTE
 from memoriter.permissions import PRIVATE_FILE, make_private_folder
 from memoriter.plain_file import read_plain
 from memoriter.workspace import replace
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-LONGEST = 1 << 20
-"""Maximum bytes of a configuration file."""
 TEMPLATE = """\
 // The settings of this folder. Remove the // in front of a line to use it.
 // `memoriter config set KEY VALUE --here` changes this file, and `memoriter config show` lists all settings.
@@ -27,8 +26,11 @@ TEMPLATE = """\
     // "auto" decides by what the folder holds.
     layout: "auto",
 
+    // Suffixes of files that are notes too, besides .md.
+    // extraSuffixes: [".markdown", ".mdx", ".txt"],
+
     // The note of a day, to which `memoriter remember` adds.
-    // dailyNote: "memory/%Y-%m-%d.md",
+    // dailyNote: "DAILY_NOTE",
   },
   memorySearch: {
     // More files and folders inside this folder.
@@ -40,7 +42,7 @@ TEMPLATE = """\
     },
   },
 }
-"""
+""".replace("DAILY_NOTE", DAILY_NOTE)
 """The file that `memoriter init` writes into a folder of notes."""
 
 
@@ -69,7 +71,7 @@ def write_settings(
         WriteError: The file cannot be written, or changed meanwhile. It is as it was.
     """
     try:
-        content: bytes | None = read_plain(file, LONGEST, follow=workspace is None)
+        content: bytes | None = read_plain(file, LONGEST_FILE, follow=workspace is None)
         before = (content or b"").decode("utf-8")
     except FileNotFoundError:
         content, before = None, ""

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.agent._context import OPENING, ContextPart, render, share_budget
+from memoriter.environment import local_time
 from memoriter.errors import UsageError
-from memoriter.workspace import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,8 @@ def test_today_is_the_day_of_the_users_zone(at: Open, clock: Clock, zone: str, m
     yesterday = (datetime.fromisoformat(today) - timedelta(days=1)).date().isoformat()
     log(notes, yesterday, "- The day before.\n")
     text = memory.session("s").start().text
-    assert f"## memory/{today}.md (today)\n\n- Noted." in text
+    time = local_time(datetime.fromisoformat(moment).timestamp(), zone)
+    assert f"## memory/{today}.md (today)\n\n# {today}\n\n- {time:%H:%M} Noted." in text
     assert f"## memory/{yesterday}.md (yesterday)" in text
 
 

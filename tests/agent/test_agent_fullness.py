@@ -30,6 +30,22 @@ def test_the_last_answer_says_how_full_it_is(tmp_path: Path, program: str, token
     assert context_usage(str(write_transcript(tmp_path / "t.jsonl", program, tokens))) == found
 
 
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("claude-opus-5-5", 1_000_000),
+        ("us.anthropic.claude-sonnet-5-1-v1:0", 1_000_000),
+        ("claude-haiku-5", None),
+        ("claude-opus-4-1-20250805", None),
+        ("glm-4.7", None),
+    ],
+)
+def test_the_model_of_the_last_answer_says_how_much_it_holds(tmp_path: Path, model: str, window: int | None) -> None:
+    file = write_transcript(tmp_path / "t.jsonl", "claude-code", 163_000)
+    file.write_text(file.read_text(encoding="utf-8").replace("claude-sonnet-4-6", model), encoding="utf-8")
+    assert context_usage(str(file)) == ContextUsage(163_000, window, 33_000)
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_half_written_line_is_passed_over(tmp_path: Path, program: str) -> None:
     file = write_transcript(tmp_path / "t.jsonl", program, 5_000)

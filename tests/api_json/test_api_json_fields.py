@@ -22,6 +22,7 @@ from memoriter.api_json import (
 from memoriter.backends import ForgetPlan, ForgetRequest
 from memoriter.types import (
     Attempt,
+    BackgroundRun,
     Canary,
     CompactReport,
     Diagnostic,
@@ -58,6 +59,7 @@ FULL: dict[str, Any] = {
     "index_reason": "on a network",
     "notices": (REASON,),
     "last_attempt": Attempt(1_500_000_000.25, REASON),
+    "indexing": BackgroundRun(1, 1_500_000_000.25),
 }
 EXPLANATION = Explanation(0.5, 0.25, 1.0, 1.0, 1.0, 0.0, ("tea",), 0.5, 0.75)
 PLAN = ForgetPlan(
@@ -82,10 +84,10 @@ def camel_case(name: str) -> str:
         pytest.param(status_json, Status(**FULL), {}, id="status"),
         pytest.param(sync_json, SyncReport(health=HEALTH), {}, id="sync"),
         pytest.param(compact_json, CompactReport(1, 2, 3, 4, ("a",), 5, damaged_removed=True), {}, id="compact"),
-        pytest.param(estimate_json, Estimate(1, 2, 3, 4, 5, 6, None), {}, id="estimate"),
+        pytest.param(estimate_json, Estimate(1, 2, 3, 4, 5, 6, None, seconds=7.0), {}, id="estimate"),
         pytest.param(
-            lambda hit: hit_json(hit, citations=False),
-            Hit("MEMORY.md", 1, 2, 0.5, "Tea.", "memory", ("Drinks",), EXPLANATION, date(2026, 2, 10)),
+            lambda hit: hit_json(hit, citations=False, texts=True),
+            Hit("MEMORY.md", 1, 2, 0.5, "Tea.", "memory", ("Drinks",), EXPLANATION, date(2026, 2, 10), "Tea."),
             {"explanation": "explain"},
             id="hit",
         ),
@@ -106,7 +108,7 @@ def test_every_field_of_a_result_is_in_its_json(
 
 def test_a_status_omits_what_has_nothing_to_say() -> None:
     answer, full = status_json(Status(**BARE)), status_json(Status(**FULL))
-    assert set(full) - set(answer) == {"canaries", "indexReason", "lastAttempt", "notices", "oversampling"}
+    assert set(full) - set(answer) == {"canaries", "indexReason", "indexing", "lastAttempt", "notices", "oversampling"}
     assert [key for key in full if key in answer] == list(answer)
     assert (answer["background"], full["background"]) == (None, {"mean": 0.7, "deviation": 0.1})
 

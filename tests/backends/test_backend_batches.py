@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.embed.remote import _remote
-from memoriter.embed.remote._remote_model import PROBE
+from memoriter.embed.remote._vendor import PROBE
 from memory_env import MemoryEnv, codes, paths
 from servers import KEY
 from servers.batches import BATCHES
@@ -95,7 +95,7 @@ def test_without_waiting_words_answer_and_a_later_process_collects(env: MemoryEn
         assert (report.embedded, report.pending) == (0, NOTES)
         result = memory.search("manyword7")
         assert (result.mode, paths(result)[0], codes(result)) == ("keyword", "memory/many/007.md", ["vectors_pending"])
-        assert "under way at the service" in result.health.reasons[0].message
+        assert "waiting at the service" in result.health.reasons[0].message
         before = memory._backend.embedding.ledger.today()
     embedded = 0
     for _ in range(6):

@@ -348,7 +348,7 @@ def test_later_searches_embed_a_little_more_each_time_until_nothing_waits(
     slow(monkeypatch, env, 30)
     memory = env.open()
     waiting: list[int] = []
-    for _ in range(14):
+    for _ in range(10):
         waiting.append(memory.search("word7x3").health.pending)
         env.wait()
     assert waiting == sorted(waiting, reverse=True)

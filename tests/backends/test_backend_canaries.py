@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.backends._canaries import CANARIES, WORDS, rarest_words
+from memoriter.backends._status import CANARIES, WORDS, rarest_words
 from memoriter.index.store._connection import vfs
 from memory_env import MemoryEnv, codes, compatible
 from servers.compatible import CompatibleServer

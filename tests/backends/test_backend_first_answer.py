@@ -64,7 +64,7 @@ def test_a_search_keeps_its_deadline_with_a_slow_model(env: MemoryEnv, embedded:
     for limit in (500, 2_000, 5_000):
         before = env.ticks
         memory.search("what lies beside manything7?", deadline_ms=limit)
-        assert env.ticks - before <= limit / 1_000 + 9 * SECONDS_PER_TEXT  # a step that has begun is finished
+        assert env.ticks - before <= limit / 1_000 + 13 * SECONDS_PER_TEXT  # a step that has begun is finished
     assert len(embedded) < NOTES
 
 

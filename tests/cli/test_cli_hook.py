@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from hook_inputs import PROGRAMS, hook_input, write_transcript
 from memoriter.cli import main
+from memory_env import trust
 from odd_files import KINDS, holding_the_secret, longer_than_memory, posix_only
 from plugin_wheel import install_plugin
 
@@ -44,6 +45,7 @@ def hook(program: Program, coding_agent: str, tmp_path: Path, monkeypatch: pytes
     (program.home / "memoriter.json5").write_text('{agents: {defaults: {memorySearch: {provider: "none"}}}}')
     folder = program.workspace / "src"
     folder.mkdir()
+    trust(program.home, program.workspace)
     monkeypatch.chdir(tmp_path)
 
     def run(event: str, *words: str, tokens: int = 0, **changes: Any) -> Outcome:
@@ -60,6 +62,16 @@ def context(outcome: Outcome, event: str) -> str:
     assert set(outcome.json["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
     assert outcome.json["hookSpecificOutput"]["hookEventName"] == event
     return outcome.json["hookSpecificOutput"]["additionalContext"]
+
+
+def request(outcome: Outcome, coding_agent: str) -> str:
+    """The request for a flush, in the form in which each program goes on without a word about a problem."""
+    if coding_agent == "claude-code":
+        return context(outcome, "Stop")
+    assert outcome.exit_code == 0
+    assert set(outcome.json) == {"decision", "reason"}  # Codex refuses other fields
+    assert outcome.json["decision"] == "block"
+    return outcome.json["reason"]
 
 
 def silent(outcome: Outcome) -> bool:
@@ -104,13 +116,8 @@ def test_a_full_conversation_is_flushed_once_before_it_is_compacted(
     full = FULL[coding_agent]
     assert silent(hook("stop", tokens=full - 1))
     response = hook("stop", tokens=full)
-    assert (response.exit_code, response.err, set(response.json), response.json["decision"]) == (
-        0,
-        "",
-        {"decision", "reason"},
-        "block",
-    )
-    path = log_of(response.json["reason"])
+    assert response.err == ""
+    path = log_of(request(response, coding_agent))
     (program.workspace / path).write_text("- We ship on Friday.\n", encoding="utf-8")
     assert silent(hook("stop", tokens=full + 500, stop_hook_active=True, last_assistant_message="NO_REPLY"))
     assert silent(hook("stop", tokens=full + 1_000))
@@ -118,18 +125,18 @@ def test_a_full_conversation_is_flushed_once_before_it_is_compacted(
     text = context(hook("session-start", source="compact"), "SessionStart")
     assert "We ship on Friday" in text
     assert "NO_REPLY" not in text
-    assert hook("stop", tokens=full).json["decision"] == "block"
+    assert request(hook("stop", tokens=full), coding_agent)
 
 
 def test_what_an_agent_overwrites_is_told_with_its_copy_and_left_as_it_is(
     hook: Hook, program: Program, coding_agent: str
 ) -> None:
     program("-w", str(program.workspace), "remember", "The standup moved to ten.")
-    path = program.workspace / log_of(hook("stop", tokens=FULL[coding_agent]).json["reason"])
+    path = program.workspace / log_of(request(hook("stop", tokens=FULL[coding_agent]), coding_agent))
     path.write_text("- We ship on Friday.\n", encoding="utf-8")
     settled = hook("stop", stop_hook_active=True, last_assistant_message="Saved.")
     assert (settled.exit_code, settled.out) == (0, "")
-    assert "1 is gone or changed; nothing was put back" in settled.err
+    assert "2 are missing or changed; nothing was restored" in settled.err
     assert path.read_text(encoding="utf-8") == "- We ship on Friday.\n"
     copy = Path(settled.err.split("'")[-2])
     assert "The standup moved to ten." in copy.read_text(encoding="utf-8")
@@ -142,7 +149,7 @@ def test_what_is_remembered_between_a_request_and_its_settling_stays(
         assert program("-w", str(program.workspace), "remember", text).exit_code == 0
 
     remember("Do not ship release 2.4 before the audit of the ledger.")
-    path = program.workspace / log_of(hook("stop", tokens=FULL[coding_agent]).json["reason"])
+    path = program.workspace / log_of(request(hook("stop", tokens=FULL[coding_agent]), coding_agent))
     kept = ["ship release 2.4 before the audit", "audit of the ledger.", "ship release 2.4 before the audit"]
     for text in kept:
         remember(text)
@@ -156,8 +163,24 @@ def test_a_compaction_that_came_first_is_made_up_for_when_the_session_goes_on(ho
     assert silent(hook("pre-compact"))
     text = context(hook("session-start", source="compact"), "SessionStart")
     assert "This conversation was just replaced by a summary" in text
+    assert text.endswith("Then answer the user.")
+    assert "NO_REPLY" not in text  # the user waits for an answer
     assert len(text) <= 10_000
-    assert "NO_REPLY" not in context(hook("session-start", source="resume"), "SessionStart")
+    assert "answer the user" not in context(hook("session-start", source="resume"), "SessionStart")
+
+
+def test_the_result_of_codex_exec_stays_the_last_answer(hook: Hook, tmp_path: Path) -> None:
+    first = {
+        "type": "session_meta",
+        "payload": {"id": "s", "source": "exec", "base_instructions": {"text": "x" * 20_000}},
+    }
+    file = write_transcript(tmp_path / "rollout.jsonl", "codex", FULL["codex"])
+    rest = file.read_text(encoding="utf-8")
+    for source, asks in (("exec", False), ("cli", True)):
+        first["payload"]["source"] = source
+        file.write_text(f"{json.dumps(first)}\n{rest}", encoding="utf-8")
+        outcome = hook("stop", transcript_path=str(file))
+        assert silent(outcome) is not asks
 
 
 def test_where_no_person_looks_on_the_last_answer_stays_the_last(
@@ -247,6 +270,8 @@ def test_whatever_comes_in_the_agent_goes_on(program: Program, event: str, data:
 
 @pytest.mark.slow
 def test_a_session_as_it_happens_in_processes_of_their_own(program: Program, tmp_path: Path) -> None:
+    trust(program.home, program.workspace)
+
     def run(event: str, **changes: Any) -> str:
         transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
         typed = hook_input("claude-code", event, cwd=program.workspace, transcript=transcript, **changes)
@@ -285,7 +310,7 @@ def test_a_log_that_is_no_plain_file_is_one_line_and_is_not_copied(
     hook: Hook, program: Program, coding_agent: str, make: Callable[[Path], None]
 ) -> None:
     full = FULL[coding_agent]
-    path = log_of(hook("stop", tokens=full).json["reason"])
+    path = log_of(request(hook("stop", tokens=full), coding_agent))
     make(program.workspace / path)
     for event, changes in (("stop", {"stop_hook_active": True}), ("pre-compact", {}), ("stop", {"tokens": full})):
         outcome = hook(event, **changes)

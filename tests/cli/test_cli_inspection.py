@@ -58,7 +58,7 @@ class CliEnv:
         self.user.mkdir(mode=0o700)
         (self.notes / "MEMORY.md").write_text(NOTE, encoding="utf-8")
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMORITER_")}
-        self.environ = {**kept, "HOME": str(self.user)}
+        self.environ = {**kept, "HOME": str(self.user), "MEMORITER_BACKGROUND": "off"}
         self.home = self.user / ".memoriter"
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -168,7 +168,7 @@ def test_a_look_at_an_index_whose_writer_was_killed_changes_nothing(env: CliEnv,
     before = env.state
     done = env.run("-w", str(env.notes), "status")
     assert (done.returncode, env.state) == (0, before), done.stderr
-    assert "1 not indexed as they are now" in done.stdout
+    assert "1 changed and not indexed yet" in done.stdout
 
 
 def _logs(home: Path, suffix: str) -> Iterator[Path]:

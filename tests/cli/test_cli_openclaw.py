@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hook_inputs import PROGRAMS, hook_input
+from memory_env import Outcome
 from openclaw_home import SECRETS, OpenClawHome
+from servers import KEY
+from servers.talk import Calls, OpenAITalk, Says
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +42,18 @@ UNCHANGING = (
     ("forget", "MEMORY.md", "--dry-run"),
     ("install", "claude-code", "--dry-run"),
     ("search", "Omada router", "--agent", "work"),
+    ("token",),
+    ("token", "--renew"),
 )
+QUESTION_FOR_EVAL = {
+    "id": "router",
+    "lang": "en",
+    "kind": "fact",
+    "question": "Which router do we have?",
+    "path": "memory/2026-02-10.md",
+    "lines": [3, 3],
+    "evidence": "Omada ER605",
+}
 
 
 @pytest.fixture
@@ -57,14 +73,47 @@ def agents(program: Program, *words: str) -> dict[str, str]:
     }
 
 
+def changes_nothing(claw: OpenClawHome, before: Any, outcome: Any, words: tuple[str, ...]) -> None:
+    """Require that a command succeeded, left the home of OpenClaw as it was, and printed no key of it."""
+    assert outcome.exit_code == 0, (words, outcome.out, outcome.err)
+    assert claw.fingerprint() == before, words
+    assert not [secret for secret in SECRETS if secret in outcome.out + outcome.err], words
+
+
 @pytest.mark.slow
-def test_every_command_leaves_the_home_of_openclaw_as_it_is(program: Program, claw: OpenClawHome) -> None:
+def test_every_command_leaves_the_home_of_openclaw_as_it_is(
+    program: Program, claw: OpenClawHome, tmp_path: Path
+) -> None:
     before = claw.fingerprint()
     for words in UNCHANGING:
-        outcome = program("--openclaw", *words)
-        assert outcome.exit_code == 0, (words, outcome.out, outcome.err)
-        assert claw.fingerprint() == before, words
-        assert not [secret for secret in SECRETS if secret in outcome.out + outcome.err], words
+        changes_nothing(claw, before, program("--openclaw", *words), words)
+
+    hooks = ("session-start", "user-prompt", "stop", "pre-compact")
+    for coding_agent, event in itertools.product(PROGRAMS, hooks):
+        typed = hook_input(coding_agent, event, cwd=tmp_path, prompt="Which VLAN has the Omada router?")
+        outcome = program("--openclaw", "hook", event, typed=typed)
+        changes_nothing(claw, before, outcome, (coding_agent, event))
+        assert ("Omada" in outcome.out) == (event == "user-prompt")
+
+    asked = tmp_path / "questions.json"
+    asked.write_text(json.dumps([QUESTION_FOR_EVAL]), encoding="utf-8")
+    changes_nothing(claw, before, program("--openclaw", "eval", "--questions", str(asked)), ("eval",))
+
+
+@pytest.mark.slow
+def test_a_chat_with_a_service_of_openclaw_leaves_the_home_as_it_is(program: Program, claw: OpenClawHome) -> None:
+    with OpenAITalk(Calls("memory_search", {"query": "Omada router"}), Says("An ER605.")) as server:
+        entry = {"baseUrl": server.base_url, "apiKey": KEY, "api": server.vendor}
+        models = {"models": {"providers": {"mine": entry}}}
+        (claw.state / "config/models.json5").write_text(json.dumps(models), encoding="utf-8")
+        before = claw.fingerprint()
+        words = [sys.executable, "-m", "memoriter", "--openclaw", "chat", "--model", f"mine/{server.model}"]
+        done = subprocess.run(
+            words, input="Which router do we have?\n", capture_output=True, encoding="utf-8", cwd=program.home
+        )
+    changes_nothing(claw, before, Outcome(done.returncode, done.stdout, done.stderr), tuple(words))
+    assert done.stdout == "An ER605.\n"
+    assert "Omada" in server.received[-1].last
 
 
 @pytest.mark.slow
@@ -174,6 +223,50 @@ def test_settings_of_openclaw_that_do_nothing_here_are_named(program: Program, c
     assert f"! {store}: no effect" in program("--openclaw", "status").err
     named = program("--openclaw", "config", "show", "store.path").out
     assert f"{claw.state / 'config/defaults.json5'}:7; no effect)" in named
+
+
+ONLY_OPENCLAW = """{
+  $include: "./config/models.json5",
+  env: { shellEnv: { enabled: true }, vars: { A: "b" }, C: "d" },
+  agents: { defaults: {
+    bootstrapTotalMaxChars: 9,
+    memorySearch: {
+      inputType: "x", queryInputType: "x", documentInputType: "x", outputDimensionality: 7, multimodal: {}, qmd: {},
+      rememberAcrossConversations: true,
+      store: { fts: { tokenizer: "trigram" } }, local: { contextSize: 7 }, remote: { nonBatchConcurrency: 7 },
+      sync: { embeddingBatchTimeoutSeconds: 7, sessions: { postCompactionForce: true } },
+      extraPaths: [{ path: "/a", name: "a" }],
+    },
+    compaction: { keepRecentTokens: 7, memoryFlush: { forceFlushTranscriptBytes: "2mb" } },
+  } },
+  memory: { qmd: { rerank: true, searchTool: "x", update: { startup: "x", startupDelayMs: 7 } } },
+  plugins: {
+    deny: ["x"], entries: { "memory-core": { enabled: true }, "memory-lancedb": { config: { dreaming: {} } } },
+  },
+  tools: { deny: ["memory_search"] },
+}"""
+
+
+def test_every_key_that_only_openclaw_knows_is_named(program: Program, claw: OpenClawHome) -> None:
+    claw.config.write_text(ONLY_OPENCLAW, encoding="utf-8")
+    check = program("--openclaw", "config", "check", "--json").json
+    warned = " ".join(warning["message"] for warning in check["warnings"])
+    search = "agents.defaults.memorySearch"
+    about_memory = [
+        *(f"{search}.{key}" for key in ("inputType", "queryInputType", "documentInputType", "outputDimensionality")),
+        *(f"{search}.{key}" for key in ("multimodal", "qmd", "rememberAcrossConversations", "store.fts")),
+        *(f"{search}.{key}" for key in ("local.contextSize", "remote.nonBatchConcurrency", "extraPaths.0.name")),
+        *(f"{search}.{key}" for key in ("sync.embeddingBatchTimeoutSeconds", "sync.sessions.postCompactionForce")),
+        "agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes",
+        *(f"memory.qmd.{key}" for key in ("rerank", "searchTool", "update.startup", "update.startupDelayMs")),
+        "plugins.entries.memory-core",
+        "plugins.entries.memory-lancedb.config.dreaming",
+    ]
+    assert [key for key in about_memory if f"{key}," not in warned.replace(":", ",")] == []
+    others = ["agents.defaults.bootstrapTotalMaxChars", "agents.defaults.compaction.keepRecentTokens"]
+    others += ["env.shellEnv", "plugins.deny", "tools"]
+    assert [key for key in others if key not in check["ignored"]] == []
+    assert "Without effect here: " in program("--openclaw", "config", "check").err
 
 
 def test_status_with_index_indexes_first(program: Program) -> None:

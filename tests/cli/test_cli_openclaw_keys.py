@@ -30,16 +30,15 @@ def home(tmp_path: Path, provider: str) -> OpenClawHome:
 
 
 def key_source(program: Program, *words: str) -> str | None:
-    """Return where the key of the default agent is from, and hold that nothing prints a key."""
-    shown = [
-        program("--openclaw", *words, *command) for command in (("status", "--json"), ("status",), ("config", "show"))
-    ]
-    assert not [secret for secret in SECRETS for outcome in shown if secret in outcome.out + outcome.err]
-    return shown[0].json[0]["keySource"] or None
+    """Return where the key of an agent is from; nothing prints it."""
+    selected = words or ("--agent", "main")
+    status = program("--openclaw", *selected, "status", "--json")
+    assert not [secret for secret in SECRETS if secret in status.out + status.err]
+    return status.json[0]["keySource"] or None
 
 
 def notices(program: Program) -> list[str]:
-    found = program("--openclaw", "status", "--json").json[0].get("notices", [])
+    found = program("--openclaw", "--agent", "main", "status", "--json").json[0].get("notices", [])
     return [notice["message"] for notice in found if notice["code"] != "settings_without_effect"]
 
 
@@ -58,6 +57,8 @@ def test_a_named_service_gets_the_key_that_openclaw_has_for_it(
 ) -> None:
     claw = home(tmp_path, provider)
     assert key_source(program) == source.format(state=claw.state)
+    shown = [program("--openclaw", *words) for words in (("status",), ("config", "show"), ("doctor",))]
+    assert not [secret for secret in SECRETS for outcome in shown if secret in outcome.out + outcome.err]
 
 
 def test_the_environment_comes_before_what_openclaw_keeps(
@@ -122,6 +123,50 @@ def test_a_damaged_file_of_profiles_is_reported_and_the_rest_works(program: Prog
     assert notices(program) == [
         f"{str(claw.state / 'agents/main/agent/auth-profiles.json')!r}: its keys are not used, because it is not JSON."
     ]
+
+
+def profiles(claw: OpenClawHome, **profile: Any) -> None:
+    store = {"profiles": {"openai:me": {"provider": "openai", **profile}}}
+    (claw.state / "agents/main/agent/auth-profiles.json").write_text(json.dumps(store), encoding="utf-8")
+
+
+@pytest.mark.matrix(quick=2)
+@pytest.mark.parametrize(
+    ("profile", "used"),
+    [
+        ({"token": "sk-token", "expires": 9e15}, True),
+        ({"token": "sk-token", "expires": 1_700_000_000_000}, False),
+        ({"token": "sk-token"}, True),
+        ({"tokenRef": {"source": "env", "id": "VOYAGE_API_KEY"}}, True),
+        ({"token": "sk-token", "expires": "tomorrow"}, False),
+        ({"token": "sk-token", "expires": 0}, False),
+        ({}, False),
+    ],
+)
+def test_a_token_is_a_key_until_it_expires(
+    program: Program, tmp_path: Path, profile: dict[str, Any], *, used: bool
+) -> None:
+    profiles(home(tmp_path, "openai"), type="token", **profile)
+    assert key_source(program) == ("OpenClaw's auth profile openai:me" if used else None)
+
+
+def test_an_oauth_sign_in_is_not_used_and_is_named_unless_there_is_a_key(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claw = home(tmp_path, "openai")
+    profiles(claw, type="oauth", access="sk-oauth-access", refresh="sk-oauth-refresh", expires=9e15)
+    before = claw.fingerprint()
+    assert key_source(program) is None
+    (notice,) = notices(program)
+    assert notice.endswith("the OAuth profile openai:me is not used, because only OpenClaw can renew its token.")
+    check = program("--openclaw", "config", "check")
+    assert notice in " ".join(check.err.split())
+    assert "in OPENAI_API_KEY." in check.err
+    shown = [check, *(program("--openclaw", *words) for words in (("status",), ("config", "show")))]
+    assert not [found for found in ("sk-oauth", *SECRETS) for each in shown if found in each.out + each.err]
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
+    assert notices(program) == []
+    assert claw.fingerprint() == before
 
 
 @pytest.mark.parametrize(

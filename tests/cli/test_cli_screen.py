@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.cli._answer import answer_lines
+from memoriter.cli._answer import answer_lines, grep_lines
 from memoriter.cli._render import Screen
 from memoriter.sync import Progress
 from memoriter.types import Diagnostic, Health, Hit, SearchResult
+
+if TYPE_CHECKING:
+    from conftest import Program
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -59,6 +67,29 @@ def test_a_hit_shows_its_place_score_heading_and_some_lines() -> None:
     ]
 
 
+def test_hits_of_one_note_stand_together_and_repeat_no_heading() -> None:
+    def hit(path: str, line: int, *heading: str) -> Hit:
+        return Hit(path, line, line, 0.5, f"text {line}", "memory", heading)
+
+    hits = [hit("a.md", 1, "A", "B"), hit("a.md", 4, "A", "C"), hit("a.md", 2, "A", "C"), hit("b.md", 7, "A", "D")]
+    assert plain(answer_lines(result(*hits, hit("a.md", 9, "A")), "text", marked=False, narrowed=False)) == [
+        "1. a.md#L1  0.50  A › B",
+        "   text 1",
+        "2. a.md#L4  0.50  … › C",
+        "   text 4",
+        "3. a.md#L2  0.50  … › C",
+        "   text 2",
+        "",
+        "4. b.md#L7  0.50  A › D",
+        "   text 7",
+        "",
+        "5. a.md#L9  0.50  A",
+        "   text 9",
+        "",
+        "Best match: 1. a.md#L1",
+    ]
+
+
 def test_the_lines_around_the_words_of_the_query_are_shown() -> None:
     rows = [f"line {n}" for n in range(40)]
     rows[20] = "The anchor is here."
@@ -96,6 +127,22 @@ def test_the_answer_ends_with_how_sure_it_is(found: SearchResult, lines: list[st
     assert end == [*lines, "Try other words, a name or a date; `memoriter status` says what is indexed."]
 
 
+@pytest.mark.parametrize(
+    ("text", "end", "line"),
+    [
+        ("# Anchor\n\nThe boat.\nA chain and an anchor.\r\nIts anchor.", 9, "8:A chain and an anchor."),
+        ("# Anchor\n\nThe boat.\nThe anchor chain.", 8, "8:The anchor chain."),
+        ("## Boats\n\n```console\n$ sail\n```", 9, "8:$ sail"),
+        ("| boat | sail |\n|---|---|", 6, "5:| boat | sail |"),
+        ("User: Hello.\nAssistant: The anchor chain.", 40, "5:Assistant: The anchor chain."),
+    ],
+)
+def test_the_line_for_editors_has_most_words_of_the_question_or_else_text(text: str, end: int, line: str) -> None:
+    hit = Hit("a.md", 5, end, 0.5, text[:9], "memory", text=text)
+    (shown,) = plain(grep_lines(result(hit), "anchor chain", [Path("/notes/a.md")], marked=False))
+    assert shown == f"/notes/a.md:{line}"
+
+
 def test_an_answer_that_was_cut_short_says_by_what() -> None:
     lines = plain(answer_lines(result(LONG, truncated_by="deadline"), "x", marked=False, narrowed=False))
     assert lines[-1] == "Cut short by the deadline: this is the best so far."
@@ -129,6 +176,74 @@ def test_a_terminal_is_painted_unless_it_is_not_wanted(
     monkeypatch.setenv("NO_COLOR", "1")
     Screen().show([(("yes", "green"), (" or no", ""))])
     assert out.getvalue() == "yes or no\n"
+
+
+@pytest.mark.parametrize(
+    ("variables", "shown"),
+    [
+        ({}, "yes or no\n"),
+        ({"FORCE_COLOR": ""}, "yes or no\n"),
+        ({"FORCE_COLOR": "1"}, "\x1b[32myes\x1b[0m or no\n"),
+        ({"FORCE_COLOR": "1", "NO_COLOR": ""}, "\x1b[32myes\x1b[0m or no\n"),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, "yes or no\n"),
+    ],
+)
+def test_a_pipe_is_painted_only_if_it_is_forced_and_colours_are_not_refused(
+    terminal: tuple[Terminal, Terminal],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    shown: str,
+) -> None:
+    monkeypatch.setattr("memoriter.cli._render.sys", sys)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    Screen().show([(("yes", "green"), (" or no", ""))])
+    assert capsys.readouterr().out == shown
+
+
+WIDE = "- We chose PostgreSQL for the ledger because of ACID, see https://example.org/a/long/address/of/a/page here."
+
+
+@pytest.mark.parametrize(
+    ("line", "rows"),
+    [
+        (
+            (("   ", ""), (WIDE, "")),
+            [
+                "   - We chose PostgreSQL for the ledger",
+                "     because of ACID, see",
+                "     https://example.org/a/long/address/of/a/page",
+                "     here.",
+            ],
+        ),
+        (
+            (("ok", "green"), ("  home  ", "bold"), ("The folder of the notes can be written.", "")),
+            ["ok  home  The folder of the notes can be", "          written."],
+        ),
+        (((" 年" * 20, ""),), [" 年 年 年 年 年 年 年 年 年 年 年 年 年", " 年 年 年 年 年 年 年"]),
+        (((" " * 25 + "word " * 9, ""),), [" " * 25 + "word " * 9]),
+    ],
+)
+def test_a_line_is_wrapped_to_the_terminal_below_where_its_text_begins(
+    terminal: tuple[Terminal, Terminal], monkeypatch: pytest.MonkeyPatch, line: Any, rows: list[str]
+) -> None:
+    out, _ = terminal
+    monkeypatch.setenv("COLUMNS", "40")
+    Screen().show([line])
+    assert ANSI.sub("", out.getvalue()) == "\n".join(rows) + "\n"
+    out.truncate(0)
+    out.seek(0)
+    Screen().show([line], wrapped=False)
+    assert out.getvalue().count("\n") == 1
+
+
+def test_a_citation_links_to_its_file_on_a_terminal(terminal: tuple[Terminal, Terminal]) -> None:
+    out, _ = terminal
+    file = Path("/notes/a b/여행.md")
+    Screen().show(answer_lines(result(LONG), "line", marked=True, narrowed=False, files=[file]))
+    link, text = re.findall(r"\x1b\]8;[^;]*;([^\x1b]+)\x1b\\(.*?)\x1b\]8;;\x1b\\", out.getvalue())[0]
+    assert (link, ANSI.sub("", text)) == (file.as_uri(), LONG.citation)
 
 
 def test_a_note_cannot_send_commands_to_the_terminal(terminal: tuple[Terminal, Terminal]) -> None:
@@ -220,3 +335,48 @@ def test_no_line_of_any_kind_drives_the_terminal(terminal: tuple[Terminal, Termi
         plain_text = ANSI.sub("", stream.getvalue())
         assert plain_text
         assert not set(plain_text) & set(DRIVING)
+
+
+def shown_on_a_terminal(columns: int, *command: str, environ: dict[str, str]) -> str:
+    """Return what a program writes to a terminal with so many columns."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ) as process:
+        os.close(theirs)
+        output = b""
+        with contextlib.suppress(OSError):  # Linux reports the end as an error
+            while block := os.read(ours, 65_536):
+                output += block
+        assert process.wait(60) == 0, output
+    os.close(ours)
+    return output.decode("utf-8").replace("\r\n", "\n")
+
+
+LINK = re.compile(r"\x1b\]8;[^;]*;([^\x1b]*)\x1b\\")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="there are no such terminals")
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_an_answer_fits_the_terminal_and_links_to_the_note_only_there(program: Program, columns: int) -> None:
+    (program.workspace / "MEMORY.md").write_text(f"# Decisions\n\n- {WIDE} {WIDE}\n", encoding="utf-8")
+    program("index")
+    code = "from memoriter.cli import main\nmain()"
+    command = (sys.executable, "-c", code, "search", "PostgreSQL ledger", "-n", "1")
+    environ = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS"}}
+    painted = shown_on_a_terminal(columns, *command, environ={**environ, "TERM": "xterm-256color"})
+    assert (program.workspace / "MEMORY.md").as_uri() in LINK.findall(painted)
+    rows = ANSI.sub("", LINK.sub("", painted)).splitlines()
+    assert max(map(len, rows)) <= columns
+    assert rows[0].startswith("1. MEMORY.md#L1-L3")
+
+    forced = {**environ, "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    piped = subprocess.run(command, env=forced, capture_output=True, encoding="utf-8", check=True).stdout
+    assert "\x1b[" in piped
+    assert not LINK.search(piped)
+    assert f"{WIDE} {WIDE}" in ANSI.sub("", piped)

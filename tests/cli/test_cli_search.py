@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Program
 
 
@@ -40,7 +42,7 @@ def test_each_search_finds_what_another_program_wrote_before_it(program: Program
         assert f"is a Brum{number:03}" in program("search", f"Brum{number:03}").out
 
 
-def test_json_is_what_the_tool_answers(program: Program) -> None:
+def test_json_is_what_the_tool_answers_with_the_whole_passages(program: Program) -> None:
     program("index")
     answer = program("search", "Omada ER605 router", "-n", "1", "--json")
     assert answer.exit_code == 0
@@ -57,6 +59,7 @@ def test_json_is_what_the_tool_answers(program: Program) -> None:
                 "citation": "memory/2026-02-10.md#L1-L3",
                 "heading": ["2026-02-10"],
                 "date": "2026-02-10",
+                "text": "# 2026-02-10\n\n- Router: Omada ER605, VLAN 10 for IoT devices.",
             }
         ],
         "outcome": "match",
@@ -113,7 +116,8 @@ def test_a_filter_keeps_the_rest_out(program: Program, options: list[str], paths
     ("words", "message"),
     [
         (["search"], "Missing argument 'QUERY...'."),
-        (["search", "x", "--since", "soon"], "'soon' is no day. Write YYYY-MM-DD, today, yesterday, or 7d"),
+        (["install"], "Choose from: claude-code, codex, cursor, claude-desktop."),
+        (["search", "x", "--since", "soon"], "'soon' is not a day. Write YYYY-MM-DD, today, yesterday, or 7d"),
         (["search", "x", "--on", "today", "--since", "7d"], "--on is one day: it does not go with --since or --until."),
         (["search", "x", "--since", "today", "--until", "3d"], "is later than that of --until"),
         (["search", "x", "-n", "0"], "0 is not in the range 1<=x<=1000"),
@@ -144,3 +148,93 @@ def test_without_a_model_the_answer_comes_with_what_is_missing_on_the_side(progr
     assert "PostgreSQL" in loud.out
     assert re.fullmatch(r"Indexing .* first\.\n(! .+\n  .+\n)+", loud.err)
     assert quiet.err == ""
+
+
+# forms of the answer, and the editor
+
+
+def test_lines_are_those_of_grep_for_the_best_line_of_each_hit(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = program("search", "PostgreSQL ledger", "-n", "1", "--format", "lines")
+    row = "3:- We chose PostgreSQL for the ledger because of ACID.\n"
+    assert inside.out == f"MEMORY.md:{row}"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[" in program("search", "PostgreSQL ledger", "-n", "1").out
+    monkeypatch.chdir(tmp_path / "home")
+    outside = program("-w", str(program.workspace), "search", "PostgreSQL ledger", "-n", "1", "--format=lines")
+    assert (outside.out, outside.err) == (f"{program.workspace / 'MEMORY.md'}:{row}", "")
+
+
+def test_lines_on_stdout_are_only_hits(program: Program) -> None:
+    nothing = program("search", '"no such phrase"', "--format", "lines")
+    assert (nothing.exit_code, nothing.out) == (0, "")
+    assert "Nothing in your notes answers this." in nothing.err
+    assert program("-q", "search", '"no such phrase"', "--format", "lines").err == ""
+
+
+def test_the_form_json_is_that_of_the_option_json(program: Program) -> None:
+    program("index")
+    assert program("search", "ledger", "--format", "json").json == program("search", "ledger", "--json").json
+    assert program("search", "ledger", "--format", "json", "--on", "soon").json["error"]["code"] == "usage"
+    assert program("search", "ledger", "--format", "json", "--unknown").json["error"]["code"] == "usage"
+
+
+@pytest.mark.parametrize(
+    ("editor", "arguments"),
+    [
+        ("vim", ["+3", "{file}"]),
+        ("nvim -R", ["-R", "+3", "{file}"]),
+        ("emacs", ["+3", "{file}"]),
+        ("code --wait", ["--wait", "--goto", "{file}:3"]),
+        ("cursor", ["--goto", "{file}:3"]),
+        ("hx", ["{file}:3"]),
+        ("subl -w", ["-w", "{file}:3"]),
+        ("other", ["{file}"]),
+    ],
+)
+def test_a_hit_is_opened_at_its_line_in_the_way_of_the_editor(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, editor: str, arguments: list[str]
+) -> None:
+    name, _, rest = editor.partition(" ")
+    script, seen = tmp_path / "a folder" / name, tmp_path / "seen"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {seen}\n', encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.setenv("VISUAL", f"'{script}' {rest}")
+    monkeypatch.setenv("EDITOR", "false")
+
+    done = program("search", "--open", "PostgreSQL", "ledger", "-n", "1")
+    assert (done.exit_code, done.err.count("Error")) == (0, 0)
+    assert done.out.startswith("1. MEMORY.md#L1")
+    file = str(program.workspace / "MEMORY.md")
+    assert seen.read_text("utf-8").splitlines() == [word.replace("{file}", file) for word in arguments]
+
+
+@pytest.mark.parametrize(
+    ("editor", "words", "message"),
+    [
+        ("", ["ledger", "--open"], "VISUAL and EDITOR are not set"),
+        ("true", ["ledger", "--open", "99"], "There is no hit 99 to open."),
+        ("true", ['"no such phrase"', "--open"], "There is no hit to open."),
+        ("true", ["ledger", "--open", "--json"], "--open does not go with --format json"),
+        ("true", ["ledger", "--open", "--format", "lines"], "--open does not go with --format lines"),
+        ("true", ["ledger", "--explain", "--format", "lines"], "--explain does not go with --format lines"),
+        ("true", ["ledger", "--json", "--format", "text"], "it does not go with --format text"),
+        ("true", ["ledger", "--open", "0"], "0 is not in the range"),
+    ],
+)
+def test_what_cannot_be_opened_or_printed_is_refused(
+    program: Program, monkeypatch: pytest.MonkeyPatch, editor: str, words: list[str], message: str
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", editor)
+    refused = program("search", *words)
+    assert refused.exit_code == 2
+    assert message in refused.err + refused.out
+
+
+def test_an_editor_that_fails_is_named(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "false")
+    failed = program("search", "ledger", "--open")
+    assert (failed.exit_code, failed.err.splitlines()[-1]) == (1, "Error: false: Editing failed.")

@@ -43,6 +43,7 @@ def anyio_backend() -> str:
 def env(tmp_path: Path) -> MemoryEnv:
     env = MemoryEnv.at(tmp_path / "env")
     env.configure(provider="none")
+    env.trust()
     return env
 
 
@@ -95,6 +96,7 @@ def test_every_hook_says_the_same_with_a_server_and_without(env: MemoryEnv, serv
     alone = replace(env, home=tmp_path / "alone")
     alone.home.mkdir(mode=0o700)
     alone.configure(provider="none")
+    alone.trust()
     transcript = write_transcript(tmp_path / "t.jsonl", "claude-code", 170_000)
 
     def both(event: str, *words: str, **changes: Any) -> str:
@@ -165,7 +167,7 @@ async def test_clients_of_the_protocol_have_the_same_server_which_ends_well_whil
     with serving(env) as server:
         async with authorised(f"{server.url}/mcp", env) as client:
             found: Any = (await client.call_tool("memory_search", {"query": "train to Osaka"})).structured_content
-            assert found["results"][0]["path"] == "memory/2026-03-05.md"
+            assert found["results"][0]["citation"] == "memory/2026-03-05.md#L1-L3"
             server.process.send_signal(signal.SIGTERM)
             assert await anyio.to_thread.run_sync(server.process.wait, LIMIT) == 0
         assert list(server.folder.iterdir()) == []
@@ -315,6 +317,7 @@ def test_only_the_server_of_the_same_memory_is_asked(env: MemoryEnv, server: Ser
     other = tmp_path / "other"
     other.mkdir()
     (other / "MEMORY.md").write_text("# Other\n", encoding="utf-8")
+    env.trust(other)
     assert not by_itself(warm(env, "stop"))
     assert not by_itself(warm(env, "stop", cwd=inner))
     assert not by_itself(warm(env, "stop", "-w", str(link), cwd=other))
@@ -348,6 +351,7 @@ def test_the_usual_workspace_is_served_to_those_who_stand_nowhere(env: MemoryEnv
 @pytest.mark.slow
 def test_two_servers_answer_for_a_workspace_each(env: MemoryEnv, tmp_path: Path) -> None:
     other = MemoryEnv.at(tmp_path / "other", {"MEMORY.md": "# Other\n\n- The kettle is called Brumsel.\n"})
+    env.trust(other.notes)
     with serving(env), serving(env, "-w", str(other.notes)):
         assert "PostgreSQL" in warm(env, "session-start").out
         assert "Brumsel" in warm(env, "session-start", cwd=other.notes, session_id="other").out
@@ -425,7 +429,7 @@ def test_each_prompt_recalls_what_another_program_wrote_before_it(env: MemoryEnv
         )
         question = f"Which kettle did we buy for kitchen {number:03}, the Brum{number:03}?"
         prompt = json.dumps({"session_id": f"s{number}", "prompt": question})
-        status, received = post(server, "/hook/user-prompt", prompt, **token)
+        status, received = post(server, "/hook/user-prompt?seconds=60", prompt, **token)
         assert (status, b"the kettle Brum%03d." % number in received) == (200, True)
 
 

@@ -33,7 +33,7 @@ from memoriter.discovery import (
 from memoriter.discovery._announcement import create_ticket
 from memoriter.environment import Environment
 from memoriter.mcp_server._auth import MOST_CHALLENGES, CommandProof
-from memory_env import MemoryEnv
+from memory_env import MemoryEnv, trust
 from serving import LIMIT, Serving, answering, hook, proven, serving
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def _zero() -> float:
 def env(tmp_path: Path) -> MemoryEnv:
     env = MemoryEnv.at(tmp_path / "env")
     env.configure(provider="none")
+    env.trust()
     return env
 
 
@@ -67,6 +68,7 @@ def env(tmp_path: Path) -> MemoryEnv:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     env = MemoryEnv.at(tmp_path_factory.mktemp("proof"))
     env.configure(provider="none")
+    env.trust()
     with serving(env, "--no-watch") as server:
         yield server
 
@@ -93,6 +95,7 @@ class Meeting:
     def __init__(self, home: Path) -> None:
         home.mkdir()
         (home / "MEMORY.md").touch()
+        trust(home, home)
         self.clock: Callable[[], float] = _zero
         environ = {"MEMORITER_HOME": str(home)}
         self.around = Environment(environ, home, home, _zero, lambda: self.clock())  # noqa: PLW0108 - it may change

@@ -69,6 +69,7 @@ def test_a_search_prints_the_same_with_a_server_and_without(env: MemoryEnv, serv
         [QUESTION],
         [QUESTION, "--explain"],
         [QUESTION, "--json"],
+        [QUESTION, "--format", "lines"],
         [QUESTION, "--json", "--explain", "-n", "1"],
         ["printers", "-q", "--min-score", "0.2", "--source", "memory"],
         ["train to Osaka", "--since", "2026-03-01", "--until", "2026-03-31", "--path", "memory/*"],
@@ -80,6 +81,9 @@ def test_a_search_prints_the_same_with_a_server_and_without(env: MemoryEnv, serv
         assert without_times(outcome) == without_times(alone(env, *words))
         assert (outcome.exit_code, outcome.err) == (0, "")
         assert outcome.out
+    nothing = served(env, "an unheard-of zeppelin", "--format", "lines")
+    assert nothing == alone(env, "an unheard-of zeppelin", "--format", "lines")
+    assert "Nothing in your notes answers this." in nothing.err
     assert not list(server.folder.glob("*.ticket"))
 
 
@@ -100,7 +104,8 @@ def test_a_terminal_shows_the_same_with_a_server_and_without(env: MemoryEnv, ser
                 pass
             process.communicate(timeout=LIMIT)
         os.close(ours)
-        return shown
+        assert f"{(env.notes / 'MEMORY.md').as_uri()}\x1b".encode() in shown
+        return re.sub(rb"\bid=\d+", b"", shown)  # the id of a link is random
 
     with_server = painted(NOT_BY_ITSELF)
     assert b"\x1b[" in with_server

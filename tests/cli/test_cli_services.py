@@ -221,7 +221,7 @@ def test_the_cost_is_told_by_day_and_model(program: Program, env: MemoryEnv) -> 
     text = program("cost")
     assert "text-embedding-3-small  1,500,000 tokens in 2 calls, $0.0300" in text.out
     assert "70 tokens whose price is not known" in text.out
-    assert "a day may take $0.5." in text.err
+    assert "daily limit: $0.5." in text.err
     assert "voyage" not in program("cost", "--days", "6").out
     assert "voyage" in program("cost", "--days", "7").out
     assert "mistral" in program("cost", "--days", "41").out

@@ -6,8 +6,9 @@ import ast
 from pathlib import Path
 
 from memoriter.config import Configuration, reference, settings_without_effect, with_values
+from memoriter.config._effects import BACKEND, MISSING, QMD_SETTINGS_WITH_EFFECT, is_without_effect
 from memoriter.config._section import OTHER_NAMES, file_name
-from memoriter.config._without_effect import BACKEND, MISSING, QMD_SETTINGS_WITH_EFFECT, is_without_effect
+from source_texts import parsed
 
 PACKAGE = Path(__file__).parents[2] / "src" / "memoriter"
 IN_CONFIG = ("_search.py", "_configuration.py")
@@ -19,8 +20,7 @@ ONE_VALUE = {"agents.defaults.memorySearch.store.driver"}
 def attributes_read() -> set[str]:
     """Return the names of all attributes that the program reads, as they are spelled in a configuration file."""
     files = [file for file in PACKAGE.rglob("*.py") if file.parent.name != "config" or file.name in IN_CONFIG]
-    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
-    names = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names = {node.attr for file in files for node in ast.walk(parsed(file)) if isinstance(node, ast.Attribute)}
     return {file_name(name) for name in names} | set(OTHER_NAMES.values())
 
 

@@ -14,19 +14,56 @@ import pytest
 
 from memoriter import Memory
 from memoriter.app import plugins_of, surrounds_of
-from memoriter.config import reference, settings_without_effect
+from memoriter.config import reference, setting_names, settings_without_effect
 from memoriter.config._effects import CONDITIONS, effect_of, setting_key
+from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SEARCH = "agents.defaults.memorySearch."
-PAGE = Path(__file__).parents[2] / "docs" / "openclaw.md"
-START, END = "<!-- settings: written by `just docs` -->", "<!-- end of the settings -->"
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+INTRODUCTION = """\
+# All settings
+
+<!-- Written by `just docs` from the schema. -->
+
+The settings are in `~/.memoriter/memoriter.json5`, a JSON5 file with OpenClaw's keys. `memoriter config path` prints
+its path. A folder of notes can have a few of its own in `.memoriter.json5` ([docs/folders.md](folders.md)).
+
+```console
+$ memoriter config show --changed
+$ memoriter config set query.maxResults 10
+$ memoriter config set extraSuffixes .markdown .txt --here
+$ memoriter config unset maxResults
+```
+
+These commands accept the *short form* of a setting: the shortest end of its name that is enough to find it. `[]` stands
+for each item of a list, and the commands set the whole list. `<id>` stands for a name that you choose. A setting
+without a default is not set. *not yet* means that memoriter accepts the setting but does not include its feature;
+`memoriter config check` names such settings.
+"""
+GROUPS = (
+    (
+        SEARCH,
+        "Search and indexing",
+        "Below `agents.defaults.memorySearch`; for one agent, below `agents.list[].memorySearch`.",
+    ),
+    (f"{SEARCH}query.", "Scores and results", "Below `agents.defaults.memorySearch.query`."),
+    (f"{SEARCH}remote.", "Embedding services", "Below `agents.defaults.memorySearch.remote`."),
+    (f"{SEARCH}sync.", "Changes of files", "Below `agents.defaults.memorySearch.sync`."),
+    ("agents.", "Agents", "Below `agents`."),
+    ("memory.", "Memory in general", "Below `memory`."),
+    ("memory.qmd.", "QMD", "Below `memory.qmd`: OpenClaw's QMD backend, which memoriter does not include."),
+    ("models.", "Model services", "Below `models`."),
+    ("plugins.", "Plugins", "Below `plugins`."),
+)
+"""The beginning of the keys in each part of the page, its heading, and its first line."""
 NO_DUMP = {
     f"{SEARCH}store.driver": "it has one value",
     f"{SEARCH}enabled": "test_cli_search.py and test_mcp_off.py",
     f"{SEARCH}sync.onSessionStart": "tests/agent",
+    f"{SEARCH}sync.background": "test_cli_background.py",
     f"{SEARCH}sync.watch": "test_cli_serve.py",
     "memory.citations": "test_mcp_off.py and tests/tools",
     "memory.backend": "test_cli_config_effect.py",
@@ -66,6 +103,7 @@ VALUES: dict[str, Any] = {
     f"{SEARCH}chunking.strategy": "lines",
     f"{SEARCH}query.scoring": "rrf",
     "memory.layout": "notes",
+    "memory.extraSuffixes": [".txt"],
     "memory.dailyNote": "memory/days/%Y-%m-%d.md",
     "memory.qmd.limits.maxInjectedChars": 700,
     "memory.qmd.searchMode": "query",
@@ -143,7 +181,7 @@ def parts(memory: Memory) -> dict[str, Any]:
         "budget": plain(embedding.budget),
         "batch": plain(embedding.rules),
         "extra": plain(assembly.workspace._extra_paths),
-        "layout": [assembly.workspace._chosen_layout, assembly.workspace._daily_note],
+        "layout": [assembly.workspace._chosen_layout, assembly.workspace._daily_note, assembly.workspace.suffixes],
         "transcripts": plain(transcripts.folders) if transcripts else None,
         "watch": plain(watch.rules),
         "agents": [
@@ -210,18 +248,62 @@ def test_every_condition_is_of_a_setting_that_exists() -> None:
     assert [at for at in CONDITIONS if not any(key[: len(at)] == at for key in keys)] == []
 
 
-def table() -> str:
-    lines = ["| setting | effect |", "|---|---|"]
-    lines += [f"| `{key}` | {effect_of(setting_key(key))} |" for key in ROWS]
+def short_key(key: str) -> str:
+    """Return the shortest key that `memoriter config set` accepts for a setting."""
+    known = list(dict.fromkeys(name.partition("[]")[0] for name in ROWS))
+    steps = key.partition("[]")[0].replace("<id>", "NAME").split(".")
+    for count in range(1, len(steps) + 1):
+        short = ".".join(steps[-count:])
+        try:
+            names = setting_names(short, known)
+        except ConfigError:
+            continue
+        if names == tuple(steps):
+            return short
+    raise AssertionError(key)
+
+
+def default_text(value: Any) -> str:
+    return "" if value in (None, "") else f"`{json.dumps(value)}`"
+
+
+def effect_text(key: str) -> str:
+    effect = effect_of(setting_key(key))
+    always = effect.kind == "acts" or effect.condition.startswith("always")
+    return "always" if always else effect.condition if effect.kind == "acts when" else "not yet"
+
+
+def table(prefix: str, keys: list[str]) -> str:
+    lines = ["| setting | short form | type | default | what it does | when it acts |", "|---|---|---|---|---|---|"]
+    for key in keys:
+        row, short = ROWS[key], short_key(key)
+        cells = [f"`{key.removeprefix(prefix)}`", f"`{short}`", row.type, default_text(row.default)]
+        cells += [row.description, effect_text(key)]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 
 
-def test_the_page_has_the_effect_of_every_setting() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert text[text.index(START) + len(START) : text.index(END)].strip() == table(), "Run `just docs`."
+def page() -> str:
+    """Return the page of all settings."""
+    parts, left = [INTRODUCTION], list(ROWS)
+    for prefix, title, text in GROUPS:
+        inner = [other for other, _, _ in GROUPS if other.startswith(prefix) and other != prefix]
+        keys = [key for key in left if key.startswith(prefix) and not key.startswith(tuple(inner))]
+        left = [key for key in left if key not in keys]
+        parts.append(f"## {title}\n\n{text}\n\n{table(prefix, keys)}\n")
+    assert left == [], left
+    return "\n".join(parts)
+
+
+def test_the_page_of_settings_is_that_of_the_schema() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "Run `just docs`."
+
+
+@pytest.mark.parametrize("key", [key for key in ROWS if "[]" not in key])
+def test_the_short_form_of_a_setting_means_that_setting(key: str) -> None:
+    known = list(dict.fromkeys(name.partition("[]")[0] for name in ROWS))
+    assert ".".join(setting_names(short_key(key), known)) == key.replace("<id>", "NAME")
 
 
 if __name__ == "__main__":
-    content = PAGE.read_text(encoding="utf-8")
-    head, tail = content[: content.index(START) + len(START)], content[content.index(END) :]
-    PAGE.write_text(f"{head}\n{table()}\n{tail}", encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")

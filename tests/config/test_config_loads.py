@@ -150,7 +150,7 @@ def test_all_mistakes_of_a_file_are_in_one_message_with_their_places(tmp_path: P
     name = "agents.defaults.memorySearch"
     assert sorted(refused(tmp_path, text)) == sorted(
         [
-            f"{where}2:7: The setting {name}.provider is 'opnai', which is no provider. Perhaps you mean 'openai'.",
+            f"{where}2:7: The setting {name}.provider is 'opnai', which is not a provider. Perhaps you mean 'openai'.",
             f"{where}3:7: The key {name}.quary is not a setting. Perhaps you mean 'query'.",
             f"{where}4:16: The key {name}.query.maxresults is not a setting. Perhaps you mean 'maxResults'.",
             f"{where}4:31: The setting {name}.query.deadlineMs must be 1 or more, not 0.",

@@ -51,20 +51,21 @@ def found(tree: Path, owners: Owners, **environ: str):
         configured=None,
         home=tree / "user" / ".memoriter",
         owners=owners,
+        by_person=True,
     )
 
 
 def test_the_users_own_folder_is_found(tree: Path) -> None:
     place = found(tree, owned({}))
 
-    assert (place.workspace, place.refused) == (tree / "shared", ())
+    assert (place.workspace, place.notices) == (tree / "shared", ())
 
 
 @pytest.mark.parametrize("owner", [ROOT, OTHER])
 def test_a_note_that_another_user_planted_is_not_found_and_that_is_told(tree: Path, owner: int) -> None:
     place = found(tree, owned({tree / "shared" / "MEMORY.md": owner}))
 
-    (refusal,) = place.refused
+    (refusal,) = place.notices
     assert place.reason == "default"
     assert refusal.code == "workspace_refused"
     assert str(tree / "shared" / "MEMORY.md") in refusal.message
@@ -80,7 +81,7 @@ def test_nor_one_in_which_everybody_may_put_files(tree: Path) -> None:
     for mode in (0o1777, 0o777, 0o757):
         place = found(tree, owned({}, modes={tree / "shared": mode}))
         assert place.reason == "default"
-        assert "every user" in place.refused[0].message
+        assert "every user" in place.notices[0].message
     assert found(tree, owned({}, modes={tree / "shared": 0o775})).workspace == tree / "shared"
 
 
@@ -106,7 +107,7 @@ def test_what_lies_above_a_refused_folder_is_still_found(tree: Path) -> None:
     (tree / "shared" / "build" / "memory" / "a.md").touch()
     place = found(tree, owned({tree / "shared" / "build" / "memory": OTHER}))
 
-    assert (place.workspace, len(place.refused)) == (tree / "shared", 1)
+    assert (place.workspace, len(place.notices)) == (tree / "shared", 1)
 
 
 def test_a_folder_that_is_named_counts_whoever_owns_it(tree: Path) -> None:
@@ -145,6 +146,7 @@ def test_no_folder_is_found_of_which_anything_that_counts_is_anothers(
         configured=None,
         home=top / "home",
         owners=owned(owners),
+        by_person=True,
     )
 
     own = [level for level in reversed(levels) if signs and owners[level] == ME and set(signs.values()) == {ME}]

@@ -22,6 +22,7 @@ def found(places: Path, cwd: str, flag: str | None = None, configured: str | Non
         cwd=places / cwd,
         configured=configured,
         home=places / "user" / ".memoriter",
+        by_person=True,
     )
     return str(place.workspace.relative_to(places)), place.reason
 

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoriter.ids import vector_key
-from memoriter.index import ENGINES, ChunkRecord, Index
+from memoriter.index import ENGINES, Index
+from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, Filters, ModelSpec, Source
 
 DIMENSIONS = 6

@@ -11,7 +11,7 @@ import pytest
 from faults import contents
 from memoriter import Memory
 from memoriter.app import read_environment, sessions_of
-from memoriter.chat._transcript import Transcript
+from memoriter.chat._chat import Transcript
 from memoriter.permissions import make_private_file, make_private_folder
 from memory_env import MemoryEnv
 from watched_modes import day, loose, watched, work
@@ -47,6 +47,7 @@ def opened(env: MemoryEnv) -> None:
 @pytest.mark.matrix
 @pytest.mark.parametrize("umask", [0o000, 0o022])
 def test_nothing_is_readable_for_others_from_its_first_byte_on(env: MemoryEnv, tmp_path: Path, umask: int) -> None:
+    env.environ["MEMORITER_WORKSPACE"] = str(env.notes)
     process = work(day(env, tmp_path), umask=umask, environ=env.environment(), cwd=env.notes)
 
     assert watched(process, env.home) == set()

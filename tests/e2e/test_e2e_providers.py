@@ -197,8 +197,8 @@ print("ready", flush=True)
 while not select.select([sys.stdin], [], [], 0)[0]:
     for question in questions:
         with Memory.open(sys.argv[1]) as fresh:
-            for who, memory in (("kept", kept), ("fresh", fresh)):
-                print(json.dumps({"who": who, **told(memory, question)}), flush=True)
+            for name, memory in (("kept", kept), ("fresh", fresh)):
+                print(json.dumps({"memory": name, **told(memory, question)}), flush=True)
 """
 QUESTIONS = ("Which database does the ledger use and why?", "When do I have to replace the RBC-17 again?")
 
@@ -264,8 +264,8 @@ def test_a_reader_sees_no_mixed_and_no_unexplained_answer_while_the_provider_cha
             for question in QUESTIONS:
                 hits = [hit.citation for hit in memory.search(question, min_score=0.0).results]
                 assert hits == list(right[memory.status().model, question])[: len(hits)]
-    assert {answer["model"] for answer in seen if answer["who"] == "fresh"} == {"first-e5-model", "second-e5-model"}
-    assert {answer["model"] for answer in seen if answer["who"] == "kept"} == {"first-e5-model"}
+    assert {answer["model"] for answer in seen if answer["memory"] == "fresh"} == {"first-e5-model", "second-e5-model"}
+    assert {answer["model"] for answer in seen if answer["memory"] == "kept"} == {"first-e5-model"}
     for answer in seen:
         assert answer["cosines"], answer
         assert answer["mode"] == "hybrid" or answer["reasons"], answer

@@ -43,7 +43,7 @@ PLACES = ("config", "models", "environment", "reference", "header", "address")
 VARIABLES = {name: f"{name.upper()}_API_KEY" for name in ("gemini", "mistral", "openai", "voyage")}
 
 
-def heard(exchange: Any) -> str:
+def received(exchange: Any) -> str:
     """All that a caller was known by, in every form that a service could repeat."""
     found = [exchange.headers.get(name, "") for name in ("authorization", "x-goog-api-key")]
     tokens = [text.partition(" ")[2] or text for text in found]
@@ -55,13 +55,13 @@ def echoed(status: int) -> Callable[..., Any]:
     """A service that repeats the key, as some do."""
 
     def fault(exchange: Any, _: Answer) -> Answer:
-        return Answer(status, {"error": {"message": f"you are {heard(exchange)}", "code": status}})
+        return Answer(status, {"error": {"message": f"you are {received(exchange)}", "code": status}})
 
     return fault
 
 
 def cut_short(exchange: Any, _: Answer) -> Answer:
-    return Answer(200, f'{{"you": "{heard(exchange)}"'.encode())
+    return Answer(200, f'{{"you": "{received(exchange)}"'.encode())
 
 
 FAULTS: dict[str, Callable[[Any], Any]] = {

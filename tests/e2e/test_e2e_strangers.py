@@ -120,7 +120,7 @@ def test_a_home_in_which_a_stranger_planted_something_is_not_used(env: MemoryEnv
 
     assert refused.exit_code != 0
     assert "another user" in refused.json["error"]["message"]
-    assert (hook.exit_code, hook.out) == (0, "")
+    assert (hook.exit_code, set(hook.json)) == (0, {"systemMessage"})
     assert "another user" in hook.err
 
 

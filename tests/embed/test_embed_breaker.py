@@ -30,7 +30,7 @@ def test_other_errors_change_nothing(error: Exception) -> None:
 def test_what_stands_for_a_call_that_was_not_made_says_why_and_until_when() -> None:
     refusal = BreakerState().after(Unauthorised("The key is wrong.", remedy="another"), 0).refusal(0)
     assert isinstance(refusal, Unauthorised)
-    assert refusal.message == "The service is not asked again for 20 min. The key is wrong."
+    assert refusal.message == "The service is not contacted again for 20 min. The key is wrong."
     assert refusal.remedy == "another"
 
 

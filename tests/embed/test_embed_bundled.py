@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from packaging.metadata import Metadata
 
 import memoriter
 from graph_script import graph_script
 from memoriter.embed import open_provider
 from memoriter.embed._artefact import load_or_create
 from memoriter.embed.bundled import _graph
-from memoriter.embed.bundled._tokens import Tokenizer
-from memoriter.embed.bundled._weightfile import open_weights
+from memoriter.embed.bundled._weightfile import Tokenizer, open_weights
 from memoriter.errors import ProviderUnavailable
 from memoriter.extras import PACKAGES
 
@@ -254,7 +254,7 @@ BUILD = "import sys; from hatchling.build import build_wheel; print(build_wheel(
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_graph_and_its_metadata_names_the_extras(tmp_path: Path) -> None:
+def test_the_wheel_holds_the_graph_and_its_metadata_is_fit_for_a_registry(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", BUILD, str(tmp_path)], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
     )
@@ -262,5 +262,8 @@ def test_the_wheel_holds_the_graph_and_its_metadata_names_the_extras(tmp_path: P
         names = wheel.namelist()
         metadata = wheel.read(next(name for name in names if name.endswith("METADATA"))).decode()
     assert "memoriter/embed/bundled/transformer.onnx" in names
-    extras = {line.removeprefix("Provides-Extra: ") for line in metadata.splitlines() if "Provides-Extra" in line}
-    assert extras == {*PACKAGES, "all"}
+    assert "memoriter/py.typed" in names
+    checked = Metadata.from_email(metadata, validate=True)  # as a registry checks it
+    assert set(checked.provides_extra or ()) == {*PACKAGES, "all"}
+    assert checked.description_content_type == "text/markdown"
+    assert checked.description == (ROOT / "README.md").read_text(encoding="utf-8")

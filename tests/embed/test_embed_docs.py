@@ -19,7 +19,7 @@ from memoriter.backends import Budget
 from memoriter.backends._embedding import FALLBACK_SECONDS
 from memoriter.backends._service_records import UsageMeter
 from memoriter.cli import main
-from memoriter.config import load, reference
+from memoriter.config import load
 from memoriter.embed import ProviderSettings, batch_vendors, choose, price_row, provider_choices
 from memoriter.embed.remote._breaker import MOST_CALLS
 from memoriter.embed.remote._remote import vendor_of
@@ -271,20 +271,7 @@ def model_table() -> str:
     return "\n".join([*rows, "", f"Prices as of: {pages}."])
 
 
-def setting_table() -> str:
-    """Every setting about providers."""
-    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
-    at = "agents.defaults.memorySearch."
-    rooms = ("provider", "model", "fallback", "remote", "local", "offline")
-    for entry in reference():
-        key = entry.key.removeprefix(at)
-        if key.startswith("models.") or (key != entry.key and key.split(".")[0] in rooms):
-            usual = "" if entry.default in (None, "", {}) else f"`{str(entry.default).lower()}`"
-            rows.append(f"| `{key}` | {entry.type} | {usual} | {entry.description} |")
-    return "\n".join(rows)
-
-
-TABLES = {"models": model_table, "settings": setting_table}
+TABLES = {"models": model_table}
 
 
 def page() -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed.local._families import FAMILIES, PLAIN, Family, family_of
+from memoriter.embed.local._local import FAMILIES, PLAIN, Family, family_of
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.embed.remote._faults import retry_after_of
 from memoriter.embed.remote._http import _connection_error, _redirect_request
-from memoriter.embed.remote._wire import Request, Response
+from memoriter.embed.remote._wire import Request, Response, retry_after_of
 from memoriter.errors import EmbeddingError, ProviderUnavailable, Throttled, TransientFailure
 from servers import Answer, OpenAIServer, Watch, client, refused
 

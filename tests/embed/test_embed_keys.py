@@ -41,9 +41,9 @@ def test_gemini_is_looked_for_under_its_own_name_first() -> None:
 
 
 def test_a_variable_of_the_vendor_is_not_for_another_address() -> None:
-    assert key_for("openai", configured=ConfiguredKeys(), environ=ENVIRON, elsewhere=True) is None
+    assert key_for("openai", configured=ConfiguredKeys(), environ=ENVIRON, custom_endpoint=True) is None
     configured = ConfiguredKeys("a")
-    assert key_for("openai", configured=configured, environ=ENVIRON, elsewhere=True) == Key("a", "remote.apiKey")
+    assert key_for("openai", configured=configured, environ=ENVIRON, custom_endpoint=True) == Key("a", "remote.apiKey")
 
 
 def test_keys_are_never_shown() -> None:

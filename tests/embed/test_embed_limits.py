@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.embed import group_by_budget, split_within
-from memoriter.embed._limits import utf8_size
+from memoriter.embed._provider import utf8_size
 
 
 @given(st.lists(st.integers(0, 50)), st.integers(1, 60))

@@ -17,8 +17,7 @@ from onnx import helper, numpy_helper
 
 import memoriter
 from memoriter.embed import cosine, open_provider
-from memoriter.embed.local._onnx import open_onnx
-from memoriter.embed.local._onnx_folder import read_onnx_folder
+from memoriter.embed.local._onnx import open_onnx, read_onnx_folder
 from memoriter.errors import InputRejected, ProviderUnavailable
 from repacked_onnx import onnx_model, write_configuration
 

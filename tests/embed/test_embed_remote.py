@@ -17,7 +17,7 @@ import pytest
 import memoriter
 from memoriter.embed import group_by_budget
 from memoriter.embed.remote._remote import RemoteProvider, RemoteSettings, Resolved
-from memoriter.embed.remote._remote_model import PROBE, background_of
+from memoriter.embed.remote._vendor import PROBE, background_of
 from memoriter.errors import ProviderUnavailable
 from memoriter.ids import fingerprint
 from servers import KEY, SERVERS, GeminiServer, OllamaServer, OpenAIServer, Watch, provider_of

@@ -216,7 +216,7 @@ def test_of_processes_that_would_try_again_at_once_one_does(server: ScriptedServ
     with pytest.raises(OutOfQuota):
         provider.embed(["tea"], role="query")
     watch.now += 2_000
-    with pytest.raises(OutOfQuota, match="not asked again"):
+    with pytest.raises(OutOfQuota, match="not contacted again"):
         provider.embed(["tea"], role="query")
     assert len(server.calls) == 1
 

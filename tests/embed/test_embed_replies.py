@@ -13,9 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memoriter.embed import normalise
-from memoriter.embed.remote._faults import error_object, retry_after_of
 from memoriter.embed.remote._remote import remote_names, vendor_of
-from memoriter.embed.remote._wire import error_text, redact_line
+from memoriter.embed.remote._wire import error_object, error_text, redact_line, retry_after_of
 from memoriter.embed.remote.batch import BatchJob
 from memoriter.embed.remote.batch._run import _APIS
 from memoriter.errors import EmbeddingError

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.embed.remote._remote import RemoteSettings, remote_names, vendor_of
-from memoriter.embed.remote._remote_model import open_model
-from memoriter.embed.remote._remote_settings import endpoint_of, is_local_network, is_loopback
+from memoriter.embed.remote._vendor import endpoint_of, is_local_network, is_loopback, open_model
 from memoriter.embed.remote._wire import sanitize
 from memoriter.errors import (
     BadVector,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.embed import open_provider
-from memoriter.embed.bundled import _weights
+from memoriter.embed.bundled import _native
 from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     weights = folder / "e5-small-q4.bin"
     weights.write_bytes(b"weights")
     monkeypatch.setattr(
-        _weights.importlib.util, "find_spec", lambda _: SimpleNamespace(origin=str(folder / "__init__.py"))
+        _native.importlib.util, "find_spec", lambda _: SimpleNamespace(origin=str(folder / "__init__.py"))
     )
-    monkeypatch.setattr(_weights, "WEIGHTS_SHA256", _weights.sha256_of(weights))
-    monkeypatch.setattr(_weights, "processor_flags", lambda: frozenset({"avx2", "fma"}))
+    monkeypatch.setattr(_native, "WEIGHTS_SHA256", _native.sha256_of(weights))
+    monkeypatch.setattr(_native, "processor_flags", lambda: frozenset({"avx2", "fma"}))
     return weights
 
 
@@ -40,8 +40,8 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files that were hashed."""
     seen: list[Path] = []
-    plain = _weights.sha256_of
-    monkeypatch.setattr(_weights, "sha256_of", lambda file: (seen.append(file), plain(file))[1])
+    plain = _native.sha256_of
+    monkeypatch.setattr(_native, "sha256_of", lambda file: (seen.append(file), plain(file))[1])
     return seen
 
 
@@ -53,17 +53,17 @@ def unavailable(cache: Path) -> ProviderUnavailable:
 
 
 def test_without_the_wheel_the_reason_names_the_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_weights.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(_native.importlib.util, "find_spec", lambda _: None)
     assert sys.platform in unavailable(tmp_path).message
 
 
 def test_weights_are_hashed_once_and_again_when_they_change(wheel: Path, hashed: list[Path], tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     for _ in range(3):
-        assert _weights.usable_weights(cache) == wheel
+        assert _native.usable_weights(cache) == wheel
     assert len(hashed) == 1
     os.utime(wheel, ns=(1, 1))
-    _weights.usable_weights(cache)
+    _native.usable_weights(cache)
     assert len(hashed) == 2
 
 
@@ -76,20 +76,20 @@ def test_other_weights_are_refused_every_time(wheel: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("memory", [b"", b"{", b"[]", b'{"weights": 7}', b"\xff"])
 def test_a_broken_memory_only_costs_the_hash(wheel: Path, hashed: list[Path], tmp_path: Path, memory: bytes) -> None:
     (tmp_path / "bundled.json").write_bytes(memory)
-    assert _weights.usable_weights(tmp_path) == wheel
+    assert _native.usable_weights(tmp_path) == wheel
     assert len(hashed) == 1
     assert json.loads((tmp_path / "bundled.json").read_bytes())["weights"]
 
 
 def test_a_cache_that_cannot_be_written_is_no_reason_to_fail(wheel: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert _weights.usable_weights(tmp_path / "file") == wheel
+    assert _native.usable_weights(tmp_path / "file") == wheel
 
 
 def test_a_processor_without_avx2_is_refused_before_the_engine_is_loaded(
     wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_weights, "processor_flags", lambda: frozenset({"sse4_2"}))
+    monkeypatch.setattr(_native, "processor_flags", lambda: frozenset({"sse4_2"}))
     assert "AVX2" in unavailable(tmp_path / "cache").message
 
 
@@ -97,10 +97,10 @@ def test_a_processor_that_says_nothing_is_tried_in_a_process_of_its_own_once(
     wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[Any] = []
-    monkeypatch.setattr(_weights, "processor_flags", lambda: None)
+    monkeypatch.setattr(_native, "processor_flags", lambda: None)
     monkeypatch.setattr(subprocess, "run", lambda *call, **_: (runs.append(call), SimpleNamespace(returncode=0))[1])
     for _ in range(2):
-        assert _weights.usable_weights(tmp_path / "cache") == wheel
+        assert _native.usable_weights(tmp_path / "cache") == wheel
     assert len(runs) == 1
 
 
@@ -117,7 +117,7 @@ def test_a_trial_that_fails_is_the_reason_and_is_not_remembered(
             raise outcome
         return outcome
 
-    monkeypatch.setattr(_weights, "processor_flags", lambda: None)
+    monkeypatch.setattr(_native, "processor_flags", lambda: None)
     monkeypatch.setattr(subprocess, "run", run)
     for _ in range(2):
         assert "trial" in unavailable(tmp_path / "cache").message
@@ -126,19 +126,19 @@ def test_a_trial_that_fails_is_the_reason_and_is_not_remembered(
 def test_a_program_without_an_interpreter_trusts_the_engine(
     wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_weights, "processor_flags", lambda: None)
+    monkeypatch.setattr(_native, "processor_flags", lambda: None)
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("started the program itself"))
-    assert _weights.usable_weights(tmp_path / "cache") == wheel
+    assert _native.usable_weights(tmp_path / "cache") == wheel
 
 
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="flags are read on x86 Linux only"
 )
 def test_the_flags_of_this_processor_are_read() -> None:
-    assert "sse2" in (_weights.processor_flags() or ())
+    assert "sse2" in (_native.processor_flags() or ())
 
 
 def test_no_flags_are_read_on_other_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    assert _weights.processor_flags() is None
+    assert _native.processor_flags() is None

@@ -9,8 +9,7 @@ import pytest
 
 from memoriter.evals import EvalRun, VectorStore, kinds_table, system_table, values
 from memoriter.evals._datasets import Dataset, Document, Need, Pool
-from memoriter.evals._pool import OURS, SYSTEMS, PoolIndex
-from memoriter.evals._vectors import question_key
+from memoriter.evals._pool import OURS, SYSTEMS, PoolIndex, question_key
 from memoriter.ids import vector_key
 from memoriter.types import Chunk
 

@@ -62,7 +62,9 @@ def test_an_entry_is_kept_under_the_day_that_the_clock_says_and_never_over_anoth
     env.seconds += 10 * YEAR
     third = memory.remember("The third entry.")
     assert (first.path, second.path == first.path) == (third.path, False)
-    assert first.path.read_text(encoding="utf-8") == "- The first entry.\n- The third entry.\n"
+    assert first.path.read_text(encoding="utf-8") == (
+        "# 2026-03-10\n\n- 12:00 The first entry.\n- 12:00 The third entry.\n"
+    )
     assert {hit.path for hit in memory.search("entry", min_score=0.0).results} >= {
         f"memory/{first.path.name}",
         f"memory/{second.path.name}",

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from memoriter.ids import bytes_hash, vector_key
-from memoriter.index import ChunkRecord, Index
+from memoriter.index import Index
+from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, ModelSpec, Source, SourceKind
 
 if TYPE_CHECKING:

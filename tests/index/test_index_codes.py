@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoriter.index import Index
-from memoriter.index.vectors import _binary_quantization, _oversampling, _segments
+from memoriter.index.vectors import _binary_quantization, _segments
 from memoriter.types import Filters, ModelSpec
 
 DIMENSIONS = 96
@@ -165,7 +165,7 @@ def test_a_vector_in_the_place_of_one_that_is_gone_is_not_taken_for_it(codes, ma
     ("limit", "expected"), [(1, 80), (10, 80), (40, 160), (1000, 2000)], ids=["one", "measured", "more", "many"]
 )
 def test_more_results_need_fewer_comparisons_each_but_always_twice_as_many(limit, expected):
-    assert _oversampling.breadth(8, limit) == expected
+    assert _binary_quantization.breadth(8, limit) == expected
 
 
 @pytest.mark.slow

@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
-from memoriter.index import Corpus, IndexedFile, StoredChunk
 from memoriter.index.store._connection import path_matches
+from memoriter.records import Corpus, IndexedFile, StoredChunk
 from memoriter.types import Chunk, Filters
 
 

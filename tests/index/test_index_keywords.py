@@ -18,7 +18,7 @@ def punctuated(tmp_path_factory):
     from memoriter.types import Chunk, Source
 
     def entry(terms):
-        from memoriter.index import ChunkRecord
+        from memoriter.records import ChunkRecord
 
         return ChunkRecord(Chunk(1, 1, terms), b"k" * 16, terms, len(terms.split()), b"", 1)
 
@@ -125,7 +125,7 @@ def test_a_limit_of_zero_finds_nothing(index, make):
 @pytest.fixture(scope="module")
 def natural(tmp_path_factory):
     """20,000 chunks and 200 questions of words with natural frequency: a few nearly everywhere, most nearly nowhere."""
-    from memoriter.index import ChunkRecord
+    from memoriter.records import ChunkRecord
     from memoriter.search import pack
     from memoriter.types import Chunk, Source
 
@@ -197,7 +197,7 @@ def test_counts_of_common_terms_are_remembered_until_the_index_changes(index, ma
 
 @pytest.mark.slow
 def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkeypatch):
-    from memoriter.index.files import _keywords
+    from memoriter.index.files import _queries
     from memoriter.search import SearchSettings, rank
     from memoriter.types import Filters
 
@@ -208,18 +208,18 @@ def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkey
         return [[(hit.path, hit.start_line) for hit in hits] for hits in asked]
 
     left_out: list[int] = []
-    parted = _keywords._split_terms
+    parted = _queries._split_terms
 
     def watched(terms):
         asked = parted(terms)
         left_out.append(len(asked.common))
         return asked
 
-    monkeypatch.setattr(_keywords, "_split_terms", watched)
+    monkeypatch.setattr(_queries, "_split_terms", watched)
     found = answers()
     assert sum(1 for count in left_out if count) > len(left_out) / 10
     for name in ("MAX_PROPOSING", "MAX_SINGLE_LIST", "MAX_COUNTED", "MAX_RANKED"):
-        monkeypatch.setattr(_keywords, name, 2**40)
+        monkeypatch.setattr(_queries, name, 2**40)
     everything = answers()
     same = sum(1 for one, other in zip(found, everything, strict=True) if one == other)
     assert same >= 0.99 * len(everything)
@@ -228,10 +228,10 @@ def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkey
 @pytest.fixture
 def few(monkeypatch):
     """Bounds so small that a dozen chunks reach them."""
-    from memoriter.index.files import _keywords
+    from memoriter.index.files import _queries
 
     for name, bound in (("MAX_PROPOSING", 6), ("MAX_SINGLE_LIST", 4), ("MAX_COUNTED", 30)):
-        monkeypatch.setattr(_keywords, name, bound)
+        monkeypatch.setattr(_queries, name, bound)
 
 
 def test_a_question_of_common_words_alone_finds_what_holds_them_all_and_then_the_newest(few, index, make):

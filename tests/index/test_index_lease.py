@@ -27,7 +27,8 @@ import sys, time
 from pathlib import Path
 from memoriter.errors import IndexUnavailable
 from memoriter.ids import vector_key
-from memoriter.index import ChunkRecord, Index
+from memoriter.index import Index
+from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, Source
 def put(index, path, text):
     chunk = Chunk(1, 1, text)
@@ -127,9 +128,9 @@ def lease_of(path):
 def test_who_cannot_have_the_lease_is_told_who_has_it_and_since_when(path, opened, other, now):
     index, holder = opened(), other(HOLDER)
     now.seconds = time.time()
-    told = refusal(index)
-    assert f"(process {holder.process.pid}), since 20" in told.message
-    assert told.remedy == "Wait until it is done; searches work meanwhile."
+    error = refusal(index)
+    assert f"(process {holder.process.pid}), since 20" in error.message
+    assert error.remedy == "Wait until it is done; searches work meanwhile."
     assert holder.go_on() == "free"
     with index.lease():
         pass
@@ -153,9 +154,9 @@ def test_a_stopped_holder_is_called_stopped_and_both_ways_out_work(path, opened,
     with pytest.raises(IndexBusy), index.lease(wait=300):
         pass
     assert time.monotonic() - before < 60
-    told = refusal(index)
-    assert "it is stopped, and wrote last 10 min ago" in told.message
-    assert f"kill -CONT {pid}" in told.remedy
+    error = refusal(index)
+    assert "it is stopped, and wrote last 10 min ago" in error.message
+    assert f"kill -CONT {pid}" in error.remedy
     subprocess.run(["kill", "-CONT", str(pid)], check=True)
     assert holder.go_on() == "free"
     with index.lease():
@@ -177,9 +178,9 @@ def test_a_holder_that_has_been_silent_for_long_is_said_to_be_and_one_that_write
         lease = lease_of(path)
         lease.write_text(lease.read_text(encoding="utf-8").replace(f'"pid": {os.getpid()}', '"pid": 1'))
         os.utime(lease, (now.seconds - 7_300, now.seconds - 7_300))
-        told = refusal(asking)
-        assert "wrote last 2 h ago" in told.message
-        assert "kill -9 1" in told.remedy
+        error = refusal(asking)
+        assert "wrote last 2 h ago" in error.message
+        assert "kill -9 1" in error.remedy
         make.put(index, "a.md", "alpha")
         assert "wrote last" not in refusal(asking).message
 
@@ -189,8 +190,8 @@ def test_a_lease_that_says_nothing_useful_is_a_lease_all_the_same(path, opened, 
     index, asking = opened(), opened()
     with index.lease():
         lease_of(path).write_text(content, encoding="utf-8")
-        told = refusal(asking)
-    assert told.message == f"Another process is indexing {str(path)!r}."
+        error = refusal(asking)
+    assert error.message == f"Another process is indexing {str(path)!r}."
 
 
 def test_a_holder_on_another_machine_is_told_with_its_machine(path, opened):

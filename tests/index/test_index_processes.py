@@ -24,7 +24,8 @@ import sys, json
 from pathlib import Path
 import numpy as np
 from memoriter.ids import vector_key
-from memoriter.index import ChunkRecord, Index
+from memoriter.index import Index
+from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, ModelSpec, Source
 def entry(text):
     chunk = Chunk(1, 1, text)

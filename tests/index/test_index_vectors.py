@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memoriter.errors import BadVector, EmbeddingError
-from memoriter.index.store import _meta
+from memoriter.index.store import _connection
 from memoriter.types import ModelSpec
 
 
@@ -298,4 +298,4 @@ def test_a_vector_table_full_of_holes_is_made_again(index, opened, make):
     assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
     with index._file.reading() as connection:
         assert int(connection.execute("SELECT count(*) FROM chunks_vec_1_chunks").get) == 1
-        assert _meta.counter(connection, "vec:1") == _meta.counter(connection, "content")
+        assert _connection.counter(connection, "vec:1") == _connection.counter(connection, "content")

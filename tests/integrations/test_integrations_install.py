@@ -84,12 +84,16 @@ def test_a_client_gets_the_server_once_and_loses_it_again_to_the_byte(env: Memor
 
     once = file.read_bytes()
     again = run(env, "install", client)
-    assert "as it should be" in again.out
+    assert "is up to date" in again.out
     assert file.read_bytes() == once
 
+    assert run(env, "--agent", "main", "install", client).exit_code == 0
+    assert file.read_bytes() != once
+    assert file.with_name(f"{file.name}.memoriter-backup").read_bytes() == before
     assert run(env, "install", client, "--remove").exit_code == 0
     assert file.read_bytes() == before
-    assert "as it should be" in run(env, "install", client, "--remove").out
+    assert not list(env.home.rglob("*.memoriter-backup"))
+    assert "is up to date" in run(env, "install", client, "--remove").out
 
 
 @linux
@@ -131,8 +135,30 @@ def test_a_file_that_is_not_there_is_made_and_removing_makes_none(env: MemoryEnv
     assert not file.exists()
     assert run(env, "install", client).exit_code == 0
     assert list(servers(file)) == ["memoriter"]
-    assert run(env, "install", client, "--remove").exit_code == 0
-    assert file.read_text(encoding="utf-8") in {"{}\n", ""}
+    assert run(env, "--agent", "main", "install", client).exit_code == 0
+    removed = run(env, "install", client, "--remove")
+    assert "was deleted" in removed.out
+    assert not [
+        each for folder in (".claude", ".codex", ".cursor", ".config") for each in (env.home / folder).glob("*.*")
+    ]
+    assert not file.exists()
+
+
+@linux
+@pytest.mark.parametrize("text", ["{}", "", '{"hooks": {}, "x": [ ]}\n', '{"hooks": {"Stop": []}}'])
+def test_what_is_almost_empty_comes_back_to_the_byte_and_what_the_owner_adds_stays(env: MemoryEnv, text: str) -> None:
+    settings = env.home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(text, encoding="utf-8")
+    run(env, "install", "claude-code")
+    run(env, "install", "claude-code", "--remove")
+    assert settings.read_text(encoding="utf-8") == text
+    run(env, "install", "claude-code")
+    changed = settings.read_text(encoding="utf-8").replace("{", '{"model": "opus",', 1)
+    settings.write_text(changed, encoding="utf-8")
+    run(env, "install", "claude-code", "--remove")
+    assert json.loads(settings.read_text(encoding="utf-8"))["model"] == "opus"
+    assert "memoriter" not in settings.read_text(encoding="utf-8")
 
 
 @linux
@@ -169,7 +195,7 @@ def test_a_project_has_files_of_its_own(env: MemoryEnv) -> None:
     }
     for client, name in names.items():
         assert run(env, "install", client, "--scope", "project").exit_code == 0
-        assert list(servers(env.notes / name)) == ["memoriter"]
+        assert servers(env.notes / name)["memoriter"]["command"] == "memoriter"  # and no path of this machine
     outcome = run(env, "install", "claude-desktop", "--scope", "project")
     assert outcome.exit_code == 2
     assert "--scope" in outcome.err
@@ -194,7 +220,7 @@ def test_the_hooks_that_were_installed_give_the_agent_its_memory(env: MemoryEnv,
     assert (done.returncode, done.stderr) == (0, "")
     assert "PostgreSQL" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
     assert run(env, "install", client, "--remove").exit_code == 0
-    assert (env.home / name).read_text(encoding="utf-8") == "{}\n"
+    assert not (env.home / name).exists()
 
 
 @linux
@@ -230,22 +256,24 @@ def test_a_client_can_connect_to_the_server_with_its_token_and_nobody_else_reads
     assert entry["url"] == "http://127.0.0.1:9000/mcp"
     assert authorization(entry) == f"Bearer {token}"
     assert "command" not in entry
-    assert "holds the token" in outcome.out
+    assert "contains the token" in outcome.out
     assert token not in outcome.out + outcome.err
     assert mode(file) == 0o600
 
     file.chmod(0o640)
-    assert "as it should be" in run(env, "install", client, "--http", "--port", "9000", "--no-hooks").out
+    assert "is up to date" in run(env, "install", client, "--http", "--port", "9000", "--no-hooks").out
     assert mode(file) == 0o600
     run(env, "token", "--renew")
     renewed = run(env, "--json", "install", client, "--http", "--no-hooks")
     assert token not in renewed.out
     assert renewed.json["files"][0]["holdsToken"] is True
     backup = file.with_name(f"{file.name}.memoriter-backup")
-    assert token in backup.read_text(encoding="utf-8")
-    assert mode(backup) == 0o600
+    assert backup.exists() is there
+    if there:
+        assert backup.read_bytes() == before
+        assert mode(backup) == 0o600
     run(env, "install", client, "--remove")
-    assert file.read_bytes() == before if there else file.read_text(encoding="utf-8") in {"{}\n", ""}
+    assert file.read_bytes() == before if there else not file.exists()
 
 
 @linux
@@ -294,13 +322,14 @@ def test_a_dry_run_makes_no_token_and_a_client_that_cannot_connect_is_told_so(en
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_what_was_installed_starts_and_answers(env: MemoryEnv) -> None:
-    run(env, "install", "cursor", "--scope", "project")
-    entry = servers(env.notes / ".cursor" / "mcp.json")["memoriter"]
-    environ = {"PYTHONPATH": env.environment()["PYTHONPATH"], **entry["env"]}
+    run(env, "install", "cursor")
+    entry = servers(env.home / ".cursor" / "mcp.json")["memoriter"]
+    kept = {name: env.environment()[name] for name in ("PYTHONPATH", "MEMORITER_BACKGROUND")}
+    environ = {**kept, **entry["env"]}
     server = StdioServerParameters(command=entry["command"], args=entry["args"], env=environ, cwd="/")
     async with Client(server, read_timeout_seconds=LIMIT) as client:
         result: Any = await client.call_tool("memory_search", {"query": "which database for the ledger"})
-        assert result.structured_content["results"][0]["path"] == "MEMORY.md"
+        assert result.structured_content["results"][0]["citation"] == "MEMORY.md#L1-L3"
 
 
 @linux
@@ -311,3 +340,26 @@ def test_a_configuration_that_is_no_plain_file_is_an_error(env: MemoryEnv, make:
     make(env.home / ".claude.json")
     done = run(env, "install", "claude-code")
     assert (done.exit_code, ".claude.json" in done.err) == (2, True), done
+
+
+@linux
+@pytest.mark.parametrize(("client", "name"), [("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")])
+def test_no_client_waits_long_for_a_hook_unless_the_owner_wants_it(env: MemoryEnv, client: str, name: str) -> None:
+    run(env, "install", client)
+    file = env.home / name
+    hooks = json.loads(file.read_text(encoding="utf-8"))["hooks"]
+    seconds = {event: groups[0]["hooks"][0].pop("timeout") for event, groups in hooks.items()}
+    assert seconds == {"SessionStart": 5, "UserPromptSubmit": 5, "Stop": 30, "PreCompact": 30}
+    hooks["Stop"][0]["hooks"][0]["timeout"] = 90
+    file.write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
+    run(env, "install", client)
+    changed = json.loads(file.read_text(encoding="utf-8"))["hooks"]
+    assert [changed[event][0]["hooks"][0]["timeout"] for event in ("UserPromptSubmit", "Stop")] == [5, 90]
+
+
+def test_an_installation_shows_how_much_there_is_to_index_and_how_to_do_it(env: MemoryEnv) -> None:
+    shown = run(env, "install", "cursor", "--no-hooks").out
+    assert "Not indexed yet: 4 files with 4 passages; about" in shown
+    assert f"memoriter --workspace {env.notes} index" in shown
+    assert run(env, "index").exit_code == 0
+    assert "Not indexed" not in run(env, "install", "cursor", "--no-hooks").out

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memoriter.errors import ConfigError, WriteConflict
 from memoriter.integrations import FileEdit, Launch, Machine, apply, changes
 from memoriter.integrations._clients import server_file
-from memoriter.integrations._json_text import prepend, put, remove
+from memoriter.integrations._json_text import append, put, remove
 from memoriter.integrations._toml_text import put as put_toml
 from memoriter.integrations._toml_text import remove as remove_toml
 
@@ -53,9 +53,9 @@ def test_an_item_is_put_before_the_others_of_a_list(text: str, key: str, value: 
     before = json.loads(text)
     held = before.get(key, [])
     assume(isinstance(held, list) and (held or key not in before))
-    changed = prepend(text, (key,), value)
-    assert json.loads(changed) == {**before, key: [value, *held]}
-    assert remove(changed, (key, 0)) == text
+    changed = append(text, (key,), value)
+    assert json.loads(changed) == {**before, key: [*held, value]}
+    assert remove(changed, (key, len(held))) == text
 
 
 @pytest.mark.slow
@@ -116,8 +116,8 @@ def test_claude_code_gets_a_hook_for_each_event_beside_those_that_are_there(tmp_
     settings.write_text(text, encoding="utf-8")
 
     hooks = install(tmp_path)["hooks"]
-    assert hooks["SessionStart"][1] == own
-    lines = {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items() if groups}
+    assert hooks["SessionStart"][0] == own  # Codex trusts hooks by their position
+    lines = {event: groups[-1]["hooks"][0]["command"] for event, groups in hooks.items() if groups}
     program = "'/opt/my tools/memoriter' --agent main hook"
     assert lines == {
         "SessionStart": f"{program} session-start",
@@ -128,7 +128,8 @@ def test_claude_code_gets_a_hook_for_each_event_beside_those_that_are_there(tmp_
     assert install(tmp_path)["hooks"] == hooks
 
     moved = install(tmp_path, Launch(("/new/memoriter",)))["hooks"]
-    assert moved["Stop"] == [{"hooks": [{"type": "command", "command": "/new/memoriter hook stop"}]}]
+    hook = {"type": "command", "command": "/new/memoriter hook stop", "timeout": 30}
+    assert moved["Stop"] == [{"hooks": [hook]}]
     install(tmp_path, on=False)
     assert settings.read_text(encoding="utf-8") == text
 
@@ -185,7 +186,7 @@ def test_a_file_that_its_program_writes_at_the_same_moment_is_not_overwritten(tm
         return text + "\n"
 
     with pytest.raises(WriteConflict):
-        apply([FileEdit(file, meanwhile)], dry_run=False)
+        apply([FileEdit(file, meanwhile, str)], dry_run=False)
     assert file.read_text(encoding="utf-8") == '{"theirs": 1}'
 
 

@@ -49,12 +49,12 @@ CHOSEN = st.builds(
 
 @given(CHOSEN, st.sampled_from(FORMS[:6]))
 def test_a_word_with_digits_is_masked_in_json_and_yaml(word: str, form: str) -> None:
-    from memoriter.masking._chosen import is_ordinary
+    from memoriter.masking._words import is_ordinary
 
     if is_ordinary(word) or mask(form.replace("{0}", word)) == form.replace("{0}", "***"):
         return
     # What is left are words such as `yourpass1` and `abc123`, which stand for a password.
-    from memoriter.masking._looks import is_placeholder
+    from memoriter.masking._words import is_placeholder
 
     assert is_placeholder(word)
 

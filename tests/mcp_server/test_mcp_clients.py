@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,13 +20,19 @@ pytestmark = pytest.mark.anyio
 
 QUESTION = {"query": "which database for the ledger"}
 TOOLS = ["memory_search", "memory_get", "memory_append"]
-CONNECTOR = ["search", "fetch"]
 
 
 def structure(result: CallToolResult) -> Any:
-    """The answer of a tool, which says the same as text."""
-    assert json.loads(result.content[0].text) == result.structured_content
-    return result.structured_content
+    """The answer of a tool, whose text holds the same texts."""
+    answer: Any = result.structured_content
+    text = result.content[0].text
+    if "results" not in answer:
+        assert json.loads(text) == answer
+    for hit in answer.get("results", ()):
+        assert hit["citation"] in text
+        assert hit["snippet"] in text
+    assert answer.get("error", "") in text
+    return answer
 
 
 @pytest.mark.matrix
@@ -37,7 +44,7 @@ async def test_both_generations_of_the_protocol_list_search_read_and_append(
         assert client.server_info.name == "memoriter"
         assert "memory_search" in client.instructions
         tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools] == (TOOLS if endpoint.transport == "stdio" else TOOLS + CONNECTOR)
+        assert [tool.name for tool in tools] == TOOLS
         assert {tool.name: tool.annotations.read_only_hint for tool in tools}["memory_append"] is False
         assert all(tool.output_schema and tool.annotations.destructive_hint is False for tool in tools)
 
@@ -48,11 +55,14 @@ async def test_both_generations_of_the_protocol_list_search_read_and_append(
 
         entry = "김치찌개 is what Jörg cooks on Fridays 🍲"
         written = structure(await client.call_tool("memory_append", {"text": entry}))
-        note = (env.notes / written["path"]).read_text(encoding="utf-8")
-        assert note.startswith(f"- {entry} <!-- from: agent via MCP (mcp), ")
-        assert note.count("\n") == written["endLine"] == 1
+        path, _, lines = written["citation"].partition("#L")
+        note = (env.notes / path).read_text(encoding="utf-8")
+        assert re.match(rf"# .+\n\n- \d\d:\d\d {entry} <!-- from: agent via MCP \(mcp\), ", note)
+        assert note.count("\n") == int(lines) == 3
+        told = structure(await client.call_tool("memory_append", {"text": entry}))
+        assert told == {**written, "written": False, "existing": True}
         again = structure(await client.call_tool("memory_search", {"query": "김치찌개 Jörg"}))
-        assert again["results"][0]["path"] == written["path"]
+        assert again["results"][0]["citation"] == f"{path}#L1-L3"
         assert entry in (await client.read_resource("memory://today")).contents[0].text
 
 
@@ -149,7 +159,7 @@ async def test_a_first_index_tells_how_far_it_is_and_can_be_cancelled(endpoint: 
         assert steps
         steps.clear()
         found = structure(await client.call_tool("memory_search", QUESTION, progress_callback=hear))
-        assert found["results"][0]["path"] == "MEMORY.md"
+        assert found["results"][0]["citation"] == "MEMORY.md#L1-L3"
         assert steps == sorted(set(steps))
 
 

@@ -58,20 +58,20 @@ def health(server: Serving) -> Any:
 async def found(client: Client, query: str) -> tuple[dict[str, Any], list[str]]:
     """The first result and the reasons."""
     answer: Any = (await client.call_tool("memory_search", {"query": query})).structured_content
-    return answer["results"][0], [reason["code"] for reason in answer["health"]["reasons"]]
+    return answer["results"][0], [reason["code"] for reason in answer.get("health", {"reasons": []})["reasons"]]
 
 
 async def finds_words(client: Client, env: MemoryEnv) -> None:
     """A new workspace, then new notes: each is found by the next search."""
     first, reasons = await found(client, QUESTION)
-    assert first["path"] == "MEMORY.md"
+    assert first["citation"] == "MEMORY.md#L1-L3"
     assert {"transient", "vectors_pending"} & {*reasons}
     for number in range(3):
         text = f"The zebrafish{number} swims."
         written: Any = (await client.call_tool("memory_append", {"text": text})).structured_content
         assert not written.get("error")
         first, _ = await found(client, f"zebrafish{number}")
-        assert first["path"] == written["path"]
+        assert first["citation"].startswith(written["citation"].partition("#")[0])
         assert text in first["snippet"]
 
 
@@ -123,7 +123,7 @@ async def test_a_signal_ends_the_server_while_a_search_waits_for_the_service(
             assert await anyio.to_thread.run_sync(server.process.wait, END) == 0
         assert not service.let_go.is_set()
         assert list(server.folder.iterdir()) == []
-    assert answers[0]["results"][0]["path"] == "MEMORY.md"  # whoever waited was answered first
+    assert answers[0]["results"][0]["citation"] == "MEMORY.md#L1-L3"  # whoever waited was answered first
 
 
 @pytest.mark.slow

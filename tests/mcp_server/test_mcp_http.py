@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from mcp.types import Implementation
 
 from mcp_endpoints import LIMIT, authorised, bearer, served, token_of
 
@@ -56,7 +57,10 @@ def test_a_page_of_another_site_or_another_name_for_this_machine_is_refused(env:
 @pytest.mark.anyio
 async def test_a_connector_searches_and_fetches_documents(env: MemoryEnv) -> None:
     with served(env) as address:
-        async with authorised(address, env) as client:
+        name = Implementation(name="openai-mcp", version="1.0.0")
+        async with authorised(address, env) as other, authorised(address, env, client_info=name) as client:
+            listed = [[tool.name for tool in (await each.list_tools()).tools] for each in (client, other)]
+            assert [names[3:] for names in listed] == [["search", "fetch"], []]
             found: Any = (await client.call_tool("search", {"query": "train to Osaka"})).structured_content
             first = found["results"][0]
             assert first["id"] == "memory/2026-03-05.md#L1-L3"

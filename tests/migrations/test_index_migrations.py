@@ -100,7 +100,7 @@ def test_a_step_that_fails_leaves_the_schema_before_it(connection):
 
 
 def test_a_table_with_a_column_that_nobody_knows_still_works(tmp_path):
-    from memoriter.index import ChunkRecord
+    from memoriter.records import ChunkRecord
 
     with Index.open(tmp_path / "main.sqlite", clock=lambda: 0.0) as index:
         with index._file.writing() as connection:

@@ -29,6 +29,7 @@ SETTINGS = """{agents: {defaults: {memorySearch: {
   provider: "fake", sources: ["memory", "sessions"], experimental: {sessionMemory: true}, query: {minScore: 0},
 }}}}"""
 UNDO = {
+    6: ("DROP TABLE names",),
     5: ("DROP TABLE tags",),
     4: (
         "ALTER TABLE files DROP COLUMN stamp",

@@ -50,7 +50,12 @@ def search_as_openclaw(search: MemorySearch, cfg: Any, agent_id: str) -> Any:
         return None
     shape = as_openclaw(search)
     ours = {"offline": shape, "sessionPaths": shape, "engine": shape["store"]["vector"], "maxBytes": shape["cache"]}
-    ours |= {"scoring": shape["query"], "deadlineMs": shape["query"], "budget": shape["remote"]}
+    ours |= {
+        "scoring": shape["query"],
+        "deadlineMs": shape["query"],
+        "budget": shape["remote"],
+        "background": shape["sync"],
+    }
     for key, section in ours.items():
         section.pop(key)
     shape["chunking"].pop("strategy", None)

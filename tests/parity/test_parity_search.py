@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoriter.search._classic import merge, query_words, text_score
-from memoriter.search._decay import (
+from memoriter.search._dates import (
     age_in_days,
     classic_path_date,
     classic_start,
@@ -15,7 +15,7 @@ from memoriter.search._decay import (
     is_evergreen,
     path_date,
 )
-from memoriter.search._diversity import classic_tokens, jaccard, mmr_order, mmr_score
+from memoriter.search._hits import classic_tokens, jaccard, mmr_order, mmr_score
 
 
 @pytest.mark.vectors("bm25RankToScore")

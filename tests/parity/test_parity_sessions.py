@@ -22,7 +22,7 @@ def test_a_transcript_gives_the_same_lines_at_the_same_places(tmp_path: Any, cas
     (tmp_path / given["file_name"]).write_bytes(given["raw"].encode("utf-8", "surrogatepass"))
     (source,) = transcripts.scan().sources
     with transcripts.opened(source) as transcript:
-        said = [(line.number, line.said.rendered) for line in transcript.lines() if line.said.rendered]
+        said = [(line.number, line.parsed.rendered) for line in transcript.lines() if line.parsed.rendered]
     assert (source.path, source.size) == (recorded["path"], recorded["size"])
     assert [number for number, _ in said] == recorded["lineMap"]
     # What is a secret, and how much of one is left, is a rule of our own.

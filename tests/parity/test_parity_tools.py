@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoriter.api_json import hit_json, with_footer
-from memoriter.config import Configuration, MemorySearch
+from memoriter.config import Configuration, MemorySearch, Place
 from memoriter.tools import GET, SEARCH, chat_kind, citations_on, clamped, tools_for
 from memoriter.types import Health, Hit, SearchResult
 from memoriter.workspace import ExtraPath, Workspace
 
-if TYPE_CHECKING:
-    from pathlib import Path
+PLACE = Place(Path("/notes"), "-w")
 
 
 @pytest.mark.vectors("shouldIncludeCitations")
@@ -56,6 +56,7 @@ class Recorded:
     output: dict[str, Any]
     configuration: Configuration = field(default_factory=Configuration)
     settings: MemorySearch = field(default_factory=MemorySearch)
+    place: Place = PLACE
 
     def search(self, query: str, **_: Any) -> SearchResult:
         assert query.strip()
@@ -112,9 +113,13 @@ class Notes:
     workspace: Workspace
     configuration: Configuration = field(default_factory=Configuration)
     settings: MemorySearch = field(default_factory=MemorySearch)
+    place: Place = PLACE
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Any:
         return self.workspace.read(path, start=start, lines=lines)
+
+    def sources(self) -> Any:
+        return self.workspace.scan().sources
 
 
 @pytest.fixture

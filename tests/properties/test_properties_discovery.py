@@ -23,6 +23,7 @@ from memoriter.discovery import (
     take_ticket,
 )
 from memoriter.environment import Environment
+from memory_env import trust
 from odd_files import KINDS, link_to_a_secret, posix_only
 from serving import answering, proven
 
@@ -45,6 +46,7 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: 
         home = Path(named)
         around = Environment({"MEMORITER_HOME": named}, home, home, lambda: 0.0, lambda: 0.0)
         (home / "MEMORY.md").touch()
+        trust(home, home)
         took = list[bool]()
 
         def act(connection: socket.socket) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memoriter.workspace import HIDDEN, injected, neutral, neutral_json, visible, without_injected
 from memoriter.workspace.untrusted import _neutral
-from memoriter.workspace.untrusted._tags import brackets
+from memoriter.workspace.untrusted._neutral import brackets
 
 NAMES = [
     "system",
@@ -61,8 +61,8 @@ PIECES = [
     "ك",
 ]
 HOSTILE = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
-ANY = st.text(st.characters()) | st.text(
-    st.sampled_from([chr(c) for c in range(0x110000) if HIDDEN.match(chr(c))][::7] + list("ab\n한ا👩"))
+ANY = st.text(st.characters()) | st.deferred(  # all characters are looked at only where this is used
+    lambda: st.text(st.sampled_from([chr(c) for c in range(0x110000) if HIDDEN.match(chr(c))][::7] + list("ab\n한ا👩")))
 )
 
 STRUCTURE = re.compile(
@@ -107,7 +107,7 @@ def test_no_tag_is_left_however_it_is_written(before: str, opens: str, name: str
 @given(HOSTILE)
 def test_nothing_inside_closes_the_block_around_it(text: str) -> None:
     block = injected(neutral(text))
-    assert block.count("memoriter-recall>") == 2
+    assert re.findall(r"(?i)[<‹⟨〈＜﹤]\s*/?\s*memoriter-recall", block) == ["<memoriter-recall", "</memoriter-recall"]
     assert without_injected(f"before {block} after") == "before  after"
 
 

@@ -53,7 +53,7 @@ ways = st.builds(
     mmr_lambda=st.sampled_from([None, 0.5]),
     background=st.just(CosineBaseline.of_model(SPEC.background)),
 )
-told = st.tuples(ways, st.booleans())
+way = st.tuples(ways, st.booleans())
 """How to search, and whether by meaning."""
 
 
@@ -123,16 +123,16 @@ def carried_out(case: SearchCase, filters: Filters, reason: Diagnostic) -> tuple
 
 @pytest.mark.slow
 @settings(max_examples=150)
-@given(corpora, questions, filtered, told)
+@given(corpora, questions, filtered, way)
 @example([[0]], [9], Filters(), (SearchSettings(), False))
 @example([[0]], [], Filters(), (SearchSettings(), False))
 @example([[0]], [0], Filters(path="elsewhere"), (SearchSettings(min_score=0.0), False))
 @example([[0, 1], [2]], [0, 2], Filters(), (SearchSettings(scoring="classic"), False))
 @example([[0], [1]], [1], Filters(path="memory/note-0.md"), (SearchSettings(), False))
 def test_nothing_found_among_something_always_has_a_reason_and_a_remedy_that_does_what_it_says(
-    new_index, corpus, question, filters, told
+    new_index, corpus, question, filters, way
 ):
-    case = SearchCase.of(new_index, corpus, question, *told)
+    case = SearchCase.of(new_index, corpus, question, *way)
     if case.hits(filters):
         return
     reasons = case.reasons(filters)
@@ -149,9 +149,9 @@ def test_nothing_found_among_something_always_has_a_reason_and_a_remedy_that_doe
 
 @pytest.mark.slow
 @settings(max_examples=60)
-@given(corpora, questions, filtered, told)
-def test_a_reason_says_what_is_so(new_index, corpus, question, filters, told):
-    case = SearchCase.of(new_index, corpus, question, *told)
+@given(corpora, questions, filtered, way)
+def test_a_reason_says_what_is_so(new_index, corpus, question, filters, way):
+    case = SearchCase.of(new_index, corpus, question, *way)
     if case.hits(filters):
         return
     codes = {reason.code for reason in case.reasons(filters)}
@@ -166,7 +166,7 @@ def test_a_reason_says_what_is_so(new_index, corpus, question, filters, told):
         assert not question
     if "below_min_score" in codes:
         assert len(case.hits(filters, -1.0)) > 0
-        assert max(hit.score for hit in case.hits(filters, -1.0)) < told[0].min_score
+        assert max(hit.score for hit in case.hits(filters, -1.0)) < way[0].min_score
     if "filtered_out" in codes:
         assert not filters.empty
         assert not case.index.count(filters) or case.hits(Filters()) or case.hits(filters, -1.0) == ()

@@ -17,7 +17,7 @@ from memoriter.watch import EVERYTHING, Schedule
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-QUIET = 1.5
+DEBOUNCE = 1.5
 LONGEST = 5.0
 PATHS = ["a.md", "b.md", "c.md", EVERYTHING]
 
@@ -44,7 +44,7 @@ class Simulation:
     """Each with the seconds since the one before."""
     plan: list[tuple[float, str]]
     """How long each run takes and how it ends; later ones take no time and succeed."""
-    schedule: Schedule = field(default_factory=lambda: Schedule(0.0, quiet=QUIET))
+    schedule: Schedule = field(default_factory=lambda: Schedule(0.0, debounce=DEBOUNCE))
     heard: list[tuple[float, str]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
 
@@ -119,7 +119,7 @@ def test_a_path_counts_as_settled_only_after_its_quiet(events):
     for run in simulation.play():
         for path in run.job.settled:
             last = max(at for at, each in simulation.heard if each == path and at <= run.began)
-            assert run.began - last >= QUIET - 1e-6
+            assert run.began - last >= DEBOUNCE - 1e-6
 
 
 @given(events, runs)
@@ -133,7 +133,7 @@ def test_paths_that_are_to_be_looked_at_again_are_settled_then(events, runs):
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=12), st.floats(0, 20), st.booleans())
 def test_looks_at_everything_go_on_for_ever_and_take_a_small_share_of_the_time(pauses, cost, polled):
-    schedule, now = Schedule(0.0, quiet=QUIET), 0.0
+    schedule, now = Schedule(0.0, debounce=DEBOUNCE), 0.0
     for _ in pauses:
         now += schedule.due_in(now)
         job = schedule.next(now)
@@ -166,7 +166,7 @@ def test_failures_are_tried_again_later_each_time_and_never_given_up():
 
 
 def test_while_vectors_wait_for_a_provider_new_changes_are_indexed_as_soon_as_ever():
-    schedule = Schedule(0.0, quiet=QUIET)
+    schedule = Schedule(0.0, debounce=DEBOUNCE)
     now = 0.0
     for _ in range(8):
         schedule.next(now)
@@ -175,14 +175,14 @@ def test_while_vectors_wait_for_a_provider_new_changes_are_indexed_as_soon_as_ev
     schedule.next(now)
     schedule.done(now, waiting=True)
     schedule.changed(["a.md"], now)
-    assert schedule.due_in(now) == QUIET
+    assert schedule.due_in(now) == DEBOUNCE
 
 
 def test_transcripts_wait_for_a_quiet_of_their_own():
-    schedule = Schedule(0.0, quiet=QUIET)
+    schedule = Schedule(0.0, debounce=DEBOUNCE)
     schedule.next(0.0)
     schedule.done(0.0)
-    schedule.changed(["s.jsonl"], 1.0, quiet=5.0)
+    schedule.changed(["s.jsonl"], 1.0, debounce=5.0)
     schedule.changed(["a.md"], 1.0)
     first = schedule.next(2.5)
     assert first == IndexJob(frozenset({"a.md"}), frozenset({"a.md"}))

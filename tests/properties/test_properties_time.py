@@ -14,7 +14,7 @@ from memoriter.agent.flush._log_difference import log_entries
 from memoriter.ids import normalize
 from memoriter.masking import mask
 from memoriter.search import analyse, classic_terms, query_terms
-from memoriter.search._snippet import snippet
+from memoriter.search._hits import snippet
 from memoriter.types import Chunk
 from memoriter.workspace import (
     chunk_lines,

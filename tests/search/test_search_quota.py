@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.search._diversity import SHARE, interleave
+from memoriter.search._hits import SHARE, interleave
 
 KINDS = st.lists(st.sampled_from(["memory", "sessions"]), max_size=30)
 

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.search import MATCH, WEAK, CosineBaseline, Deadline, analyse, measure, pack
+from memoriter.environment import Deadline
+from memoriter.search import MATCH, WEAK, CosineBaseline, analyse, measure, pack
 from memoriter.search._candidates import _nearest
 from memoriter.search._cosine_baseline import FULL_SCORE_DEVIATIONS
+from memoriter.search._hits import snippet
 from memoriter.search._score import (
     KEYWORDS_ONLY,
     WITH_VECTORS,
@@ -25,7 +27,6 @@ from memoriter.search._score import (
     saturations,
     weigh,
 )
-from memoriter.search._snippet import snippet
 from memoriter.search._terms import members, needle, occurrences, term_hash
 from memoriter.types import Filters
 

@@ -1,4 +1,7 @@
-"""Ask the installed command line a question about a workspace, and hold its answer against the files."""
+"""Ask the command line a question about a workspace, and hold its answer against the files.
+
+The command is the installed one beside this Python, unless the arguments after the workspace say how to run it.
+"""
 
 import json
 import platform
@@ -10,8 +13,8 @@ from typing import Any
 QUESTION = "which database did we choose for the ledger?"
 
 
-def main(workspace: Path) -> None:
-    command = [str(Path(sys.executable).parent / "memoriter"), "-w", str(workspace), "--json", "search", QUESTION]
+def main(workspace: Path, program: list[str]) -> None:
+    command = [*program, "-w", str(workspace), "--json", "search", QUESTION]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
@@ -30,4 +33,4 @@ def cited(workspace: Path, hit: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:] or [str(Path(sys.executable).parent / "memoriter")])

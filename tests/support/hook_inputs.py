@@ -1,6 +1,7 @@
 """What Claude Code and Codex give their hooks, with the parts of a test filled in.
 
-The fields are those that the two programs document and that their published JSON schemas require.
+Those of Claude Code were recorded from a released version, and `tests/e2e/test_e2e_claude_code.py` compares the fields.
+Those of Codex are the fields that it documents and that its published JSON schemas require.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import json5
 import memoriter
 from memoriter import Memory
 from memoriter.app import Environment, assemble
+from memoriter.config import TrustStore
 from memoriter.types import SyncReport
 from servers import KEY
 
@@ -74,6 +75,10 @@ class MemoryEnv:
         for n in range(number):
             self.write(f"memory/{name}/{n:03}.md", f"# {name} {n}\n\nThe {name}word{n} lies beside {name}thing{n}.\n")
 
+    def trust(self, *folders: Path) -> None:
+        """Let agents that work in these folders, or else in the notes, use them."""
+        trust(self.home, *(folders or (self.notes,)))
+
     def wait(self, seconds: float = 2.0) -> None:
         """Let time pass."""
         self.ticks += seconds
@@ -110,7 +115,8 @@ class MemoryEnv:
 
     def environment(self) -> dict[str, str]:
         path = os.pathsep.join([str(SOURCES), str(Path(__file__).parent)])
-        inherited = {name: os.environ[name] for name in ("PATH", "COVERAGE_PROCESS_CONFIG") if name in os.environ}
+        kept = ("PATH", "COVERAGE_PROCESS_CONFIG", "MEMORITER_BACKGROUND", "MEMORITER_HOOK_SECONDS")
+        inherited = {name: os.environ[name] for name in kept if name in os.environ}
         own = {"MEMORITER_HOME": str(self.home), "HOME": str(self.home), "PYTHONPATH": path}
         return {**inherited, **own, **self.environ}
 
@@ -125,6 +131,12 @@ class MemoryEnv:
             timeout=60,
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def trust(home: Path, *folders: Path) -> None:
+    """Trust folders, as `memoriter trust` does."""
+    for folder in folders:
+        TrustStore(home).add(folder)
 
 
 def compatible(server: Any, key: str = KEY, **more: Any) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from filelock import FileLock
 
+from memoriter.embed.bundled._native import usable_weights
 from memoriter.embed.bundled._weightfile import BLOCK, open_weights
-from memoriter.embed.bundled._weights import usable_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable

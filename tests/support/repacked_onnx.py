@@ -9,8 +9,8 @@ import numpy as np
 
 from graph_script import graph_script
 from memoriter.embed.bundled._graph import convert_weights, split_weights
+from memoriter.embed.bundled._native import usable_weights
 from memoriter.embed.bundled._weightfile import BLOCK, open_weights
-from memoriter.embed.bundled._weights import usable_weights
 from repacked import made_once
 
 if TYPE_CHECKING:

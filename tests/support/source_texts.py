@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 BLANK = "X"
 """For what a text is given while it runs."""
-SENTENCES = {"sentence", "message", "remedy", "usual"}
+SENTENCES = {"sentence", "message", "remedy", "default_remedy"}
 """Functions and attributes that are whole sentences. A test holds that where they are written."""
+
+
+@cache
+def parsed(file: Path) -> ast.Module:
+    """Return a source file as Python reads it; several tests share one reading."""
+    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 class SourceTexts:

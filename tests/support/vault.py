@@ -1,85 +1,132 @@
-"""A vault of notes as people keep them in Obsidian: titles only in the file names, front matter, links, drawings."""
+"""A vault as people keep it in Obsidian: titles in file names, front matter, links, daily notes, drawings, copies."""
 
 from __future__ import annotations
 
 import base64
+import json
 import random
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
+
+from vault_texts import HEADINGS, KNOWN, PEOPLE, SENTENCES, SUBJECTS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TITLES = (
-    ("Projects", "Greenhouse rebuild"),
-    ("Projects", "Invoice template redesign"),
-    ("Projects", "Choir summer tour"),
-    ("Projects", "Bike trailer"),
-    ("Areas/Health", "Knee rehabilitation"),
-    ("Areas/Health", "Allergy list"),
-    ("Areas/House", "Heating contract"),
-    ("Areas/House", "Attic insulation"),
-    ("Areas/House", "Neighbour agreements"),
-    ("Areas/Money", "Pension overview"),
-    ("Areas/Money", "Insurance comparison"),
-    ("Recipes", "Lentil curry"),
-    ("Recipes", "Sourdough starter"),
-    ("Recipes", "Pickled radish"),
-    ("Reading", "The name of the rose"),
-    ("Reading", "Thinking in systems"),
-    ("People", "Marta Kowalczyk"),
-    ("People", "Jonas Lindqvist"),
-    ("Travel", "Night train to Lisbon"),
-    ("Travel", "Packing list winter"),
-    ("Küche", "Apfelstrudel nach Oma"),
-    ("Familie", "김장 준비"),
-    ("Familie", "可爱的猫名字"),
-    ("旅行", "京都の庭園めぐり"),
-    ("Work", "Quarterly goals"),
-)
+TITLES = tuple((known.folder, known.title) for known in KNOWN)
 """The folder and the title of the notes that are looked up."""
-_TEXT = """
-morning table window paper number friend question river evening idea cheap second colour later together market
-slowly answer letter garden visit careful small plan weather simple corner music enough early ready call
-bring finish measure borrow decide prepare compare remember explain improve collect repair cancel confirm discuss
-"""
-_WORDS = _TEXT.split()
+FIRST_DAY = date(2025, 1, 1)
+DRAWING = "Drawings/Shed door.excalidraw.md"
+DELETED = "The zeppelin hangar code is 4711."
+"""A sentence of the notes that are no memory: in `.trash`, in `.obsidian` and in a copy."""
 _HOME = "[[Home]] | [[Inbox]] | [[Archive]]"
 
 
 def write_vault(folder: Path, *, notes: int = 344, seed: int = 7) -> None:
-    """Write a vault of so many notes; the same notes for the same seed."""
+    """Write a vault of so many Markdown notes, and what else is in one; the same vault for the same seed."""
     chance = random.Random(seed)
-    titles = [title for _, title in TITLES]
-    for place, title in TITLES:
-        _write(folder / place / f"{title}.md", _body(chance, titles, title))
-    for number in range(notes - len(TITLES)):
-        name = f"{chance.choice(_WORDS).title()} {chance.choice(_WORDS)} {number}"
-        place = chance.choice(["Notes", "Inbox", "Areas/House", "Work", "Projects"])
-        _write(folder / place / f"{name}.md", _body(chance, titles, name))
-    _write(folder / "Home.md", "\n".join(f"- [[{title}]]" for title in titles) + "\n")
-    drawing = base64.b64encode(chance.randbytes(30_000)).decode("ascii")
-    rows = "\n".join(drawing[at : at + 256] for at in range(0, len(drawing), 256))
-    text = "---\nexcalidraw-plugin: parsed\n---\n\n# Text Elements\nHinge sketch ^abc\n\n"
-    text += f"```compressed-json\n{rows}\n```\n"
-    _write(folder / "Drawings" / "Shed door.md", text)
+    for known in KNOWN:
+        front = {"tags": list(known.tags), "created": known.day}
+        _write(folder / known.folder / f"{known.title}.md", f"{_front_matter(front)}{known.text}\n")
+    _write(folder / "Home.md", "".join(f"- [[{title}]]\n" for _, title in TITLES))
+    _write(folder / "Maps" / "Everything about the house.md", _map("Areas/House"))
+    _write(folder / "Maps" / "Rezepte und Küche.md", _map("Recipes"))
+    _write(folder / DRAWING, _drawing(chance))
+    fixed = len(KNOWN) + 4
+    last = folder / DRAWING
+    for number in range(notes - fixed):
+        if number % 20 == 19:
+            _write(last.with_stem(f"{last.stem} copy"), f"{last.read_text(encoding='utf-8')}\nSent from the phone.\n")
+        elif number % 5 < 2:
+            _daily(chance, folder, FIRST_DAY + timedelta(days=2 * number))
+        else:
+            last = _any(chance, folder, number)
+    _around(chance, folder)
 
 
-def _body(chance: random.Random, titles: list[str], title: str) -> str:
-    lines: list[str] = []
-    if chance.random() < 0.6:
-        tag, day = chance.choice(["garden", "work/plan", "family", "idea"]), f"2025-{chance.randrange(1, 13):02}-11"
-        lines += ["---", f"tags: [{tag}]", f"created: {day}", "cssclass: wide", "---", ""]
-    if chance.random() < 0.3:
-        lines += [_HOME, ""]
-    for heading in chance.sample(["Open", "Next steps", "Background", "Log", "Ideas"], 2):
-        lines += [f"## {heading}", ""]
-        for _ in range(chance.randrange(1, 4)):
-            words = [chance.choice(_WORDS) for _ in range(chance.randrange(8, 30))]
-            if chance.random() < 0.05:
-                linked = chance.choice([other for other in titles if other != title])
-                words.insert(4, f"[[{linked}]]")
-            lines += [" ".join(words).capitalize() + ".", ""]
-    return "\n".join(lines)
+def daily_note(day: date) -> str:
+    """Return the path of the note of a day."""
+    return f"Daily/{day:%Y/%m/%Y-%m-%d}.md"
+
+
+def _daily(chance: random.Random, folder: Path, day: date) -> None:
+    before, after = day - timedelta(days=1), day + timedelta(days=1)
+    language = chance.choice(["en", "en", "ko", "de", "zh"])
+    log = "".join(f"- {8 + hour}:{chance.randrange(60):02} {_sentence(chance, language)}\n" for hour in range(4))
+    front = _front_matter({"tags": ["daily"], "date": day.isoformat()}) if chance.random() < 0.5 else ""
+    text = f"{front}<< [[{before}]] | [[{after}]] >>\n\n## {HEADINGS[language][-1]}\n\n{log}\n- [ ] #todo/small later\n"
+    _write(folder / daily_note(day), text)
+
+
+def _any(chance: random.Random, folder: Path, number: int) -> Path:
+    language = chance.choice(["en", "en", "de", "ko", "zh"])
+    subject, other = chance.choice(SUBJECTS[language]), chance.choice(PEOPLE)
+    place = chance.choice(["Notes", "Inbox", "Areas/House", "Work/Meetings", "Projects"])
+    front = {
+        "title": f"{subject} ({other})" if chance.random() < 0.1 else "",
+        "aliases": [f"{subject} {number}"] if chance.random() < 0.3 else [],
+        "tags": [chance.choice(["idea", "meeting", "house", "family"])],
+        "created": (FIRST_DAY + timedelta(days=chance.randrange(600))).isoformat(),
+        "cssclass": "wide",
+    }
+    lines = [_front_matter(front) if chance.random() < 0.6 else "", f"{_HOME}\n\n" if chance.random() < 0.3 else ""]
+    for heading in chance.sample(HEADINGS[language], 2):
+        text = " ".join(_sentence(chance, language) for _ in range(chance.randrange(1, 5)))
+        linked = f" See [[{chance.choice(TITLES)[1]}]]." if chance.random() < 0.05 else ""
+        lines.append(f"## {heading}\n\n{text}{linked}\n\n")
+    if chance.random() < 0.1:
+        lines.append(f"![scan](data:image/png;base64,{_encoded(chance, 3_000)})\n")
+    if chance.random() < 0.1:
+        lines.append(f"```base64\n{_rows(_encoded(chance, 2_000), 76)}\n```\n")
+    if chance.random() < 0.2:
+        lines.append("![[floor plan.png]]\n")
+    file = folder / place / f"{subject.capitalize()} {other} {number}.md"
+    _write(file, "".join(lines))
+    return file
+
+
+def _sentence(chance: random.Random, language: str) -> str:
+    thing, other = chance.sample(SUBJECTS[language], 2)
+    words = {"who": chance.choice(PEOPLE), "thing": thing, "other": other, "number": chance.randrange(2, 29)}
+    return chance.choice(SENTENCES[language]).format(**words)
+
+
+def _front_matter(values: dict[str, str | list[str]]) -> str:
+    """Return front matter with the values that are not empty; nothing if all are."""
+    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items() if value]
+    return f"---\n{''.join(lines)}---\n\n" if lines else ""
+
+
+def _map(start: str) -> str:
+    return "".join(f"- [[{folder}/{title}|{title}]]\n" for folder, title in TITLES if folder.startswith(start))
+
+
+def _drawing(chance: random.Random) -> str:
+    data = _rows(_encoded(chance, 30_000), 256)
+    front = _front_matter({"excalidraw-plugin": "parsed", "tags": ["excalidraw"]})
+    return f"{front}# Text Elements\nHinge sketch ^abc\n\n## Drawing\n```compressed-json\n{data}\n```\n%%\n"
+
+
+def _around(chance: random.Random, folder: Path) -> None:
+    """Write what is no memory: settings, plugins, deleted notes, a copy of a sync program, attachments, a canvas."""
+    _write(folder / ".obsidian/app.json", '{"attachmentFolderPath": "attachments"}')
+    _write(folder / ".obsidian/workspace.json", json.dumps({"lastOpenFiles": ["Home.md"]}))
+    _write(folder / ".obsidian/plugins/calendar/README.md", f"# Calendar\n\n{DELETED}\n")
+    _write(folder / ".trash/Old codes.md", f"{DELETED}\n")
+    _write(folder / "Work/Quarterly goals (conflicted copy).md", f"{DELETED}\n")
+    _write(folder / "Board.canvas", json.dumps({"nodes": [{"type": "text", "text": DELETED}], "edges": []}))
+    for name in ("floor plan.png", "contract.pdf"):
+        file = folder / "attachments" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(chance.randbytes(4_000))
+
+
+def _encoded(chance: random.Random, size: int) -> str:
+    return base64.b64encode(chance.randbytes(size)).decode("ascii")
+
+
+def _rows(text: str, width: int) -> str:
+    return "\n".join(text[at : at + width] for at in range(0, len(text), width))
 
 
 def _write(file: Path, text: str) -> None:

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoriter.embed._fake import FakeProvider
+from memoriter.environment import Deadline
 from memoriter.errors import EmbeddingError, IndexBusy, PathRefused
 from memoriter.index import Index
-from memoriter.search import Deadline
 from memoriter.sync import ChunkingSettings, Plan, Progress, Sync, SyncSettings, Task, background_of, make_plan
 from memoriter.types import Source
 from memoriter.workspace import Workspace

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.api_json import with_footer
-from memoriter.config import Configuration, MemorySearch, with_values
+from memoriter.config import Configuration, MemorySearch, Place, with_values
 from memoriter.tools import SEARCH, clamped
 from memoriter.types import Health, Hit, SearchResult
 
@@ -17,6 +19,7 @@ class Long:
     """A memory with six long hits."""
 
     settings = MemorySearch()
+    place = Place(Path("/notes"), "-w")
 
     def __init__(self, limit: float | None = None) -> None:
         values = {} if limit is None else {"memory.qmd.limits.maxInjectedChars": limit}

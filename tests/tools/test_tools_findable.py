@@ -115,5 +115,5 @@ def test_a_note_whose_folder_became_a_link_meanwhile_is_not_findable(
     answer = APPEND.run(memory, {"text": "Where?"})
     assert (answer["written"], answer["findable"]) == (True, False)
     assert list((tmp_path / "outside").iterdir()) == []
-    (line,) = (tmp_path / "moved" / TODAY.rpartition("/")[2]).read_text(encoding="utf-8").splitlines()
-    assert line.startswith("- Where? <!-- from: agent")
+    *_, line = (tmp_path / "moved" / TODAY.rpartition("/")[2]).read_text(encoding="utf-8").splitlines()
+    assert line.startswith("- 12:00 Where? <!-- from: agent")

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memoriter.config import Configuration, MemorySearch, with_values
+from memoriter.config import Configuration, MemorySearch, Place, with_values
 from memoriter.errors import EmbeddingError, IndexDamaged, PathRefused
 from memoriter.tools import GET, SEARCH, TOOLS, tools_for
-from memoriter.types import Diagnostic, Excerpt, Explanation, Health, Hit, SearchResult
+from memoriter.types import Diagnostic, Excerpt, Explanation, Health, Hit, SearchResult, Source
 
-HIT = Hit("memory/2026-02-10.md", 3, 7, 0.71, "  The router is an ER605.\n", "memory", ("2026-02-10", "Network"))
+HIT = Hit(
+    "memory/2026-02-10.md",
+    3,
+    7,
+    0.71,
+    "  The router is an ER605.\n",
+    "memory",
+    ("2026-02-10", "Network"),
+    text="Too long.",
+)
+GO_ON = "Go on without the memory, and tell the user that it could not be searched. What the user can do:"
 FOUND = SearchResult((HIT,), "match", "fake", "hashed", "hybrid", Health({"keyword": True, "vector": True}))
 
 
@@ -23,6 +36,7 @@ class RecordingMemory:
         self.answer = answer
         self.configuration: Configuration = with_values(Configuration(), {"memory.citations": citations})
         self.settings = MemorySearch()
+        self.place = Place(Path("/notes"), "-w")
         self.calls: list[Any] = []
 
     def search(self, query: str, **options: Any) -> SearchResult:
@@ -32,6 +46,9 @@ class RecordingMemory:
     def read(self, path: str, **options: Any) -> Excerpt:
         self.calls.append((path, options))
         return self._answer()
+
+    def sources(self) -> tuple[Source, ...]:
+        return ()
 
     def _answer(self) -> Any:
         if isinstance(self.answer, Exception):
@@ -215,10 +232,10 @@ def test_a_wrong_parameter_is_named_and_nothing_is_searched(params: Any, error: 
         (
             IndexDamaged("The index is damaged.", remedy="Run `memoriter index`."),
             "The index is damaged.",
-            "Run `memoriter index`.",
+            f"{GO_ON} Run `memoriter index`.",
         ),
-        (EmbeddingError("no answer"), "no answer", "Ask the owner to run `memoriter doctor`."),
-        (ValueError("boom"), "ValueError: boom.", "Ask the owner to run `memoriter doctor`."),
+        (EmbeddingError("no answer"), "no answer", f"{GO_ON} Run `memoriter doctor`."),
+        (ValueError("boom"), "ValueError: boom.", f"{GO_ON} Run `memoriter doctor`."),
     ],
 )
 def test_whatever_fails_the_agents_turn_goes_on(trouble: Exception, error: str, action: str) -> None:
@@ -257,7 +274,14 @@ def test_a_text_that_was_cut_says_so() -> None:
             "The parameter from must be a number, not 'top'. Call again with parameters out of: path, from, lines.",
         ),
         ({"path": "../x"}, PathRefused("'../x' is refused", remedy="Name a note."), "'../x' is refused. Name a note."),
-        ({"path": "x"}, RuntimeError("boom"), "RuntimeError: boom. Ask the owner to run `memoriter doctor`."),
+        (
+            {"path": "x"},
+            RuntimeError("boom"),
+            (
+                "RuntimeError: boom. Go on without this note, and tell the user that it could not be read. "
+                "What the user can do: Run `memoriter doctor`."
+            ),
+        ),
         (["x"], None, "The parameters must be an object. Call again with names and values."),
     ],
 )
@@ -274,7 +298,8 @@ def test_a_schema_names_exactly_the_parameters_that_are_read(tool: Any) -> None:
 
     kind = {"memory_search": SearchParams, "memory_get": GetParams, "memory_append": AppendParams}[tool.name]
     assert list(tool.input_schema["properties"]) == [field.alias for field in kind.model_fields.values()]
-    assert tool.input_schema["additionalProperties"] is False
+    # Gemini answers 400 to these, if a client forwards a schema as it is.
+    assert not {'"format"', '"additionalProperties"'} & set(re.findall(r'"\w+"', json.dumps(tool.input_schema)))
 
 
 def test_there_are_no_tools_where_memory_search_is_off() -> None:

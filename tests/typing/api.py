@@ -27,15 +27,18 @@ if TYPE_CHECKING:
 
 def answers(notes: Path, home: Path) -> list[str]:
     with Memory.open(notes, home=home) as memory:
-        result = memory.search("which database?", since=date(2026, 1, 1), max_results=3)
+        result = memory.search("which database?", since=date(2026, 1, 1), until="today", max_results=3)
         assert_type(result, SearchResult)
+        assert_type(memory.search("which database?", on="2026-01-01"), SearchResult)
+        assert all(memory.file_of(hit.path) == notes / hit.path for hit in result.hits)
         return [line(hit) for hit in result.hits]
 
 
 def line(hit: Hit) -> str:
     assert_type(hit.score, float)
     assert_type(hit.start_line, int)
-    return f"{hit.citation}: {hit.snippet}"
+    assert_type(hit.date, date | None)
+    return f"{hit.citation}: {hit.text}"
 
 
 def day(notes: Path, home: Path) -> list[DiagnosticCode]:

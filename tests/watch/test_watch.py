@@ -46,6 +46,18 @@ def test_a_change_is_found_without_a_search_looking_for_it(watched):
 
 
 @pytest.mark.slow
+def test_a_change_of_a_note_with_another_suffix_is_found(watched):
+    watched.write(".memoriter.json5", "{memory: {extraSuffixes: ['.txt']}}")
+    watched.write("memory/a.txt", "The anchor is in the shed.\n")
+    memory = watched.open(sync={"watchDebounceMs": 100, "onSearch": False})
+    watched.watch(memory)
+    until(lambda: finds(memory, "anchor") == {"memory/a.txt"})
+    for number in range(3):
+        watched.write("memory/a.txt", f"The quokka {number} sleeps.\n")
+        until(lambda number=number: finds(memory, f"quokka {number}") == {"memory/a.txt"})
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("is_watched", [True, False])
 def test_each_search_finds_what_was_written_before_it_began(watched, is_watched):
     memory = watched.open(sync={"watchDebounceMs": 20_000})
@@ -59,11 +71,11 @@ def test_each_search_finds_what_was_written_before_it_began(watched, is_watched)
             memory.search(f"quokka sleeps in bed {number:03}"),
             memory.search(f"numbat digs in hole {number:03}"),
         )
-        told = {reason.code for reason in (*slept.health.reasons, *dug.health.reasons)}
-        if "stale" not in told:
+        codes = {reason.code for reason in (*slept.health.reasons, *dug.health.reasons)}
+        if "stale" not in codes:
             assert f"bed {number:03}" in slept.results[0].snippet
             assert f"hole {number:03}" in dug.results[0].snippet
-        assert is_watched or "stale" not in told
+        assert is_watched or "stale" not in codes
 
 
 @pytest.mark.slow
@@ -247,7 +259,7 @@ def test_an_index_that_is_deleted_while_it_is_watched_is_made_again_whole(watche
 
 @pytest.mark.slow
 def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(watched, monkeypatch):
-    from memoriter.watch import _events
+    from memoriter.watch import _schedule
 
     aged(watched.write("MEMORY.md", "The anchor is in the shed.\n"))
     began = time.monotonic()
@@ -257,7 +269,7 @@ def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(watche
         self._stop.wait(0.01)
         return set()
 
-    monkeypatch.setattr(_events.Events, "wait", deaf)
+    monkeypatch.setattr(_schedule.Events, "wait", deaf)
     watched.watch(memory)
     aged(watched.write("memory/a.md", "The quokka sleeps.\n"))
     until(lambda: finds(memory, "quokka") == {"memory/a.md"})
@@ -347,10 +359,10 @@ def test_a_second_watcher_waits_and_takes_over(watched):
     watched.write("MEMORY.md", "The anchor is in the shed.\n")
     memory = watched.open(sync={"watchDebounceMs": 50, "onSearch": False})
     first = watched.watch(memory)
-    told = []
-    second = memory.watching(told.append)
+    events = []
+    second = memory.watching(events.append)
     watched.watches.append(second)
-    until(lambda: [event.kind for event in told] == ["waiting"])
+    until(lambda: [event.kind for event in events] == ["waiting"])
     assert not second.settled
     first.close()
     until(lambda: second.settled)

@@ -149,7 +149,7 @@ def test_a_line_that_introduces_a_list_stays_with_it() -> None:
 
 
 def test_each_turn_of_a_conversation_is_a_block() -> None:
-    spoken = [f"{who} {SENTENCE}" for who in ("**A:**", "**B:**", "**A:**")]
+    spoken = [f"{speaker} {SENTENCE}" for speaker in ("**A:**", "**B:**", "**A:**")]
     for joint in ("\n", "\n\n"):
         assert texts(joint.join(spoken), merge=48) == spoken
         assert texts(joint.join(f"- {turn}" for turn in spoken), merge=48) == [f"- {turn}" for turn in spoken]

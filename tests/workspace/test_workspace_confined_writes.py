@@ -180,7 +180,7 @@ def test_against_a_program_that_swaps_the_folder_without_end_every_entry_is_in_t
             memory.remember(f"Entry {number}.")
         except MemoriterError:
             continue
-        written.append(f"- Entry {number}.")
+        written.append(f"- 12:00 Entry {number}.")
     swapping.kill()
     swapping.wait()
     kept = [folder for folder in env.notes.iterdir() if folder.name.startswith("memory") and not folder.is_symlink()]

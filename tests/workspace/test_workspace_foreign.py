@@ -12,7 +12,7 @@ import pytest
 from memoriter.errors import WriteConflict, WriteError
 from memoriter.ids import bytes_hash
 from memoriter.workspace import Workspace, append, replace
-from memoriter.workspace.writing import _exchange, _folder, _locks, remove
+from memoriter.workspace.writing import _exchange, _folder, remove
 from memoriter.workspace.writing._folder import Folder
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
     able = SYSTEMS.index(request.param)
     if able >= 1:
-        monkeypatch.setattr(_locks, "is_written", lambda _: None)
+        monkeypatch.setattr(_folder, "is_written", lambda _: None)
         monkeypatch.setattr("memoriter.workspace.writing._exchange.is_written", lambda _: None)
     if able >= 2:
         monkeypatch.setattr(_folder, "_exchange_function", lambda: None)
@@ -209,13 +209,13 @@ def test_where_the_system_does_not_tell_who_writes_a_file_must_stand_still(
             appended(file, f"- line {len(pauses)}\n")
             os.utime(file, ns=(len(pauses), len(pauses)))
 
-    monkeypatch.setattr(_locks.time, "sleep", sleeping)
-    monkeypatch.setattr(_locks, "is_written", lambda _: None)
+    monkeypatch.setattr(_folder.time, "sleep", sleeping)
+    monkeypatch.setattr(_folder, "is_written", lambda _: None)
     with file.open("rb") as opened:
-        assert _locks.wait_for_no_writer(opened.fileno(), leases=leases, seconds=2.0)
+        assert _folder.wait_for_no_writer(opened.fileno(), leases=leases, seconds=2.0)
         assert sum(pauses[12:]) >= 0.08
-        monkeypatch.setattr(_locks, "is_written", lambda _: True)
-        assert not _locks.wait_for_no_writer(opened.fileno(), leases=True, seconds=0.5)
+        monkeypatch.setattr(_folder, "is_written", lambda _: True)
+        assert not _folder.wait_for_no_writer(opened.fileno(), leases=True, seconds=0.5)
 
 
 def test_a_note_that_was_appended_to_is_not_removed(file: Path, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,10 +289,10 @@ def test_a_full_disk_after_the_exchange_brings_the_old_file_back(file: Path, mon
 
 APPENDING = """
 import sys
-file, who, lines = sys.argv[1], sys.argv[2], int(sys.argv[3])
+file, writer, lines = sys.argv[1], sys.argv[2], int(sys.argv[3])
 for number in range(lines):
     with open(file, "a") as opened:
-        opened.write(f"- line {who}.{number} of another program\\n")
+        opened.write(f"- line {writer}.{number} of another program\\n")
 print("done")
 """
 
@@ -300,7 +300,7 @@ print("done")
 @pytest.fixture
 def programs(file: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
     command = [sys.executable, "-c", APPENDING, str(file)]
-    running = [subprocess.Popen([*command, str(who), "300"], stdout=subprocess.PIPE) for who in range(3)]
+    running = [subprocess.Popen([*command, str(writer), "300"], stdout=subprocess.PIPE) for writer in range(3)]
     yield running
     for program in running:
         program.kill()
@@ -321,6 +321,6 @@ def test_three_programs_append_at_full_speed_while_the_note_is_replaced_again_an
             replaced += 1
     # Where a line is read while it is being written, an empty one may keep the next apart from it.
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line]
-    theirs = [f"- line {who}.{number} of another program" for who in range(3) for number in range(300)]
+    theirs = [f"- line {writer}.{number} of another program" for writer in range(3) for number in range(300)]
     assert sorted(lines) == sorted([*BEFORE.splitlines(), *["- ours"] * replaced, *theirs])
     assert alone(file)

@@ -78,14 +78,15 @@ PIECES = [
 
 
 @given(
-    st.sampled_from(["", OWNER, "- Mine.\n", "Mine\n", "<!--\n"]),
+    st.sampled_from(["", OWNER, "- Mine.\n", "- 09:00 Mine.\n", "Mine\n", "<!--\n"]),
     st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".join).filter(lambda text: text.strip()),
     st.text(max_size=30) | st.sampled_from(["x) -->", "a <!-- end: b -->", "\n<!-- end: a -->"]),
 )
 def test_no_text_of_an_agent_passes_for_the_owners(before: str, text: str, name: str) -> None:
-    from memoriter.workspace import entry_of
+    from memoriter.workspace import entry_of, log_form
 
-    entry = marked(entry_of(text), f"agent via MCP ({name})", DAY)
+    form = log_form(before, "12:00") if "- " in before else None
+    entry = marked(entry_of(text, form), f"agent via MCP ({name})", DAY)
     lines = f"{before}{entry}".split("\n")
     foreign = foreign_lines(lines)
     first = before.count("\n")

@@ -258,7 +258,7 @@ def test_a_transcript_that_gets_a_second_name_while_it_is_opened_is_refused(tmp_
         pass
     (tmp_path / "second.jsonl").unlink()
     with transcripts.opened(source) as opened:
-        assert [line.said.rendered for line in opened.lines()] == ["User: Mine"]
+        assert [line.parsed.rendered for line in opened.lines()] == ["User: Mine"]
 
 
 @posix_only
@@ -375,7 +375,7 @@ def test_a_line_that_is_too_long_is_passed_over_and_the_rest_is_read(tmp_path):
     (source,) = transcripts.scan().sources
     with transcripts.opened(source) as transcript:
         lines = list(transcript.lines())
-        assert [(line.number, line.said.rendered, line.too_long) for line in lines] == [
+        assert [(line.number, line.parsed.rendered, line.too_long) for line in lines] == [
             (1, "User: Before", False),
             (2, "", True),
             (3, "User: After", False),

@@ -17,7 +17,7 @@ import memoriter
 from memoriter.errors import PathRefused, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
 from memoriter.workspace import Appended, Workspace, append, replace
-from memoriter.workspace.writing import _locks, _write
+from memoriter.workspace.writing import _folder
 
 SOURCE = str(Path(memoriter.__file__).parents[1])
 
@@ -213,11 +213,11 @@ APPENDING = """
 import sys
 from pathlib import Path
 from memoriter.workspace import append
-file, who, entries = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+file, writer, entries = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 for number in range(entries):
-    body = f"  body {who} {number}\\n" * (number % 7 + 1)
-    written = append(file, f"- begin {who} {number}\\n{body}  end {who} {number}")
-    print(written.start_line, written.end_line, who, number, flush=True)
+    body = f"  body {writer} {number}\\n" * (number % 7 + 1)
+    written = append(file, f"- begin {writer} {number}\\n{body}  end {writer} {number}")
+    print(written.start_line, written.end_line, writer, number, flush=True)
 """
 
 
@@ -228,13 +228,13 @@ def entries_of(file: Path) -> dict[tuple[str, str], tuple[int, int]]:
     assert lines.pop() == ""
     at = 0
     while at < len(lines):
-        _, begin, who, number = lines[at].split(" ")
+        _, begin, writer, number = lines[at].split(" ")
         assert begin == "begin"
         body = int(number) % 7 + 1
-        assert lines[at + 1 : at + 1 + body] == [f"  body {who} {number}"] * body
-        assert lines[at + 1 + body] == f"  end {who} {number}"
-        assert (who, number) not in found
-        found[who, number] = (at + 1, at + body + 2)
+        assert lines[at + 1 : at + 1 + body] == [f"  body {writer} {number}"] * body
+        assert lines[at + 1 + body] == f"  end {writer} {number}"
+        assert (writer, number) not in found
+        found[writer, number] = (at + 1, at + body + 2)
         at += body + 2
     return found
 
@@ -242,7 +242,7 @@ def entries_of(file: Path) -> dict[tuple[str, str], tuple[int, int]]:
 @pytest.mark.slow
 def test_fifty_processes_append_twenty_entries_each_and_all_thousand_are_whole(tmp_path: Path) -> None:
     file = tmp_path / "memory" / "2026-02-10.md"
-    processes = [started(APPENDING, file, who, 20) for who in range(50)]
+    processes = [started(APPENDING, file, writer, 20) for writer in range(50)]
     reports = [process.communicate(timeout=100)[0].decode().split("\n") for process in processes]
     assert [process.returncode for process in processes] == [0] * 50
 
@@ -250,14 +250,14 @@ def test_fifty_processes_append_twenty_entries_each_and_all_thousand_are_whole(t
 
     assert len(entries) == 1000
     said = [line.split() for lines in reports for line in lines if line]
-    assert {(who, number): (int(start), int(end)) for start, end, who, number in said} == entries
+    assert {(writer, number): (int(start), int(end)) for start, end, writer, number in said} == entries
 
 
 @pytest.mark.slow
 def test_killing_writers_leaves_only_whole_entries(tmp_path: Path) -> None:
     file = tmp_path / "a.md"
     for turn in range(6):
-        processes = [started(APPENDING, file, f"{turn}.{who}", 100_000) for who in range(2)]
+        processes = [started(APPENDING, file, f"{turn}.{writer}", 100_000) for writer in range(2)]
         for process in processes:
             assert process.stdout
             for _ in range(3 + 17 * turn):
@@ -316,8 +316,7 @@ def test_without_flock_the_lock_is_a_file_elsewhere(tmp_path: Path, monkeypatch:
 def test_reading_under_the_lock_does_not_depend_on_the_size_of_the_buffer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (_write, _locks):
-        monkeypatch.setattr(module, "READ_AHEAD", 3)
+    monkeypatch.setattr(_folder, "READ_AHEAD", 3)
     file = tmp_path / "a.md"
     file.write_bytes(b"one\ntwo\nthree")
     assert append(file, "four") == Appended(file, 4, 4)

@@ -1,7 +1,7 @@
 """Events around an agent's turns, the listeners for them, and the memory of a session."""
 
 from memoriter.agent._bus import Addition, Captured, HookBus, HookResult, Listener
-from memoriter.agent._coding import HookAnswer, HookInput, answer_hook, read_hook
+from memoriter.agent._coding import HookAnswer, HookInput, answer_hook, read_hook, system_message
 from memoriter.agent._events import (
     AgentEnd,
     Audience,
@@ -14,7 +14,7 @@ from memoriter.agent._events import (
     SessionStart,
     event_name,
 )
-from memoriter.agent._guard import escape_for_prompt, looks_like_injection
+from memoriter.agent._guard import escape_for_prompt, looks_like_injection, source_label
 from memoriter.agent._recall import MarkdownRecall, RecallPassage, RecallSource, is_owned, quote
 from memoriter.agent._session import Context, Session, Surrounds, recall_listener
 from memoriter.agent.flush import DEFAULT_WINDOW, FlushAnswer, FlushResult, FlushTurn
@@ -54,4 +54,6 @@ __all__ = [
     "quote",
     "read_hook",
     "recall_listener",
+    "source_label",
+    "system_message",
 ]

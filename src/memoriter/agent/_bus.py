@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
+from math import inf
 from typing import TYPE_CHECKING, Any
 
-from memoriter.agent._events import event_name
+from memoriter.agent._events import BeforeAgentStart, event_name
 from memoriter.errors import MemoriterError, sentence
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
@@ -14,13 +15,13 @@ from memoriter.values import dataclass, field
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from memoriter.agent._events import AgentEnd, BeforeAgentStart, Event, EventName
+    from memoriter.agent._events import AgentEnd, Event, EventName
 
 MODIFYING_SECONDS = 5.0
 """Default time limit of a listener that can add to the turn."""
 OBSERVING_SECONDS = 15.0
 """Default time limit of every other listener."""
-PLUGIN_REMEDY = "The turn went on without it. Update the plugin, or remove its package."
+PLUGIN_REMEDY = "The turn continued without it. Update the plugin, or remove its package."
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ class _ListenerThread:
         self.thread.join(max(0.0, seconds))
         where = f"{self.listener.name!r} in {self.listener.event}"
         if self.thread.is_alive():
-            message = f"{where} did not answer in time, so the turn went on without it."
+            message = f"{where} did not answer in time, so the turn continued without it."
             return Diagnostic("hook_timeout", message, "It may have finished by the next turn.")
         if isinstance(self.error, MemoriterError):
             return Diagnostic(self.error.code, self.error.message, self.error.remedy)
@@ -134,13 +135,14 @@ class HookBus:
         Listeners with a higher priority come first.
         """
         texts, reasons = list[str](), list[Diagnostic]()
+        ends = self.monotonic() + (inf if event.seconds is None else event.seconds)
         for listener in self._listeners_for(event):
             if busy := self._busy_diagnostic(listener):
                 reasons.append(busy)
                 continue
             call = _ListenerThread(listener, event)
             limit = MODIFYING_SECONDS if listener.timeout is None else listener.timeout
-            if diagnostic := self._wait_for(call, limit):
+            if diagnostic := self._wait_for(call, min(limit, ends - self.monotonic())):
                 reasons.append(diagnostic)
             elif isinstance(call.result, Addition):
                 texts.append(call.result.prepend_context)
@@ -172,9 +174,11 @@ class HookBus:
                 reasons.append(busy)
             else:
                 calls.append(_ListenerThread(listener, event))
-        began = self.monotonic()
+        began, longest = self.monotonic(), inf
+        if isinstance(event, BeforeAgentStart) and event.seconds is not None:
+            longest = event.seconds
         for call in calls:
-            limit = OBSERVING_SECONDS if call.listener.timeout is None else call.listener.timeout
+            limit = min(longest, OBSERVING_SECONDS if call.listener.timeout is None else call.listener.timeout)
             if diagnostic := self._wait_for(call, began + limit - self.monotonic()):
                 reasons.append(diagnostic)
             else:

@@ -20,7 +20,7 @@ from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from memoriter.agent._session import Session
 
@@ -45,6 +45,8 @@ class HookInput:
     """True if a hook made the agent continue after an earlier stop."""
     reply: str | None = None
     """The agent's last answer."""
+    is_codex: bool = False
+    """True if Codex reported the event; it refuses the fields of an answer that it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +100,28 @@ def read_hook(event: str, text: str) -> HookInput:
         prompt=_text(fields, "prompt"),
         again=fields.get("stop_hook_active") is True,
         reply=reply if isinstance(reply, str) else None,
+        is_codex="turn_id" in fields,
     )
 
 
-def answer_hook(given: HookInput, session: Session, *, interactive: bool = True) -> HookAnswer:
+TROUBLE = frozenset(
+    {
+        *("config", "embedding", "index", "index_damaged", "index_foreign", "missing_package", "model", "not_sent"),
+        *("out_of_quota", "over_budget", "plugin_failed", "provider_unavailable", "provider_unknown", "time_zone"),
+        *("unauthorised", "workspace"),
+    }
+)
+"""Codes of diagnostics that the person must see, because nothing else would show them and only a person can help."""
+
+
+def answer_hook(
+    given: HookInput,
+    session: Session,
+    *,
+    interactive: bool = True,
+    seconds: float | None = None,
+    problems: Sequence[Diagnostic] = (),
+) -> HookAnswer:
     """Handle an event and return the response.
 
     Args:
@@ -109,21 +129,37 @@ def answer_hook(given: HookInput, session: Session, *, interactive: bool = True)
         session: the conversation that the event belongs to.
         interactive: whether a person follows the conversation. If not, the last answer is a program's result, so no
             turn of memoriter may follow it.
+        seconds: how long a prompt waits at most; None: as in a program of one's own.
+        problems: what is wrong with the memory, whatever the event.
     """
     started = session.monotonic()
-    answer = _answer(given, session, interactive=interactive)
+    answer = _answer(given, session, interactive=interactive, seconds=seconds)
+    answer = _with_message(HookAnswer(answer.output, (*problems, *answer.reasons)), session)
     outcome = "text for the agent" if answer.output else "no text"
     milliseconds = (session.monotonic() - started) * 1000
     log.info("hook %s: %s, %d diagnostics, %.1f ms", given.event, outcome, len(answer.reasons), milliseconds)
     return answer
 
 
-def _answer(given: HookInput, session: Session, *, interactive: bool) -> HookAnswer:
+def _with_message(answer: HookAnswer, session: Session) -> HookAnswer:
+    """Return the answer with a message to the person about troubles that the conversation has not shown yet."""
+    troubles = session.unseen([reason for reason in answer.reasons if reason.code in TROUBLE])
+    if not troubles:
+        return answer
+    return HookAnswer({**(answer.output or {}), "systemMessage": system_message(troubles)}, answer.reasons)
+
+
+def system_message(reasons: Iterable[Diagnostic]) -> str:
+    """Return diagnostics in the form in which a coding agent shows them to the person."""
+    return " ".join(["memoriter:", *(f"{reason.message} {reason.remedy}".strip() for reason in reasons)])
+
+
+def _answer(given: HookInput, session: Session, *, interactive: bool, seconds: float | None) -> HookAnswer:
     match given.event:
         case "session-start":
             return _session_start(given, session)
         case "user-prompt":
-            answer = session.recall(given.prompt)
+            answer = session.recall(given.prompt, seconds=seconds)
             session.begin_turn(given.prompt)
             return HookAnswer(_context_output("UserPromptSubmit", answer.prepend_context), answer.reasons)
         case "stop":
@@ -158,8 +194,11 @@ def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> Hook
     if usage is None:
         return HookAnswer(None, reasons)
     answer = session.flush(usage.tokens, window=usage.window, reserve=usage.reserve)
-    output = {"decision": "block", "reason": answer.turn.prompt} if answer.turn else None
-    return HookAnswer(output, (*reasons, *answer.reasons))
+    prompt = answer.turn.prompt if answer.turn else ""
+    if hook_input.is_codex and prompt:
+        return HookAnswer({"decision": "block", "reason": prompt}, (*reasons, *answer.reasons))
+    # Claude Code shows "block" as a problem that a hook has reported.
+    return HookAnswer(_context_output("Stop", prompt), (*reasons, *answer.reasons))
 
 
 def _context_output(event: str, text: str) -> dict[str, Any] | None:
@@ -177,6 +216,8 @@ TAIL_BYTES = 1 << 20
 CLAUDE_RESERVE = 33_000
 """Tokens. Claude Code compacts at its window less 20,000 tokens for the answer and 13,000 as a margin."""
 LARGE_WINDOW = 1_000_000
+OLDER_MODELS = ("haiku", "claude-2", "claude-3", "claude-opus-4", "claude-sonnet-4")
+"""Parts of the names of the Claude models that have the default window; the others have the large one."""
 USAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 
 
@@ -194,7 +235,8 @@ class ContextUsage:
 def context_usage(transcript: str) -> ContextUsage | None:
     """Return the context usage of a conversation, or None if it is unknown.
 
-    It is also None if the conversation holds nothing since its last compaction.
+    It is also None if the conversation holds nothing since its last compaction, or if its last answer is the result of
+    a program (`codex exec`).
 
     Args:
         transcript: path of the transcript, from the coding agent; empty: none.
@@ -205,13 +247,15 @@ def context_usage(transcript: str) -> ContextUsage | None:
     if not transcript:
         return None
     try:
-        entries = _read_backwards(Path(transcript).expanduser())
+        first, entries = _read_ends(Path(transcript).expanduser())
     except FileNotFoundError:
         return None
     except (OSError, RuntimeError) as error:  # RuntimeError: the user after `~` does not exist
         why = getattr(error, "strerror", None) or str(error)
         message = f"The transcript {transcript[:200]!r} is not read: {sentence(why)}"
         raise PathRefused(message, remedy="The coding agent names it: look at what is there.") from error
+    if first.get("type") == "session_meta" and _table(first.get("payload")).get("source") == "exec":
+        return None
     for entry in entries:
         kind = entry.get("type")
         if kind == "compacted" or entry.get("subtype") == "compact_boundary":
@@ -222,13 +266,14 @@ def context_usage(transcript: str) -> ContextUsage | None:
     return None
 
 
-def _read_backwards(file: Path) -> Iterator[dict[str, Any]]:
-    """Read the end of a transcript and return its entries, the last one first."""
+def _read_ends(file: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
+    """Return the first entry of a transcript, and the entries of its end, the last one first."""
     with open_plain(file, owned=True) as opened:
+        first = next(_parse_entries(iter([opened.readline(TAIL_BYTES)])), dict[str, Any]())
         size = opened.seek(0, os.SEEK_END)
         opened.seek(max(0, size - TAIL_BYTES))
         lines = opened.read(TAIL_BYTES).split(b"\n")
-    return _parse_entries(reversed(lines if size <= TAIL_BYTES else lines[1:]))
+    return first, _parse_entries(reversed(lines if size <= TAIL_BYTES else lines[1:]))
 
 
 def _parse_entries(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
@@ -246,7 +291,9 @@ def _claude_usage(entry: dict[str, Any]) -> ContextUsage | None:
     tokens = sum(_count(usage.get(name)) for name in USAGE)
     if entry.get("isSidechain") or not tokens:
         return None
-    return ContextUsage(tokens, LARGE_WINDOW if tokens > DEFAULT_WINDOW else None, CLAUDE_RESERVE)
+    model = str(_table(entry.get("message")).get("model"))
+    is_large = "claude-" in model and not any(part in model for part in OLDER_MODELS)
+    return ContextUsage(tokens, LARGE_WINDOW if is_large or tokens > DEFAULT_WINDOW else None, CLAUDE_RESERVE)
 
 
 def _codex_usage(entry: dict[str, Any]) -> ContextUsage | None:

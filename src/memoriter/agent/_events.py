@@ -35,6 +35,8 @@ class BeforeAgentStart:
     session: str
     prompt: str
     audience: Audience = "shared"
+    seconds: float | None = None
+    """The time that the turn waits for all listeners together; None: each has its own limit."""
 
 
 @dataclass(frozen=True, slots=True)

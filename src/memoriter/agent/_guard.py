@@ -13,6 +13,7 @@ from memoriter.workspace import foreign_lines, neutral, scan_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 _OVERRIDES = re.compile(
@@ -33,6 +34,25 @@ def escape_for_prompt(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
+def source_label(folder: Path, origin: str) -> str:
+    """Return the words that name the folder of quoted notes, and their author if it is not the owner alone.
+
+    Args:
+        folder: the workspace.
+        origin: what the model must know about the author; empty if the notes are the owner's.
+    """
+    return neutral(" ".join((origin or f"The notes are in {folder}.").split()))
+
+
+def as_quotation(text: str) -> str:
+    """Return text of somebody else with a mark of quotation before each line.
+
+    Coding agents pass what a hook returns to the model in the role `system` (Claude Code) or `developer` (Codex), so
+    each line has to show by itself that nobody with that authority wrote it.
+    """
+    return "\n".join(f"> {line}" for line in text.split("\n"))
+
+
 def looks_like_injection(text: str) -> bool:
     """Return whether a text of unknown origin tries to give a model orders, including calls of tools and commands.
 
@@ -47,9 +67,9 @@ def gives_orders(text: str, *, owned: bool = True) -> bool:
 
     Args:
         text: a note, or a part of one.
-        owned: True if the owner wrote it. An owner's notes may mention commands, tools and prompts.
+        owned: True if the owner wrote it. In other text, whatever tells a model to act counts as an order.
     """
-    return overrides_instructions(text) if owned else looks_like_injection(text) or instructs_model(text)
+    return overrides_instructions(text) if owned else instructs_model(text)
 
 
 SHORT_BLOCK = 12
@@ -60,7 +80,9 @@ LONGEST_PAIR = 400
 """Characters; two adjacent blocks up to this length are also checked as one sentence."""
 
 
-def withhold_orders(text: str, path: str, keep: Literal["beginning", "end"], most: int) -> tuple[str, int]:
+def withhold_orders(
+    text: str, path: str, keep: Literal["beginning", "end"], most: int, *, owned: bool = True
+) -> tuple[str, int]:
     """Return a note for a model, and the number of its characters that were not scanned.
 
     A notice replaces entries that give the reader orders; it names the number of missing lines and how to read them. In
@@ -71,14 +93,37 @@ def withhold_orders(text: str, path: str, keep: Literal["beginning", "end"], mos
         path: as cited.
         keep: which end of a longer note is scanned.
         most: number of characters to scan, in whole lines.
+        owned: False if the whole note may be somebody else's.
     """
     lines = text.split("\n")
-    foreign = foreign_lines(lines)
+    foreign = foreign_lines(lines) if owned else [True] * len(lines)
     first, last = _scan_range(lines, keep, most)
     scanned = lines[first:last]
     unread = len(text) - sum(map(len, scanned)) - max(0, len(scanned) - 1)
     shown = _replace_orders(scanned, _find_orders(scanned, foreign[first:last]), path)
     return neutral("\n".join(shown)), max(0, unread)
+
+
+def without_orders(text: str, citation: str, *, owned: bool, cited: bool = True) -> str | None:
+    """Return a passage with a notice in place of its orders, or None if it holds nothing but orders and headings.
+
+    Args:
+        text: the passage.
+        citation: its place; a name of a note may be an order too.
+        owned: whether the owner wrote the passage.
+        cited: whether a notice says where the orders can be read.
+    """
+    if gives_orders(citation):
+        return None
+    lines = text.split("\n")
+    foreign = foreign_lines(lines) if owned else [True] * len(lines)
+    ordering = _find_orders(lines, foreign)
+    if not ordering:
+        return text
+    rest = [line.strip() for number, line in enumerate(lines) if number not in ordering]
+    if all(not line or line.startswith("#") for line in rest):
+        return None
+    return "\n".join(_replace_orders(lines, ordering, citation.partition("#")[0] if cited else ""))
 
 
 def _scan_range(lines: Sequence[str], keep: Literal["beginning", "end"], most: int) -> tuple[int, int]:
@@ -99,7 +144,7 @@ def _replace_orders(lines: Sequence[str], ordering: set[int], path: str) -> Iter
             count += 1
             if number + 1 not in ordering:
                 subject = "1 line that gives orders" if count == 1 else f"{count} lines that give orders"
-                yield f"[Withheld: {subject} to the reader. memory_get {path} shows them.]"
+                yield f"[Withheld: {subject} to the reader.{f' memory_get {path} shows them.' if path else ''}]"
                 count = 0
         else:
             yield line

@@ -22,6 +22,12 @@ _SIGNS = re.compile(r"[\W_]+")
 _NOT_ORDERED = (
     r"(?<!\bnot )(?<!\bnever )(?<!\bwe )(?<!\bthey )(?<!\bi )(?<!\bhe )(?<!\bshe )(?<!\bcan )(?<!\bmay )(?<!n t )"
 )
+_NOT_ABOUT_A_PRODUCT = "".join(
+    rf"(?<!\b{subject} {verb} )"
+    for subject in ("bot", "app", "page", "form", "site")
+    for verb in ("must", "should", "will")
+)
+"""A rule for a program that the owner writes, such as "the bot must never tell the user the price"."""
 _DROP = (
     r"(?:ignore|disregard|forget|override|bypass|overrule|neglect|dismiss|circumvent|abandon|unlearn|discard|violate"
     r"|set aside|pay no (?:attention|heed) to|(?:do not|don t|dont|stop|no longer|never) (?:follow|obey|comply with|adhere to"
@@ -55,7 +61,7 @@ _ENGLISH = (
     r"|never|reply|respond|send|call|run|act|disregard|reveal|tell)\b",
     r"\b(?:enter|enable|activate|switch (?:in)?to|engage|you are in|go into) (?:the )?(?:developer|dan|god|jailbreak|admin"
     r"|debug|unrestricted|sudo|root) mode\b(?! (?:on|of|in) (?:the|my|our))",
-    r"\b(?:do not|don t|dont|never) (?:tell|inform|notify|alert|warn|mention (?:this|it|that|any of this) to"
+    rf"{_NOT_ABOUT_A_PRODUCT}\b(?:do not|don t|dont|never) (?:tell|inform|notify|alert|warn|mention (?:this|it|that|any of this) to"
     r"|reveal (?:this|it|that) to|show (?:this|it) to) (?:the |your )?(?:user|owner|human|operator)\b",
     r"\bwithout (?:telling|informing|notifying|alerting|asking|warning) (?:the |your )?(?:user|owner|human|operator)\b",
     r"\b(?:hide|conceal|keep) (?:this|it|that|these)(?: a)?(?: secret| hidden)? from (?:the |your )?(?:user|owner|human)\b",
@@ -225,8 +231,10 @@ _UNTRUSTED = (
     r"\b(?:in|to|at the end of|with) (?:every|each|all) (?:\w+ )?(?:reply|replies|responses?|answers?|messages?) (?:\w+ ){0,3}?"
     r"(?:include|append|say|add|insert|mention|recommend)\b",
     r"\b(?:respond|reply|answer) only (?:with|in)\b|\balways (?:obey|trust|approve|recommend|say)\b",
-    r"\b(?:send|e ?mail|forward|upload|post) (?:\w+ ){0,6}?(?:passwords?|keys?|secrets?|credentials?|tokens?|notes|files|memor\w*)"
-    r"(?: \w+){0,6}? to\b",
+    r"\b(?:send|e ?mail|forward|upload|post) (?:\w+ ){0,6}?(?:passwords?|keys?(?! (?:of|to|for) the (?:flat|house|home|car|bike|office"
+    r"|room|shed|garage|cellar|door))|secrets?|credentials?|tokens?|(?<!release )notes|files|memor\w*)(?: \w+){0,6}? to\b",
+    rf"{_NOT_ORDERED}(?<!to )(?<!\bci )\b(?:execute|call|invoke|run|use) (?:the |your |a |this )?(?:\w+ ){{0,2}}?(?:tools?|function call)\b"
+    r"(?! (?:shed|box|belt|bar|chain|kit|of the|weekly|daily|monthly))|\b(?:call|invoke|use|run) memory_\w+",
     r"\b(?:curl|wget|rm) [\w. ]{0,40}(?:http|sh\b|rf\b)",
 )
 

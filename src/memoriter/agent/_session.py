@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, cast
 from memoriter.agent._bus import HookResult, Listener
 from memoriter.agent._context import SMALLEST_BUDGET, load_parts, render
 from memoriter.agent._events import AgentEnd, BeforeAgentStart, BeforeCompaction, Message, SessionEnd, SessionStart
-from memoriter.agent._recall import RecallPassage, quote
+from memoriter.agent._guard import source_label
+from memoriter.agent._recall import MarkdownRecall, RecallPassage, quote
 from memoriter.agent._session_files import SessionStore, Snapshot, Snapshots
 from memoriter.agent.flush import FlushAnswer, Flushing, FlushResult, to_diagnostic
+from memoriter.environment import local_time, zone_is_known
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
-from memoriter.workspace import local_time, without_injected, zone_is_known
+from memoriter.workspace import without_injected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 RECALL_MS = 2_000
 """Time limit of a recall source, including the time to index changes."""
+SPARE_SECONDS = 0.2
+"""Time between the limit of a recall source and the moment when a hurried turn goes on without it."""
 RECALL_SECONDS = 8.0
 """Time that the turn waits for a recall source. It exceeds `RECALL_MS`, because a search on a slow machine may be
 nearly done."""
@@ -63,10 +67,14 @@ class Surrounds:
     """`agents.defaults.compaction`."""
     window: int | None
     """`agents.defaults.contextTokens`."""
+    cites: Callable[[str], bool]
+    """Returns whether recalled passages have citations, for a session's key."""
     writable: bool = True
     """False if the host's sandbox does not let the agent write into the workspace."""
     reasons: tuple[Diagnostic, ...] = ()
     """Diagnostics of the plugins, reported when a session starts."""
+    origin: str = ""
+    """What the model must know about the author of the notes; empty if they are the owner's."""
     active: bool = True
     """False if the memory slot is `none`; then the session returns no text and stores nothing."""
 
@@ -83,7 +91,7 @@ class Session:
         self.key = key
         self.audience: Audience = audience
         self._env = around
-        self._snapshots = Snapshots(around.folder / "contexts", around.wall)
+        self._snapshots = Snapshots(around.folder / "contexts", around.wall, around.workspace.root)
         self._flushing = Flushing(
             key,
             around.workspace,
@@ -134,8 +142,9 @@ class Session:
             reasons.append(
                 Diagnostic("time_zone", message, "Correct agents.defaults.userTimezone, such as Asia/Seoul.")
             )
-        parts, unread = load_parts(self._env.workspace, now, self.audience, limit)
-        text = render(parts, f"{now.date().isoformat()} (UTC{now:%z})", limit)
+        parts, unread = load_parts(self._env.workspace, now, self.audience, limit, owned=not self._env.origin)
+        label = source_label(self._env.workspace.root, self._env.origin)
+        text = render(parts, f"{now.date().isoformat()} (UTC{now:%z})", limit, label)
         try:
             if renew:
                 self._snapshots.renew(self.key, self.audience, text)
@@ -145,7 +154,9 @@ class Session:
             reasons.append(replace(to_diagnostic(error), remedy="The context may change within this session."))
         return Context(text, (*reasons, *unread))
 
-    def recall(self, prompt: str, *, max_chars: int | None = None, conversation: str = "") -> HookResult:
+    def recall(
+        self, prompt: str, *, max_chars: int | None = None, conversation: str = "", seconds: float | None = None
+    ) -> HookResult:
         """Return the text to insert before the user's message: additions of plugins, and relevant passages.
 
         The text is empty if nothing matches. It repeats nothing that the conversation received since its start or its
@@ -156,18 +167,33 @@ class Session:
             max_chars: maximum number of characters of recall; None: `memory.qmd.limits.maxInjectedChars`.
             conversation: the conversation that the model still sees, as `User: …` and `Assistant: …`. Pass it if its
                 transcript may be searched while it goes on; recall does not repeat it.
+            seconds: how long the turn waits at most. Notes are then recalled from the index as it is, apart from the
+                words of small changes; None: each source has its own limit, and changes are indexed first.
         """
         env = self._env
-        event = BeforeAgentStart(self.key, without_injected(prompt), self.audience)
+        event = BeforeAgentStart(self.key, without_injected(prompt), self.audience, seconds)
+        began = env.bus.monotonic()
         added = env.bus.ask(event)
         if not env.active:
             return added
+        if seconds is not None:
+            event = replace(event, seconds=max(0.0, began + seconds - env.bus.monotonic()))
         results, failures = env.bus.collect(env.recalls, event)
         passages = [passage for result in results for passage in cast("Sequence[RecallPassage]", result)]
+        if env.origin:
+            passages = [replace(passage, trusted=False) for passage in passages]
         snapshot = self._snapshots.read(self.key, self.audience) or Snapshot()
         budget = env.recall_chars if max_chars is None else max_chars
         context = f"{snapshot.context or ''}\n{conversation}"
-        quoted = quote(passages, budget, known=snapshot.recalled, context=context)
+        quoted = quote(
+            passages,
+            budget,
+            known=snapshot.recalled,
+            context=context,
+            label=source_label(env.workspace.root, env.origin),
+            project=bool(env.origin),
+            citations=env.cites(self.key),
+        )
         reasons = [*added.reasons, *failures, *quoted.reasons]
         if quoted.identities:
             try:
@@ -176,6 +202,15 @@ class Session:
                 reasons.append(replace(to_diagnostic(error), remedy="The same passages may come again."))
         texts = [text for text in (added.prepend_context, quoted.text) if text]
         return HookResult("\n\n".join(texts), tuple(reasons))
+
+    def unseen(self, reasons: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+        """Return the diagnostics that this conversation has not shown to the person yet; they count as shown now."""
+        codes = {reason.code for reason in reasons}
+        try:
+            new = self._snapshots.add_shown(self.key, self.audience, codes) if codes else codes
+        except (MemoriterError, OSError):  # without a record they would be shown at every turn
+            return ()
+        return tuple(reason for reason in reasons if reason.code in new)
 
     def begin_turn(self, prompt: str) -> None:
         """Store the user's message until the turn ends, for hosts whose processes do not last for a turn."""
@@ -270,7 +305,11 @@ def recall_listener(source: RecallSource) -> Listener:
     """Return a recall source as a listener."""
 
     def call(event: BeforeAgentStart) -> Sequence[RecallPassage]:
-        passages: list[object] = list(source.recall(event.prompt, audience=event.audience, deadline_ms=RECALL_MS))
+        chosen, limit = source, RECALL_MS
+        if event.seconds is not None:
+            limit = max(1, int((event.seconds - SPARE_SECONDS) * 1000))
+            chosen = replace(source, update=False) if isinstance(source, MarkdownRecall) else source
+        passages: list[object] = list(chosen.recall(event.prompt, audience=event.audience, deadline_ms=limit))
         if invalid := [each for each in passages if not isinstance(each, RecallPassage)]:
             raise TypeError(f"it gave {type(invalid[0]).__name__}, not RecallPassage")
         return cast("list[RecallPassage]", passages)

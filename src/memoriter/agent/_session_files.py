@@ -20,7 +20,7 @@ from memoriter.workspace import MAX_BYTES
 from memoriter.workspace import replace as write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from memoriter.agent._events import Audience
@@ -39,6 +39,8 @@ class Snapshot:
     """Identities of the passages inserted before its turns."""
     prompt: str = ""
     """The message of the current turn, if a listener needs it at the end of the turn."""
+    shown: tuple[str, ...] = ()
+    """Codes of the diagnostics that the person has seen."""
 
 
 class Snapshots:
@@ -47,9 +49,18 @@ class Snapshots:
     The files can be deleted; memoriter then builds the session's context again.
     """
 
-    def __init__(self, folder: Path, wall: Callable[[], float]) -> None:
+    def __init__(self, folder: Path, wall: Callable[[], float], workspace: Path) -> None:
+        """Use a folder.
+
+        Args:
+            folder: the folder of the files.
+            wall: the clock.
+            workspace: the notes that the sessions use. A session that goes on with other notes, because its agent
+                works in another folder or that folder is not trusted any more, gets nothing of the earlier ones.
+        """
         self._folder = folder
         self._wall = wall
+        self._workspace = workspace
 
     def read(self, session: str, audience: Audience) -> Snapshot | None:
         """Return the snapshot of a session, or None if there is none."""
@@ -77,7 +88,7 @@ class Snapshots:
             WriteError: the snapshot could not be written.
             OSError: the folder or the file could not be read or created.
         """
-        self._update(session, audience, lambda _: Snapshot(context))
+        self._update(session, audience, lambda stored: Snapshot(context, shown=stored.shown))
 
     def add_recalled(self, session: str, audience: Audience, passages: tuple[str, ...]) -> None:
         """Add passages that were inserted before a turn.
@@ -87,6 +98,23 @@ class Snapshots:
             OSError: the folder or the file could not be read or created.
         """
         self._update(session, audience, lambda stored: replace(stored, recalled=(*stored.recalled, *passages)))
+
+    def add_shown(self, session: str, audience: Audience, codes: Collection[str]) -> frozenset[str]:
+        """Add codes of diagnostics that are about to be shown, and return those that were not shown before.
+
+        Raises:
+            WriteError: the snapshot could not be written.
+            OSError: the folder or the file could not be read or created.
+        """
+        new = frozenset[str]()
+
+        def change(stored: Snapshot) -> Snapshot:
+            nonlocal new
+            new = frozenset(codes).difference(stored.shown)
+            return replace(stored, shown=(*stored.shown, *sorted(new)))
+
+        self._update(session, audience, change)
+        return new
 
     def begin_turn(self, session: str, audience: Audience, prompt: str) -> None:
         """Store the message of the turn that starts; an empty message removes it.
@@ -127,7 +155,7 @@ class Snapshots:
             return None, bytes_hash(content)
 
     def _file(self, session: str, audience: Audience) -> Path:
-        return self._folder / f"{content_hash(f'{audience} {session}')[:32]}.json"
+        return self._folder / f"{content_hash(f'{audience} {self._workspace} {session}')[:32]}.json"
 
 
 def remove_old(folder: Path, now: float) -> None:
@@ -144,7 +172,8 @@ def remove_old(folder: Path, now: float) -> None:
 
 def _snapshot_json(session: str, snapshot: Snapshot) -> str:
     fields = {"session": session, "context": snapshot.context, "recalled": list(snapshot.recalled)}
-    return json.dumps(fields | ({"prompt": snapshot.prompt} if snapshot.prompt else {}))
+    prompt = {"prompt": snapshot.prompt} if snapshot.prompt else {}
+    return json.dumps(fields | prompt | ({"shown": list(snapshot.shown)} if snapshot.shown else {}))
 
 
 def _parse_snapshot(value: object) -> Snapshot | None:
@@ -153,9 +182,11 @@ def _parse_snapshot(value: object) -> Snapshot | None:
         return None
     fields = cast("dict[str, Any]", value)
     context, recalled, prompt = fields.get("context"), fields.get("recalled"), fields.get("prompt", "")
+    shown = fields.get("shown", [])
     if not isinstance(context, str | None) or not isinstance(recalled, list) or not isinstance(prompt, str):
         return None
-    return Snapshot(context, tuple(str(each) for each in cast("list[object]", recalled)), prompt)
+    passages, codes = cast("list[object]", recalled), cast("list[object]", shown) if isinstance(shown, list) else []
+    return Snapshot(context, tuple(map(str, passages)), prompt, tuple(map(str, codes)))
 
 
 OWN_KEY = "memoriter"

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from memoriter.backends._builtin import BuiltinBackend
+from memoriter.backends._context import BackendSettings, Clocks
 from memoriter.backends._embedding import Embedding
 from memoriter.backends._protocol import MemoryBackend, WatchRun
 from memoriter.backends._service_records import Budget, UsageMeter
-from memoriter.backends._settings import BackendSettings, Clocks
 
 if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten

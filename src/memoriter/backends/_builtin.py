@@ -6,15 +6,16 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from memoriter.backends._context import BackendContext
-from memoriter.backends._health import WARMING, health_of, standing_health
+from memoriter.backends._background import last_run, run_in_background, take_up_words
+from memoriter.backends._context import BackendContext, scope_of
+from memoriter.backends._health import WARMING, explain_empty, health_of, standing_health
 from memoriter.backends._indexing import Indexing
-from memoriter.backends._settings import scope_of
-from memoriter.backends._verified import Timed, Verifier
+from memoriter.backends._verified import Verified, Verifier
+from memoriter.environment import Deadline, Listed, Stopwatch
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
-from memoriter.search import Deadline, Listed, Stopwatch, clean_query, outcome_of, rank
+from memoriter.search import clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
 from memoriter.values import dataclass
@@ -23,19 +24,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
     from pathlib import Path
+    from threading import Event
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.backends._context import BackendSettings, Clocks
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._ports import Store
     from memoriter.backends._protocol import WatchRun
-    from memoriter.backends._settings import BackendSettings, Clocks
     from memoriter.records import StoredChunk
-    from memoriter.search import SearchSettings
+    from memoriter.search import CosineBaseline, Reader, SearchSettings
     from memoriter.sync import IndexJob, Plan, Progress
-    from memoriter.types import CompactReport, Estimate, Filters, Health, Hit, Mode, Outcome, Query, Status, SyncReport
+    from memoriter.types import (
+        BackgroundRun,
+        CompactReport,
+        Estimate,
+        Filters,
+        Health,
+        Hit,
+        ModelSpec,
+        Query,
+        Status,
+        SyncReport,
+    )
     from memoriter.workspace import Scan, Workspace
 
 log = logging.getLogger(__name__)
@@ -85,6 +98,8 @@ class BuiltinBackend:
         self.workspace, self.settings, self.embedding, self.clocks = workspace, settings, embedding, clocks
         self._context = BackendContext(workspace, settings, embedding, clocks)
         self._indexing = Indexing(self._context)
+        self._baseline: tuple[Store, int, ModelSpec, CosineBaseline] | None = None
+        """The last baseline, with the index, its version and the model that it was read for."""
         self._verifier = Verifier(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
 
     @property
@@ -95,17 +110,12 @@ class BuiltinBackend:
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Return the hits of a query. Index the notes first if nothing is indexed yet. Raises InvalidQuery."""
         text, watch = clean_query(query.text), Stopwatch(self.clocks.monotonic)
-        result = self._context.with_recovery(lambda index: self._search(index, text, query, progress, watch))
+        act = partial(self._search, text=text, query=query, progress=progress, watch=watch)
+        result = self._context.with_recovery(act)
         timings = watch.timings()
         log.debug("search stages: %s", Listed(timings))
-        log.info(
-            "search: %d characters, %s, %d hits, outcome %s, %.1f ms",
-            len(text),
-            result.mode,
-            len(result.hits),
-            result.outcome,
-            timings["total"],
-        )
+        values = len(text), result.mode, len(result.hits), result.outcome, timings["total"]
+        log.info("search: %d characters, %s, %d hits, outcome %s, %.1f ms", *values)
         return replace(result, timings=timings) if query.explain else result
 
     def _search(
@@ -114,81 +124,91 @@ class BuiltinBackend:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
         with watch.stage("embed"):
+            if not query.update:
+                self.embedding.warm()
             self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
         with watch.stage("changes"):
             self._context.follow_provider(index)
             index.check_if_changed()
-            reasons = [
-                *self._indexing.update_before_search(index, deadline, progress, watch, question=text),
-                *index.notices,
-            ]
+            reasons = list(index.notices)
+            if query.update:
+                reasons[:0] = self._indexing.update_before_search(index, deadline, progress, watch, question=text)
+            else:
+                take_up_words(self._indexing, index, deadline)
         with watch.stage("embed"):
             vector, problem = self._query_vector(index, text, deadline, hasty=limit < self.settings.deadline_ms)
-        ranking, repairs = self._rank_verified(index, _Question(text, query, vector, deadline, watch))
-        hits, empty_reasons = ranking.hits, () if ranking.hits else _diagnose_empty(index, text, vector, ranking)
-        if not query.explain:
-            hits = tuple(replace(hit, explanation=None) for hit in hits)
-        provider_diagnostics = [diagnostic for diagnostic in (self.embedding.failed, problem) if diagnostic]
-        reasons += [*ranking.reasons, *repairs, *provider_diagnostics]
+        question = _Question(text, query, vector, deadline, watch)
+        ranking, repairs = self._rank_verified(index, question, most=RANKINGS if query.update else 1)
+        hits, empty_reasons = ranking.hits, tuple[Diagnostic, ...]()
+        if not hits:
+            settings, filters, now = ranking.settings, ranking.filters, ranking.now
+            empty_reasons = explain_empty(index, text, vector, settings, filters=filters, now=now)
+        reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem))]
+        health, is_late = health_of(self._context, index, reasons, serving=vector is not None), deadline.passed
+        by_meaning = vector is not None or not query.update
         return SearchResult(
             hits=hits,
-            outcome=self._outcome(index, hits, deadline, vector),
+            # A search that was cut short or lacks vectors may miss a better passage.
+            outcome=outcome_of(hits, certain=not (is_late or (by_meaning and health.pending))),
             provider=self.embedding.provider_name,
             model=self.embedding.spec.model if self.embedding.spec else "",
-            mode=self._mode(vector),
-            health=health_of(self._context, index, reasons, serving=vector is not None),
+            mode="keyword" if vector is None else "hybrid" if self.settings.search.hybrid else "vector",
+            health=health,
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",
-            truncated_by="deadline" if deadline.passed else None,
+            truncated_by="deadline" if is_late else None,
             reasons=empty_reasons,
             understood=query.understood,
         )
 
-    def _outcome(
-        self, index: Store, hits: tuple[Hit, ...], deadline: Deadline, vector: NDArray[np.float32] | None
-    ) -> Outcome:
-        """Return how sure the answer is; one that was cut short or lacks vectors may miss a better passage."""
-        outcome = outcome_of(hits)
-        is_cut_short = deadline.passed or (vector is not None and index.pending() > 0)
-        return "weak" if outcome == "match" and is_cut_short else outcome
-
-    def _rank_verified(self, index: Store, question: _Question) -> tuple[_Ranking, list[Diagnostic]]:
-        """Rank until every passage matches its note, at most `RANKINGS` times; return the repairs as well."""
+    def _rank_verified(self, index: Store, question: _Question, most: int) -> tuple[_Ranking, list[Diagnostic]]:
+        """Rank until every passage matches its note, at most `most` times; return the repairs as well."""
         repairs, rankings = list[Diagnostic](), 0
         while True:
             ranking, rankings = index.at_one_state(partial(self._rank, index, question)), rankings + 1
-            if not ranking.refused:
+            if not ranking.refused or most == 1:
                 return ranking, repairs
             with question.watch.stage("index"):
                 repairs += self._indexing.mend(index, ranking.refused, self._verifier, question.deadline)
-            if rankings == RANKINGS:
+            if rankings == most:
                 return ranking, repairs
 
     def _rank(self, index: Store, question: _Question) -> _Ranking:
         """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
         scope = scope_of(question.query.filters, self.settings.sources, index.kinds())
         settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
-        reader = self._verifier.reader(index)
+        verified = Verified(index, self._verifier, question.watch)
         with question.watch.stage("rank"):
-            timed = Timed(reader.as_reader, question.watch).as_reader
-            hits = rank(timed, question.text, question.vector, settings, filters=scope.filters, now=now)
-        return _Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(reader.refused.values()))
+            hits = rank(
+                cast("Reader", verified),
+                question.text,
+                question.vector,
+                settings,
+                filters=scope.filters,
+                now=now,
+                explain=question.query.explain,
+            )
+        return _Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()))
 
     def _settings(self, index: Store, query: Query) -> SearchSettings:
         settings = self.settings.search
         spec = self.embedding.spec
         if spec is not None:
-            settings = replace(settings, background=background_of(index, spec))
+            settings = replace(settings, background=self._baseline_of(index, spec))
         if query.max_results is not None:
             settings = replace(settings, max_results=query.max_results)
         if query.min_score is not None:
             settings = replace(settings, min_score=query.min_score)
         return settings
 
-    def _mode(self, vector: NDArray[np.float32] | None) -> Mode:
-        if vector is None:
-            return "keyword"
-        return "hybrid" if self.settings.search.hybrid else "vector"
+    def _baseline_of(self, index: Store, spec: ModelSpec) -> CosineBaseline:
+        """Return the baseline of the active vectors, read once until the index changes. Raises IndexDamaged."""
+        version, known = index.version(), self._baseline
+        if known is not None and known[0] is index and known[1:3] == (version, spec):
+            return known[3]
+        background = background_of(index, spec)
+        self._baseline = index, version, spec, background
+        return background
 
     def _query_vector(
         self, index: Store, text: str, deadline: Deadline, *, hasty: bool
@@ -199,13 +219,13 @@ class BuiltinBackend:
             index: the open index.
             text: the cleaned query.
             deadline: the deadline of the search.
-            hasty: there is less time than usual, so a late response does not count against the provider.
+            hasty: whether time is short, so that a late response does not count against the provider.
         """
         if self.embedding.warming:
             return None, WARMING
         while self.embedding.spec is not None and index.vectors():
             if deadline.passed and not self.embedding.knows(text):
-                return None, Diagnostic("deadline", "There was no time left to search by meaning.", "Ask again.")
+                return None, Diagnostic("deadline", "The deadline left no time for vector search.", "Ask again.")
             try:
                 return self.embedding.query_vector(text, deadline), self.embedding.failed
             except EmbeddingError as error:
@@ -263,12 +283,26 @@ class BuiltinBackend:
         """Index changes for a watcher; see `MemoryBackend.follow`."""
         return self._indexing.follow(job, clock)
 
-    def estimate(self) -> Estimate:
-        """Return what `sync` would do and cost. Nothing is created or changed."""
+    def finish(self, stop: Event) -> SyncReport:
+        """Index everything in the background; see `MemoryBackend.finish`."""
+        return run_in_background(self._indexing, stop)
+
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """Why the provider cannot be used, as far as it is known without a request."""
+        return tuple(filter(None, (self.embedding.problem,)))
+
+    @property
+    def background_run(self) -> BackgroundRun | None:
+        """The last run in the background, which may be at work."""
+        return last_run(self.settings.index_path)
+
+    def estimate(self, *, measured: bool = False) -> Estimate:
+        """Return what `sync` would do and cost; `measured` adds the time. The index is not created or changed."""
         from memoriter.backends._status import estimate_of
 
         def act(backend: BuiltinBackend, index: Store) -> Estimate:
-            return estimate_of(backend._indexing.new_sync(index), backend.embedding)
+            return estimate_of(backend._indexing.new_sync(index), backend.embedding, measured=measured)
 
         return self._inspect(act)
 
@@ -358,13 +392,3 @@ class BuiltinBackend:
     def close(self) -> None:
         """Close files and models."""
         self._context.close()
-
-
-def _diagnose_empty(
-    index: Store, text: str, vector: NDArray[np.float32] | None, ranking: _Ranking
-) -> tuple[Diagnostic, ...]:
-    """Return why there are no hits, and what would give some."""
-    from memoriter.search import diagnose_empty, search_without_limits
-
-    settings, filters, now = ranking.settings, ranking.filters, ranking.now
-    return diagnose_empty(search_without_limits(index, text, vector, settings, filters=filters, now=now))

@@ -12,7 +12,7 @@ from memoriter.values import dataclass, field
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from memoriter.search import Deadline
+    from memoriter.environment import Deadline
 
 _T = TypeVar("_T")
 
@@ -26,7 +26,7 @@ class GivenUp(TransientFailure):
     """A caller stopped waiting. The call itself may still return a response."""
 
     def __init__(self, message: str, *, waited: float) -> None:
-        super().__init__(message, remedy="Ask again later; what it still sends is used then.")
+        super().__init__(message, remedy="Try again later; a late response is used then.")
         self.waited = waited
         """Seconds that all callers together have waited for this call."""
 
@@ -51,13 +51,13 @@ class Calls:
         self._when_idle: list[Callable[[], None]] = []
         self._aborted = False
 
-    def run(self, key: Hashable, call: Callable[[], _T], *, who: str, deadline: Deadline | None = None) -> _T:
+    def run(self, key: Hashable, call: Callable[[], _T], *, service: str, deadline: Deadline | None = None) -> _T:
         """Return what the call returns, or raise what it raises.
 
         Args:
             key: the name of the call. A running call of the same name is joined instead of being repeated.
             call: runs in a thread of its own, to its end, even if no caller waits for it any more.
-            who: the name of the service, for the message.
+            service: the name of the service, for the message.
             deadline: how long to wait; None waits until the call ends.
 
         Raises:
@@ -71,7 +71,7 @@ class Calls:
                 threading.Thread(target=self._work, args=arguments, name="memoriter-call", daemon=True).start()
         limit = "" if deadline is None or deadline.left == inf else f" within {deadline.left:.1f} s"
         if running is None or not self._ended(running, deadline):
-            raise GivenUp(f"{who} did not answer{limit}", waited=running.waited if running else 0.0)
+            raise GivenUp(f"{service} did not answer{limit}", waited=running.waited if running else 0.0)
         if running.error is not None:
             raise running.error
         return cast("_T", running.result)

@@ -206,14 +206,14 @@ def _copies(files: Iterable[Path], root: Path) -> Iterator[Diagnostic]:
     ]
     if copies := sorted({str(copy) for copy in candidates if copy.is_file()}):
         yield Diagnostic(
-            "copies", f"There are copies of the note: {_listed(copies)}.", "Delete them if you do not need them."
+            "copies", f"Copies of the note exist: {_listed(copies)}.", "Delete them if they are not needed."
         )
 
 
 def _services(providers: set[str]) -> Iterator[Diagnostic]:
     if services := sorted(providers - PROCESS):
         message = (
-            f"Text of your notes was sent to {', '.join(services)} for vectors; what is kept there is not known here."
+            f"Text of your notes was sent to {', '.join(services)} for vectors. What the service keeps is unknown."
         )
         yield Diagnostic("sent", message, "Ask the service to delete it.")
 
@@ -225,8 +225,8 @@ def _other_indexes(needles: Sequence[str], index: Path) -> Iterator[Diagnostic]:
     others = [path.name for path in files if path.name not in own and not _GENERATION.search(path.name)]
     others = [name for name in others if any(held_in(index.parent / name, text) for text in needles)]
     if others:
-        message = f"Indexes of other agents or workspaces hold it: {_listed(others)}."
-        yield Diagnostic("other_indexes", message, "Run the same with --agent, or with -w, for each of them.")
+        message = f"Indexes of other agents or workspaces contain the text: {_listed(others)}."
+        yield Diagnostic("other_indexes", message, "Run the same command with --agent or -w for each of them.")
 
 
 def _needles(match: str | None, notes: Sequence[Removal]) -> Iterator[str]:

@@ -22,8 +22,9 @@ from memoriter.backends._endpoint import (
     egress_notice,
     within,
 )
-from memoriter.backends._service_records import Attempts, Budget, Observed, Pauses, UsageMeter, reason_of
-from memoriter.embed import choose, choose_fallback, open_choice, refusal_of, spec_at_hand
+from memoriter.backends._service_records import Attempts, Batches, Budget, Observed, Pauses, UsageMeter, reason_of
+from memoriter.embed import open_choice, refusal_of, spec_at_hand
+from memoriter.environment import Deadline
 from memoriter.errors import (
     EmbeddingError,
     InputRejected,
@@ -32,7 +33,6 @@ from memoriter.errors import (
     ProviderUnavailable,
     TransientFailure,
 )
-from memoriter.search import Deadline
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.backends._jobs import Batches
     from memoriter.backends._ports import Ledger, Store
     from memoriter.embed import BatchRules, Choice, EmbeddingProvider, ProviderContext, ProviderSettings
     from memoriter.types import Attempt, ModelSpec
@@ -67,6 +66,8 @@ class Embedding:
     budget: Budget = field(default_factory=Budget)
     rules: BatchRules | None = None
     """How to use batch interfaces; None disables them."""
+    attended: bool = True
+    """Whether a person sees notices; if not, only services that one was informed about before are used."""
     calls: Calls = field(default_factory=Calls)
     """Calls to services. `abort` ends all waiting."""
     _slots: dict[bool, Slot] = field(default_factory=dict[bool, Slot])
@@ -90,7 +91,7 @@ class Embedding:
     def failed(self) -> Diagnostic | None:
         """Why the fallback serves now; None while the first provider serves."""
         fallback = self._fallback
-        return None if fallback is None else fallback.reason
+        return fallback and fallback.reason
 
     @property
     def choice(self) -> Choice | None:
@@ -306,7 +307,7 @@ class Embedding:
         slot = self._slot_of(fallback=True)
         if slot.choice is None:
             return False
-        message = f"{self.first_name} does not serve now; {slot.choice.name} does meanwhile. {error.message}"
+        message = f"{self.first_name} does not work now; {slot.choice.name} replaces it. {error.message}"
         reason = Diagnostic("provider_fallback", message, error.remedy)
         self._fallback = Fallback(self.outside.monotonic(), reason)
         return True
@@ -348,13 +349,7 @@ class Embedding:
     def egress_notice(self) -> str | None:
         """Return where text may be sent from now on; None if nowhere, or if the user was informed before."""
         first, second = (self._slot_of(fallback=fallback).choice for fallback in (False, True))
-        return egress_notice(first, second, self.ledger, self._can_start)
-
-    def _can_start(self, choice: Choice) -> bool:
-        with suppress(MemoriterError):
-            spec_at_hand(choice, self.settings, self.outside)
-            return True
-        return False
+        return egress_notice(first, second, self.ledger, self.settings, self.outside)
 
     def account(self, choice: Choice) -> UsageMeter | None:
         """Return the usage meter of a choice; None if it costs nothing."""
@@ -367,7 +362,7 @@ class Embedding:
         choice = self.choice
         if self.rules is None or choice is None or choice.kind != "remote":
             return None
-        from memoriter.backends._jobs import Batches, batch_vendors
+        from memoriter.embed import batch_vendors
 
         if choice.vendor not in batch_vendors():
             return None
@@ -386,14 +381,15 @@ class Embedding:
 
     @property
     def _slot(self) -> Slot:
-        return self._slot_of(fallback=self._fallback is not None)
+        is_fallback = self._fallback is not None
+        return self._slots.get(is_fallback) or self._slot_of(fallback=is_fallback)
 
     def _slot_of(self, *, fallback: bool) -> Slot:
         with self._lock:
             if fallback in self._slots:
                 return self._slots[fallback]
-            choose_provider: Callable[[ProviderSettings], Choice | None] = choose_fallback if fallback else choose
-            self._slots[fallback] = choose_slot(choose_provider, self.settings, now=self.outside.monotonic())
+            now, consents = self.outside.monotonic(), None if self.attended else self.ledger
+            self._slots[fallback] = choose_slot(self.settings, fallback=fallback, now=now, consents=consents)
             return self._slots[fallback]
 
     def _disable(self, slot: Slot, error: MemoriterError) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._service_records import Pause, Pauses
+from memoriter.embed import choose, choose_fallback, spec_at_hand
+from memoriter.environment import Deadline
 from memoriter.errors import EmbeddingError, MemoriterError, ProviderUnavailable, TransientFailure
-from memoriter.search import Deadline
+from memoriter.providers import AUTO
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
 
@@ -96,7 +100,7 @@ class SharedEndpoint:
         """
         named = (key[0], self.name, *key[1:])
         try:
-            return self.calls.run(named, lambda: self._recorded(key[0], call), who=self.name, deadline=deadline)
+            return self.calls.run(named, lambda: self._recorded(key[0], call), service=self.name, deadline=deadline)
         except GivenUp as error:
             if key[0] != BATCH or error.waited >= BATCH_SECONDS:
                 self._pause(error, hasty=key[0] != OPEN and error.waited < FAIR_SECONDS)
@@ -209,6 +213,8 @@ def within(deadline: Deadline | None, seconds: float) -> Deadline | None:
 
 UNKNOWN = "provider_unknown"
 REMEMBERED_QUERIES = 256
+ANY_KEY = "yes"
+"""Stands for every source of a key, in the records of the services that a person was informed about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,25 +271,34 @@ class Slot:
         self.problem, self.problem_since = Diagnostic(error.code, error.message, error.remedy), now
 
 
-def choose_slot(
-    choose_provider: Callable[[ProviderSettings], Choice | None], settings: ProviderSettings, *, now: float
-) -> Slot:
-    """Return the slot of the provider that the settings name; if choosing fails, a slot with a problem.
+def choose_slot(settings: ProviderSettings, *, fallback: bool, now: float, consents: Ledger | None) -> Slot:
+    """Return the slot of the provider that the settings name; if it cannot be used, a slot with a problem.
 
     Args:
-        choose_provider: returns the choice for the settings.
         settings: the settings.
+        fallback: whether the fallback is meant.
         now: monotonic seconds.
+        consents: records the services that a person was informed about, if only these may be used; None: all may.
     """
     try:
-        return Slot(choose_provider(settings))
+        choice = choose_fallback(settings) if fallback else choose(settings)
+        if consents is None or choice is None or is_consented(choice, consents):
+            return Slot(choice)
+        name = settings.fallback if fallback else settings.name
+        if name.strip() in {"", AUTO}:  # nobody has named a service: one that stays on this machine serves
+            return choose_slot(replace(settings, api_key=""), fallback=fallback, now=now, consents=consents)
+        key = f", with the key from {choice.key_source}" if choice.key_source else ""
+        destination = f"{choice.name} at {choice.endpoint}{key}"
+        message = f"Nothing is sent to {destination}: you have not seen the notice about this service yet."
+        remedy = "Run `memoriter index` in a terminal to use it, or set memorySearch.provider to bundled."
+        return Slot(None, Diagnostic("not_sent", message, remedy), now, spec_checked=True)
     except MemoriterError as error:
         code = error.code if isinstance(error, EmbeddingError) else UNKNOWN
         return Slot(None, Diagnostic(code, error.message, error.remedy), now, spec_checked=True)
 
 
 def egress_notice(
-    first: Choice | None, other: Choice | None, ledger: Ledger, can_start: Callable[[Choice], bool]
+    first: Choice | None, other: Choice | None, ledger: Ledger, settings: ProviderSettings, env: ProviderContext
 ) -> str | None:
     """Return where text may be sent from now on; None if nowhere, or if it was reported before.
 
@@ -291,22 +306,46 @@ def egress_notice(
         first: the provider that has priority.
         other: its fallback.
         ledger: records what was reported.
-        can_start: returns whether a provider has what it needs to send text, such as a key.
+        settings: the settings.
+        env: what a provider needs of its surroundings.
     """
     remote = [place for place in (first, other) if place and place.leaves_machine]
-    places = [place for place in remote if can_start(place) and _is_news(place, ledger)]
+    places = [place for place in remote if _can_start(place, settings, env) and _is_news(place, ledger)]
     names = [f"{at.name} at {at.endpoint}" + (f" ({at.key_source})" if at.key_source else "") for at in places]
     if other in places and first is not None:
         names[-1] += f" whenever {first.name} fails"
     return " and to ".join(names) or None
 
 
+def _can_start(choice: Choice, settings: ProviderSettings, env: ProviderContext) -> bool:
+    """Return whether a provider has what it needs to send text, such as a key."""
+    with suppress(MemoriterError):
+        spec_at_hand(choice, settings, env)
+        return True
+    return False
+
+
 def _is_news(choice: Choice, ledger: Ledger) -> bool:
-    name = f"told:{choice.vendor}:{choice.endpoint}"
     try:
-        if ledger.get(name):
+        if is_consented(choice, ledger):
             return False
-        ledger.set(name, "yes")
+        known = ledger.get(_record_name(choice)) or ""
+        ledger.set(_record_name(choice), "\n".join([*known.splitlines(), choice.key_source or ANY_KEY]))
     except ProviderUnavailable:  # without a ledger nothing is sent
         return False
     return True
+
+
+def is_consented(choice: Choice, ledger: Ledger) -> bool:
+    """Return whether text stays on this machine, or a person was informed about the service and the source of the key.
+
+    Raises ProviderUnavailable.
+    """
+    if not choice.leaves_machine:
+        return True
+    sources = (ledger.get(_record_name(choice)) or "").splitlines()
+    return ANY_KEY in sources or (bool(choice.key_source) and choice.key_source in sources)
+
+
+def _record_name(choice: Choice) -> str:
+    return f"told:{choice.vendor}:{choice.endpoint}"

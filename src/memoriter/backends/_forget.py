@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.backends._copies import contexts_of, cut_from_copies, files_containing, wanted_of
 from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
+from memoriter.layout import OTHER_SUFFIXES, SUFFIX
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 from memoriter.workspace import Removal, all_of, blocks_with, lines_of, take_out
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from memoriter.types import CompactReport
     from memoriter.workspace import Workspace
 
-_CITED = re.compile(r"(?P<path>.+?)(?:#L|(?<=\.md):)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?")
+_BEFORE_LINES = "|".join(["#L", *(f"(?<={re.escape(suffix)}):" for suffix in (SUFFIX, *OTHER_SUFFIXES))])
+_CITED = re.compile(rf"(?P<path>.+?)(?:{_BEFORE_LINES})(?P<first>\d{{1,9}})(?:-L?(?P<last>\d{{1,9}}))?")
 _SESSION = re.compile(r"[\w@+-][\w.@+-]{0,199}")
 _SHORTEST = 3
 """The fewest characters of a text to forget, because a shorter text is in every note."""
@@ -42,9 +44,9 @@ class ForgetRequest:
     def of(cls, path: str | None, match: str | None, session: str | None) -> ForgetRequest:
         """Return the request for a citation, a text or a session id: exactly one of them. Raises UsageError."""
         if [path, match, session].count(None) != 2:
-            raise UsageError("One thing at a time is forgotten.", remedy="Give a path, or --match, or --session.")
+            raise UsageError("A path, --match and --session exclude each other.", remedy="Give exactly one of them.")
         if match is not None and len(match.strip()) < _SHORTEST:
-            message = f"{match!r} is too short a text: it could be anywhere."
+            message = f"{match!r} is too short: it could match anywhere."
             raise UsageError(message, remedy=f"Give {_SHORTEST} characters or more.")
         if session is not None and not _SESSION.fullmatch(session):
             raise UsageError(f"{session!r} is not the id of a session.", remedy="Give the file's name without .jsonl.")
@@ -211,8 +213,8 @@ def carry_out(
     try:
         report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:
-        message = f"The files are done, but the index still has the text. {error.message}"
-        problems.append(Diagnostic(error.code, message, "When the cause is gone, run `memoriter index`."))
+        message = f"The files were changed, but the index still contains the text. {error.message}"
+        problems.append(Diagnostic(error.code, message, "Correct the cause, then run `memoriter index`."))
         report = None
     else:
         problems = [reason for reason in problems if not reason.code.startswith("index")]
@@ -227,7 +229,8 @@ def _require_unchanged(removal: Removal, workspace: Workspace) -> None:
         same = False
     if not same:
         raise WriteConflict(
-            f"{removal.path!r} has changed since it was looked at; nothing was removed.", remedy="Look and ask again."
+            f"{removal.path!r} has changed since the plan was made; nothing was removed.",
+            remedy="Run the command again.",
         )
 
 
@@ -252,7 +255,7 @@ def _delete(files: Iterable[Path], problems: list[Diagnostic]) -> list[Path]:
             file.unlink(missing_ok=True)
         except OSError as error:
             message = f"{str(file)!r} could not be deleted: {sentence(error.strerror)}"
-            problems.append(Diagnostic("write", message, "Look at its permissions and ask again."))
+            problems.append(Diagnostic("write", message, "Check its permissions, then run the command again."))
         else:
             deleted.append(file)
     return deleted
@@ -260,7 +263,7 @@ def _delete(files: Iterable[Path], problems: list[Diagnostic]) -> list[Path]:
 
 def _foreign_transcript(path: str) -> Diagnostic:
     """Return the diagnostic for a transcript that was indexed again, because its file belongs to another program."""
-    message = f"{path!r} is in a folder that memoriter only reads, and is indexed as long as it is there."
+    message = f"{path!r} is in a folder that memoriter only reads. It stays indexed until the file is deleted."
     return Diagnostic("transcript", message, "Delete the file there, then run `memoriter index`.")
 
 

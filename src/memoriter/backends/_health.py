@@ -15,11 +15,15 @@ from memoriter.workspace import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from memoriter.backends._context import BackendContext
     from memoriter.backends._ports import Store
     from memoriter.records import IndexedFile
+    from memoriter.search import SearchSettings
     from memoriter.sync import Plan
-    from memoriter.types import Source
+    from memoriter.types import Filters, Source
     from memoriter.workspace import Scan, Workspace
 
 NAMED = 3
@@ -60,9 +64,10 @@ def staleness(plan: Plan, *, busy: bool = False) -> list[Diagnostic]:
         return []
     paths = sorted([*(source.path for source in (*plan.added, *plan.suspect)), *plan.removed])
     more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
-    changed = f"{plan.size} note{'' if plan.size == 1 else 's'} changed since the index was made"
-    message = f"{changed}, which is not in this answer: {', '.join(paths[:NAMED])}{more}."
-    return [Diagnostic("stale", message, "Ask again when it is done." if busy else "Run `memoriter index`.")]
+    changed = f"{plan.size} note{'' if plan.size == 1 else 's'} changed after the index was updated"
+    message = f"{changed}; this answer does not include them: {', '.join(paths[:NAMED])}{more}."
+    remedy = "Search again when the other process is done." if busy else "Run `memoriter index`."
+    return [Diagnostic("stale", message, remedy)]
 
 
 def unindexed(plan: Plan) -> Diagnostic:
@@ -71,7 +76,7 @@ def unindexed(plan: Plan) -> Diagnostic:
     return Diagnostic("not_indexed", f"{notes} there, and none is indexed yet.", "Run `memoriter index`, or search.")
 
 
-WARMING = Diagnostic("warming", "The model is being loaded; words alone answer meanwhile.", "Ask again in a moment.")
+WARMING = Diagnostic("warming", "The model is loading; keyword search works meanwhile.", "Search again in a moment.")
 UNUSED = frozenset({"index_outdated", "index_damaged"})
 """Notices of an index that exists and cannot serve as it is."""
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
@@ -93,9 +98,9 @@ def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], 
         reasons.append(_no_notes(context, index))
     pending = pending_of(context, index)
     if pending and embedding.problem is None:
-        message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; words find them meanwhile."
+        message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; only keyword search finds them."
         jobs = len(index.metas("batch:")) if embedding.rules else 0
-        batches = f" {jobs} batches are under way at the service." if jobs else ""
+        batches = f" {jobs} batches are waiting at the service." if jobs else ""
         reasons.append(Diagnostic("vectors_pending", message + batches, "Run `memoriter index`."))
     if pending or not serving:
         refusal = embedding.refusal(_next_request_tokens(context, index, pending))
@@ -103,10 +108,10 @@ def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], 
     for diagnostic in (embedding.problem, embedding.trouble):
         reasons += [diagnostic] if diagnostic and diagnostic.code not in {reason.code for reason in reasons} else []
     if failures := (index.failures() if embedding.spec else 0):
-        message = f"{failures} chunks could not be embedded; words alone find them."
+        message = f"{failures} chunks could not be embedded; only keyword search finds them."
         reasons.append(Diagnostic("vectors_failed", message, "Run `memoriter index --force`."))
     if index.forgetting:
-        message = "A forgetting was interrupted: the index may still hold what is in no note any more."
+        message = "A `memoriter forget` was interrupted: the index may still contain the deleted text."
         reasons.append(Diagnostic("forgetting_unfinished", message, "Run `memoriter index`."))
     reasons += undecoded_of(index)
     legs = {"keyword": True, "vector": serving}
@@ -161,3 +166,18 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
     elif not context.settings.on_search:
         diagnostics += staleness(confirmed(plan, context.workspace, indexed))
     return health_of(context, index, diagnostics, serving=context.serving(index))
+
+
+def explain_empty(
+    index: Store,
+    text: str,
+    vector: NDArray[np.float32] | None,
+    settings: SearchSettings,
+    *,
+    filters: Filters,
+    now: float,
+) -> tuple[Diagnostic, ...]:
+    """Return why there are no hits, and what would give some."""
+    from memoriter.search import diagnose_empty, search_without_limits
+
+    return diagnose_empty(search_without_limits(index, text, vector, settings, filters=filters, now=now))

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
-from memoriter.backends._context import WrittenNotes
+from memoriter.backends._context import FIRST_EMBEDDING_MS, WrittenNotes
 from memoriter.backends._health import quick_scan, staleness
 from memoriter.backends._protocol import WatchRun
-from memoriter.backends._settings import FIRST_EMBEDDING_MS
 from memoriter.backends._verified import existing_sources, mend, repaired, unrepaired
+from memoriter.environment import Deadline, Stopwatch
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
-from memoriter.search import Deadline, Stopwatch, ids_with_words
+from memoriter.search import ids_with_words
 from memoriter.sync import LEFT_OUT, IndexJob, Progress, Sync, Task, learn_background, look_for
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
@@ -138,11 +138,11 @@ class Indexing:
         sync = self.new_sync(index)
         if not whole and not sync.outdated:
             return look_for(IndexJob(paths, paths), self.context.workspace, index, young=NEVER, due=sync.due)
-        sources = (self.context.workspace.find(path) for path in paths)
-        return replace(
-            sync.scan(vectors=requested or self._retry_due()),
-            first=frozenset(source[0] for source in sources if source),
-        )
+        changes = sync.scan(vectors=requested or self._retry_due())
+        if not paths:
+            return changes
+        sources = map(self.context.workspace.find, paths)
+        return replace(changes, first=frozenset(source[0] for source in sources if source))
 
     def _retry_due(self) -> bool:
         """Return whether missing vectors may be requested again: at most once per debounce interval."""
@@ -153,7 +153,8 @@ class Indexing:
         self, skipped: tuple[Diagnostic, ...], written: dict[str, int], *, whole: bool
     ) -> list[Diagnostic]:
         """Record the result of a scan and return the diagnostics for files that could not be read."""
-        self._written.indexed(written)
+        if written:
+            self._written.indexed(written)
         if whole:
             at = self.context.clocks.monotonic() if self._retry_due() else self._scanned.at
             self._scanned = replace(self._scanned, at=at, skipped=skipped)
@@ -194,9 +195,9 @@ class Indexing:
         if task.vectors and not self._provider_works(diagnostics):
             task = replace(task, vectors=False)
         sync = self.new_sync(index, progress)
-        return self._embed(index, sync, sync.read(task), task, diagnostics)
+        return self.embed(index, sync, sync.read(task), task, diagnostics)
 
-    def _embed(
+    def embed(
         self, index: Store, sync: Sync, report: SyncReport, task: Task, diagnostics: list[Diagnostic]
     ) -> SyncReport:
         """Compute missing vectors. Meanwhile, searches and other indexing runs need not wait."""
@@ -293,7 +294,7 @@ class Indexing:
             with index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
                 task, sync = mend(sources, index, embed_by), self.new_sync(index)
                 report = sync.read(task)
-            report = self._embed(index, sync, report, task, [])
+            report = self.embed(index, sync, report, task, [])
         except IndexDamaged:
             raise
         except IndexUnavailable as error:
@@ -346,7 +347,7 @@ class Indexing:
             job = replace(job, whole=True)
         scan, report = self._scan_job(index, job), None
         seconds = self.context.clocks.monotonic() - started
-        deadline = Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_SCANS * seconds))
+        deadline = self.slice_from(clock, seconds)
         outdated = self.new_sync(index).outdated
         if scan.needed or outdated or self.context.embedding.unknown or index.pending():
             with index.lease(wait=OWN_WAIT_SECONDS):
@@ -356,7 +357,7 @@ class Indexing:
                 task = Task(changes=scan, read_by=read_by, embed_by=deadline, everything=False)
                 sync = self.new_sync(index)
                 report = sync.read(task)
-            report = self._embed(index, sync, report, task, [])
+            report = self.embed(index, sync, report, task, [])
         self._scanned = replace(self._scanned, fully=True)
         embedding = self.context.embedding
         pending = bool(report is not None and report.pending and embedding.spec is not None)
@@ -366,9 +367,13 @@ class Indexing:
         diagnostics = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
         return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics)
 
+    def slice_from(self, clock: Callable[[], float], scan_seconds: float = 0.0) -> Deadline:
+        """Return until when a run may go on before new changes are looked for."""
+        return Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_SCANS * scan_seconds))
+
     def _scan_job(self, index: Store, job: IndexJob) -> ChangeSet:
-        now, quiet = self.context.clocks.wall(), self.context.settings.debounce_ms / 1000
-        return look_for(job, self.context.workspace, index, young=(now - quiet, now), due=self.new_sync(index).due)
+        now, debounce = self.context.clocks.wall(), self.context.settings.debounce_ms / 1000
+        return look_for(job, self.context.workspace, index, young=(now - debounce, now), due=self.new_sync(index).due)
 
     def drop(self, index: Store, paths: tuple[str, ...]) -> CompactReport:
         """Index the current notes, remove `paths` from the index, and erase every trace of earlier text.
@@ -376,7 +381,7 @@ class Indexing:
         Raises:
             IndexBusy: another process is indexing.
         """
-        from memoriter.backends._jobs import trim_jobs
+        from memoriter.backends._service_records import trim_jobs
 
         with index.lease(wait=FORGET_WAIT):
             index.remove_files(paths)

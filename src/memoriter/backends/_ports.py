@@ -116,6 +116,10 @@ class Store(WritableStore, Reader, Protocol):
         """Return (path, first line, last line) of every chunk that contains the exact text."""
         ...
 
+    def background_lease(self) -> AbstractContextManager[None]:
+        """Hold the right to be the one run in the background. Raises IndexBusy if another process has it."""
+        ...
+
     def watch_lease(self) -> AbstractContextManager[None]:
         """Hold the right to watch. Raises IndexBusy if another process watches."""
         ...

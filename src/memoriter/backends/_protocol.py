@@ -10,10 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
+    from threading import Event
 
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.sync import IndexJob, Progress
-    from memoriter.types import CompactReport, Diagnostic, Estimate, Query, SearchResult, Status, SyncReport
+    from memoriter.types import (
+        BackgroundRun,
+        CompactReport,
+        Diagnostic,
+        Estimate,
+        Query,
+        SearchResult,
+        Status,
+        SyncReport,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,27 @@ class MemoryBackend(Protocol):
         """
         ...
 
+    def finish(self, stop: Event) -> SyncReport:
+        """Index everything in turns with other processes, until it is done or `stop` is set.
+
+        Args:
+            stop: ends the work at its next step.
+
+        Raises:
+            IndexBusy: another process does this, or is indexing.
+        """
+        ...
+
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """Why the provider of vectors cannot be used, as far as it is known without a request."""
+        ...
+
+    @property
+    def background_run(self) -> BackgroundRun | None:
+        """The last run of `finish` by any process, which may be at work; None: there was none."""
+        ...
+
     def warm(self) -> None:
         """Start loading the model in a thread of its own; until it is loaded, only keyword search answers."""
         ...
@@ -87,8 +118,8 @@ class MemoryBackend(Protocol):
         """
         ...
 
-    def estimate(self) -> Estimate:
-        """Return what `sync` would do and cost. Nothing is created or changed."""
+    def estimate(self, *, measured: bool = False) -> Estimate:
+        """Return what `sync` would do and cost; `measured` adds the time. The index is not created or changed."""
         ...
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:

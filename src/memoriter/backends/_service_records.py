@@ -1,4 +1,7 @@
-"""What the ledger records about services, for every process: spending, the last attempts, and pauses."""
+"""What is recorded about services, for every process: spending, the last attempts, pauses, and batch jobs.
+
+Batch jobs are stored in the index, the rest in the ledger.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,32 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.codes import stored_code
-from memoriter.embed import EmbedsWithin, price_of, price_row
-from memoriter.errors import InputRejected, InputTooLarge, OverBudget, ProviderUnavailable, TransientFailure, sentence
+from memoriter.embed import EmbedsWithin, batch_of, price_of, price_row
+from memoriter.errors import (
+    EmbeddingError,
+    InputRejected,
+    InputTooLarge,
+    OverBudget,
+    ProviderUnavailable,
+    TransientFailure,
+    sentence,
+)
+from memoriter.ids import fingerprint
+from memoriter.sync import STORING_SECONDS
 from memoriter.types import Attempt, Diagnostic
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.backends._ports import Ledger
-    from memoriter.embed import Choice, EmbeddingProvider
-    from memoriter.errors import EmbeddingError
+    from memoriter.backends._ports import Ledger, Store
+    from memoriter.embed import BatchJob, BatchRules, Choice, Collected, EmbeddingProvider, ProviderContext
     from memoriter.types import ModelSpec, Role
 
-_REMEDY = "Words alone are searched until midnight (UTC); or raise memorySearch.remote.budget."
+_REMEDY = "Wait until midnight (UTC), or raise memorySearch.remote.budget; keyword search works meanwhile."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,7 @@ class UsageMeter:
         spent = self.ledger.today()
         if self.budget.tokens and spent.tokens + tokens > self.budget.tokens:
             raise OverBudget(
-                f"The day's budget of {self.budget.tokens:,} tokens does not hold {tokens:,} more:"
+                f"The day's budget of {self.budget.tokens:,} tokens is too small for {tokens:,} more:"
                 f" {spent.tokens:,} are spent.",
                 remedy=_REMEDY,
             )
@@ -171,8 +183,6 @@ class Observed:
 
         The refusal of one document is not recorded, because it is no sign of a failing provider.
         """
-        from memoriter.errors import EmbeddingError
-
         try:
             vectors = embed()
         except EmbeddingError as error:
@@ -253,8 +263,8 @@ class Pause:
         left = self.until - now
         if not 0 < left <= LONGEST_SECONDS:  # a clock that was set back ends the pause
             return None
-        message = f"{sentence(self.message)} Words alone are searched until the service is asked again."
-        remedy = f"Check the service; it is asked again in {max(1, round(left))} s."
+        message = f"{sentence(self.message)} Only keyword search works until the service is contacted again."
+        remedy = f"Check the service; it is contacted again in {max(1, round(left))} s."
         return Diagnostic(stored_code(self.code), message, remedy)
 
     @classmethod
@@ -294,3 +304,79 @@ class Pauses:
         self._last = pause
         with suppress(ProviderUnavailable):
             self._notes.set(self._name, json.dumps(asdict(pause)) if pause != Pause() else "")
+
+
+@dataclass(frozen=True, slots=True)
+class JobStore:
+    """The stored batch jobs of one set of vectors. Another process can collect their results."""
+
+    index: Store
+    prefix: str
+
+    @classmethod
+    def of(cls, index: Store, provider: EmbeddingProvider) -> JobStore:
+        return cls(index, f"batch:{fingerprint(provider.spec)}:")
+
+    def load(self) -> Sequence[BatchJob]:
+        from memoriter.embed import BatchJob  # imported here because most processes need no batches
+
+        jobs = (BatchJob.from_json(text) for text in self.index.metas(self.prefix).values())
+        return [job for job in jobs if job is not None]
+
+    def save(self, job: BatchJob) -> None:
+        with self.index.storing(wait=STORING_SECONDS):
+            self.index.set_meta(self.prefix + job.name, job.to_json())
+
+    def drop(self, job: BatchJob) -> None:
+        with self.index.storing(wait=STORING_SECONDS):
+            self.index.drop_meta(self.prefix + job.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """The batch interface of a provider, for one indexing run."""
+
+    index: Store
+    provider: EmbeddingProvider
+    env: ProviderContext
+    rules: BatchRules
+    account: UsageMeter | None
+    note: Callable[[EmbeddingError | None], None] = lambda _: None
+    """Receives the error of a run, or None for each job that brought vectors."""
+
+    @property
+    def under_way(self) -> frozenset[str]:
+        """Keys of texts that were sent and whose vectors have not arrived."""
+        return frozenset(key for job in JobStore.of(self.index, self.provider).load() for key in job.keys)
+
+    def run(self, texts: Mapping[str, str], *, wait: bool) -> Iterator[Collected]:
+        """Yield vectors by key as jobs end; without `wait`, only those that are ready now. Raises EmbeddingError."""
+        store = JobStore.of(self.index, self.provider)
+        rules = replace(self.rules, wait=wait and self.rules.wait)
+        run = batch_of(self.provider, store, self.env, rules, self.account)
+        assert run is not None
+        try:
+            for done in run.run(texts):
+                if done.keys:
+                    self.note(None)
+                yield done
+        except EmbeddingError as error:
+            self.note(error)
+            raise
+
+
+def trim_jobs(index: Store) -> None:
+    """Remove keys from jobs if no chunk uses their texts any more.
+
+    The results for those keys are then ignored.
+    """
+    from memoriter.embed import BatchJob
+
+    stored = index.metas("batch:")
+    used = {key.hex() for key in index.vector_keys()} if stored else set[str]()
+    for name, text in stored.items():
+        job = BatchJob.from_json(text)
+        if job is None:
+            index.drop_meta(name)
+        elif any(key not in used for key in job.keys):
+            index.set_meta(name, replace(job, keys=tuple(key for key in job.keys if key in used)).to_json())

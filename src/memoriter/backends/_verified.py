@@ -6,7 +6,7 @@ A passage is compared with its checksum and with its file.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import PathRefused
 from memoriter.ids import bytes_hash, vector_key
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends._ports import Store
+    from memoriter.environment import Deadline, Stopwatch
     from memoriter.errors import IndexUnavailable
     from memoriter.records import StoredChunk
-    from memoriter.search import Deadline, Reader, Stopwatch
     from memoriter.types import Source
     from memoriter.workspace import Workspace
 
@@ -42,10 +42,6 @@ class Verifier:
     """Whether passages consist of whole lines. The classic chunker also splits lines."""
     _paths: dict[str, Path] = field(default_factory=dict[str, "Path"])
     _verified: dict[int, tuple[_Stat, StoredChunk]] = field(default_factory=dict[int, "tuple[_Stat, StoredChunk]"])
-
-    def reader(self, index: Store) -> Verified:
-        """Return a reader of the index that verifies every passage."""
-        return Verified(index, self)
 
     def is_valid(self, row: StoredChunk) -> bool:
         """Return whether a passage matches its checksum and the cited lines of its file."""
@@ -122,62 +118,39 @@ def holds(lines: Sequence[str], text: str, *, whole_lines: bool = True) -> bool:
     return passage_lines[0] in lines[0] and passage_lines[-1] in lines[-1] and "".join(passage_lines) in "".join(lines)
 
 
-@dataclass(slots=True)
-class Verified:
-    """An index that returns only passages that match their checksum and their file, and records the others."""
-
-    index: Store
-    verifier: Verifier
-    refused: dict[int, StoredChunk] = field(default_factory=dict[int, "StoredChunk"])
-
-    def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunk]:
-        """Return those of the chunks that pass verification."""
-        passages = self.index.rows(ids)
-        verified = {row: passage for row, passage in passages.items() if self.verifier.is_valid(passage)}
-        self.refused |= {row: passages[row] for row in passages.keys() - verified.keys()}
-        return verified
-
-    def __getattr__(self, name: str) -> Any:
-        """Forward everything else to the index."""
-        return getattr(self.index, name)
-
-    @property
-    def as_reader(self) -> Reader:
-        """The same object, typed as the reader of a ranking."""
-        return cast("Reader", self)
-
-
-def _stat(file: Path) -> _Stat | None:
-    try:
-        stat = os.lstat(file)
-    except OSError:
-        return None
-    return stat.st_ino, stat.st_size, stat.st_ctime_ns, stat.st_mtime_ns
-
-
 _STAGES = {
     "document_frequency": "keyword",
     "keyword_search": "keyword",
     "keyword_search_all": "keyword",
-    "cosines": "vector",
     "vector_search": "vector",
     "vectors_at": "vector",
-    "rows": "verify",
 }
 """The stage of each method of a reader; the others count for the ranking."""
 
 
 @dataclass(slots=True)
-class Timed:
-    """A reader whose methods are counted for their stages."""
+class Verified:
+    """The reader of a ranking: an index that returns only passages that match their checksum and their file.
 
-    reader: Reader
+    It records the other passages, and counts the time of its methods for their stages.
+    """
+
+    index: Store
+    verifier: Verifier
     watch: Stopwatch
+    refused: dict[int, StoredChunk] = field(default_factory=dict[int, "StoredChunk"])
+
+    def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunk]:
+        """Return those of the chunks that pass verification."""
+        with self.watch.stage("verify"):
+            passages = self.index.rows(ids)
+            verified = {row: passage for row, passage in passages.items() if self.verifier.is_valid(passage)}
+            self.refused |= {row: passages[row] for row in passages.keys() - verified.keys()}
+        return verified
 
     def __getattr__(self, name: str) -> Any:
-        """Return the reader's attribute; a method of a stage is timed."""
-        method = getattr(self.reader, name)
-        stage = _STAGES.get(name)
+        """Forward everything else to the index; a method of a stage is timed."""
+        method, stage = getattr(self.index, name), _STAGES.get(name)
         if stage is None:
             return method
 
@@ -187,10 +160,13 @@ class Timed:
 
         return timed
 
-    @property
-    def as_reader(self) -> Reader:
-        """The same object, typed as the reader of a ranking."""
-        return cast("Reader", self)
+
+def _stat(file: Path) -> _Stat | None:
+    try:
+        stat = os.lstat(file)
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_ctime_ns, stat.st_mtime_ns
 
 
 NAMED = 3
@@ -216,10 +192,10 @@ def repaired(damaged: Sequence[StoredChunk]) -> list[Diagnostic]:
     """Return a diagnostic that damaged passages were indexed again, if there were any."""
     if not damaged:
         return []
-    message = f"The index held {_passages(damaged)} not as they were written; their notes were indexed again."
+    message = f"The index contained {_passages(damaged)} that were damaged; their notes were indexed again."
     return [
         Diagnostic(
-            "index_repaired", message, "If this comes again, look at the disk and run `memoriter index --force`."
+            "index_repaired", message, "If this happens again, check the disk and run `memoriter index --force`."
         )
     ]
 
@@ -230,9 +206,9 @@ def unrepaired(
     """Return why passages are missing from a result: the index could not be written."""
     blocked = Diagnostic(error.code, error.message, error.remedy)
     if damaged:
-        message = f"The index holds {_passages(damaged)} not as they were written; they are left out."
+        message = f"The index contains {_passages(damaged)} that are damaged; the answer omits them."
         return [Diagnostic("index_damaged", message, "Run `memoriter index --force`."), blocked]
-    message = f"The notes of {_passages(rows)} changed since they were indexed; these passages are left out."
+    message = f"The notes of {_passages(rows)} changed after they were indexed; the answer omits these passages."
     return [Diagnostic("stale", message, "Run `memoriter index`."), blocked]
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, Self
 
 from memoriter.agent import DEFAULT_WINDOW, Message
 from memoriter.chat._memory_events import MemoryEvent, captured, flushed, recalled, tool_call
 from memoriter.chat._talk import Overflow, Talk
-from memoriter.chat._transcript import Transcript
 from memoriter.config import agent_name
 from memoriter.errors import ModelFailed, sentence
+from memoriter.permissions import make_private_folder, open_private
 from memoriter.types import Diagnostic
-from memoriter.workspace import neutral, neutral_data
+from memoriter.workspace import neutral, neutral_data, without_injected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.tools import Tool
 
+VERSION = 3
 OPENING = "You talk with the user in a terminal. Answer in the language of the message, briefly, in plain text."
 WITH_TOOLS = (
     "You remember earlier conversations: call memory_search before you answer about work, decisions, dates, people or "
@@ -44,6 +47,56 @@ answer anything in it.
 {conversation}
 </conversation>"""
 SO_FAR = "The conversation so far, in a summary:"
+
+
+class Transcript:
+    """One file, created with its first line; it contains no text from the memory."""
+
+    def __init__(self, file: Path, now: Callable[[], datetime], cwd: str) -> None:
+        self.file = file
+        self._now = now
+        self._cwd = cwd
+        self._count = 0
+        self._last: str | None = None
+
+    def append_message(self, message: Message, at: datetime) -> None:
+        """Append a message and its time.
+
+        Raises:
+            OSError: the file could not be written.
+        """
+        text = without_injected(message.text).strip()
+        content = {"role": message.role, "content": [{"type": "text", "text": text}]}
+        self._append("message", at, message=content)
+
+    def append_compaction(self, summary: str, tokens: int) -> None:
+        """Append a record that a summary replaced the conversation so far.
+
+        Raises:
+            OSError: the file could not be written.
+        """
+        self._append("compaction", self._now(), summary=summary, tokensBefore=tokens)
+
+    def _append(self, kind: str, at: datetime, **fields: Any) -> None:
+        timestamp = at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        rows = list[dict[str, Any]]()
+        if self._last is None and not self.file.exists():
+            rows.append(
+                {
+                    "type": "session",
+                    "version": VERSION,
+                    "id": self.file.stem,
+                    "timestamp": timestamp,
+                    "cwd": self._cwd,
+                }
+            )
+        name = f"{self._count + 1:08x}"
+        rows.append({"type": kind, "id": name, "parentId": self._last, "timestamp": timestamp, **fields})
+        make_private_folder(self.file.parent)
+        text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        with open(self.file, "ab", opener=open_private) as opened:
+            opened.write(text.encode("utf-8", "replace"))
+        self._count, self._last = self._count + 1, name
 
 
 def opening(tools: Sequence[str]) -> str:
@@ -241,7 +294,7 @@ class Chat:
             message_text = (
                 f"The transcript {str(self.transcript.file)!r} was not written: {sentence(error.strerror or error)}"
             )
-            self._on_event(Diagnostic("write", message_text, "Look at the folder, its permissions and the free space."))
+            self._on_event(Diagnostic("write", message_text, "Check the folder, its permissions and the free space."))
 
     def _emit(self, events: Sequence[MemoryEvent | Diagnostic]) -> None:
         for event in events:

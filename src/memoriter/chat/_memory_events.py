@@ -78,8 +78,9 @@ def _outcome(answer: Mapping[str, Any]) -> str:
         citations = [_citation(cast("dict[str, Any]", hit)) for hit in hits if isinstance(hit, dict)]
         count = f"{len(hits)} result{'' if len(hits) == 1 else 's'}"
         return one_line(f"{count}: {', '.join(citations)}" if citations else count)
-    if answer.get("written"):
-        return f"written to {answer.get('citation') or answer.get('path')}"
+    if answer.get("written") or answer.get("existing"):
+        place = answer.get("citation") or answer.get("path")
+        return f"written to {place}" if answer.get("written") else f"already in {place}"
     return one_line(json.dumps(answer, ensure_ascii=False, default=str))
 
 

@@ -89,7 +89,7 @@ def to_model_failed(error: Exception, endpoint: ChatEndpoint) -> ModelFailed:
             return ModelFailed(f"The service {where} refused the key: {sentence(detail)}", remedy=f"Correct {setting}.")
         case exceptions.ModelNotFoundError():
             return ModelFailed(
-                f"The service {where} does not know the model {endpoint.model!r}: {sentence(detail)}",
+                f"The service {where} has no model {endpoint.model!r}: {sentence(detail)}",
                 remedy="Name another with --model.",
             )
         case exceptions.ModelContextWindowExceededError():
@@ -99,30 +99,31 @@ def to_model_failed(error: Exception, endpoint: ChatEndpoint) -> ModelFailed:
             )
         case exceptions.ModelQuotaExceededError():
             return ModelFailed(
-                f"Nothing is left to spend at {where}: {sentence(detail)}", remedy="Look at the account there."
+                f"The quota at {where} is used up: {sentence(detail)}",
+                remedy="Check your account there.",
             )
         case exceptions.ModelRateLimitError():
             return ModelFailed(
-                f"The service {where} asks for fewer requests: {sentence(detail)}",
-                remedy="Wait a moment, then say it again.",
+                f"The service {where} refused the request because there were too many: {sentence(detail)}",
+                remedy="Wait a moment, then send the message again.",
             )
         case exceptions.ModelConnectionError():
             return ModelFailed(
                 f"The service {where} cannot be reached: {sentence(detail)}",
-                remedy="Look at --base-url and the network.",
+                remedy="Check --base-url and the network.",
             )
         case exceptions.ModelServerError() | exceptions.ModelUnavailableError():
             return ModelFailed(
-                f"The service {where} failed: {sentence(detail)}", remedy="Wait a moment, then say it again."
+                f"The service {where} failed: {sentence(detail)}", remedy="Wait a moment, then send the message again."
             )
         case exceptions.UsageLimitExceeded():
             return ModelFailed(
-                f"The model did not come to an end: {sentence(detail)}", remedy="Ask for less at a time."
+                f"The model did not finish its answer: {sentence(detail)}", remedy="Ask for less at a time."
             )
         case exceptions.UnexpectedModelBehavior():
             return ModelFailed(
-                f"The model {endpoint.model!r} gave an answer that is none: {sentence(detail)}",
-                remedy="Say it again, or use another model.",
+                f"The model {endpoint.model!r} gave an unusable answer: {sentence(detail)}",
+                remedy="Send the message again, or use another model.",
             )
         case _:
             return ModelFailed(f"The service {where} did not answer: {sentence(detail)}")

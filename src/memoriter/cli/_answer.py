@@ -1,16 +1,26 @@
-"""Text output of a search result."""
+"""The request of a search, the output of its result, and how an editor opens a hit."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+import sys
+from datetime import date
+from itertools import takewhile, zip_longest
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
-from memoriter.filters import all_options
+import click
+
+from memoriter.errors import UsageError
+from memoriter.filters import FILTERS, all_options
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from memoriter.cli._render import Line, Span
+    from memoriter.cli._render import Line, Screen, Span
+    from memoriter.memory import Memory
+    from memoriter.sync import Progress
     from memoriter.types import Explanation, Hit, SearchResult
 
 SNIPPET_LINES = 6
@@ -25,10 +35,103 @@ STAGES = (
     ("verify", "verify"),
     ("total", "total"),
 )
+_NO_TEXT = ("#", "```", "~~~", "---", "|--", "| --")
+"""The beginnings of headings, fences, rules and the line below the header of a table."""
 TRY = "Try other words, a name or a date; `memoriter status` says what is indexed."
 
 
-def answer_lines(result: SearchResult, query: str, *, marked: bool, narrowed: bool) -> list[Line]:
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """All that the output of a search depends on, besides the memory. The values are those of JSON."""
+
+    text: str
+    max_results: int | None
+    min_score: float | None
+    filters: Mapping[str, Any]
+    """By name; a day as in `2026-02-10`."""
+    explain: bool
+    deadline_ms: int | None
+    form: str
+    """`text`, `json` or `lines`."""
+    quiet: bool
+    marked: bool
+    """Whether to highlight the query's words in the text."""
+    linked: bool
+    """Whether citations link to their files."""
+
+    def search(self, memory: Memory, progress: Callable[[Progress], None]) -> SearchResult:
+        """Search a memory. Raises MemoriterError."""
+        days = {each.name for each in FILTERS if each.kind == "day"}
+        filters: dict[str, Any] = {
+            name: date.fromisoformat(value) if value and name in days else value for name, value in self.filters.items()
+        }
+        return memory.search(
+            self.text,
+            max_results=self.max_results,
+            min_score=self.min_score,
+            explain=self.explain,
+            deadline_ms=self.deadline_ms,
+            operators=True,
+            progress=progress,
+            **filters,
+        )
+
+    def answer(self, memory: Memory, result: SearchResult) -> Any:
+        """Return what is printed on stdout: a JSON value, or lines."""
+        if self.form == "json":
+            from memoriter.api_json import result_json
+            from memoriter.tools import citations_on
+
+            citations = citations_on(memory.configuration.settings.memory.citations)
+            return result_json(result, citations=citations, texts=True)
+        query = self.query_of(result)
+        if self.form == "lines":
+            return grep_lines(result, query, [memory.file_of(hit.path) for hit in result.hits], marked=self.marked)
+        files = [memory.file_of(hit.path) for hit in result.hits] if self.linked else ()
+        return answer_lines(result, query, marked=self.marked, narrowed=self.narrowed, files=files)
+
+    def remarks(self, result: SearchResult) -> list[Line]:
+        """Return what is printed on stderr: with `lines`, that there is no clear match."""
+        is_clear = result.outcome == "match" and result.truncated_by is None
+        return [] if self.form != "lines" or is_clear else outcome_lines(result, narrowed=self.narrowed)
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether options restrict the search."""
+        return bool(self.min_score or any(self.filters.values()))
+
+    def query_of(self, result: SearchResult) -> str:
+        """Return the question without its operators."""
+        return result.understood["text"] if result.understood else self.text
+
+    def show(self, screen: Screen, answer: Any) -> None:
+        """Print the answer on stdout."""
+        match self.form:
+            case "json":
+                screen.json(answer)
+            case "lines":
+                from memoriter.environment import read_environment
+
+                folder = read_environment().cwd
+                shown = [_near(line, folder) for line in answer]
+                if sys.stdout.isatty():
+                    screen.show(shown, wrapped=False)
+                else:  # programs read it, whatever FORCE_COLOR says
+                    screen.text("\n".join("".join(text for text, _ in line) for line in shown))
+            case _:
+                screen.show(answer)
+
+
+def _near(line: Line, folder: Path) -> Line:
+    """Return a line whose first span is a path, with this path relative to a folder if it is inside."""
+    (path, style), *others = line
+    file = Path(path)
+    return ((str(file.relative_to(folder)) if file.is_relative_to(folder) else path, style), *others)
+
+
+def answer_lines(
+    result: SearchResult, query: str, *, marked: bool, narrowed: bool, files: Sequence[Path | None] = ()
+) -> list[Line]:
     """Return the lines for the hits with their citations, and for the confidence of the result.
 
     Args:
@@ -36,13 +139,52 @@ def answer_lines(result: SearchResult, query: str, *, marked: bool, narrowed: bo
         query: the text of the query.
         marked: whether to highlight the query's words in the text.
         narrowed: whether options restricted the search.
+        files: the files of the hits, to which their citations link.
     """
     terms = _marker(query)
-    lines = [
-        line for number, hit in enumerate(result.hits, 1) for line in _hit_lines(number, hit, terms, marked=marked)
-    ]
+    lines: list[Line] = []
+    above: Hit | None = None
+    for number, (hit, file) in enumerate(zip_longest(result.hits, files), 1):
+        if above is not None and above.path == hit.path:
+            lines.pop()  # hits of one note stand together
+        lines += [_title_line(number, hit, above, file), *_text_lines(hit, terms, marked=marked), ()]
+        above = hit
     timings = [] if result.timings is None else [((timing_row(result.timings), "cyan"),)]
-    return [*lines, *_outcome_lines(result, narrowed=narrowed), *understood_lines(result), *timings]
+    return [*lines, *outcome_lines(result, narrowed=narrowed), *understood_lines(result), *timings]
+
+
+def grep_lines(result: SearchResult, query: str, files: Sequence[Path | None], *, marked: bool) -> list[Line]:
+    """Return a line `path:line:text` for each hit, as grep prints them. The first span of each is the path."""
+    lines: list[Line] = []
+    terms = _marker(query)
+    for hit, file in zip(result.hits, files, strict=True):
+        number, row = best_row(hit, terms)
+        place: list[Span] = [(str(file or hit.path), "magenta"), (":", ""), (str(number), "green"), (":", "")]
+        lines.append((*place, *_highlight(row, terms if marked else None)))
+    return lines
+
+
+def line_to_open(hit: Hit, query: str) -> int:
+    """Return the line of a hit that has most words of the query."""
+    return best_row(hit, _marker(query))[0]
+
+
+def best_row(hit: Hit, terms: re.Pattern[str] | None) -> tuple[int, str]:
+    """Return the line of a passage with most words of the query, with its number; without any, its first text.
+
+    Args:
+        hit: the passage.
+        terms: matches the words of the query.
+    """
+    rows = [row.strip("\r") for row in hit.text.split("\n")]
+
+    def rank(at: int) -> tuple[int, bool, bool]:
+        words = {match[0].lower() for match in terms.finditer(rows[at])} if terms else ()
+        return len(words), bool(rows[at].strip()), not rows[at].lstrip().startswith(_NO_TEXT)
+
+    best = max(range(len(rows)), key=rank)
+    exact = len(rows) == hit.end_line - hit.start_line + 1  # the passage of a transcript has only some of its lines
+    return hit.start_line + (best if exact else 0), rows[best]
 
 
 def understood_lines(result: SearchResult) -> list[Line]:
@@ -62,17 +204,23 @@ def timing_row(timings: Mapping[str, float]) -> str:
     return "milliseconds: " + ", ".join(f"{title} {timings[stage]:.1f}" for stage, title in STAGES if stage in timings)
 
 
-def _hit_lines(number: int, hit: Hit, terms: re.Pattern[str] | None, *, marked: bool) -> Iterator[Line]:
-    title: list[Span] = [(f"{number}. ", "dim"), (hit.citation, "bold"), (f"  {hit.score:.2f}", "green")]
+def _title_line(number: int, hit: Hit, above: Hit | None, file: Path | None) -> Line:
+    """Return the line with the place of a hit; headings that it shares with a hit of its note above it are left out."""
+    style = f"bold link {file.as_uri()}" if file else "bold"
+    title: list[Span] = [(f"{number}. ", "dim"), (hit.citation, style), (f"  {hit.score:.2f}", "green")]
+    pairs = zip(hit.heading[:-1], above.heading, strict=False) if above and above.path == hit.path else ()
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     if hit.heading:
-        title.append((f"  {' › '.join(hit.heading)}", "dim"))
-    yield tuple(title)
+        title.append((f"  {' › '.join([*(['…'] if shared else []), *hit.heading[shared:]])}", "dim"))
+    return tuple(title)
+
+
+def _text_lines(hit: Hit, terms: re.Pattern[str] | None, *, marked: bool) -> Iterator[Line]:
     for row in snippet_window([row.rstrip() for row in hit.snippet.splitlines() if row.strip()], terms):
         yield ((f"{INDENT}…", "dim"),) if row is None else ((INDENT, ""), *_highlight(row, terms if marked else None))
     if hit.explanation is not None:
         for text in explanation_rows(hit.explanation):
             yield ((f"{INDENT}{text}", "cyan"),)
-    yield ()
 
 
 def snippet_window(rows: Sequence[str], terms: re.Pattern[str] | None) -> list[str | None]:
@@ -121,12 +269,13 @@ def explanation_rows(explanation: Explanation) -> list[str]:
         f"saturation {explanation.saturation:.3f}, neighbours {explanation.neighbours:.3f})"
     )
     score = f"blend {explanation.raw:.3f}, calibrated {explanation.calibrated:.3f}, decay {explanation.decay:.3f}"
-    retrievers = " and ".join(explanation.legs) or "no leg"
+    retrievers = " and ".join(explanation.legs) or "no retriever"
     terms = ", ".join(explanation.terms) or "none"
     return [f"{meaning}; {words}", f"{score}; found by {retrievers}; terms: {terms}"]
 
 
-def _outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
+def outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
+    """Return the lines for the confidence of a result; `narrowed`: options restricted the search."""
     lines: list[Line]
     match result.outcome:
         case "match" if result.hits:
@@ -173,3 +322,61 @@ def _highlight(row: str, mark: re.Pattern[str] | None) -> Iterator[Span]:
         yield match[0], "bold yellow"
         position = match.end()
     yield row[position:], ""
+
+
+_PLUS = frozenset(
+    {"vi", "vim", "nvim", "view", "gvim", "mvim", "nano", "pico", "emacs", "emacsclient", "micro", "kak", "joe", "mg"}
+)
+"""Editors that take a line as `+N FILE`."""
+_GOTO = frozenset({"code", "code-insiders", "codium", "vscodium", "cursor", "windsurf"})
+"""Editors that take a line as `--goto FILE:N`."""
+_COLON = frozenset({"subl", "sublime_text", "zed", "zeditor", "hx", "helix"})
+"""Editors that take a line as `FILE:N`."""
+
+
+def find_editor(environ: Mapping[str, str]) -> str:
+    """Return the command of the user's editor. Raises UsageError if no variable names one."""
+    for name in ("VISUAL", "EDITOR"):
+        if command := environ.get(name, "").strip():
+            return command
+    raise UsageError(
+        "There is no editor to open the note: the environment variables VISUAL and EDITOR are not set.",
+        remedy="Name your editor, for example with `export VISUAL=nano`.",
+    )
+
+
+def _open_in_editor(editor: str, file: Path, line: int) -> None:
+    """Open a file at a line and wait for the editor. Raises click.ClickException if the editor fails."""
+    command, argument = _at_line(editor, str(file), line)
+    click.edit(editor=command, filename=argument)
+
+
+def open_hit(editor: str, result: SearchResult, number: int, file: Path | None, query: str) -> None:
+    """Open a hit at its line with most words of the query. Raises UsageError if there is no such hit."""
+    if not result.hits:
+        raise UsageError("There is no hit to open.", remedy="Try other words.")
+    if number > len(result.hits):
+        raise UsageError(
+            f"There is no hit {number} to open.", remedy=f"Give --open a number from 1 to {len(result.hits)}."
+        )
+    hit = result.hits[number - 1]
+    if file is None:
+        raise UsageError(f"The file of {hit.citation} is not there any more.", remedy="Search again.")
+    _open_in_editor(editor, file, line_to_open(hit, query))
+
+
+def _at_line(editor: str, file: str, line: int) -> tuple[str, str]:
+    """Return the command and the last argument that open a file at a line; an unknown editor gets the file alone.
+
+    >>> _at_line("code --wait", "a.md", 7), _at_line("/usr/bin/vim", "a.md", 7), _at_line("less", "a.md", 7)
+    (('code --wait --goto', 'a.md:7'), ('/usr/bin/vim +7', 'a.md'), ('less', 'a.md'))
+    """
+    from shlex import split
+
+    words = split(editor)
+    name = PurePath(words[0]).name.lower().removesuffix(".exe").removesuffix(".cmd") if words else ""
+    if name in _PLUS:
+        return f"{editor} +{line}", file
+    if name in _GOTO:
+        return f"{editor} --goto", f"{file}:{line}"
+    return editor, f"{file}:{line}" if name in _COLON else file

@@ -11,6 +11,7 @@ import click
 
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import Screen
+from memoriter.cli._trust import offer_trust
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def chat_command(*, model: str | None, base_url: str | None, context: int | None
     require("chat", "The chat")
     options = GlobalOptions.current()
     screen = options.screen
-    memory = options.open_memory()
+    offer_trust(options)
+    memory = options.open_memory(by_person=False)
     try:
         options.show_egress_notice(memory)
         events = list["MemoryEvent"]()

@@ -12,13 +12,14 @@ import click
 
 from memoriter.api_json import error_json, reason_json
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
-from memoriter.cli._render import FAILED
+from memoriter.cli._render import FAILED, is_interactive
 from memoriter.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.app import Environment
+    from memoriter.cli._render import Line
     from memoriter.config import Configuration, Origin, Place
 
 FILE = "memoriter.json5"
@@ -71,11 +72,40 @@ def init_command(layout: str | None) -> None:
         )
     values: dict[tuple[str, ...], Any] = {("memory", "layout"): layout} if layout else {}
     changed = write_settings(file, values, workspace=folder, text=TEMPLATE)
+    ask_for_provider(options, env)
     state = "changed" if changed and existed else "written" if changed else "unchanged"
     if options.json:
         options.screen.json({"file": str(file), "state": state})
         return
     options.screen.show([((str(file), "bold"), (f" is {state}.", ""))])
+
+
+def ask_for_provider(options: GlobalOptions, env: Environment) -> None:
+    """Ask once, on a terminal, which provider is to compute the vectors if a key is set and the settings name none.
+
+    The answer is written to the user's settings. Raises ConfigError and WriteError.
+    """
+    from memoriter.providers import AUTO, PROVIDERS
+    from memoriter.settings_file import write_settings
+
+    screen = options.screen
+    services = [each.name for each in PROVIDERS if any(env.environ.get(name) for name in each.key_variables)]
+    if not services or not is_interactive(screen):
+        return
+    _, configuration, agent = _settle(env)
+    settings = configuration.search_for(agent)
+    key = ("agents", "defaults", "memorySearch", "provider")
+    named = configuration.origin(key).kind != "default" or settings.provider != AUTO
+    if named or settings.remote.api_key or settings.local.model_path or settings.offline or configuration.state:
+        return
+    keys = ", ".join(name for each in PROVIDERS for name in each.key_variables if env.environ.get(name))
+    message = f"{keys} is set, and no setting names the provider that computes the vectors of your notes."
+    screen.note(((message, ""),), (("bundled: the model on this machine; nothing is sent.", ""),))
+    screen.note(*(((f"{name}: the text of your notes is sent to this service.", ""),) for name in services))
+    answer = click.prompt("Provider", type=click.Choice(["bundled", *services]), default="bundled", err=True)
+    file = configuration.path or env.home / FILE
+    write_settings(file, {key: answer})
+    screen.note(((f"memorySearch.provider is set to {answer} in {file}.", ""),))
 
 
 @config_command.command(cls=Command, name="show")
@@ -108,7 +138,10 @@ def show(part: str, *, changed: bool) -> None:
         has_effect = not any(f"{key}.".startswith(f"{name}.") for name in idle)
         return "" if origin.kind == "default" else f"  ({origin}{'' if has_effect else '; no effect'})"
 
-    screen.show([((key, "bold"), (f" = {value!r}", ""), (note(key, origin), "dim")) for key, value, origin in rows])
+    lines: list[Line] = [
+        ((key, "bold"), (f" = {_shown(value)}", ""), (note(key, origin), "dim")) for key, value, origin in rows
+    ]
+    screen.show(lines, wrapped=False)
     if not rows:
         screen.note(((f"No setting {'differs from its default' if changed else f'has {part!r} in its name'}.", ""),))
 
@@ -120,12 +153,12 @@ def check() -> None:
         memoriter config check
         memoriter config check --config ~/.openclaw/openclaw.json
 
-    It prints the file and line of each mistake, and the allowed values. It also warns about settings without effect.
-    The exit code is 1 if there are mistakes. Next: memoriter config show.
+    It prints the file and line of each mistake, and the allowed values. It also warns about settings without effect,
+    and about keys of OpenClaw that are not used. The exit code is 1 if there are mistakes. Next: memoriter config show.
     """
-    screen = GlobalOptions.current().screen
+    screen, env = GlobalOptions.current().screen, _environment()
     try:
-        _, configuration, _ = _settle()
+        _, configuration, agent = _settle(env)
     except ConfigError as error:
         if screen.as_json:
             screen.json({"ok": False, **error_json(error.code, error.message, error.remedy)})
@@ -133,17 +166,18 @@ def check() -> None:
             screen.show([((problem, "red"),) for problem in error.message.splitlines()])
             screen.note(((error.remedy, ""),))
         click.get_current_context().exit(FAILED)
-    from memoriter.config import effect_diagnostics
+    from memoriter.config import effect_diagnostics, openclaw_keys
 
     files = [str(file) for file in (configuration.path, configuration.project_path) if file]
-    warnings = effect_diagnostics(configuration)
+    keys = openclaw_keys(configuration, configuration.search_for(agent), agent, env.environ, now=env.wall())
+    warnings = (*effect_diagnostics(configuration), *keys.refused)
     if screen.as_json:
         warnings_json = [reason_json(warning) for warning in warnings]
         screen.json({"ok": True, "files": files, "ignored": list(configuration.ignored), "warnings": warnings_json})
         return
     screen.show(
         [((file, "bold"), (" is right.", "green")) for file in files]
-        or [(("There is no file; the defaults hold.", ""),)]
+        or [(("There is no file, so the defaults apply.", ""),)]
     )
     screen.show_diagnostics(warnings)
     if configuration.ignored:
@@ -297,6 +331,27 @@ def _write(names: tuple[str, ...], value: Any, *, here: bool) -> None:
         screen.json({"key": key, "file": str(file), "changed": changed})
     else:
         screen.show([((message, ""),)])
+        if value is not None and (remark := _difference(env, key, value, file)):
+            screen.note(((remark, "yellow"),))
+
+
+def _difference(env: Environment, key: str, value: Any, file: Path) -> str:
+    """Return why another value than the one just written is in force; empty if there is no difference."""
+    _, configuration, _ = _settle(env)
+    found = next(((_plain(value), origin) for name, value, origin in configuration.rows() if name == key), None)
+    if found is None or found[0] == value or isinstance(value, str):
+        return ""
+    in_force, origin = found
+    if origin.path is not None and origin.path != file:
+        return f"The value in force is {_shown(in_force)}, because {origin} takes precedence."
+    return f"The value in force is {_shown(in_force)}: {_description(key)}."
+
+
+def _description(key: str) -> str:
+    """Return what a setting does, with the values that it can have."""
+    from memoriter.config import reference
+
+    return next((row.description for row in reference() if row.key == key), "")
 
 
 def _environment() -> Environment:
@@ -309,12 +364,17 @@ def _settle(env: Environment | None = None) -> tuple[Place, Configuration, str]:
     from memoriter.app import settle
 
     options = GlobalOptions.current()
-    return settle(env or _environment(), options.workspace, options.config, options.agent, any_notes=True)
+    return settle(env or _environment(), options.workspace, options.config, options.agent, by_person=True)
 
 
 def _origin_json(origin: Origin) -> dict[str, Any]:
     place = {"path": str(origin.path), "line": origin.line} if origin.path else {}
     return {"kind": origin.kind, **place}
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it is written in the file."""
+    return "not set" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:

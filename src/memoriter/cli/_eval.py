@@ -84,7 +84,7 @@ def _ask(questions: Path, unanswerable: Path | None) -> None:
     if screen.as_json:
         screen.json(report.values())
     else:
-        screen.show(_plain(report.lines()))
+        screen.show(_plain(report.lines()), wrapped=False)
 
 
 def _measure(
@@ -113,7 +113,7 @@ def _show(screen: Screen, result: DatasetResult, *, by_type: bool) -> None:
     from memoriter.evals import kinds_table, system_table
 
     tables = [system_table(result), kinds_table(result) if by_type else None]
-    screen.show(_plain([line for table in tables if table for line in table.lines()]))
+    screen.show(_plain([line for table in tables if table for line in table.lines()]), wrapped=False)
 
 
 def _plain(lines: Sequence[str]) -> list[Line]:

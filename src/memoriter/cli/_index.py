@@ -1,34 +1,43 @@
-"""The commands that build and shrink the index: `memoriter index` and `compact`."""
+"""The commands that build and shrink the index: `memoriter index`, `watch` and `compact`."""
 
 from __future__ import annotations
 
+import threading
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.api_json import compact_json, error_json, estimate_json, sync_json
-from memoriter.cli._agents import agent_options, missing_folder, serve_agents
-from memoriter.cli._options import Command, GlobalOptions
+from memoriter.api_json import compact_json, error_json, estimate_json, sync_json, watch_json
+from memoriter.cli._options import Command, GlobalOptions, agent_options, missing_folder, serve_agents
 from memoriter.cli._render import pluralize
-from memoriter.errors import WorkspaceNotFound
+from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.types import Estimate, SyncReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
-    from memoriter.cli._render import Line
+    from memoriter.cli._render import Line, Screen
     from memoriter.types import CompactReport
+    from memoriter.watch import WatchEvent
+
+LOOK_SECONDS = 0.1
+"""Seconds within which a signal stops the command."""
+STYLES = {"indexed": "green", "trouble": "yellow", "missing": "yellow", "polling": "yellow", "waiting": "yellow"}
 
 
 @click.command(cls=Command, name="index")
 @click.option("--force", is_flag=True, help="Rebuild the index, but keep the vectors of unchanged text.")
 @click.option("--vectors", is_flag=True, help="Rebuild the index, and compute every vector again.")
 @click.option("--dry-run", is_flag=True, help="Only estimate the work and its cost.")
-def index_command(*, force: bool, vectors: bool, dry_run: bool) -> None:
+@click.option("--background", is_flag=True, help="Run in the background, and return at once.")
+@click.option("--detached", is_flag=True, hidden=True)
+def index_command(*, force: bool, vectors: bool, dry_run: bool, background: bool, detached: bool) -> None:
     """Bring the index up to date with the notes.
 
         memoriter index
         memoriter index --dry-run
+        memoriter index --background
         memoriter index --force -w ~/notes
 
     Each search also does this. Run it to compute all vectors at once, or after you change settings. You can interrupt
@@ -36,6 +45,21 @@ def index_command(*, force: bool, vectors: bool, dry_run: bool) -> None:
     current folder selects one memory; with several agents, --json prints a list. Next: memoriter status.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    if detached:
+        from memoriter.cli._background import run_detached
+
+        run_detached(options)
+        return
+    if background:
+        if force or vectors or dry_run:
+            raise click.UsageError("The option --background goes with no other option of this command.")
+        _index_in_background(options)
+        return
+    if not dry_run:
+        from memoriter.cli._config import ask_for_provider
+        from memoriter.environment import read_environment
+
+        ask_for_provider(options, read_environment())
     agents = agent_options(options, here=True)
 
     def work(agent: GlobalOptions) -> Estimate | SyncReport:
@@ -61,6 +85,26 @@ def index_command(*, force: bool, vectors: bool, dry_run: bool) -> None:
         screen.show(_estimate_lines(result) if isinstance(result, Estimate) else _report_lines(result))
         if isinstance(result, SyncReport):
             screen.show_diagnostics(result.reasons)
+
+
+def _index_in_background(options: GlobalOptions) -> None:
+    from memoriter.cli._background import LOG, start
+    from memoriter.cli._config import ask_for_provider
+    from memoriter.environment import read_environment
+
+    env = read_environment()
+    ask_for_provider(options, env)
+    with options.open_memory() as memory:
+        run = options.show_egress_notice(memory).backend.background_run
+        if run is None or run.ended is not None:
+            started = start(options, env, memory, wanted=True)
+            if not started:
+                raise ConfigError(f"No process can be started, or {env.home / LOG} cannot be written.")
+    if options.screen.as_json:
+        options.screen.json({"started": run is None or run.ended is not None, "log": str(env.home / LOG)})
+    else:
+        message = "Indexing in the background; `memoriter status` shows the progress."
+        options.screen.show([((message, ""),)])
 
 
 def _result_json(result: Estimate | SyncReport | WorkspaceNotFound) -> dict[str, Any]:
@@ -147,3 +191,66 @@ def _compact_lines(report: CompactReport) -> Iterator[Line]:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
+
+
+@click.command(cls=Command, name="watch")
+def watch_command() -> None:
+    """Index notes while they change, until Ctrl-C.
+
+        memoriter watch
+        memoriter watch --json | jq .kind
+        memoriter watch -w ~/notes -q &
+
+    It prints one line for each event, with --json one object. If another process watches the same notes, it waits, and
+    continues when that process ends. Without file-system events, it reports that and scans the notes every few seconds.
+    File-system events need pip install "memoriter[watch]". Next: memoriter status.
+    """
+    from memoriter.cli._background import stopped_by_signals
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    stop = threading.Event()
+    # The watcher runs in its own thread, so that a signal ends the command even while a service hangs.
+    with (
+        options.open_memory() as memory,
+        stopped_by_signals(stop),
+        options.show_egress_notice(memory).watching(lambda event: _show_event(screen, event)) as watching,
+    ):
+        while not stop.is_set() and not watching.ended(wait=LOOK_SECONDS):
+            pass
+
+
+def _show_event(screen: Screen, event: WatchEvent) -> None:
+    if screen.as_json:
+        screen.json_line(watch_json(event))
+    elif not screen.quiet or event.kind in {"trouble", "missing"}:
+        screen.show(list(watch_lines(event)))
+
+
+def watch_lines(event: WatchEvent) -> Generator[Line]:
+    """Yield one line for an event, and one for its remedy if there is one."""
+    at = datetime.fromtimestamp(event.at, tz=UTC).astimezone().strftime("%H:%M:%S")
+    yield ((f"{at}  ", "dim"), (_event_text(event), STYLES.get(event.kind, "")))
+    if event.reason is not None and event.reason.remedy:
+        yield ((f"          {event.reason.remedy}", ""),)
+
+
+def _event_text(event: WatchEvent) -> str:
+    if event.report is not None:
+        return _report_text(event.report)
+    if event.reason is not None:
+        return event.reason.message
+    match event.kind:
+        case "watching":
+            return f"Watching {pluralize(event.folders, 'folder')}."
+        case "recovered":
+            return "All is well again."
+        case _:
+            return "Stopped."
+
+
+def _report_text(report: SyncReport) -> str:
+    files = f"{report.added} added, {report.changed} changed, {report.removed} removed"
+    vectors = f"{pluralize(report.embedded, 'vector')} computed, {report.cached} known"
+    unread = f", {pluralize(report.unread, 'file')} left for the next run" if report.unread else ""
+    pending = f", {report.pending} pending" if report.pending else ""
+    return f"{files}; {vectors}{pending}{unread} ({report.seconds:.2f} s)."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,9 @@ import click
 
 from memoriter.cli._mcp import HOST, PORT, load_token
 from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._render import is_interactive, pluralize
+from memoriter.cli._trust import ask_to_trust, check_folder
+from memoriter.errors import MemoriterError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from memoriter.cli._render import Line, Screen
     from memoriter.environment import Environment
     from memoriter.integrations import ClientName, Outcome, Scope
+    from memoriter.types import Estimate
 
 CLIENTS: dict[ClientName, str] = {
     "claude-code": "Claude Code",
@@ -24,6 +30,8 @@ CLIENTS: dict[ClientName, str] = {
     "cursor": "Cursor",
     "claude-desktop": "Claude Desktop",
 }
+TRUST_HOOKS = "Codex runs the hooks only after you accept them: start `codex` in a terminal, at `Hooks need review`."
+ON_PATH = "Files of a project are shared, so they name `memoriter`: install it where the client finds it on its PATH."
 STYLES = {"+": "green", "-": "red"}
 
 
@@ -53,9 +61,10 @@ def install_command(
         memoriter install cursor --scope project
         memoriter install claude-desktop --remove
 
-    The client starts this installation of memoriter. With -w it always opens that workspace, otherwise the one that
-    contains the folder in which you use the client. The rest of the file does not change, and a copy of the old file
-    stays beside it. Claude Code and Codex also get hooks, which recall notes and ask the agent to write new ones.
+    The client starts this installation of memoriter. With -w it always opens that workspace, otherwise your default
+    one, or the folder in which you use the client if you trust it (memoriter trust). With --scope project you trust the
+    current folder. The rest of the file does not change, and a copy of the old file stays beside it. Claude Code and
+    Codex also get hooks, which recall notes and ask the agent to write new ones.
 
     With --http the file contains the address and the token of the server, and only you can read it. With --scope
     project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs
@@ -75,19 +84,77 @@ def install_command(
     remote = None
     if http and not remove:
         remote = HttpServer(f"http://{HOST}:{port or PORT}/mcp", _token(env, screen, create=not dry_run))
-    launch = Launch(_program(), _options(options), _variables(env, options), remote)
+    program = ("memoriter",) if scope == "project" else _program()
+    launch = Launch(program, _options(options), _variables(env, options), remote)
     planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks)
     outcomes = apply(planned, dry_run=dry_run)
+    if not (remove or dry_run or options.workspace):
+        _settle_trust(env, screen, scope)
     if screen.as_json:
         screen.json({"client": client, "dryRun": dry_run, "files": [_json(outcome) for outcome in outcomes]})
         return
     for outcome in outcomes:
-        screen.show(list(_lines(outcome, env.user_home, dry_run=dry_run)))
+        screen.show(list(_lines(outcome, env.user_home, dry_run=dry_run)), wrapped=False)
     if http and scope == "project" and not remove:
         notice = "The file names MEMORITER_TOKEN, not the token: give that variable, as memoriter token prints it."
         screen.note(((notice, ""),))
+    if scope == "project" and not remove:
+        screen.note(((ON_PATH, ""),))
     if not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes):
-        screen.note(((f"Start {CLIENTS[client]} anew to make it so.", ""),))
+        screen.note(((f"Restart {CLIENTS[client]}, so that it reads the change.", ""),))
+        if client == "codex" and not no_hooks and not remove:
+            screen.note(((TRUST_HOOKS, ""),))
+    if not dry_run and not remove:
+        with suppress(MemoriterError):  # the client is configured; the command itself shows what is wrong
+            _offer_index(options, env)
+
+
+def _settle_trust(env: Environment, screen: Screen, scope: Scope) -> None:
+    """Trust the folder of a project in which memoriter was installed; for a user, ask about it or name the command."""
+    from memoriter.config import TrustStore, find_workspace, untrusted_diagnostic
+
+    if scope == "project":
+        try:
+            check_folder(env.cwd, env)
+        except UsageError as error:
+            screen.note(((error.message, "yellow"),))
+            return
+        if TrustStore(env.home).add(env.cwd):
+            screen.note(((f"You trust {env.cwd} now: agents that work there use its notes.", ""),))
+        return
+    place = find_workspace(None, environ=env.environ, cwd=env.cwd, configured=None, home=env.home)
+    if place.untrusted is not None and not ask_to_trust(place, env, screen):
+        screen.show_diagnostics([untrusted_diagnostic(place.untrusted)])
+
+
+def _offer_index(options: GlobalOptions, env: Environment) -> None:
+    """Show how much there is to index, and offer to do it. Raises MemoriterError."""
+    from memoriter.cli._background import start
+
+    screen = options.screen
+    with options.open_silently() as memory:
+        estimate = options.show_egress_notice(memory).backend.estimate(measured=True)
+        if not estimate.chunks and not estimate.tokens:
+            return
+        screen.show([((_work_left(estimate), ""),)])
+        question = "Index them now, in the background?"
+        if is_interactive(screen) and click.confirm(question, default=True):
+            if start(options, env, memory, wanted=True):
+                screen.show([(("`memoriter status` shows the progress.", ""),)])
+            return
+    screen.show([((f"To index them now: {shlex.join(['memoriter', *_options(options), 'index'])}", ""),)])
+
+
+def _work_left(estimate: Estimate) -> str:
+    """Return one sentence about what is not indexed yet, and how long it takes."""
+    files = pluralize(estimate.added + estimate.changed, "file")
+    passages = f" with {pluralize(estimate.chunks, 'passage')}" if estimate.chunks else ""
+    tokens = f"about {pluralize(estimate.tokens, 'token')} to embed" if estimate.tokens else "no vectors to compute"
+    price = f", about ${estimate.price:.2f}" if estimate.price else ""
+    if estimate.seconds is not None:
+        minutes = estimate.seconds / 60
+        price += f", about {pluralize(max(1, round(minutes)), 'minute')} on this machine as busy as it is now"
+    return f"Not indexed yet: {files}{passages}; {tokens}{price}."
 
 
 def _program() -> tuple[str, ...]:
@@ -141,7 +208,7 @@ def _lines(outcome: Outcome, user_home: Path, *, dry_run: bool) -> Iterator[Line
 
     file = shown(outcome.file, user_home)
     if outcome.kind == "unchanged":
-        yield ((f"{file} is as it should be.", ""),)
+        yield ((f"{file} is up to date.", ""),)
     elif dry_run:
         yield ((f"{file} would be {outcome.kind}:", "bold"),)
         for line in outcome.diff.splitlines()[2:]:
@@ -150,4 +217,4 @@ def _lines(outcome: Outcome, user_home: Path, *, dry_run: bool) -> Iterator[Line
         backup = f" As it was before: {outcome.backup.name}" if outcome.backup else ""
         yield ((f"{file} was {outcome.kind}.", ""), (backup, "dim"))
     if outcome.holds_token and not dry_run:
-        yield (("It holds the token of the server, so only you can read it; do not pass it on.", "yellow"),)
+        yield (("It contains the token of the server, so only you can read it. Do not share it.", "yellow"),)

@@ -12,26 +12,27 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from memoriter.cli._options import GlobalOptions, global_options, with_examples
-from memoriter.cli._render import DONE, describe_failure
+from memoriter.cli._render import DONE, FAILED, USAGE, describe_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
 SECTIONS = {
     "Find": {"search": "_search", "get": "_notes"},
-    "Keep": {"remember": "_notes", "index": "_index", "watch": "_watch", "forget": "_notes"},
+    "Keep": {"remember": "_notes", "index": "_index", "watch": "_index", "forget": "_notes"},
     "For agents": {
         "mcp": "_mcp",
         "serve": "_serve",
         "token": "_mcp",
         "install": "_install",
+        "trust": "_trust",
         "hook": "_hook",
         "chat": "_chat",
     },
     "Maintenance": {
         "status": "_status",
         "doctor": "_doctor",
-        "cost": "_cost",
+        "cost": "_status",
         "compact": "_index",
         "config": "_config",
         "init": "_config",
@@ -39,6 +40,10 @@ SECTIONS = {
     },
 }
 """The sections of the help: each command with the module of its function, which is named `NAME_command`."""
+
+
+WHOLE_SENTENCE = 200
+"""Characters of the description of a command in an overview; on a narrow terminal, it is wrapped."""
 
 
 class LazyGroup(click.Group):
@@ -70,9 +75,8 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, names in self.sections.items():
             commands = [(name, command) for name in names if (command := self.get_command(ctx, name))]
-            width = formatter.width - 6 - max((len(name) for name, _ in commands), default=0)
             with formatter.section(title):
-                formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in commands])
+                formatter.write_dl([(name, command.get_short_help_str(WHOLE_SENTENCE)) for name, command in commands])
 
 
 def _unknown_command_message(name: str, names: Sequence[str]) -> str:
@@ -100,7 +104,7 @@ class Program(LazyGroup):
         **extra: Any,
     ) -> Any:
         """Run the program and exit with a code: 0 done, 1 failed, 2 the request must change, 130 interrupted."""
-        parsed: dict[str, Any] = {}
+        parsed: dict[str, Any] = {"alone": args is None}
         name, run = prog_name or "memoriter", cast("Callable[..., Any]", super().main)
         try:
             with _rare_garbage_collection():
@@ -110,9 +114,19 @@ class Program(LazyGroup):
             GlobalOptions.read(parsed, sys.argv[1:] if args is None else args).screen.show_failure(failure, error)
             code = failure.exit_code
         code = code if isinstance(code, int) else DONE
+        if code == USAGE and _is_hook(sys.argv[1:] if args is None else args):
+            code = FAILED  # the code of a wrong request would block the prompt in Claude Code
         if not standalone_mode:
             return code
         sys.exit(code)
+
+
+def _is_hook(words: Sequence[str]) -> bool:
+    """Return whether a command line, which may be wrong, means `memoriter hook`."""
+    options = (option for option in global_options(hidden=True) if isinstance(option, click.Option))
+    values = {name for option in options if not (option.is_flag or option.count) for name in option.opts}
+    before = [word for word, last in zip(words, ["", *words], strict=False) if last not in values]
+    return next((word for word in before if not word.startswith("-")), "") == "hook"
 
 
 @contextmanager

@@ -11,6 +11,8 @@ import click
 from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memoriter.cli._render import Screen
     from memoriter.discovery import Token
     from memoriter.environment import Environment
@@ -18,25 +20,34 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 8377
 THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
-FROM_FILE = "Read the token that clients send from this file."
 UNENCRYPTED = "Requests to this address are not encrypted, their token included: put a proxy with TLS in front."
+
+
+def address_options(host: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds the options of a server over HTTP; `host` is the help of `--host`."""
+    port = "The port; 0: any free port."
+    names, file = (
+        "Another host name of this machine; can be repeated.",
+        "Read the token that clients send from this file.",
+    )
+    options = (
+        click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help=host),
+        click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True, help=port),
+        click.option("--allow-host", metavar="NAME", multiple=True, help=names),
+        click.option("--token-file", metavar="FILE", help=file),
+    )
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 @click.command(cls=Command, name="mcp")
 @click.option("--http", is_flag=True, help="Serve http://HOST:PORT/mcp instead of stdin and stdout.")
-@click.option(
-    "--host", metavar="ADDRESS", default=HOST, show_default=True, help="The address to listen on, with --http."
-)
-@click.option(
-    "--port",
-    metavar="N",
-    type=click.IntRange(0, 65535),
-    default=PORT,
-    show_default=True,
-    help="The port; 0: any free port.",
-)
-@click.option("--allow-host", metavar="NAME", multiple=True, help="Another host name of this machine; can be repeated.")
-@click.option("--token-file", metavar="FILE", help=FROM_FILE)
+@address_options("The address to listen on, with --http.")
 def mcp_command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None) -> None:
     """Serve this memory to agents over MCP.
 
@@ -44,8 +55,10 @@ def mcp_command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]
         memoriter mcp --http --port 8377
 
     MCP is the Model Context Protocol. The client of an agent starts this server. The agent gets the tools
-    memory_search, memory_get and memory_append, the notes as resources, and the prompts recall and flush. Over HTTP, it
-    also gets search and fetch for ChatGPT, and each request must contain the token that memoriter token prints.
+    memory_search, memory_get and memory_append, the notes as resources, and the prompts recall and flush. Without -w,
+    it serves the folder in which it starts if you trust it (memoriter trust), or else your default workspace. Over
+    HTTP, the agent also gets search and fetch for ChatGPT, and each request must contain the token that memoriter token
+    prints.
     It needs pip install "memoriter[mcp]". Next: memoriter install --help.
     """
     if not http and (host, port, allow_host, token_file) != (HOST, PORT, (), None):
@@ -56,15 +69,29 @@ def mcp_command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]
     require("mcp", "The MCP server")
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     token = load_token(read_environment(), screen, token_file) if http else None
-    memory = options.show_egress_notice(options.open_memory(spare=False))
+    memory = options.open_memory(spare=False, by_person=False, attended=http)
     if token is not None:
+        options.show_egress_notice(memory)
         _serve(memory, screen, token, address=(host, port), names=allow_host)
         return
     from memoriter.mcp_server import serve_stdio
 
     if sys.stdin.isatty():
         screen.note((("Waiting for an MCP client on stdin; clients start this by themselves. Ctrl-C ends it.", "dim"),))
+    _finish_index(options, memory)
     serve_stdio(memory)
+
+
+def _finish_index(options: GlobalOptions, memory: Memory) -> None:
+    """Let a process in the background index what is not indexed yet; the server itself only answers."""
+    from memoriter.cli._background import start_if_allowed
+    from memoriter.environment import read_environment
+    from memoriter.errors import MemoriterError
+
+    try:
+        start_if_allowed(options, read_environment(), memory)
+    except MemoriterError as error:
+        options.screen.note(((f"{error.message} {error.remedy}", "yellow"),))
 
 
 def load_token(env: Environment, screen: Screen, file: str | None) -> Token:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends import ForgetPlan, Forgotten
     from memoriter.cli._render import Line, Screen
+    from memoriter.config import Place
     from memoriter.types import Diagnostic
 
 SHOWN_LINES = 6
@@ -33,7 +35,7 @@ def get_command(path: str, start: int | None, lines: int | None) -> None:
         memoriter get MEMORY.md
         memoriter get memory/2026-02-10.md --from 12 --lines 20
 
-    PATH can be a citation, such as MEMORY.md#L4-L6 or MEMORY.md:4. It reads only the Markdown files of this memory, at
+    PATH can be a citation, such as MEMORY.md#L4-L6 or MEMORY.md:4. It reads only the notes of this memory, at
     most 100,000 characters at once. If the note does not exist, the exit code is 1. Next: memoriter search.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
@@ -67,25 +69,52 @@ def get_command(path: str, start: int | None, lines: int | None) -> None:
     show_default=True,
     help="To today's note (memory/YYYY-MM-DD.md, unless memory.dailyNote differs), or to MEMORY.md.",
 )
-def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"]) -> None:
+@click.option("--again", is_flag=True, help="Add the entry even if the same text is already there.")
+def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"], *, again: bool) -> None:
     """Add an entry to today's note, or to the long-term memory.
 
         memoriter remember "We chose PostgreSQL for the ledger."
         memoriter remember --to long-term "Prefers tea to coffee."
         git log -1 --format=%B | memoriter remember -
 
-    It only appends, and several programs can write at once. The next search finds the entry. Next: memoriter search.
+    An entry of today's note begins with the time, as in "- 14:05 We chose PostgreSQL.", unless the last entries of the
+    note have none. If the same text is already in the note, it says where and adds nothing; for today's note, it also
+    looks in MEMORY.md. It only appends, and several programs can write at once. The next search finds the entry.
+    Into a Git repository that was only found around the current folder, it writes after you trust that folder.
+    Next: memoriter search, or memoriter trust --help.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     entry = sys.stdin.read() if text == ("-",) else " ".join(text)
     with options.open_memory() as memory:
-        remembered = memory.remember(entry, to=to)
+        _check_trust(memory.place, screen)
+        remembered = memory.remember(entry, to=to, again=again)
         entry_json = appended_json(remembered, workspace=memory.place.workspace)
     if screen.as_json:
         screen.json(entry_json)
         return
-    screen.show([(("Kept in ", ""), (entry_json["citation"], "bold"), (f" of {memory.place.workspace}", "dim"))])
+    begin, end = ("Already there: ", "; nothing was added.") if remembered.existing else ("Kept in ", "")
+    place = (begin, ""), (entry_json["citation"], "bold"), (f" of {memory.place.workspace}", "dim"), (end, "")
+    screen.show([place])
+    if remembered.existing:
+        screen.show([(("To add it again, repeat the command with --again.", "dim"),)])
     screen.show_diagnostics(remembered.reasons)
+
+
+def _check_trust(place: Place, screen: Screen) -> None:
+    """Refuse to write into a repository that was only found, unless the owner trusts it. Raises UsageError.
+
+    It may be anybody's, and an entry in it may be published with it.
+    """
+    from memoriter.cli._trust import ask_to_trust
+    from memoriter.config import in_repository
+    from memoriter.environment import read_environment
+
+    if place.trust != "untrusted" or not in_repository(place.workspace):
+        return
+    if not ask_to_trust(place, read_environment(), screen):
+        message = f"Nothing was written, because you have not trusted the repository {str(place.workspace)!r}."
+        folder = quote(str(place.workspace))
+        raise UsageError(message, remedy=f"Run `memoriter trust {folder}`, or name a folder with -w DIR.")
 
 
 @click.command(cls=Command, name="forget")
@@ -142,7 +171,8 @@ def _show_plan(plan: ForgetPlan, screen: Screen) -> None:
 def _confirm(plan: ForgetPlan, screen: Screen) -> None:
     """Show the plan and ask for confirmation. Raises UsageError if no person can answer."""
     if screen.as_json or not sys.stdin.isatty():
-        raise UsageError("Nobody is there to be asked.", remedy="Add --yes to remove it, or --dry-run to look first.")
+        remedy = "Add --yes to confirm, or --dry-run to look first."
+        raise UsageError("Confirmation is needed, and there is no terminal.", remedy=remedy)
     screen.show(list(_plan_lines(plan)))
     click.confirm("Remove this for good?", abort=True, err=True)
 
@@ -164,9 +194,9 @@ def _plan_lines(plan: ForgetPlan) -> Iterator[Line]:
     if plan.indexed:
         yield ((f"Only in the index: {', '.join(plan.indexed)}", ""),)
     if plan.kept:
-        yield ((f"In what is kept for sessions: {', '.join(str(file) for file in plan.kept)}", ""),)
+        yield ((f"In files of sessions: {', '.join(str(file) for file in plan.kept)}", ""),)
     if plan.unfinished:
-        yield (("An earlier forgetting was interrupted; it is finished too.", ""),)
+        yield (("An earlier `memoriter forget` was interrupted; this run finishes it too.", ""),)
 
 
 def _receipt_lines(receipt: Forgotten) -> Iterator[Line]:
@@ -177,7 +207,7 @@ def _receipt_lines(receipt: Forgotten) -> Iterator[Line]:
     for file in receipt.transcripts:
         yield (("Gone: ", "green"), (f"the transcript {file.name}", ""))
     if receipt.plan.kept:
-        yield (("Gone: ", "green"), (f"it from {pluralize(len(receipt.plan.kept), 'file')} kept for sessions", ""))
+        yield (("Gone: ", "green"), (f"the text in {pluralize(len(receipt.plan.kept), 'file')} of sessions", ""))
     if receipt.index is not None:
         yield (("Gone: ", "green"), ("its words, vectors and free space in the index", ""))
         if receipt.index.vectors:

@@ -1,27 +1,34 @@
-"""The global options, and the delegation of a command to a running server of the memory they select."""
+"""The global options, and the memories that they select.
+
+A command is delegated to a running server of the memory, or serves every agent of the configuration.
+"""
 
 from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from memoriter.cli._render import Screen
-from memoriter.errors import ConfigError
+from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from memoriter.cli._render import Line
     from memoriter.discovery import Call, Reply
     from memoriter.environment import Environment
     from memoriter.memory import Memory
+    from memoriter.types import Diagnostic
 
-STANDING = {"home_open", "index_foreign", "notes_outside", "settings_without_effect"}
+_T = TypeVar("_T")
+
+STANDING = {"home_open", "index_foreign", "notes_outside", "settings_without_effect", "workspace_untrusted"}
 """Codes of notices about permanent conditions; only `status` and `doctor` show them."""
 GLOBAL_HELP = "-w/--workspace, --config, --openclaw, --agent, --json, -q and -v work here too: see memoriter --help."
 SERVER_VARIABLE = "MEMORITER_SERVER"
@@ -40,6 +47,8 @@ class GlobalOptions:
     quiet: bool = False
     verbose: int = 0
     """How often `-v` was given."""
+    alone: bool = False
+    """Whether the process runs nothing but this command."""
 
     @classmethod
     def current(cls) -> GlobalOptions:
@@ -66,26 +75,31 @@ class GlobalOptions:
             words: the arguments of the program; those after `--` do not count.
         """
         flags = set(words[: words.index("--")] if "--" in words else words)
-        fallback: dict[str, Any] = {"json": "--json" in flags, "verbose": int(bool({"-v", "-vv", "--verbose"} & flags))}
+        as_json = "--json" in flags or "--format=json" in flags or ("--format", "json") in pairwise(words)
+        fallback: dict[str, Any] = {"json": as_json, "verbose": int(bool({"-v", "-vv", "--verbose"} & flags))}
         return cls(**(fallback | dict(parsed)))
 
     @property
     def screen(self) -> Screen:
         return Screen(as_json=self.json, quiet=self.quiet, verbosity=self.verbose)
 
-    def open_memory(self, *, spare: bool = True) -> Memory:
+    def open_memory(self, *, spare: bool = True, by_person: bool = True, attended: bool = True) -> Memory:
         """Open the selected memory and print its notices. Raises ConfigError and WorkspaceNotFound."""
-        memory = self.open_silently(spare=spare, any_notes=spare)
-        self.screen.show_diagnostics([notice for notice in memory.notices if notice.code not in STANDING])
+        memory = self.open_silently(spare=spare, by_person=by_person, attended=attended)
+        hidden = STANDING if by_person else STANDING - {"workspace_untrusted"}
+        self.screen.show_diagnostics([notice for notice in memory.notices if notice.code not in hidden])
         return memory
 
-    def open_silently(self, *, spare: bool = True, scratch: Path | None = None, any_notes: bool = False) -> Memory:
+    def open_silently(
+        self, *, spare: bool = True, scratch: Path | None = None, by_person: bool = False, attended: bool = True
+    ) -> Memory:
         """Open the selected memory without notices.
 
         Args:
             spare: whether to use few threads, as suits a process that ends soon.
             scratch: what models store goes to this folder, and nothing else is written; None: the memory may write.
-            any_notes: whether the current folder is the workspace if it plainly holds notes, without any marker.
+            by_person: whether a person who stands in the current folder typed a command; agents need trust.
+            attended: whether a person sees notices; if not, text is sent only to services that one was informed about.
 
         Raises:
             ConfigError: the configuration is invalid.
@@ -97,7 +111,14 @@ class GlobalOptions:
         if spare:
             spare_threads()
         return Memory(
-            assemble(self.workspace, config=self.config, agent=self.agent, scratch=scratch, any_notes=any_notes)
+            assemble(
+                self.workspace,
+                config=self.config,
+                agent=self.agent,
+                scratch=scratch,
+                by_person=by_person,
+                attended=attended,
+            )
         )
 
     def show_egress_notice(self, memory: Memory) -> Memory:
@@ -137,7 +158,7 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
             "-w",
             "--workspace",
             metavar="DIR",
-            help="The folder of notes. Default: the one that contains the current folder.",
+            help="The folder of notes. Default: the one around the current folder, else your default one.",
         ),
         option("--config", metavar="FILE", help="The settings, a JSON5 file; default: ~/.memoriter/memoriter.json5."),
         option(
@@ -212,3 +233,48 @@ def _is_allowed(env: Environment) -> bool:
             f'{SERVER_VARIABLE} is {value!r}. It can be "on" or "off".', remedy=f"Correct or unset {SERVER_VARIABLE}."
         )
     return value != "off"
+
+
+def agent_options(options: GlobalOptions, *, here: bool) -> list[GlobalOptions]:
+    """Return the options for each agent that a command serves.
+
+    Args:
+        options: the options as given; --agent or -w selects one agent.
+        here: whether a folder of notes around the current one is a selection too.
+    """
+    if options.agent or options.workspace:
+        return [options]
+    from memoriter.app import read_environment, settle
+
+    place, configuration, chosen = settle(read_environment(), None, options.config, None, by_person=True)
+    agents = [agent.id for agent in configuration.settings.agents.list] or [chosen]
+    if here and configuration.state is None and place.reason not in {"configured", "default"}:
+        return [options]
+    return [replace(options, agent=agent) for agent in agents]
+
+
+def serve_agents(
+    agents: Sequence[GlobalOptions], work: Callable[[GlobalOptions], _T]
+) -> list[tuple[GlobalOptions, _T | WorkspaceNotFound]]:
+    """Return the result of the work for each agent; for an agent without a folder, the error.
+
+    Raises:
+        WorkspaceNotFound: no agent has a folder.
+    """
+    results: list[tuple[GlobalOptions, _T | WorkspaceNotFound]] = []
+    for options in agents:
+        try:
+            results.append((options, work(options)))
+        except WorkspaceNotFound as error:
+            results.append((options, error))
+    errors = [result for _, result in results if isinstance(result, WorkspaceNotFound)]
+    if len(errors) == len(results) and errors:
+        raise errors[0]
+    return results
+
+
+def missing_folder(options: GlobalOptions, error: WorkspaceNotFound) -> Diagnostic:
+    """Return the diagnostic for an agent without a folder."""
+    from memoriter.types import Diagnostic
+
+    return Diagnostic(error.code, f"The agent {options.agent!r} is left out. {error.message}", error.remedy)

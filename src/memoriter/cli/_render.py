@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,11 @@ from memoriter.errors import MemoriterError, UsageError, sentence, system_error_
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from typing import TextIO
+
+    from rich.console import Console
+    from rich.text import Text
 
     from memoriter.sync import Progress
     from memoriter.types import Diagnostic
@@ -23,6 +27,10 @@ Span = tuple[str, str]
 """A text and its style in rich's notation; an empty style is plain."""
 Line = tuple[Span, ...]
 
+NARROWEST = 20
+"""Fewest columns for text; on a narrower terminal, lines are not wrapped."""
+_MARK = re.compile(r" *(?:\d+\. |[-*+] )?")
+"""White space at the beginning of a line, and the mark of a list item."""
 LOG_HANDLER = "memoriter"
 WORK = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -78,9 +86,9 @@ class Screen:
         """Print a value on stdout as one line of a JSON Lines stream."""
         _echo(_json(value, sys.stdout, indent=None), sys.stdout)
 
-    def show(self, lines: Sequence[Line]) -> None:
-        """Print lines of an answer on stdout."""
-        _print(lines, sys.stdout)
+    def show(self, lines: Sequence[Line], *, wrapped: bool = True) -> None:
+        """Print lines of an answer on stdout; `wrapped`: at spaces if the terminal is narrower, unlike tables."""
+        _print(lines, sys.stdout, wrapped=wrapped)
 
     def text(self, text: str) -> None:
         """Print a text on stdout unchanged, except that a terminal gets it without control characters."""
@@ -134,6 +142,11 @@ class Screen:
             bar.close()
 
 
+def is_interactive(screen: Screen) -> bool:
+    """Return whether a person can be asked: both stdin and stdout are a terminal, and no JSON is wanted."""
+    return not screen.as_json and not screen.quiet and sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def diagnostic_lines(reasons: Sequence[Diagnostic]) -> list[Line]:
     """Return the lines for diagnostics with their remedies."""
     lines: list[Line] = []
@@ -156,12 +169,20 @@ class _Bar:
         if not self._painted:
             return
         if self._bar is None:
+            from rich import progress as rich
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as RichProgress
+            from rich.text import Text
 
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = RichProgress(*columns, console=Console(file=sys.stderr), transient=True)
+            class Rate(rich.ProgressColumn):
+                def render(self, task: rich.Task) -> Text:
+                    speed = task.finished_speed or task.speed
+                    return Text(f"{speed:,.1f}/s" if speed else "", "dim")
+
+            columns = (
+                *(rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn()),
+                *(Rate(), rich.TimeRemainingColumn()),
+            )
+            self._bar = rich.Progress(*columns, console=Console(file=sys.stderr), transient=True)
             self._bar.start()
         if progress.stage not in self._tasks:
             self._tasks[progress.stage] = self._bar.add_task(WORK[progress.stage], total=progress.total)
@@ -172,22 +193,81 @@ class _Bar:
             self._bar.stop()
 
 
-def _print(lines: Sequence[Line], stream: TextIO) -> None:
+def is_painted(stream: TextIO) -> bool:
+    """Return whether a stream gets styles: a terminal does, and with FORCE_COLOR but not NO_COLOR everything."""
     if stream.isatty():
-        _paint(lines, stream)
+        return True
+    from memoriter.environment import variables
+
+    environ = variables()
+    return bool(environ.get("FORCE_COLOR")) and not environ.get("NO_COLOR")
+
+
+def _print(lines: Sequence[Line], stream: TextIO, *, wrapped: bool = True) -> None:
+    if lines and is_painted(stream):
+        _paint(lines, stream, wrapped=wrapped and stream.isatty())
     elif lines:
         _echo("\n".join("".join(text for text, _ in line).rstrip() for line in lines), stream)
 
 
-def _paint(lines: Sequence[Line], stream: TextIO) -> None:
-    """Print on a terminal; rich respects NO_COLOR and the capabilities of the terminal."""
+def _paint(lines: Sequence[Line], stream: TextIO, *, wrapped: bool) -> None:
+    """Print with styles, as far as the terminal has them; with NO_COLOR without colours."""
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(file=stream, highlight=False)
+    from memoriter.environment import variables
+
+    forced = None if stream.isatty() else True
+    console = Console(file=stream, highlight=False, force_terminal=forced, no_color=bool(variables().get("NO_COLOR")))
     for line in lines:
-        parts = [(_sanitize(text), style) for text, style in line]
-        console.print(Text.assemble(*parts), soft_wrap=True)
+        text = Text.assemble(*((_sanitize(part), style) for part, style in line))
+        for row in _wrap(text, console, _indent_of(line)) if wrapped else (text,):
+            console.print(row, soft_wrap=True)
+
+
+def _indent_of(line: Line) -> int:
+    """Return where the text of a line begins: after its label, its white space, or the mark of a list item."""
+    label = end = 0
+    for text, style in line:
+        if not style:
+            break
+        end += len(text)
+        label = end if text.endswith(" ") else label
+    mark = _MARK.match("".join(text for text, _ in line))
+    return label or (mark.end() if mark else 0)
+
+
+def _wrap(text: Text, console: Console, indent: int) -> Iterator[Text]:
+    """Yield the rows of a line that is wider than the terminal, the later ones indented.
+
+    Words in ASCII that are too long for a row, such as addresses, stay whole, so that they can be copied.
+    """
+    from rich.text import Text
+
+    width = console.width - indent
+    if text.cell_len <= console.width or width < NARROWEST:
+        yield text
+        return
+    rest = text[indent:]
+    rows = rest.divide(_row_starts(rest.plain, width)) if text.plain.isascii() else rest.wrap(console, width)
+    for number, row in enumerate(rows):
+        row.rstrip()
+        yield (Text(" " * indent) if number else text[:indent]) + row
+
+
+def _row_starts(text: str, width: int) -> list[int]:
+    """Return where rows of at most `width` characters begin, except the first; a longer word is a row of its own.
+
+    >>> _row_starts("See https://example.org or ask.", 10)
+    [4, 24]
+    """
+    starts, column = list[int](), 0
+    for word in re.finditer(r"\S+\s*", text):
+        if column and column + len(word[0].rstrip()) > width:
+            starts.append(word.start())
+            column = 0
+        column += len(word[0])
+    return starts
 
 
 def _safe_for(stream: TextIO, text: str) -> str:
@@ -245,7 +325,8 @@ def describe_failure(error: Exception) -> CommandFailure:
     match error:
         case click.UsageError():
             place = error.ctx.command_path if error.ctx else "memoriter"
-            return CommandFailure("usage", sentence(error.format_message()), f"See `{place} --help`.", USAGE)
+            message = " ".join(error.format_message().split())  # click lists choices on lines of their own
+            return CommandFailure("usage", sentence(message), f"See `{place} --help`.", USAGE)
         case click.ClickException():
             return CommandFailure("failed", sentence(error.format_message()), "", FAILED)
         case click.Abort(__cause__=EOFError() as cause):  # click turns every EOFError into an Abort
@@ -257,12 +338,12 @@ def describe_failure(error: Exception) -> CommandFailure:
                 error.code, error.message, error.remedy, USAGE if isinstance(error, UsageError) else FAILED
             )
         case OSError():
-            remedy = "Look at the path, its permissions and the free space."
+            remedy = "Check the path, its permissions and the free space."
             return CommandFailure("system", system_error_text(error), remedy, FAILED)
         case _:
             return CommandFailure(
                 "internal",
-                f"Sorry, that is a mistake in memoriter ({type(error).__name__}: {error}).",
-                "Your notes are untouched. Run it again with -v to see the trace, and report it with that.",
+                f"This is a bug in memoriter ({type(error).__name__}: {error}).",
+                "Your notes are untouched. Run the command again with -v, and report the bug with its output.",
                 FAILED,
             )

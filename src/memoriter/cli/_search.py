@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, egress_line
-from memoriter.cli._render import diagnostic_lines
-from memoriter.filters import DAY_FORMS, FILTERS, ON, parse_day, search_arguments
-from memoriter.values import dataclass
+from memoriter.cli._answer import SearchRequest, find_editor, open_hit
+from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, egress_line, parsed_options
+from memoriter.cli._render import diagnostic_lines, is_painted
+from memoriter.filters import DAY_FORMS, FILTERS, ON, day_range, parse_day, search_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-    from memoriter.cli._render import Line, Screen
+    from memoriter.cli._render import Line
+    from memoriter.environment import Environment
     from memoriter.filters import Filter
     from memoriter.memory import Memory
     from memoriter.sync import Progress
@@ -28,6 +30,9 @@ PATH = "/command/search"
 ANSWER_SECONDS = 5.0
 """Seconds within which a server that has begun must answer; then this process searches."""
 
+UNFINISHED = {"files_pending", "index_outdated", "vectors_pending"}
+"""Codes of diagnostics about work that a process in the background does."""
+AT_WORK = "A background process does this now; `memoriter status` shows its progress."
 FEW = 20
 """The most new or changed files, or chunks without a vector, that a server indexes before it answers another process.
 
@@ -41,15 +46,19 @@ def read_day(context: click.Context, parameter: click.Parameter, value: str | No
         return None
     day = parse_day(value, local_day())
     if day is None:
-        raise click.BadParameter(f"{value!r} is no day. Write {DAY_FORMS}.", context, parameter)
+        raise click.BadParameter(f"{value!r} is not a day. Write {DAY_FORMS}.", context, parameter)
     return day
+
+
+def _environment() -> Environment:
+    from memoriter.environment import read_environment
+
+    return read_environment()
 
 
 def local_day() -> date:
     """Return the current day in the local time zone."""
-    from memoriter.environment import read_environment
-
-    return datetime.fromtimestamp(read_environment().wall(), tz=UTC).astimezone().date()
+    return datetime.fromtimestamp(_environment().wall(), tz=UTC).astimezone().date()
 
 
 DAY: dict[str, Any] = {"callback": read_day, "metavar": "DAY"}
@@ -78,7 +87,26 @@ def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-@click.command(cls=Command, name="search")
+def _store_form(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
+    """Let failures be JSON too where the answer is."""
+    if value == "json":
+        parsed_options(context)["json"] = True
+    return value
+
+
+class SearchCommand(Command):
+    """A command whose option `--open` may stand without a number, before a word of the question too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Complete `--open` before anything but a number to `--open=1`."""
+        end = args.index("--") if "--" in args else len(args)
+        for at, (word, following) in enumerate(zip(args[:end], [*args[1:], ""], strict=False)):
+            if word == "--open" and not following.isdecimal():
+                args[at] = "--open=1"
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=SearchCommand, name="search")
 @click.argument("query", nargs=-1)
 @click.option("--query", "query_option", metavar="TEXT", help="The question, in place of QUERY.")
 @click.option(
@@ -90,6 +118,21 @@ def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", help="Omit passages with a score below S.")
 @_filter_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "lines"]),
+    is_eager=True,
+    callback=_store_form,
+    help="text (default), json (as --json), or lines: path:line:text for editors, as grep prints it.",
+)
+@click.option(
+    "--open",
+    "opened",
+    type=click.IntRange(1),
+    metavar="[N]",
+    help="Open hit N, or the first, at its line in the editor that VISUAL or EDITOR names.",
+)
 @click.option("--explain", is_flag=True, help="Show how each score was computed, and the time of each stage.")
 @click.option(
     "--deadline-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Return the best answer within this time."
@@ -100,6 +143,8 @@ def search_command(
     query_option: str | None,
     max_results: int | None,
     min_score: float | None,
+    form: str | None,
+    opened: int | None,
     explain: bool,
     deadline_ms: int | None,
     on: date | None,
@@ -111,6 +156,7 @@ def search_command(
         memoriter search "release train" --since 7d -n 3
         memoriter search ER605 --path memory/home --explain --json
         memoriter search 'router "VLAN 10" -guest tag:home since:30d'
+        memoriter search "release train" --open
 
     In the question, a "phrase in quotes" must occur as it is, -word must not occur, and tag:NAME, path:FOLDER,
     since:DAY and until:DAY restrict the search. All else is plain text.
@@ -120,7 +166,7 @@ def search_command(
     Next: memoriter get PATH.
     """
     options = GlobalOptions.current()
-    since, until = _date_range(filters["since"], filters["until"], on)
+    since, until = day_range(filters["since"], filters["until"], on, prefix="--")
     arguments = search_arguments({**filters, "since": since, "until": until})
     request = SearchRequest(
         text=_query_text(query, query_option),
@@ -129,11 +175,14 @@ def search_command(
         filters={name: value.isoformat() if isinstance(value, date) else value for name, value in arguments.items()},
         explain=explain,
         deadline_ms=deadline_ms,
-        as_json=options.json,
+        form=_form_of(options, form, explain=explain, opened=bool(opened)),
         quiet=options.quiet,
-        marked=sys.stdout.isatty(),
+        marked=is_painted(sys.stdout),
+        linked=sys.stdout.isatty(),
     )
-    if not _show_answer_of_server(options, request):
+    if opened:
+        _open_hit(options, request, opened)
+    elif not _show_answer_of_server(options, request):
         _search_here(options, request)
 
 
@@ -146,60 +195,6 @@ def _query_text(words: tuple[str, ...], option: str | None) -> str:
     if not words and option is None:
         raise click.UsageError("Missing argument 'QUERY...'.", click.get_current_context())
     return " ".join(words) if option is None else option
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
-    """All that the output of a search depends on, besides the memory. The values are those of JSON."""
-
-    text: str
-    max_results: int | None
-    min_score: float | None
-    filters: Mapping[str, Any]
-    """By name; a day as in `2026-02-10`."""
-    explain: bool
-    deadline_ms: int | None
-    as_json: bool
-    quiet: bool
-    marked: bool
-    """Whether to highlight the query's words in the text."""
-
-    def search(self, memory: Memory, progress: Callable[[Progress], None]) -> SearchResult:
-        """Search a memory. Raises MemoriterError."""
-        days = {each.name for each in FILTERS if each.kind == "day"}
-        filters: dict[str, Any] = {
-            name: date.fromisoformat(value) if value and name in days else value for name, value in self.filters.items()
-        }
-        return memory.search(
-            self.text,
-            max_results=self.max_results,
-            min_score=self.min_score,
-            explain=self.explain,
-            deadline_ms=self.deadline_ms,
-            operators=True,
-            progress=progress,
-            **filters,
-        )
-
-    def answer(self, memory: Memory, result: SearchResult) -> Any:
-        """Return what is printed on stdout: with `as_json` a JSON value, else lines."""
-        if self.as_json:
-            from memoriter.api_json import result_json
-            from memoriter.tools import citations_on
-
-            return result_json(result, citations=citations_on(memory.configuration.settings.memory.citations))
-        from memoriter.cli._answer import answer_lines
-
-        narrowed = bool(self.min_score or any(self.filters.values()))
-        query = result.understood["text"] if result.understood else self.text
-        return answer_lines(result, query, marked=self.marked, narrowed=narrowed)
-
-    def show(self, screen: Screen, answer: Any) -> None:
-        """Print the answer on stdout."""
-        if self.as_json:
-            screen.json(answer)
-        else:
-            screen.show(answer)
 
 
 def search_for_other(memory: Memory, body: bytes, notices: Callable[[], Sequence[Diagnostic]]) -> bytes:
@@ -232,24 +227,24 @@ def search_for_other(memory: Memory, body: bytes, notices: Callable[[], Sequence
     notes = diagnostic_lines([notice for notice in notices() if notice.code not in STANDING])
     if not request.quiet and (destination := memory.egress_notice()):
         notes.append(egress_line(destination))
-    return json.dumps({"notes": [*notes, *first_lines], "answer": answer}).encode("ascii")
+    remarks = [] if request.quiet else request.remarks(result)
+    return json.dumps({"notes": [*notes, *first_lines, *remarks], "answer": answer}).encode("ascii")
 
 
 def _show_answer_of_server(options: GlobalOptions, request: SearchRequest) -> bool:
     """Print the answer of a server with this memory; return False if there is none."""
     from memoriter.discovery import Call, Unanswered
-    from memoriter.environment import read_environment
 
     if options.verbose:  # the server does not log for others
         return False
     call = Call(PATH, json.dumps(asdict(request)).encode("ascii"), ANSWER_SECONDS)
     try:
-        reply = ask_server(options, read_environment(), call, exact=True)
+        reply = ask_server(options, _environment(), call, exact=True)
         if reply is None:
             return False
         received = json.loads(reply.body)
         notes = _parse_lines(received["notes"])
-        answer = received["answer"] if request.as_json else _parse_lines(received["answer"])
+        answer = received["answer"] if request.form == "json" else _parse_lines(received["answer"])
     except (Unanswered, ValueError, TypeError, LookupError):
         return False  # a search can be repeated
     options.screen.note(*notes)
@@ -262,29 +257,56 @@ def _parse_lines(lines: Any) -> list[Line]:
     return [tuple((str(text), str(style)) for text, style in line) for line in lines]
 
 
-def _search_here(options: GlobalOptions, request: SearchRequest) -> None:
+def _search_here(options: GlobalOptions, request: SearchRequest, number: int = 0) -> tuple[SearchResult, Path | None]:
+    """Search in this process and print the answer. Return the result, and the file of the hit with a number."""
     screen = options.screen
     with options.open_memory() as memory:
         with screen.progress(_first_line) as progress:
             result = request.search(options.show_egress_notice(memory), progress)
         screen.detail(f"{memory.place.workspace} ({memory.place.reason}); {_provenance(result)}")
         answer = request.answer(memory, result)
-    request.show(screen, answer)
-    if not request.as_json:
-        screen.show_diagnostics(result.health.reasons)
+        file = memory.file_of(result.hits[number - 1].path) if 0 < number <= len(result.hits) else None
+        request.show(screen, answer)
+        sys.stdout.flush()
+        reasons = _go_on_in_background(options, memory, result)
+    screen.note(*request.remarks(result))
+    if request.form != "json":
+        screen.show_diagnostics(reasons)
+    return result, file
 
 
-def _date_range(since: date | None, until: date | None, on: date | None) -> tuple[date | None, date | None]:
-    if on is not None and (since or until):
-        raise click.UsageError(
-            "The option --on is one day: it does not go with --since or --until.", click.get_current_context()
-        )
-    first, last = on or since, on or until
-    if first and last and first > last:
-        raise click.UsageError(
-            f"The day of --since, {first}, is later than that of --until, {last}.", click.get_current_context()
-        )
-    return first, last
+def _go_on_in_background(options: GlobalOptions, memory: Memory, result: SearchResult) -> list[Diagnostic]:
+    """Let a process of its own finish what the search did not; return the diagnostics of the search accordingly."""
+    reasons = list(result.health.reasons)
+    unfinished = {reason.code for reason in reasons} & UNFINISHED
+    if not unfinished or memory.backend.problems:
+        return reasons
+    from memoriter.cli._background import start_if_allowed
+    from memoriter.environment import read_environment
+
+    if not start_if_allowed(options, read_environment(), memory):
+        return reasons
+    return [replace(reason, remedy=AT_WORK) if reason.code in unfinished else reason for reason in reasons]
+
+
+def _open_hit(options: GlobalOptions, request: SearchRequest, number: int) -> None:
+    """Search, print the answer and open one of the hits. Raises UsageError if there is no such hit or no editor."""
+    editor = find_editor(_environment().environ)
+    result, file = _search_here(options, request, number)
+    open_hit(editor, result, number, file, request.query_of(result))
+
+
+def _form_of(options: GlobalOptions, form: str | None, *, explain: bool, opened: bool) -> str:
+    """Return the form of the answer. Raises click.UsageError if options contradict it."""
+    context = click.get_current_context()
+    if options.json and form not in {"json", None}:
+        raise click.UsageError(f"The option --json is --format json: it does not go with --format {form}.", context)
+    form = form or ("json" if options.json else "text")
+    if opened and form != "text":
+        raise click.UsageError(f"The option --open does not go with --format {form}.", context)
+    if explain and form == "lines":
+        raise click.UsageError("The option --explain does not go with --format lines.", context)
+    return form
 
 
 def _first_line(progress: Progress) -> str:

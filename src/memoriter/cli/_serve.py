@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._mcp import FROM_FILE, HOST, PORT, THIS_MACHINE, UNENCRYPTED, load_token
+from memoriter.cli._mcp import THIS_MACHINE, UNENCRYPTED, address_options, load_token
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._search import search_for_other
+from memoriter.cli._trust import offer_trust
 from memoriter.errors import sentence
 from memoriter.values import dataclass
 
@@ -32,17 +33,7 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bou
 
 
 @click.command(cls=Command, name="serve")
-@click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="The address to listen on.")
-@click.option(
-    "--port",
-    metavar="N",
-    type=click.IntRange(0, 65535),
-    default=PORT,
-    show_default=True,
-    help="The port; 0: any free port.",
-)
-@click.option("--allow-host", metavar="NAME", multiple=True, help="Another host name of this machine; can be repeated.")
-@click.option("--token-file", metavar="FILE", help=FROM_FILE)
+@address_options("The address to listen on.")
 @click.option("--no-watch", is_flag=True, help="Do not index notes while they change; each search still does.")
 def serve_command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool) -> None:
     """Keep one memory open for MCP clients, hooks and searches.
@@ -64,7 +55,8 @@ def serve_command(*, host: str, port: int, allow_host: tuple[str, ...], token_fi
     require("serve", "The server")
     options, env = GlobalOptions.current(), read_environment()
     token = load_token(env, options.screen, token_file)
-    memory = options.show_egress_notice(options.open_memory(spare=False))
+    offer_trust(options)
+    memory = options.show_egress_notice(options.open_memory(spare=False, by_person=False))
     from memoriter.mcp_server import listen
 
     listening = listen(host, port)
@@ -156,7 +148,7 @@ class _ServerRun:
 
     def show_event(self, event: WatchEvent) -> None:
         """Print problems of the watcher and their recovery; other events are not shown here."""
-        from memoriter.cli._watch import watch_lines
+        from memoriter.cli._index import watch_lines
 
         if event.kind in {"trouble", "missing", "recovered"}:
             self.screen.note(*watch_lines(event))

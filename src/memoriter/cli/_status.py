@@ -1,25 +1,33 @@
-"""`memoriter status`."""
+"""The commands that show a state: `memoriter status` and `cost`."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.api_json import error_json, status_json
-from memoriter.cli._agents import agent_options, missing_folder, serve_agents
-from memoriter.cli._options import STANDING, Command, GlobalOptions
-from memoriter.cli._render import FAILED, pluralize
+from memoriter.api_json import cost_json, error_json, status_json
+from memoriter.cli._options import (
+    STANDING,
+    Command,
+    GlobalOptions,
+    agent_options,
+    missing_folder,
+    serve_agents,
+)
+from memoriter.cli._render import FAILED, WORK, pluralize
 from memoriter.errors import WorkspaceNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from memoriter.cli._render import Line
-    from memoriter.types import Status
+    from memoriter.config import DayBudget
+    from memoriter.types import Spending, Status
 
-LAYOUTS = {"notes": "all Markdown files of this folder", "openclaw": "MEMORY.md and memory/ of this folder"}
+LAYOUTS = {"notes": "all notes of this folder", "openclaw": "MEMORY.md and memory/ of this folder"}
 LISTED = 10
 """Maximum skipped paths that are shown without -v."""
 
@@ -84,7 +92,7 @@ def _lines(state: Status, *, everything: bool) -> Iterator[Line]:
     )
     for canary in state.canaries:
         word, style = ("found", "green") if canary.found else ("NOT FOUND", "bold red")
-        lost = f" (lost by the {' and the '.join(canary.lost)} leg)" if canary.lost else ""
+        lost = f" (lost by the {' and the '.join(canary.lost)} retriever)" if canary.lost else ""
         yield (("canary    ", "dim"), (word, style), (f" {canary.citation} by {canary.query!r}{lost}", ""))
     yield from _skipped_lines(state, everything=everything)
 
@@ -92,12 +100,19 @@ def _lines(state: Status, *, everything: bool) -> Iterator[Line]:
 def status_rows(state: Status) -> Iterator[tuple[str, str]]:
     yield "agent", state.agent
     yield "workspace", f"{state.workspace} ({state.workspace_reason})"
+    if state.trust == "trusted":
+        yield "trust", "agents that work in this folder read and write it"
+    elif state.trust == "untrusted":
+        yield (
+            "trust",
+            f"agents neither read nor write this folder; if you trust it: memoriter trust {quote(state.workspace)}",
+        )
     yield "memory", LAYOUTS.get(state.layout, state.layout)
     why = f"; {state.index_reason}" if state.index_reason else ""
     size = f"{state.index_bytes / 1e6:.1f} MB" if state.index_bytes else "none yet"
     yield "index", f"{state.index} ({size}{why})"
     counts = {each.kind: (each.files, each.chunks) for each in state.sources} or {"memory": (state.files, state.chunks)}
-    stale = f"; {state.stale} not indexed as they are now" if state.stale else ""
+    stale = f"; {state.stale} changed and not indexed yet" if state.stale else ""
     for kind, (files, chunks) in counts.items():
         name = {"memory": "notes", "sessions": "sessions"}[kind]
         yield name, f"{pluralize(files, 'file')}, {pluralize(chunks, 'chunk')}{stale}"
@@ -110,6 +125,10 @@ def status_rows(state: Status) -> Iterator[tuple[str, str]]:
     model = f", {state.model}, {state.dimensions} dimensions" if state.model else ""
     key = f", key from {state.key_source}" if state.key_source else ""
     yield "provider", f"{state.provider}{model}{key}; {where}"
+    if (run := state.indexing) is not None:
+        since = datetime.fromtimestamp(run.since, tz=UTC).strftime("%H:%M:%S UTC")
+        far = f"; {WORK[run.stage].lower()}: {run.done:,} of {run.total:,}" if run.stage in WORK else ""
+        yield "indexing", f"in the background since {since} (process {run.pid}){far}"
     if (attempt := state.last_attempt) is not None:
         at = datetime.fromtimestamp(attempt.at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         yield "asked", f"{at}: {'it answered' if attempt.reason is None else attempt.reason.message}"
@@ -124,3 +143,56 @@ def _skipped_lines(state: Status, *, everything: bool) -> Iterator[Line]:
         yield ((f"  {skipped.path}", ""), (f"  {skipped.message}", "dim"))
     if len(visible) < len(state.skipped):
         yield ((f"  … and {len(state.skipped) - len(visible)} more: -v lists all", "dim"),)
+
+
+@click.command(cls=Command, name="cost")
+@click.option(
+    "--days", metavar="N", type=click.IntRange(1, 3660), default=30, show_default=True, help="The number of days."
+)
+def cost_command(*, days: int) -> None:
+    """Show what you spent on embedding services.
+
+        memoriter cost
+        memoriter cost --days 7 --json
+
+    It lists tokens and dollars by day and model. The services count the tokens; the dollars come from a dated table of
+    prices, without discounts or free tiers. Days begin at midnight UTC. Models on this machine cost nothing and are not
+    listed. The setting memorySearch.remote.budget is the daily limit. Next: memoriter index --dry-run.
+    """
+    from memoriter.app import read_environment, settle
+    from memoriter.embedding_setup import ledger_of
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    env = read_environment()
+    _, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
+    budget, ledger = configuration.search_for(agent).remote.budget, ledger_of(env)
+    try:
+        rows, today = ledger.rows(days=days), ledger.today()
+    finally:
+        ledger.close()
+    if screen.as_json:
+        screen.json(cost_json(rows, today, budget))
+        return
+    screen.show(list(_cost_lines(rows, days)), wrapped=False)
+    limits = " and ".join(_limit_texts(budget)) or "no limit"
+    screen.note(((f"Today {today.tokens:,} tokens, ${today.dollars:.4f}; daily limit: {limits}.", "dim"),))
+
+
+def _cost_lines(rows: Sequence[Spending], days: int) -> Iterator[Line]:
+    if not rows:
+        yield ((f"Nothing was spent at a service in {pluralize(days, 'day')}.", ""),)
+        return
+    for row in rows:
+        price = f"${row.dollars:.4f}" + (f" and {row.unpriced:,} tokens without a price" if row.unpriced else "")
+        took = f"  {pluralize(row.tokens, 'token')} in {pluralize(row.calls, 'call')}, {price}"
+        yield ((f"{row.day}  ", "dim"), (f"{row.provider} {row.model}", "bold"), (took, ""))
+    total, unpriced = sum(row.dollars for row in rows), sum(row.unpriced for row in rows)
+    more = f", and {unpriced:,} tokens whose price is not known" if unpriced else ""
+    yield ((f"${total:.4f} in all{more}.", "bold"),)
+
+
+def _limit_texts(budget: DayBudget) -> Iterator[str]:
+    if budget.dollars_per_day:
+        yield f"${budget.dollars_per_day:g}"
+    if budget.tokens_per_day:
+        yield f"{budget.tokens_per_day:,} tokens"

@@ -4,28 +4,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memoriter.config._agent_index import foreign_diagnostics, locate_index
-    from memoriter.config._check import as_file
+    from memoriter.config._check import SettingRow, as_file, reference
     from memoriter.config._configuration import Configuration
-    from memoriter.config._document import Origin, OriginKind
+    from memoriter.config._document import Origin, OriginKind, expand
     from memoriter.config._edit import remove_value, set_value, setting_names
-    from memoriter.config._home import check_home, notices_of
-    from memoriter.config._json5 import parse_value
+    from memoriter.config._effects import effect_diagnostics, settings_without_effect
+    from memoriter.config._home import check_home, foreign_diagnostics, locate_index, notices_of
     from memoriter.config._load import check_text, load, with_values
     from memoriter.config._openclaw import missing_remedy, openclaw_file, secret_files, select_place, state_of
     from memoriter.config._openclaw_keys import OpenClawKeys, openclaw_keys
     from memoriter.config._places import (
+        LONGEST_FILE,
         PROJECT_FILE,
         IndexPlace,
         Place,
         agent_name,
         cache_of,
         chosen_file,
+        distrust_reason,
         find_workspace,
         home_of,
         in_home,
+        in_repository,
         index_path,
         place_index,
+        untrusted_diagnostic,
         user_home_of,
     )
     from memoriter.config._qmd import (
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
         plan_qmd,
         qmd_limits,
     )
-    from memoriter.config._reference import SettingRow, reference
     from memoriter.config._schema import (
         AgentDefaults,
         AgentSettings,
@@ -74,10 +76,11 @@ if TYPE_CHECKING:
         VectorStoreSection,
         default_local_model,
     )
-    from memoriter.config._secrets import expand
-    from memoriter.config._without_effect import effect_diagnostics, settings_without_effect
+    from memoriter.config._tree import parse_value
+    from memoriter.config._trust import TrustedFolder, TrustStore
 
 __all__ = [
+    "LONGEST_FILE",
     "PROJECT_FILE",
     "AgentDefaults",
     "AgentSettings",
@@ -121,6 +124,8 @@ __all__ = [
     "Strategy",
     "SyncSection",
     "TemporalDecay",
+    "TrustStore",
+    "TrustedFolder",
     "VectorStoreSection",
     "agent_name",
     "as_file",
@@ -129,12 +134,14 @@ __all__ = [
     "check_text",
     "chosen_file",
     "default_local_model",
+    "distrust_reason",
     "effect_diagnostics",
     "expand",
     "find_workspace",
     "foreign_diagnostics",
     "home_of",
     "in_home",
+    "in_repository",
     "index_path",
     "load",
     "locate_index",
@@ -154,6 +161,7 @@ __all__ = [
     "setting_names",
     "settings_without_effect",
     "state_of",
+    "untrusted_diagnostic",
     "user_home_of",
     "with_values",
 ]
@@ -162,22 +170,20 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a name on first use: a caller that only needs paths does not import the settings."""
     late = {
-        "_agent_index": "foreign_diagnostics locate_index",
-        "_check": "as_file",
+        "_check": "SettingRow as_file reference",
         "_configuration": "Configuration",
-        "_document": "Origin OriginKind",
+        "_document": "Origin OriginKind expand",
         "_edit": "remove_value set_value setting_names",
-        "_home": "check_home notices_of",
-        "_json5": "parse_value",
+        "_effects": "effect_diagnostics settings_without_effect",
+        "_home": "check_home foreign_diagnostics locate_index notices_of",
         "_load": "check_text load with_values",
         "_openclaw": "missing_remedy openclaw_file secret_files select_place state_of",
         "_openclaw_keys": "OpenClawKeys openclaw_keys",
         "_places": (
-            "PROJECT_FILE IndexPlace Place agent_name cache_of chosen_file find_workspace home_of in_home index_path "
-            "place_index user_home_of"
+            "LONGEST_FILE PROJECT_FILE IndexPlace Place agent_name cache_of chosen_file distrust_reason find_workspace "
+            "home_of in_home in_repository index_path place_index untrusted_diagnostic user_home_of"
         ),
         "_qmd": "Collection QmdMatch QmdPlan QmdRule QmdScope QmdSettings plan_qmd qmd_limits",
-        "_reference": "SettingRow reference",
         "_schema": (
             "AgentDefaults AgentSettings Citations Compaction LongTerm LongTermEmbedding MemoryFlush "
             "MemorySettings ModelProvider Settings "
@@ -187,8 +193,8 @@ def __getattr__(name: str) -> Any:
             "Mmr QuerySettings RemoteSection Scoring SessionSync Store Strategy SyncSection TemporalDecay "
             "VectorStoreSection default_local_model"
         ),
-        "_secrets": "expand",
-        "_without_effect": "effect_diagnostics settings_without_effect",
+        "_tree": "parse_value",
+        "_trust": "TrustStore TrustedFolder",
     }
     for file, names in late.items():
         if name in names.split():

@@ -1,24 +1,40 @@
-"""Validation of settings: pydantic checks types and unknown keys, and the `Doc` of each setting gives its range."""
+"""Validation of settings, and the table of all settings for the documentation.
+
+pydantic checks types and unknown keys, and the `Doc` of each setting gives its range.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import MISSING
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args, get_origin
 
 from memoriter.config._schema import Settings
 from memoriter.config._search import ELSEWHERE
-from memoriter.config._section import doc_of, dotted, fields_by_key, inner_section, is_list, is_table, leaves
+from memoriter.config._section import (
+    Section,
+    bare_type,
+    doc_of,
+    dotted,
+    fields_by_key,
+    inner_section,
+    is_list,
+    is_table,
+    leaves,
+)
 from memoriter.errors import sentence
 from memoriter.layout import daily_note_fault
 from memoriter.providers import AUTO, BY_NAME, NONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from dataclasses import Field
 
     from pydantic import TypeAdapter
 
-    from memoriter.config._section import Doc, Key, Section
+    from memoriter.config._section import Doc, Key
     from memoriter.config._tree import Tree
 
 EXPECTED = {
@@ -32,6 +48,7 @@ EXPECTED = {
     "string_type": "text in quotes",
     "tuple_type": "a list in square brackets",
 }
+TYPE_NAMES = {bool: "true or false", int: "whole number", float: "number", str: "text"}
 
 
 class Problem(NamedTuple):
@@ -172,6 +189,63 @@ def provider_problems(key: Key, value: str, custom: Mapping[str, object]) -> Ite
     from difflib import get_close_matches
 
     similar = get_close_matches(value, names, n=1, cutoff=0.5)
-    hint = f"Perhaps you mean {similar[0]!r}." if similar else f"There are {', '.join([*built_in, *custom])}."
+    offered = [name for name in (*built_in, *custom) if name != "fake"]  # that one is for tests
+    hint = f"Perhaps you mean {similar[0]!r}." if similar else f"There are {', '.join(offered)}."
     shown = describe_value(value, plain=True)
-    yield Problem(key, f"The setting {dotted(key)} is {shown}, which is no provider. {hint}")
+    yield Problem(key, f"The setting {dotted(key)} is {shown}, which is not a provider. {hint}")
+
+
+class SettingRow(NamedTuple):
+    """One row of the table of settings."""
+
+    key: str
+    """Dotted key as in a file: `[]` stands for an item of a list, `<id>` for a name that the user chooses."""
+    type: str
+    default: Any
+    description: str
+
+
+def reference(section: type[Section] = Settings, at: str = "") -> Iterator[SettingRow]:
+    """Yield every setting, in the order of the schema."""
+    for name, item in fields_by_key(section).items():
+        key = f"{at}.{name}" if at else name
+        below = inner_section(item.type)
+        if below is None or is_repeated(key):
+            yield SettingRow(key, type_name(item), default(item), description(item))
+        elif is_list(item.type):
+            yield from reference(below, f"{key}[]")
+        else:
+            yield from reference(below, f"{key}.<id>" if is_table(item.type) else key)
+
+
+def is_repeated(key: str) -> bool:
+    """Return whether the settings at this key are already listed at another key."""
+    return key == "agents.list[].memorySearch"
+
+
+def description(item: Field[Any]) -> str:
+    doc = doc_of(item)
+    limits = range_text(doc) or doc.limits
+    return f"{doc.text} ({limits})" if limits else doc.text
+
+
+def default(item: Field[Any]) -> Any:
+    return {} if item.default is MISSING else item.default
+
+
+def type_name(item: Field[Any]) -> str:
+    return describe_type(item.type)
+
+
+def describe_type(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return " | ".join(f'"{choice}"' for choice in get_args(annotation))
+    if isinstance(annotation, type):
+        return TYPE_NAMES.get(annotation, "section")
+    if hasattr(annotation, "__metadata__"):
+        return describe_type(bare_type(annotation))
+    if is_list(annotation):
+        return f"list of {describe_type(get_args(annotation)[0])}"
+    if is_table(annotation):
+        return f"table of {describe_type(get_args(annotation)[1])}"
+    return " | ".join(describe_type(choice) for choice in get_args(annotation) if choice is not NoneType)

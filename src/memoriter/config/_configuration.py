@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memoriter.config._document import Origin
+from memoriter.config._document import Origin, display_value
 from memoriter.config._places import DEFAULT_AGENT, agent_name
 from memoriter.config._schema import Settings
 from memoriter.config._search import resolved
-from memoriter.config._secrets import display_value
 from memoriter.config._section import dotted, leaves
 from memoriter.config._tree import locate
 from memoriter.values import dataclass, field

@@ -6,9 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from memoriter.config._json5 import Node, parse, parse_spans
 from memoriter.config._section import dotted
-from memoriter.config._tree import table
+from memoriter.config._tree import Node, parse, parse_spans, table
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -1,24 +1,26 @@
-"""Ownership and permissions of memoriter's home: it must belong to the user, and only the user may read it."""
+"""memoriter's home: it must belong to the user, only the user may read it, and it holds the index of each agent."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.config._places import FILE, HOME_NAME, in_home
-from memoriter.config._without_effect import effect_diagnostics
+from memoriter.config._effects import effect_diagnostics
+from memoriter.config._places import FILE, HOME_NAME, agent_name, in_home, index_path, place_index
 from memoriter.errors import ConfigError
 from memoriter.permissions import Exposure, is_loose
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from memoriter.config._configuration import Configuration
-    from memoriter.config._places import Place
+    from memoriter.config._places import IndexPlace, Place
     from memoriter.permissions import Owners
 
 STATE = ("memory", "agents", "models", "serve")
@@ -28,6 +30,8 @@ CACHE_NAMES = ("memoriter", "index")
 NAMES_A_KEY = (b"apiKey", b"api_key", b"headers")
 """Words that occur in a configuration with a secret key."""
 REMEDY = "Set MEMORITER_HOME to a folder of your own, or have the owner of these files changed (chown)."
+APART = "memoriter's own; OpenClaw's index is left as it is"
+"""The reason of an index for an agent of OpenClaw."""
 
 
 def check_home(home: Path, owners: Owners) -> None:
@@ -59,8 +63,8 @@ def notices_of(
     workspaces = filter(None, map(configuration.workspace_for, agents))
     excluded = {place.workspace, *(home / in_home(each, user_home) for each in workspaces)}
     exposure = close_home(home, user_home=user_home, keep=excluded, index=index)
-    refused = (*place.refused, *configuration.refused)
-    return (*refused, *_exposure_diagnostics(exposure), *effect_diagnostics(configuration))
+    found = (*place.notices, *configuration.refused, *_exposure_diagnostics(exposure))
+    return (*found, *effect_diagnostics(configuration))
 
 
 def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), index: Collection[Path] = ()) -> Exposure:
@@ -170,3 +174,71 @@ def _holds_key(file: Path) -> bool:
     with suppress(OSError):
         return any(word in file.read_bytes() for word in NAMES_A_KEY)
     return True
+
+
+def locate_index(
+    configuration: Configuration,
+    agent: str,
+    workspace: Path,
+    *,
+    home: Path,
+    user_home: Path,
+    cache: Path,
+    network_of: Callable[[Path], str],
+    is_foreign: Callable[[Path], bool],
+) -> IndexPlace:
+    """Return the place of the index of an agent and a workspace.
+
+    With a configuration of OpenClaw, `store.path` names OpenClaw's own index, so the index is in memoriter's home. A
+    file that belongs to another program is left alone, and the index gets another name in memoriter's home.
+
+    Args:
+        configuration: The settings in force.
+        agent: The agent.
+        workspace: The workspace in use.
+        home: Memoriter's home.
+        user_home: The user's home, for `~`.
+        cache: The local cache folder.
+        network_of: Returns the kind of network file system that holds a folder; empty for a local disk.
+        is_foreign: Returns whether another program owns a file.
+    """
+    settings = configuration.search_for(agent)
+    if configuration.state is not None:
+        settings = replace(settings, store=replace(settings.store, path=None))
+    written = configuration.workspace_for(agent)
+    own_workspace = home / in_home(written, user_home) if written else home / "workspace"
+    # The plain name belongs to the agent of memoriter's own configuration.
+    own_workspace = own_workspace if configuration.state is None else home / "workspace"
+    path, plain = (
+        index_path(settings, agent, workspace=workspace, own_workspace=own, home=home, user_home=user_home)
+        for own in (own_workspace, workspace)
+    )
+    foreign = next((file for file in {path: None, plain: None} if is_foreign(file)), None)
+    if foreign is not None:
+        path = _other_path(foreign, agent, workspace, home)
+    place = place_index(
+        path,
+        chosen=settings.store.path is not None and foreign is None,
+        workspace=workspace,
+        cache=cache,
+        network_of=network_of,
+    )
+    if foreign is None:
+        return place if configuration.state is None or place.reason else replace(place, reason=APART)
+    why = f"because {str(foreign)!r} belongs to another program"
+    return replace(place, reason=f"{place.reason}, {why}" if place.reason else why, foreign=foreign)
+
+
+def foreign_diagnostics(place: IndexPlace) -> tuple[Diagnostic, ...]:
+    """Return the diagnostic for a file of another program at the usual path of an index."""
+    if place.foreign is None:
+        return ()
+    files = f"{str(place.foreign)!r} belongs to another program and is left as it is; the index is {str(place.path)!r}"
+    remedy = "To choose another place, set memorySearch.store.path, or remove it."
+    return (Diagnostic("index_foreign", f"{files}.", remedy),)
+
+
+def _other_path(foreign: Path, agent: str, workspace: Path, home: Path) -> Path:
+    """Return a file in memoriter's home that is unique for the refused path and the workspace."""
+    names = f"{foreign}\0{workspace.resolve()}".encode("utf-8", "surrogateescape")
+    return home / "memory" / f"{agent_name(agent)}-{hashlib.sha256(names).hexdigest()[:12]}.sqlite"

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.config._check import InvalidSettings, Problem, parse_settings, range_problems
 from memoriter.config._configuration import Configuration
 from memoriter.config._document import make_document, read_document
-from memoriter.config._json5 import parse
 from memoriter.config._openclaw import state_of, workspace_in
 from memoriter.config._places import PROJECT_FILE, chosen_file, user_home_of
 from memoriter.config._section import dotted
-from memoriter.config._tree import merge, remove_key, table
+from memoriter.config._tree import merge, parse, remove_key, table
 from memoriter.errors import ConfigError
 from memoriter.permissions import owners_of
 from memoriter.types import Diagnostic
@@ -62,7 +61,10 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
     configuration = combine(documents)
     return replace(
         configuration,
-        ignored=tuple(name for name in configuration.ignored if state is None or name != "env"),
+        # With OpenClaw's configuration, the variables in `env` hold keys.
+        ignored=tuple(
+            name for name in configuration.ignored if (name != "env" if state else not name.startswith("env."))
+        ),
         path=chosen,
         project_path=project_file,
         refused=refused,
@@ -73,7 +75,7 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
 
 def ignored_settings_diagnostic(file: Path, complaint: str) -> Diagnostic:
     """Return the diagnostic for a workspace's settings that are ignored."""
-    message = f"The settings of {str(file)!r} are not obeyed: {complaint}."
+    message = f"The settings of {str(file)!r} are ignored: {complaint}."
     return Diagnostic("settings_refused", message, "If you trust them, copy the file: the copy is yours.")
 
 
@@ -124,7 +126,7 @@ def validate(source: ConfigDocument, *, workspace: Path | None = None) -> Config
         f"{source.location(problem.key)}: {problem.message}" for problem in find_problems(source, workspace)
     )
     if problems:
-        raise ConfigError("\n".join(problems), remedy="Correct the file; `memoriter config check` looks at it again.")
+        raise ConfigError("\n".join(problems), remedy="Correct the file, then run `memoriter config check`.")
     return source
 
 
@@ -176,6 +178,7 @@ ALLOWED: tuple[Key, ...] = (
     ("memory", "citations"),
     ("memory", "layout"),
     ("memory", "dailyNote"),
+    ("memory", "extraSuffixes"),
 )
 """Keys that affect only searches in the folder. `extraPaths` is allowed too, within the folder."""
 

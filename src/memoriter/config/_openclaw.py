@@ -89,7 +89,7 @@ def select_place(
     environ: Mapping[str, str],
     cwd: Path,
     home: Path,
-    any_notes: bool = False,
+    by_person: bool = False,
 ) -> Place:
     """Return the workspace in use.
 
@@ -98,7 +98,7 @@ def select_place(
     """
     written, state = configuration.workspace_for(agent), configuration.state
     if state is None or flag is not None:
-        return find_workspace(flag, environ=environ, cwd=cwd, configured=written, home=home, any_notes=any_notes)
+        return find_workspace(flag, environ=environ, cwd=cwd, configured=written, home=home, by_person=by_person)
     return Place(state / in_home(written or "workspace", user_home_of(environ, home)), f"{AGENT} {agent}")
 
 

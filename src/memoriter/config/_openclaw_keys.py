@@ -10,8 +10,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter.config._document import REFERENCE
 from memoriter.config._places import agent_name
-from memoriter.config._secrets import REFERENCE
 from memoriter.config._tree import table
 from memoriter.permissions import is_loose
 from memoriter.plain_file import read_plain
@@ -51,7 +51,7 @@ class OpenClawKeys:
 
 
 def openclaw_keys(
-    configuration: Configuration, settings: MemorySearch, agent: str, environ: Mapping[str, str]
+    configuration: Configuration, settings: MemorySearch, agent: str, environ: Mapping[str, str], *, now: float
 ) -> OpenClawKeys:
     """Return the keys that OpenClaw has for an agent; nothing unless the settings name a service.
 
@@ -60,11 +60,12 @@ def openclaw_keys(
         settings: The agent's search settings.
         agent: The agent.
         environ: The environment, whose variables take precedence.
+        now: Seconds since 1970; a token that has expired is not used.
     """
     state = configuration.state
     if state is None or not names_a_service(settings):
         return OpenClawKeys()
-    found = _Finder(environ)
+    found = _Finder(environ, now)
     found.read_dotenv(state / ".env")
     for document in configuration.documents:
         if document.kind == "file" and document.path and document.variables:
@@ -75,6 +76,9 @@ def openclaw_keys(
         for name in provider.key_variables:
             if name in found.variables and not environ.get(name):
                 found.keys.setdefault(vendor, (found.variables[name], f"{found.places[name]} {name}"))
+    for vendor in (settings.provider.strip(), settings.fallback.strip()):
+        if vendor in found.sign_ins and not _has_key(vendor, configuration, settings, found):
+            found.refuse_sign_in(vendor)
     return OpenClawKeys(found.variables, found.keys, tuple(found.refused))
 
 
@@ -84,14 +88,29 @@ def names_a_service(settings: MemorySearch) -> bool:
     return any(name not in {"", AUTO, NONE, *PROCESS} for name in names)
 
 
+def _has_key(vendor: str, configuration: Configuration, settings: MemorySearch, found: _Finder) -> bool:
+    """Return whether a service has a key, wherever it is from."""
+    written = configuration.settings.models.providers
+    entries = [written[name] for name in (vendor, *VENDORS) if name in written and VENDORS.get(name, name) == vendor]
+    return (
+        vendor in found.keys
+        or bool(settings.remote.api_key)
+        or any(entry.api_key for entry in entries)
+        or any(found.environ.get(name) for name in BY_NAME[vendor].key_variables)
+    )
+
+
 class _Finder:
     """Collects variables and keys, the most important file first."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], now: float) -> None:
         self.environ = environ
+        self.now = now
         self.variables: dict[str, str] = {}
         self.places: dict[str, str] = {}
         self.keys: dict[str, tuple[str, str]] = {}
+        self.sign_ins: dict[str, tuple[Path, str]] = {}
+        """The first OAuth profile of each vendor: its file and its name."""
         self.refused: list[Diagnostic] = []
 
     def read_dotenv(self, path: Path) -> None:
@@ -107,7 +126,7 @@ class _Finder:
             self._add(name, value, "env.vars")
 
     def read_profiles(self, path: Path) -> None:
-        """Add the first API key of each vendor, in the order that the file prefers."""
+        """Add the first API key or token of each vendor, in the order that the file prefers."""
         try:
             store = table(json.loads(self._read(path) or "{}"))
         except (ValueError, RecursionError):
@@ -118,19 +137,41 @@ class _Finder:
         for name in dict.fromkeys([*(str(each) for each in preferred if each in profiles), *profiles]):
             profile = table(profiles.get(name))
             vendor = str(profile.get("provider", ""))
-            if profile.get("type") == "api_key" and (key := self._key_of(profile)):
-                self.keys.setdefault(VENDORS.get(vendor, vendor), (key, f"OpenClaw's auth profile {name}"))
+            vendor = VENDORS.get(vendor, vendor)
+            if key := self._key_of(profile):
+                self.keys.setdefault(vendor, (key, f"OpenClaw's auth profile {name}"))
+            elif profile.get("type") == "oauth":
+                self.sign_ins.setdefault(vendor, (path, name))
+
+    def refuse_sign_in(self, vendor: str) -> None:
+        """Report that the only profile of a vendor is a sign-in."""
+        path, name = self.sign_ins[vendor]
+        message = f"{str(path)!r}: the OAuth profile {name} is not used, because only OpenClaw can renew its token."
+        variables = " or ".join(BY_NAME[vendor].key_variables)
+        self.refused.append(
+            Diagnostic("keys_refused", message, f"Give the service an API key, for example in {variables}.")
+        )
 
     def _key_of(self, profile: Mapping[str, Any]) -> str:
-        """Return the key of a profile, or that of the variable it refers to; empty if there is none."""
-        reference = table(profile.get("keyRef"))
-        written = profile.get("key")
+        """Return the API key or token of a profile, or that of the variable it refers to; empty if there is none."""
+        name = {"api_key": "key", "token": "token"}.get(str(profile.get("type")))
+        if name is None or self._is_expired(profile):
+            return ""
+        reference = table(profile.get(f"{name}Ref"))
+        written = profile.get(name)
         if reference.get("source") == "env":
             return self._variable(str(reference.get("id", "")))
         if not isinstance(written, str):
             return ""
         match = REFERENCE.fullmatch(written.strip())
         return self._variable(match[1]) if match else written.strip()
+
+    def _is_expired(self, profile: Mapping[str, Any]) -> bool:
+        """Return whether a token has an end, in milliseconds since 1970, that has passed or is no time."""
+        expires = profile.get("expires")
+        if profile.get("type") != "token" or expires is None:
+            return False
+        return not isinstance(expires, int | float) or expires <= self.now * 1_000
 
     def _variable(self, name: str) -> str:
         return (self.environ.get(name) or self.variables.get(name) or "").strip()

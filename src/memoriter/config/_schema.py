@@ -8,9 +8,11 @@ from typing import Annotated, ClassVar, Literal
 from memoriter.config._qmd import QmdSettings
 from memoriter.config._search import MemorySearch
 from memoriter.config._section import ANY, Doc, Section, Whole
+from memoriter.layout import DAILY_NOTE
 from memoriter.values import dataclass, field
 
 Citations = Literal["auto", "on", "off"]
+Suffix = Literal[".markdown", ".mdx", ".txt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +90,13 @@ class MemorySettings(Section):
             "or `extraPaths` names something inside it"
         ),
     ] = "auto"
+    extra_suffixes: Annotated[
+        tuple[Suffix, ...], Doc("Suffixes of files that are notes too, besides `.md`; their text is read as Markdown")
+    ] = ()
     daily_note: Annotated[
         str,
         Doc("Path of a day's note below the folder, with `%Y`, `%m`, `%d` and other date codes of `strftime`"),
-    ] = "memory/%Y-%m-%d.md"
+    ] = DAILY_NOTE
     citations: Annotated[Citations, Doc("Add `Source: path#L1-L2` to snippets; `auto`: in direct chats only")] = "auto"
     qmd: Annotated[QmdSettings, Doc("The QMD back end")] = field(default_factory=QmdSettings)
 

@@ -25,7 +25,7 @@ class ExtraPathSetting(Section):
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"name"})
 
     path: Annotated[str, Doc("A file or folder, absolute or relative to the workspace")] = ""
-    pattern: Annotated[str | None, Doc("Which files below the folder: a glob; unset means every Markdown file")] = None
+    pattern: Annotated[str | None, Doc("Which files below the folder: a glob; unset means every note")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Batch(Section):
     enabled: Annotated[bool, Doc("Use the provider's batch interface for large amounts of text")] = False
     wait: Annotated[bool, Doc("Wait until a batch is done before indexing ends")] = True
     concurrency: Annotated[Whole, Doc("Batches in flight at once", limits="raised to 1")] = 2
-    poll_interval_ms: Annotated[Whole, Doc("Milliseconds between two questions whether a batch is done", low=0)] = 2000
+    poll_interval_ms: Annotated[Whole, Doc("Milliseconds between two checks whether a batch is done", low=0)] = 2000
     timeout_minutes: Annotated[Whole, Doc("Minutes after which a batch is given up", low=1)] = 60
 
 
@@ -138,11 +138,12 @@ class SyncSection(Section):
 
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"embeddingBatchTimeoutSeconds"})
 
-    on_session_start: Annotated[bool, Doc("Look for changed files when a session starts")] = True
-    on_search: Annotated[bool, Doc("Look for changed files before a search")] = True
+    on_session_start: Annotated[bool, Doc("Check for changed files when a session starts")] = True
+    on_search: Annotated[bool, Doc("Check for changed files before a search")] = True
     watch: Annotated[bool, Doc("Index files while they change")] = True
-    watch_debounce_ms: Annotated[Whole, Doc("Milliseconds of quiet before a changed file is indexed", low=0)] = 1500
-    interval_minutes: Annotated[Whole, Doc("Minutes between two looks at all files; 0 is never", low=0)] = 0
+    watch_debounce_ms: Annotated[Whole, Doc("Milliseconds after the last change until a file is indexed", low=0)] = 1500
+    background: Annotated[bool, Doc("Finish the index in a background process after a search or a hook")] = True
+    interval_minutes: Annotated[Whole, Doc("Minutes between two checks of all files; 0 is never", low=0)] = 0
     sessions: Annotated[SessionSync, Doc("Transcripts")] = SessionSync()
 
 
@@ -193,6 +194,9 @@ class QuerySettings(Section):
     """Settings of queries."""
 
     max_results: Annotated[Whole, Doc("Hits in an answer", low=1)] = 6
+    max_per_note: Annotated[
+        Whole | None, Doc("Most hits of one note if other notes have hits; unset: no limit", low=1)
+    ] = None
     min_score: Annotated[float, Doc("Lowest score of a hit", limits="kept within 0..1")] = 0.35
     scoring: Annotated[
         Scoring, Doc("`calibrated` scores mean the same for every model; `classic` is OpenClaw's formula")
@@ -288,9 +292,9 @@ def clamped(value: float, low: float, high: float) -> float:
     return min(high, max(low, value))
 
 
-def sources(given: tuple[SourceKind, ...], *, sessions: bool) -> tuple[SourceKind, ...]:
+def sources(kinds: tuple[SourceKind, ...], *, sessions: bool) -> tuple[SourceKind, ...]:
     """`sessions` counts only with `experimental.sessionMemory`; nothing left means notes."""
-    return tuple(dict.fromkeys(kind for kind in given if kind != "sessions" or sessions)) or ("memory",)
+    return tuple(dict.fromkeys(kind for kind in kinds if kind != "sessions" or sessions)) or ("memory",)
 
 
 def distinct(paths: tuple[ExtraPathSetting, ...]) -> tuple[ExtraPathSetting, ...]:
@@ -298,28 +302,28 @@ def distinct(paths: tuple[ExtraPathSetting, ...]) -> tuple[ExtraPathSetting, ...
     return tuple(dict.fromkeys(entry for entry in trimmed if entry.path))
 
 
-def remote(given: RemoteSection) -> RemoteSection:
-    return replace(given, batch=replace(given.batch, concurrency=max(1, given.batch.concurrency)))
+def remote(section: RemoteSection) -> RemoteSection:
+    return replace(section, batch=replace(section.batch, concurrency=max(1, section.batch.concurrency)))
 
 
-def chunking(given: Chunking) -> Chunking:
-    tokens = max(1, given.tokens)
-    return replace(given, tokens=tokens, overlap=min(max(0, given.overlap), tokens - 1))
+def chunking(section: Chunking) -> Chunking:
+    tokens = max(1, section.tokens)
+    return replace(section, tokens=tokens, overlap=min(max(0, section.overlap), tokens - 1))
 
 
-def session_sync(given: SessionSync) -> SessionSync:
-    return replace(given, delta_bytes=max(0, given.delta_bytes), delta_messages=max(0, given.delta_messages))
+def session_sync(section: SessionSync) -> SessionSync:
+    return replace(section, delta_bytes=max(0, section.delta_bytes), delta_messages=max(0, section.delta_messages))
 
 
-def hybrid(given: Hybrid) -> Hybrid:
-    vector, text = weights(given.vector_weight, given.text_weight)
-    decay = given.temporal_decay
+def hybrid(section: Hybrid) -> Hybrid:
+    vector, text = weights(section.vector_weight, section.text_weight)
+    decay = section.temporal_decay
     return Hybrid(
-        enabled=given.enabled,
+        enabled=section.enabled,
         vector_weight=vector,
         text_weight=text,
-        candidate_multiplier=min(20, max(1, given.candidate_multiplier)),
-        mmr=replace(given.mmr, lambda_=clamped(given.mmr.lambda_, 0.0, 1.0)),
+        candidate_multiplier=min(20, max(1, section.candidate_multiplier)),
+        mmr=replace(section.mmr, lambda_=clamped(section.mmr.lambda_, 0.0, 1.0)),
         temporal_decay=TemporalDecay(enabled=decay.enabled, half_life_days=max(1, decay.half_life_days)),
     )
 

@@ -115,17 +115,23 @@ def is_table(annotation: Any) -> bool:
     return get_origin(bare_type(annotation)) is Mapping
 
 
+@cache
+def _fields_to_descend(section: type[Section]) -> tuple[tuple[str, Field[Any], bool], ...]:
+    """Return the fields of a section with their keys, and whether sections are in their lists or tables."""
+    return tuple((name, item, inner_section(item.type) is not None) for name, item in fields_by_key(section).items())
+
+
 def leaves(section: Section, at: Key = ()) -> Iterator[tuple[Key, Field[Any], Any]]:
     """Yield the key, the declaration and the value of every single setting below a section."""
-    for name, item in fields_by_key(type(section)).items():
+    for name, item, has_sections in _fields_to_descend(type(section)):
         value: Any = getattr(section, item.name)
         key = (*at, name)
         if isinstance(value, Section):
             yield from leaves(value, key)
-        elif inner_section(item.type) and isinstance(value, Mapping):
+        elif has_sections and isinstance(value, Mapping):
             for entry, below in cast("Mapping[str, Section]", value).items():
                 yield from leaves(below, (*key, entry))
-        elif inner_section(item.type) and isinstance(value, tuple) and value:
+        elif has_sections and isinstance(value, tuple) and value:
             for index, below in enumerate(cast("tuple[Section, ...]", value)):
                 yield from leaves(below, (*key, index))
         else:

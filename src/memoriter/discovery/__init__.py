@@ -3,19 +3,30 @@
 from typing import TYPE_CHECKING, Any
 
 from memoriter.discovery._announcement import Announcement, announce, announced, folder_of, take_ticket, unregister
-from memoriter.discovery._channel import REASONS, TICKET, Call, Reply, Unanswered, delegate
-from memoriter.discovery._proof import (
+from memoriter.discovery._channel import (
     CHALLENGE_PATH,
     DIGEST,
     NONCE,
+    REASONS,
     SCHEME,
+    TICKET,
     WORK_PATHS,
+    Call,
     Exchange,
+    Reply,
+    Unanswered,
     address_of,
     body_digest,
+    delegate,
     same,
 )
-from memoriter.discovery._target import TargetMemory, conditions_digest, resolve_target, settings_digest
+from memoriter.discovery._target import (
+    TargetMemory,
+    conditions_digest,
+    resolve_target,
+    settings_digest,
+    uses_openclaw,
+)
 
 if TYPE_CHECKING:
     from memoriter.discovery._token import LiveToken, Token, renewed_token, token_for
@@ -50,6 +61,7 @@ __all__ = [
     "take_ticket",
     "token_for",
     "unregister",
+    "uses_openclaw",
 ]
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memoriter.permissions import HAS_MODES, OTHERS, make_private_folder, open_private
+from memoriter.permissions import HAS_MODES, OTHERS, make_private_folder, write_new
 from memoriter.plain_file import open_plain
 from memoriter.values import dataclass, field
 
@@ -174,14 +174,6 @@ def is_own_folder(folder: Path) -> bool:
     if not stat.S_ISDIR(status.st_mode):
         return False
     return not HAS_MODES or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
-
-
-def write_new(file: Path, content: bytes) -> None:
-    """Create a file that no other user can ever read. Raises OSError, also if the file exists."""
-    with open(file, "xb", opener=open_private) as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
 
 
 def create_ticket(folder: Path) -> str:

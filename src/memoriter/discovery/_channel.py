@@ -1,21 +1,28 @@
-"""A connection to an announced server, which sends nothing private before the server has proven itself.
+"""A connection to an announced server, which sends nothing private before both sides have proven themselves.
+
+Both prove that they hold the secret of an announcement, which itself is never sent. The command sends a nonce (a random
+number). The server answers with its own nonce and an HMAC-SHA256 over both nonces, its process number and the address
+of the connection. The command then sends its request, with an HMAC over the same values and the request. The address
+is that of the socket itself, so that a program on another port gains nothing by relaying messages to the real server.
+This is the challenge-response form of ISO/IEC 9798-4, with a label for each direction.
 
 The requests are written by hand, because `http.client` takes longer to import than all the rest of this room.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 from typing import TYPE_CHECKING, cast
 
 from memoriter.discovery._announcement import announced, create_ticket, is_available, take_ticket, unregister
-from memoriter.discovery._proof import CHALLENGE_PATH, DIGEST, NONCE, SCHEME, Exchange, address_of, body_digest, same
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
     from types import TracebackType
     from typing import Self
@@ -23,6 +30,17 @@ if TYPE_CHECKING:
     from memoriter.discovery._announcement import Announcement
     from memoriter.discovery._target import TargetMemory
 
+CHALLENGE_PATH = "/hook"
+"""The path of a challenge, which the server answers with its proof."""
+WORK_PATHS = ("/hook/", "/command/")
+"""The beginnings of the paths for which a proof counts."""
+NONCE = "memoriter-nonce"
+"""The header with the nonce of the command."""
+DIGEST = "memoriter-digest"
+"""The header with the SHA-256 of the request's body, in hexadecimal."""
+SCHEME = "Memoriter"
+"""The scheme of the `Authorization` header that carries the proof of the command."""
+SERVER_LABEL, CLIENT_LABEL = "memoriter-server-1", "memoriter-client-1"
 TICKET = "idempotency-key"
 """The request header with the ticket."""
 REASONS = "memoriter-reasons"
@@ -32,8 +50,62 @@ LONGEST_PROOF = 4_096
 NOT_OURS = (ValueError, IndexError, TypeError, RecursionError)
 """Exceptions from parsing a response that is not from a memoriter server."""
 TAKEN_SECONDS = 1.0
-"""Seconds within which a server must prove itself, and then begin the work."""
+"""The usual value of `Call.taken_seconds`."""
 DONE = {200, 204}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The values that both sides know after the exchange of nonces."""
+
+    pid: int
+    """The process number of the server."""
+    address: str
+    """`address_of` for the server's end of the connection."""
+    client_nonce: str
+    """The nonce of the command."""
+    server_nonce: str
+    """The nonce of the server."""
+
+    def server_proof(self, secret: str) -> str:
+        """Return the proof of the server, in hexadecimal."""
+        return _mac(secret, [SERVER_LABEL, *self._parts()])
+
+    def client_proof(self, secret: str, target: str, ticket: str, digest: str) -> str:
+        """Return the proof of the command for one request, in hexadecimal.
+
+        Args:
+            secret: the secret of the announcement.
+            target: path and query of the request.
+            ticket: the ticket of the work.
+            digest: the SHA-256 of the body, in hexadecimal.
+        """
+        return _mac(secret, [CLIENT_LABEL, *self._parts(), target, ticket, digest])
+
+    def _parts(self) -> Iterable[str]:
+        return (str(self.pid), self.address, self.client_nonce, self.server_nonce)
+
+
+def address_of(host: str, port: int) -> str:
+    """Return the address of a socket in one form, independent of how the system writes it."""
+    return f"{host.partition('%')[0].removeprefix('::ffff:')} {port}"
+
+
+def body_digest(body: bytes | bytearray) -> str:
+    """Return the SHA-256 of a body, in hexadecimal."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def same(one: str, other: str) -> bool:
+    """Return whether two texts are equal, in constant time."""
+    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
+
+
+def _mac(secret: str, parts: Iterable[str]) -> str:
+    encoded = [part.encode("utf-8", "surrogateescape") for part in parts]
+    # The length prefixes make the encoding unambiguous: no two lists give the same message.
+    message = b"".join(len(part).to_bytes(4, "big") + part for part in encoded)
+    return hmac.new(secret.encode("ascii"), message, hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +117,8 @@ class Call:
     body: bytes
     answer_seconds: float = 30.0
     """Seconds within which a server that has begun must answer."""
+    taken_seconds: float | None = None
+    """Seconds within which a server must prove itself, and then begin the work; None: `TAKEN_SECONDS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +282,7 @@ def delegate(target: TargetMemory, folder: Path, call: Call) -> Reply | None:
     for server in announced(folder):
         if not target.matches(server):
             continue
-        channel = connect(server, folder, target.env.monotonic, TAKEN_SECONDS)
+        channel = connect(server, folder, target.env.monotonic, call.taken_seconds or TAKEN_SECONDS)
         if channel is None:
             continue
         with channel:
@@ -227,9 +301,10 @@ def delegate(target: TargetMemory, folder: Path, call: Call) -> Reply | None:
 
 def _send(channel: Channel, folder: Path, call: Call, ticket: str) -> Reply | None:
     try:
-        channel.set_deadline(TAKEN_SECONDS)
+        seconds = call.taken_seconds or TAKEN_SECONDS
+        channel.set_deadline(seconds)
         channel.send(call, ticket)
-        if not channel.answers_within(TAKEN_SECONDS) and is_available(folder, ticket):
+        if not channel.answers_within(seconds) and is_available(folder, ticket):
             return None
         channel.set_deadline(call.answer_seconds)
         return channel.receive()

@@ -9,7 +9,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.config import PROJECT_FILE, chosen_file, find_workspace, secret_files, state_of, user_home_of
+from memoriter.config import (
+    LONGEST_FILE,
+    PROJECT_FILE,
+    chosen_file,
+    find_workspace,
+    secret_files,
+    state_of,
+    user_home_of,
+)
 from memoriter.plain_file import read_plain
 from memoriter.providers import KEY_VARIABLES
 from memoriter.values import dataclass
@@ -20,8 +28,6 @@ if TYPE_CHECKING:
     from memoriter.discovery._announcement import Announcement
     from memoriter.environment import Environment
 
-LONGEST = 1 << 20
-"""Maximum bytes of a configuration file; a longer one is refused when its settings are loaded."""
 VARIABLES = {
     *("HOME", "USERPROFILE", "SUDO_UID", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"),
     *("HF_ENDPOINT", "HF_TOKEN", "SSL_CERT_FILE", "SSL_CERT_DIR"),
@@ -73,8 +79,8 @@ def resolve_target(
         exact: whether a server must also be the same program with the same environment variables.
     """
     flag = Path(workspace) if workspace is not None else None
-    place = find_workspace(flag, environ=env.environ, cwd=env.cwd, configured=None, home=env.home, any_notes=exact)
-    by_settings = place.reason == BY_SETTINGS or (flag is None and _openclaw_state(config, env) is not None)
+    place = find_workspace(flag, environ=env.environ, cwd=env.cwd, configured=None, home=env.home, by_person=exact)
+    by_settings = place.reason == BY_SETTINGS or (flag is None and uses_openclaw(config, env))
     real_workspace = "" if by_settings else os.path.realpath(place.workspace)
     return TargetMemory(real_workspace, agent or "", config, env, exact)
 
@@ -102,10 +108,10 @@ def conditions_digest(config: str | None, workspace: str, env: Environment) -> s
     return hashlib.sha256(repr((program, values)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _openclaw_state(config: str | None, env: Environment) -> Path | None:
-    """Return OpenClaw's state folder if the configuration is OpenClaw's. Raises ConfigError."""
+def uses_openclaw(config: str | None, env: Environment) -> bool:
+    """Return whether the configuration is OpenClaw's, whose agents have folders of their own. Raises ConfigError."""
     file = chosen_file(Path(config) if config is not None else None, env.home, env.environ)
-    return state_of(file, env.environ, user_home_of(env.environ, env.home))
+    return state_of(file, env.environ, user_home_of(env.environ, env.home)) is not None
 
 
 def _settings_files(config: str | None, workspace: str, env: Environment) -> Iterator[tuple[str, bytes]]:
@@ -114,7 +120,7 @@ def _settings_files(config: str | None, workspace: str, env: Environment) -> Ite
     for path in (file, Path(workspace, PROJECT_FILE)):
         real_path = os.path.realpath(path) if path is not None else ""
         try:
-            content = read_plain(path, LONGEST, follow=path is file) if path is not None else b""
+            content = read_plain(path, LONGEST_FILE, follow=path is file) if path is not None else b""
         except OSError:
             real_path, content = "", b""
         yield real_path, content

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.discovery._announcement import LONGEST, privacy_fault, read_private, write_new
+from memoriter.discovery._announcement import LONGEST, privacy_fault, read_private
 from memoriter.errors import ConfigError, sentence
-from memoriter.permissions import HAS_MODES, make_private_folder
+from memoriter.permissions import HAS_MODES, folder_lock, write_new
 from memoriter.plain_file import open_plain
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 VARIABLE = "MEMORITER_TOKEN"
@@ -100,7 +100,7 @@ def renewed_token(home: Path) -> Token:
     """Replace the token in the home by a new one, and return it. Raises ConfigError."""
     stored = home / FILE
     try:
-        with _folder_lock(home):
+        with folder_lock(home):
             _write(stored, over=True)
             return Token(_read_private_token(stored), stored)
     except OSError as error:
@@ -126,7 +126,7 @@ def _existing(file: Path) -> Token | None:
 
 def _create(file: Path) -> Token:
     """Create a token if there is none, or replace one that other users may have read."""
-    with _folder_lock(file.parent):
+    with folder_lock(file.parent):
         if existing := _existing(file):  # another server has just created it
             return existing
         replaced = os.path.lexists(file)
@@ -198,21 +198,3 @@ def _validate(content: bytes, name: str) -> str:
         remedy = "Correct it there; `memoriter token --renew` makes a new one in memoriter's home."
         raise ConfigError(f"{name} does not hold a token of {FORM_TEXT}.", remedy=remedy)
     return value.decode("ascii")
-
-
-@contextmanager
-def _folder_lock(folder: Path) -> Generator[None]:
-    """Hold a lock on the folder, so that servers that start together agree on one token. Raises OSError."""
-    make_private_folder(folder)
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        with suppress(OSError):  # some network file systems have no locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

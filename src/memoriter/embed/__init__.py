@@ -14,8 +14,16 @@ from memoriter.embed._choice import (
     price_row,
     provider_choices,
 )
-from memoriter.embed._limits import group_by_budget, max_input_tokens, split_within
-from memoriter.embed._provider import EmbeddingProvider, EmbedsWithin, SendsTexts, cosine, normalise
+from memoriter.embed._provider import (
+    EmbeddingProvider,
+    EmbedsWithin,
+    SendsTexts,
+    cosine,
+    group_by_budget,
+    max_input_tokens,
+    normalise,
+    split_within,
+)
 from memoriter.embed._registry import (
     ProviderContext,
     batch_of,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from memoriter.embed._limits import group_by_budget, split_within
-from memoriter.embed._provider import SendsTexts, normalise
+from memoriter.embed._provider import SendsTexts, group_by_budget, normalise, split_within
 from memoriter.errors import BadVector, EmbeddingError, InputRejected, InputTooLarge
 from memoriter.values import dataclass
 

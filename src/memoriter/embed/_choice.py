@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.config import in_home
 from memoriter.errors import ConfigError, ProviderUnavailable
 from memoriter.extras import install_command, missing_packages
-from memoriter.providers import ALIASES, AUTO, AUTO_SERVICE, BY_NAME, COMPATIBLE, FREE, NONE, PROCESS, SERVICES
+from memoriter.providers import ALIASES, AUTO, AUTO_SERVICE, BY_NAME, FREE, NONE, OPENAI_COMPATIBLE, PROCESS, REMOTE
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def model_place(written: str, user_home: Path) -> str:
 
 def provider_choices(settings: ProviderSettings) -> tuple[str, ...]:
     """Return every provider name that these settings allow."""
-    return (AUTO, NONE, *sorted({*PROCESS, *SERVICES, *COMPATIBLE, *settings.services}))
+    return (AUTO, NONE, *sorted({*PROCESS, *REMOTE, *OPENAI_COMPATIBLE, *settings.services}))
 
 
 def choose(settings: ProviderSettings) -> Choice:
@@ -146,7 +146,7 @@ def _choice(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
         return Choice(name, "bundled" if name == "bundled" else "fake")
     if name in {"local", "onnx"}:
         return _of_a_file(name, settings)
-    if name in settings.services or name in SERVICES or name in COMPATIBLE:
+    if name in settings.services or name in REMOTE or name in OPENAI_COMPATIBLE:
         return _of_a_service(name, settings, own=own)
     raise ConfigError(
         f"There is no embedding provider {name!r}; words alone are searched.",
@@ -179,8 +179,8 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
             remedy=f"Run `{install_command('remote')}`.",
         )
     vendor = _vendor(name, service)
-    base_url = (settings.base_url if own else "") or service.base_url or COMPATIBLE.get(name, "")
-    if name not in SERVICES and not base_url:
+    base_url = (settings.base_url if own else "") or service.base_url or OPENAI_COMPATIBLE.get(name, "")
+    if name not in REMOTE and not base_url:
         raise ConfigError(
             f"The service {name!r} has no address.",
             remedy="Set memorySearch.remote.baseUrl, such as https://host/v1.",
@@ -195,7 +195,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
         name,
         configured=configured,
         environ=settings.environ,
-        elsewhere=not official,
+        custom_endpoint=not official,
         aliases=aliases,
         found=found,
     )
@@ -241,10 +241,10 @@ def _service(
 
 
 def _vendor(name: str, service: ServiceConfig) -> str:
-    if name in SERVICES:
+    if name in REMOTE:
         return name
     api = service.api.strip().lower()
-    spoken = next((vendor for vendor in sorted(SERVICES) if api == vendor or api.startswith(f"{vendor}-")), "")
+    spoken = next((vendor for vendor in sorted(REMOTE) if api == vendor or api.startswith(f"{vendor}-")), "")
     return spoken or ("gemini" if api.startswith("google") else "openai")
 
 
@@ -278,23 +278,29 @@ def key_for(
     *,
     configured: ConfiguredKeys,
     environ: Mapping[str, str],
-    elsewhere: bool = False,
+    custom_endpoint: bool = False,
     aliases: Collection[str] = (),
     found: Mapping[str, tuple[str, str]] | None = None,
 ) -> Key | None:
     """Return the key for a service from `remote.apiKey`, `models.providers` or the service's variables, or None.
 
-    `remote.apiKey` names no service, so it is valid for every service, and `auto` uses it for OpenAI. `elsewhere` means
-    that the address is not the vendor's own. The variables are then ignored: their keys were set for the vendor, and
-    nobody else may receive them. `aliases` are other names of the service in `models.providers`; `found` has keys of
-    vendors that OpenClaw keeps, with their places.
+    `remote.apiKey` names no service, so it is valid for every service, and `auto` uses it for OpenAI.
+
+    Args:
+        vendor: the service.
+        configured: the keys in the settings.
+        environ: the environment.
+        custom_endpoint: whether the address is not the vendor's own. The variables are then ignored: their keys were
+            set for the vendor, and nobody else may receive them.
+        aliases: other names of the service in `models.providers`.
+        found: the keys of vendors that OpenClaw keeps, with their places.
     """
-    names = () if elsewhere else _variables(vendor)
+    names = () if custom_endpoint else _variables(vendor)
     sources = [
         (configured.remote, "remote.apiKey"),
         *((configured.providers.get(name), f"models.providers.{name}.apiKey") for name in (vendor, *aliases)),
         *((environ.get(name), f"environment {name}") for name in names),
-        *(() if elsewhere or not found or vendor not in found else (found[vendor],)),
+        *(() if custom_endpoint or not found or vendor not in found else (found[vendor],)),
     ]
     return next((Key(value.strip(), source) for value, source in sources if value and value.strip()), None)
 
@@ -324,7 +330,7 @@ def _variables(vendor: str) -> tuple[str, ...]:
 
 def price_row(provider: str, model: str) -> Price | None:
     """Return the known price of a model, or None. Free tiers and discounts of an account are left out."""
-    if provider not in SERVICES:
+    if provider not in REMOTE:
         return None
     from memoriter.embed.remote import vendor_of
 

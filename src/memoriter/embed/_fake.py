@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from memoriter.embed._limits import max_input_tokens, utf8_size
+from memoriter.embed._provider import max_input_tokens, utf8_size
 from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ class FakeProvider:
 @lru_cache(maxsize=65_536)
 def _slots(word: str) -> tuple[tuple[int, float], ...]:
     """Return the word's slots with their signed weights: its own slot first, then those of the trigrams of `^word$`."""
-    framed = f"^{word}$"
-    keys = [("w:" + word, 1.0), *(("g:" + framed[i : i + 3], 0.5) for i in range(len(framed) - 2))]
+    bounded = f"^{word}$"
+    keys = [("w:" + word, 1.0), *(("g:" + bounded[i : i + 3], 0.5) for i in range(len(bounded) - 2))]
     return tuple(_slot(key, weight) for key, weight in keys)
 
 

@@ -241,7 +241,7 @@ def _store_model(provider: RemoteProvider, store: KeyValueStore) -> None:
     """Probe an unknown model and store its properties, so that the next process sends no request."""
     if provider.settings.dimensions or provider.known:
         return
-    spec, settings = provider.resolve(), provider.asked
+    spec, settings = provider.resolve(), provider.requested
     store.set(
         _model_key(settings, provider.spec.endpoint),
         json.dumps({"dimensions": spec.dimensions, "background": spec.background}),

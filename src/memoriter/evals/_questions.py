@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.evals._datasets import fields_of, read_json, rows_of
 from memoriter.evals._metrics import auc, mean
-from memoriter.evals._report import Table
+from memoriter.evals._run import Table
 from memoriter.search import outcome_of
 from memoriter.values import dataclass
 

@@ -3,25 +3,17 @@
 `store` has the file, `files` the chunks and words, `vectors` the vectors; `Index` composes them over one open file.
 """
 
-from memoriter.index._foreign import is_foreign
 from memoriter.index._index import Index, InspectedIndex
 from memoriter.index._ledger import Ledger
-from memoriter.index.files import ChunkRecord, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
-from memoriter.index.store._generations import index_files, network_of
+from memoriter.index.store._generations import index_files, is_foreign, network_of
 from memoriter.index.vectors import ENGINES, EngineName
 
 __all__ = [
     "ENGINES",
-    "ChunkRecord",
-    "Corpus",
     "EngineName",
     "Index",
-    "IndexedFile",
     "InspectedIndex",
-    "KindCount",
     "Ledger",
-    "ScoringRow",
-    "StoredChunk",
     "index_files",
     "is_foreign",
     "network_of",

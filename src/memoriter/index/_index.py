@@ -9,9 +9,8 @@ from memoriter.index._open_file import OpenFile
 from memoriter.index._reader import IndexReader
 from memoriter.index._upkeep import FORGETTING, Upkeep
 from memoriter.index.files import _files
-from memoriter.index.store import _meta
-from memoriter.index.store._errors import translate_errors
-from memoriter.index.store._seal import check_file, check_if_changed
+from memoriter.index.store import _connection
+from memoriter.index.store._soundness import check_file, check_if_changed, translate_errors
 from memoriter.index.vectors import _cache
 
 if TYPE_CHECKING:
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.files import ChunkRecord
     from memoriter.index.vectors import EngineName
+    from memoriter.records import ChunkRecord
     from memoriter.types import CompactReport, ModelSpec, Source
 
 
@@ -105,6 +104,10 @@ class Index(IndexReader):
         """
         return self._file.embedding(wait)
 
+    def background_lease(self) -> AbstractContextManager[None]:
+        """Hold the right to be the one run in the background. Raises IndexBusy if another process has it."""
+        return self._file.background()
+
     def watch_lease(self) -> AbstractContextManager[None]:
         """Hold the right to watch, separate from the right to index. Raises IndexBusy if another process watches."""
         return self._file.watching()
@@ -114,12 +117,12 @@ class Index(IndexReader):
     def set_meta(self, key: str, value: str) -> None:
         """Store a setting."""
         with self._file.writing() as connection:
-            _meta.set_meta(connection, key, value)
+            _connection.set_meta(connection, key, value)
 
     def drop_meta(self, key: str) -> None:
         """Delete a setting; do nothing if it does not exist."""
         with self._file.writing() as connection:
-            _meta.drop_meta(connection, key)
+            _connection.drop_meta(connection, key)
 
     def put_file(
         self,
@@ -130,6 +133,7 @@ class Index(IndexReader):
         keep: int = 0,
         tail: str = "",
         tags: Collection[str] = (),
+        names: Collection[str] = (),
     ) -> None:
         """Replace all stored data of a file, in one transaction. Its chunks get consecutive new ids in file order.
 
@@ -140,9 +144,10 @@ class Index(IndexReader):
             keep: number of stored chunks, from the first, that stay as they are.
             tail: how far the file was read, for the next incremental read.
             tags: its tags, folded.
+            names: the names by which links lead to it, as `ids.fold_name` returns them.
         """
         with self._file.writing() as connection:
-            change = _files.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags)
+            change = _files.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
             _cache.mark_used(connection, change.added, now=self._file.clock())
             self._file.vectors.apply_change(change)
         self._file.mark_stored(source.path)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self
 
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _opening
 from memoriter.index.files import _files
 from memoriter.index.store import _connection
-from memoriter.index.store._errors import translate_errors
 from memoriter.index.store._generations import IndexFiles, on_network
 from memoriter.index.store._lease import identity
+from memoriter.index.store._soundness import translate_errors
 from memoriter.index.vectors._vectors import Vectors
 from memoriter.permissions import make_private_folder
 
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from memoriter.index.files._values import IndexedFile
     from memoriter.index.store._connection import Database
     from memoriter.index.vectors._engines import EngineName
     from memoriter.types import Diagnostic, ModelSpec
 
-_T = TypeVar("_T")
-_P = ParamSpec("_P")
+BACKGROUND_WAIT = 0.2
+"""Seconds that a run in the background waits for another one; it may just be ending."""
 
 Mode = Literal["serve", "build", "inspect"]
 """`serve`: follows the path, whichever file it leads to. `build`: a generation that is not published yet. `inspect`:
@@ -48,10 +47,16 @@ class OpenFile:
             mode: how the file is used.
         """
         self.storage = storage
+        self.path = storage.path
+        """The path of the index; a link in its place leads to the active file."""
         self.clock = clock
         self.network = network
         self.mode: Mode = mode
         self.opened: _opening.OpenedFile | None = None
+        self.generation = 0
+        """The number of the active file; 0 for a plain file."""
+        self.read_only = False
+        """Whether the file can only be read."""
         self.closed = False
         self.vectors: Vectors
         self.counts = _files.Counts()
@@ -65,7 +70,6 @@ class OpenFile:
         self._notices: list[Diagnostic] = []
         self._version = 0
         self._data_version = -1
-        self._listing: tuple[int, dict[str, IndexedFile]] = (-1, {})
         self._replaced = False
 
     @classmethod
@@ -109,7 +113,8 @@ class OpenFile:
 
     def adopt(self, opened: _opening.OpenedFile) -> None:
         """Use this file from now on."""
-        self.opened = opened
+        self.opened, self.generation = opened, opened.generation
+        self.read_only = opened.read_only_reason is not None
         self._data_version = -1
         self._version += 1
         self.vectors = Vectors(opened.connection, self._add_notice)
@@ -126,6 +131,7 @@ class OpenFile:
     def _close_file(self) -> None:
         if self.opened is not None:
             opened, self.opened = self.opened, None
+            self.generation, self.read_only = 0, False
             sealed = self.mode == "serve" and self.storage.seal.matches(opened.file)
             opened.connection.close()
             # The last connection that closes the file writes the log into it.
@@ -135,30 +141,15 @@ class OpenFile:
     # state
 
     @property
-    def path(self) -> Path:
-        """The path of the index; a link in its place leads to the active file."""
-        return self.storage.path
-
-    @property
     def now(self) -> float | None:
         """The time to record for a write in seconds since 1970; None if nothing may be written."""
         return None if self.mode == "inspect" else self.clock()
-
-    @property
-    def generation(self) -> int:
-        """The number of the active file; 0 for a plain file."""
-        return self.opened.generation if self.opened else 0
 
     @property
     def notices(self) -> tuple[Diagnostic, ...]:
         """Diagnostics for the user. That an inspected file is only read is no news."""
         reason = self.opened.read_only_reason if self.opened and self.mode != "inspect" else None
         return (*self._notices, reason) if reason else tuple(self._notices)
-
-    @property
-    def read_only(self) -> bool:
-        """Whether the file can only be read."""
-        return self.opened is not None and self.opened.read_only_reason is not None
 
     def check_writable(self) -> None:
         """Raise IndexUnavailable, with the reason, if the file can only be read."""
@@ -231,12 +222,13 @@ class OpenFile:
         """
         if self.mode == "build":
             raise IndexUnavailable(
-                "The new index that is being built is damaged.", remedy="Start again; the old one still serves."
+                "The new index that is being built is damaged.",
+                remedy="Run the command again; searches use the old index.",
             )
         if self.mode == "serve" and self.read_only:
             raise IndexUnavailable(
-                f"The index {str(self.path)!r} changed or broke while it was only read.",
-                remedy="Ask again; if that does not help, make its folder writable.",
+                f"The index {str(self.path)!r} changed or was damaged while it was open for reading only.",
+                remedy="Search again; if that does not help, make its folder writable.",
             )
         with self.lock, translate_errors(self.path):
             file_identity, before = (self.opened.identity if self.opened else None), self.generation
@@ -258,7 +250,7 @@ class OpenFile:
             self.storage = IndexFiles(self.path, self.clock)
             if self.opened is not None:
                 _connection.abandon(self.opened.connection)
-                self.opened = None
+                self.opened, self.generation, self.read_only = None, 0, False
             if not self.closed and self.mode == "serve":
                 with translate_errors(self.path):
                     self.adopt(self._open())
@@ -272,22 +264,6 @@ class OpenFile:
                 raise IndexUnavailable(f"The index {str(self.path)!r} is not open.", remedy="Open it again.")
             yield self.opened.connection
 
-    def read(self, function: Callable[Concatenate[Database, _P], _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Return what a function reads from the connection, which is its first argument."""
-        with self.reading() as connection:
-            return function(connection, *args, **kwargs)
-
-    def ask(self, question: Callable[[Vectors, int], _T]) -> _T:
-        """Return the answer of the vectors to a question, which takes them and the version of the index."""
-        with self.reading():
-            version = self.version()
-            return question(self.vectors, version)
-
-    def count(self, question: Callable[[_files.Counts, Database, int], _T]) -> _T:
-        """Return a count; `question` takes the cached counts, the connection and the version of the index."""
-        with self.reading() as connection:
-            return question(self.counts, connection, self.version())
-
     @contextmanager
     def writing(self) -> Generator[Database]:
         """Give this thread the connection in a transaction, if the right to index was not lost."""
@@ -297,23 +273,6 @@ class OpenFile:
                 self.storage.lease.check()
                 yield connection
             self._version += 1
-
-    def at_one_state(self, read: Callable[[], _T]) -> _T:
-        """Return the result of `read`, all of whose reads see one state of the index."""
-        version = self.version()
-        result = read()
-        if self.version() == version:
-            return result
-        with self.reading() as connection:
-            return _connection.at_one_state(connection, read)
-
-    def listing(self) -> dict[str, IndexedFile]:
-        """Return every indexed file by its path, read once until the index changes."""
-        with self.reading() as connection:
-            version = self.version()
-            if self._listing[0] != version:
-                self._listing = version, _files.listing(connection)
-            return self._listing[1]
 
     def mark_stored(self, path: str) -> None:
         """Record that a file was stored, for a rebuild in place."""
@@ -350,11 +309,18 @@ class OpenFile:
         """Hold the right to compute vectors; IndexBusy after `wait` seconds."""
         self.check_writable()
         message = f"Another process is computing vectors for {str(self.path)!r}."
-        busy = IndexBusy(message, remedy="Wait until it is done; words are searched meanwhile.")
+        busy = IndexBusy(message, remedy="Wait until it is done; keyword search works meanwhile.")
         return self.storage.exclusive("embed", busy, wait)
+
+    def background(self) -> AbstractContextManager[None]:
+        """Hold the right to be the one run in the background; IndexBusy if another process has it."""
+        self.check_writable()
+        message = f"Another process is indexing the notes of {str(self.path)!r} in the background."
+        busy = IndexBusy(message, remedy="Do nothing: the other process does the work.")
+        return self.storage.exclusive("background", busy, BACKGROUND_WAIT)
 
     def watching(self) -> AbstractContextManager[None]:
         """Hold the right to watch; IndexBusy if another process watches."""
         message = f"Another process is watching the notes of {str(self.path)!r}."
-        busy = IndexBusy(message, remedy="Nothing: this one takes over when the other ends.")
+        busy = IndexBusy(message, remedy="Do nothing: this process takes over when the other one ends.")
         return self.storage.exclusive("watch", busy, 0.0)

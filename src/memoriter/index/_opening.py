@@ -21,9 +21,8 @@ from memoriter.index.store._connection import (
     has_orphaned_log,
     logged,
 )
-from memoriter.index.store._errors import is_damage, to_index_error
 from memoriter.index.store._lease import identity
-from memoriter.index.store._seal import check, check_if_unsealed
+from memoriter.index.store._soundness import check, check_if_unsealed, is_damage, to_index_error
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
@@ -42,7 +41,7 @@ _IDS_PER_GENERATION = 1 << 32
 _UNWRITABLE = frozenset({"CantOpenError", "ReadOnlyError", "IOError", "FullError", "PermissionsError"})
 """Errors of SQLite after which a file may still be readable."""
 _NEXT = "Run `memoriter index`."
-_INSPECTED = Diagnostic("index_read_only", "The index is only inspected, so nothing is stored.", _NEXT)
+_INSPECTED = Diagnostic("index_read_only", "This command only inspects the index, so it stores nothing.", _NEXT)
 _OLD = Diagnostic("index_outdated", "The index was made by an earlier version and is not converted yet.", _NEXT)
 _REASONS: dict[FileKind, str] = {
     "foreign": "belongs to another program",
@@ -162,7 +161,7 @@ def _read_instead(target: Path, error: Exception) -> Database | None:
 def _read_only_notice(path: Path, error: Exception) -> Diagnostic:
     """Return the diagnostic for an index that is open for reading only."""
     problem = to_index_error(path, error)
-    message = f"{problem.message} It is only read, so what changed since it was written is not found."
+    message = f"{problem.message} It is open for reading only, so searches do not find later changes."
     return Diagnostic("index_read_only", message, problem.remedy)
 
 

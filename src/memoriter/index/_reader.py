@@ -6,8 +6,8 @@ from math import log1p
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.index._upkeep import FORGETTING
-from memoriter.index.files import _files, _keywords
-from memoriter.index.store import _meta
+from memoriter.index.files import _files, _queries
+from memoriter.index.store import _connection
 from memoriter.index.vectors import _cache
 from memoriter.types import Filters
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.index._open_file import OpenFile
-    from memoriter.index.files import Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
     from memoriter.index.vectors import EngineName
+    from memoriter.records import Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
     from memoriter.types import Diagnostic, ModelSpec, ScriptBaselines, SourceKind
 
 _T = TypeVar("_T")
@@ -33,11 +33,8 @@ class IndexReader:
     def __init__(self, file: OpenFile) -> None:
         """Take an open file."""
         self._file = file
-
-    @property
-    def path(self) -> Path:
+        self.path: Path = file.path
         """The path of the index."""
-        return self._file.path
 
     @property
     def generation(self) -> int:
@@ -62,7 +59,8 @@ class IndexReader:
     @property
     def oversampling(self) -> int | None:
         """Vectors that the codes engine compares for each wanted one, as measured; None: it compares all."""
-        measured = self._file.ask(lambda vectors, _: vectors.oversampling)
+        with self._file.reading():
+            measured = self._file.vectors.oversampling
         return measured.oversampling if measured else None
 
     @property
@@ -84,64 +82,82 @@ class IndexReader:
 
         Threads may read at the same time. If the index changed meanwhile, `read` runs again while nothing can.
         """
-        return self._file.at_one_state(read)
+        version = self._file.version()
+        result = read()
+        if self._file.version() == version:
+            return result
+        with self._file.reading() as connection:
+            return _connection.at_one_state(connection, read)
 
     # settings stored with the content
 
     def get_meta(self, key: str) -> str | None:
         """Return a stored setting, or None."""
-        return self._file.read(_meta.get_meta, key)
+        with self._file.reading() as connection:
+            return _connection.get_meta(connection, key)
 
     def metas(self, prefix: str) -> dict[str, str]:
         """Return all stored settings whose names start with `prefix`, by name."""
-        return self._file.read(_meta.metas, prefix)
+        with self._file.reading() as connection:
+            return _connection.metas(connection, prefix)
 
     # files and chunks
 
     def files(self) -> dict[str, IndexedFile]:
         """Return every indexed file by its path; during a rebuild, only the files stored again so far."""
-        files, stored = self._file.listing(), self._file.stored_paths
+        with self._file.reading() as connection:
+            files, stored = self._file.counts.listing(connection, self._file.version()), self._file.stored_paths
         return files if stored is None else {path: file for path, file in files.items() if path in stored}
 
     def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:
         """Return the indexed files among `paths`, by path."""
-        return self._file.read(_files.listing_of, paths)
+        with self._file.reading() as connection:
+            return _files.listing_of(connection, paths)
 
     def corpus(self) -> Corpus:
         """Return totals; they are counted once until the index changes."""
-        return self._file.count(lambda counts, connection, version: counts.corpus(connection, version))
+        with self._file.reading() as connection:
+            return self._file.counts.corpus(connection, self._file.version())
 
     def content(self) -> int:
         """Return a number that changes with every change of chunks or vectors and is the same in every process."""
-        return self._file.read(_files.content_counter)
+        with self._file.reading() as connection:
+            return _files.content_counter(connection)
 
     def count(self, filters: Filters) -> int:
         """Return the number of chunks that pass the filters."""
-        return self._file.read(_files.count, filters)
+        with self._file.reading() as connection:
+            return _files.count(connection, filters)
 
     def kinds(self) -> Mapping[SourceKind, KindCount]:
         """Return totals for each kind of source that is indexed; they are counted once until the index changes."""
-        return self._file.count(lambda counts, connection, version: counts.kinds(connection, version))
+        with self._file.reading() as connection:
+            return self._file.counts.kinds(connection, self._file.version())
 
     def rows(self, ids: Collection[int]) -> dict[int, StoredChunk]:
         """Return complete chunks by id; ids that no longer exist are absent."""
-        return self._file.read(_files.rows, ids)
+        with self._file.reading() as connection:
+            return _files.rows(connection, ids)
 
     def scoring_rows(self, ids: Collection[int]) -> dict[int, ScoringRow]:
         """Return what ranking needs of chunks, without their texts; ids that do not exist are absent."""
-        return self._file.read(_files.scoring_rows, ids)
+        with self._file.reading() as connection:
+            return _files.scoring_rows(connection, ids)
 
     def ids_at(self, path: str) -> list[int]:
         """Return the chunk ids of a file, in file order."""
-        return self._file.read(_files.ids_at, path)
+        with self._file.reading() as connection:
+            return _files.ids_at(connection, path)
 
     def all_ids(self) -> list[int]:
         """Return every chunk id, ascending."""
-        return self._file.read(_files.all_ids)
+        with self._file.reading() as connection:
+            return _files.all_ids(connection)
 
     def places_of(self, text: str) -> list[tuple[str, int, int]]:
         """Return (path, first line, last line) of every chunk that contains the exact text."""
-        return self._file.read(_files.chunks_with, text)
+        with self._file.reading() as connection:
+            return _files.chunks_with(connection, text)
 
     # keywords
 
@@ -163,19 +179,25 @@ class IndexReader:
         if weights is None:
             chunks = self.corpus().chunks
             weights = {term: log1p(chunks / max(count, 1)) for term, count in counts.items()}
-        return self._file.read(_keywords.search, terms, limit=limit, filters=filters, frequency=counts, weights=weights)
+        with self._file.reading() as connection:
+            return _queries.search(connection, terms, limit=limit, filters=filters, frequency=counts, weights=weights)
 
     def keyword_search_all(
         self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
     ) -> list[tuple[int, float]]:
         """Return chunks with all of the terms, best first: (chunk id, FTS5 rank, negative: lower is better)."""
-        return self._file.read(_keywords.search_all, terms, limit=limit, filters=filters)
+        with self._file.reading() as connection:
+            return _queries.search_all(connection, terms, limit=limit, filters=filters)
 
     def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
         """Return the number of chunks that contain each term; 0 if no chunk does."""
-        return self._file.count(
-            lambda counts, connection, version: counts.document_frequency(connection, terms, version)
-        )
+        with self._file.reading() as connection:
+            return self._file.counts.document_frequency(connection, terms, self._file.version())
+
+    def other_names(self, names: Collection[str]) -> dict[str, list[str]]:
+        """Return for each name of a note the other names of the notes that have it."""
+        with self._file.reading() as connection:
+            return _files.other_names(connection, names)
 
     # vectors
 
@@ -184,23 +206,32 @@ class IndexReader:
 
         With `of`, only of the chunks with these ids, in their order.
         """
-        return self._file.ask(lambda vectors, _: vectors.missing(limit, of=of))
+        with self._file.reading():
+            self._file.version()  # forgets how far the search for them came if another process wrote
+            return self._file.vectors.missing(limit, of=of)
 
     def pending(self) -> int:
         """Return the number of chunks that wait for a vector; 0 if no set is active."""
-        return self._file.ask(lambda vectors, version: vectors.pending(version))
+        with self._file.reading() as connection:
+            version = self._file.version()
+            having, failed = self._file.vectors.counts(version)
+            chunks = self._file.counts.corpus(connection, version).chunks
+            return max(0, chunks - having - failed) if self._file.spec else 0
 
     def failures(self) -> int:
         """Return the number of chunks whose text the model refused."""
-        return self._file.ask(lambda vectors, version: vectors.counts(version)[1])
+        with self._file.reading():
+            return self._file.vectors.counts(self._file.version())[1]
 
     def vectors(self) -> int:
         """Return the number of chunks that have a vector in the active set."""
-        return self._file.ask(lambda vectors, version: vectors.counts(version)[0])
+        with self._file.reading():
+            return self._file.vectors.counts(self._file.version())[0]
 
     def referenced(self, keys: Collection[bytes]) -> set[bytes]:
         """Return the keys that chunks currently refer to."""
-        return self._file.read(_cache.referenced, keys)
+        with self._file.reading() as connection:
+            return _cache.referenced(connection, keys)
 
     def vector_search(
         self,
@@ -215,35 +246,40 @@ class IndexReader:
         Cosines are exact with every engine. With `levels`, chunks are ordered by how far they stand out in their
         script.
         """
-        return self._file.ask(
-            lambda vectors, version: vectors.nearest(
-                query, limit=limit, filters=filters, baselines=levels, version=version
+        with self._file.reading():
+            return self._file.vectors.nearest(
+                query, limit=limit, filters=filters, baselines=levels, version=self._file.version()
             )
-        )
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
         """Return the cosine with the query of each chunk that has a vector."""
-        return self._file.ask(lambda vectors, version: vectors.cosines(query, ids, version=version))
+        with self._file.reading():
+            return self._file.vectors.cosines(query, ids, version=self._file.version())
 
     def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
         """Return the chunks that have a vector, ascending, and their vectors: (m ids, (m, dims))."""
-        return self._file.ask(lambda vectors, version: vectors.at(ids, version=version))
+        with self._file.reading():
+            return self._file.vectors.at(ids, version=self._file.version())
 
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
         """Return texts and vectors of up to `count` chunks with different texts: (m texts, (m, dims)).
 
         The hashes of the texts determine the selection and its order, so the same notes give the same sample.
         """
-        return self._file.ask(lambda vectors, version: vectors.sample_texts(count, version=version))
+        with self._file.reading():
+            return self._file.vectors.sample_texts(count, version=self._file.version())
 
     def sample_vectors(self, count: int, *, seed: int) -> NDArray[np.float32]:
         """Return the vectors of `count` random chunks (or of all, if fewer), each at most once: (m, dims)."""
-        return self._file.ask(lambda vectors, version: vectors.sample(count, seed=seed, version=version))
+        with self._file.reading():
+            return self._file.vectors.sample(count, seed=seed, version=self._file.version())
 
     def providers(self) -> set[str]:
         """Return the providers whose models made the stored vectors."""
-        return self._file.read(_cache.providers)
+        with self._file.reading() as connection:
+            return _cache.providers(connection)
 
     def vector_keys(self) -> set[bytes]:
         """Return the keys of the vectors of all chunks."""
-        return self._file.read(_cache.keys_of_chunks)
+        with self._file.reading() as connection:
+            return _cache.keys_of_chunks(connection)

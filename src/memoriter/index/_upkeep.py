@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _opening
-from memoriter.index.files import _files, _keywords
-from memoriter.index.store import _connection, _meta
-from memoriter.index.store._connection import connect, logged, reserve_checksums
-from memoriter.index.store._errors import translate_errors
-from memoriter.index.store._meta import set_counter
+from memoriter.index.files import _files, _queries
+from memoriter.index.store import _connection
+from memoriter.index.store._connection import connect, logged, reserve_checksums, set_counter
+from memoriter.index.store._soundness import translate_errors
 from memoriter.index.vectors import _cache, _segments
 from memoriter.index.vectors._cache import VectorSet
 from memoriter.index.vectors._sqlite_vec import load_sqlite_vec
@@ -70,11 +69,11 @@ class Upkeep:
             if file.closed:
                 return
             with file.reading() as connection:
-                deleted = _meta.counter(connection, "deleted")
+                deleted = _connection.counter(connection, "deleted")
                 chunks = file.counts.corpus(connection, file.version()).chunks if deleted else 0
-                if deleted and (always or _keywords.is_purge_due(deleted, chunks)):
+                if deleted and (always or _queries.is_purge_due(deleted, chunks)):
                     with _connection.transaction(connection):
-                        _keywords.purge(connection)
+                        _queries.purge(connection)
                 _connection.vacuum_and_checkpoint(connection)
 
     # rebuilding
@@ -182,14 +181,16 @@ class Upkeep:
             report = self.compact(max_entries=0, max_bytes=0, damaged=True, wait=0.0)
             with translate_errors(file.path):
                 file.storage.clean()
-            if file.vectors.engine != "sqlite-vec" and file.read(_left_by_sqlite_vec):
+            with file.reading() as connection:
+                unreached = file.vectors.engine != "sqlite-vec" and _left_by_sqlite_vec(connection)
+            if unreached:
                 message = f"Only sqlite-vec can drop the vectors that it keeps in {str(file.path)!r}."
                 raise IndexUnavailable(message, remedy="Run `memoriter index --force`.")
             if self._is_log_in_use():
-                message = f"Another process keeps reading what {str(file.path)!r} held before."
+                message = f"Another process is still reading the old content of {str(file.path)!r}."
                 raise IndexBusy(message, remedy="Close it, then run `memoriter index`.")
             with file.writing() as connection:
-                _meta.drop_meta(connection, FORGETTING)
+                _connection.drop_meta(connection, FORGETTING)
         return report
 
     def _is_log_in_use(self) -> bool:
@@ -222,7 +223,7 @@ def _tidy(connection: Database, *, serving: str, extension_path: str | None) -> 
     """
     # `purge` does nothing unless chunks were deleted; here it is always worth its time.
     set_counter(connection, "deleted", 1)
-    _keywords.purge(connection)
+    _queries.purge(connection)
     connection.execute("UPDATE counters SET value = -1 WHERE name GLOB 'vec:*' AND name NOT GLOB 'vec:*:*'")
     idle = [table for table in _left_by_sqlite_vec(connection) if table != serving]
     # Only sqlite-vec can drop its own tables.

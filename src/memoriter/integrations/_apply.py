@@ -1,14 +1,22 @@
-"""Apply edits of configuration files. All edits are computed before the first write, and each leaves a backup."""
+"""Apply edits of configuration files. All edits are computed before the first write.
+
+A file that was there before memoriter has a backup beside it, as long as memoriter is installed. Removing memoriter
+restores the file to the byte, unless its owner has changed it since, and deletes the backup and the files that the
+installation created.
+"""
 
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import shutil
 import stat
+import tomllib
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memoriter.errors import ConfigError, WriteError, sentence
 from memoriter.ids import bytes_hash
@@ -36,11 +44,11 @@ class Outcome:
     """The result of an edit of one file."""
 
     file: Path
-    kind: Literal["created", "changed", "unchanged"]
+    kind: Literal["created", "changed", "deleted", "unchanged"]
     diff: str
     """The added and removed lines without context, because other programs keep their keys in the same file."""
     backup: Path | None
-    """A copy of the file before the edit; None: the file is new or unchanged."""
+    """A copy of the file as it was before memoriter; None: there is none, or it was deleted."""
     holds_token: bool = False
     """True if the file gives its reader access to the memory; after the write, only the owner can read it."""
 
@@ -51,6 +59,10 @@ class _PlannedWrite:
     before: bytes | None
     after: str
     outcome: Outcome
+    keep: bool = False
+    """True if `before` must be kept as the backup."""
+    obsolete: Path | None = None
+    """A backup to delete after the write."""
 
 
 def apply(changes: Sequence[FileEdit], *, dry_run: bool) -> list[Outcome]:
@@ -83,13 +95,50 @@ def _plan(change: FileEdit) -> _PlannedWrite:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{change.file}: This is not UTF-8 text.", remedy="Nothing was written.") from error
     byte_order_mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
-    after = byte_order_mark + change.edit(text.removeprefix(BYTE_ORDER_MARK))
+    plain = text.removeprefix(BYTE_ORDER_MARK)
+    after = byte_order_mark + change.edit(plain)
     if after == text:
         return _PlannedWrite(target, content, after, Outcome(change.file, "unchanged", "", None, change.holds_token))
-    backup = target.with_name(target.name + BACKUP) if content is not None else None
+    backup = target.with_name(target.name + BACKUP)
+    if change.edit is change.remove:
+        return _plan_removal(change.file, target, content, text, after)
+    keep = content is not None and change.remove(plain) == plain  # with lines of memoriter, an older backup is better
     kind = "created" if content is None else "changed"
     diff = TOKEN_HEADER.sub(r"\1…", _diff(text, after, str(change.file)))
-    return _PlannedWrite(target, content, after, Outcome(change.file, kind, diff, backup, change.holds_token))
+    kept = backup if keep or backup.is_file() else None
+    return _PlannedWrite(target, content, after, Outcome(change.file, kind, diff, kept, change.holds_token), keep)
+
+
+def _plan_removal(file: Path, target: Path, content: bytes | None, text: str, after: str) -> _PlannedWrite:
+    """Return the write that removes memoriter from a file."""
+    backup = target.with_name(target.name + BACKUP)
+    try:
+        original = read_plain(backup, LONGEST).decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        original = None
+    if original is not None and _meaning(original, target) == _meaning(after, target):
+        after = original
+    kind = "deleted" if original is None and not _meaning(after, target) else "changed"
+    diff = TOKEN_HEADER.sub(r"\1…", _diff(text, after, str(file)))
+    obsolete = backup if original is not None else None
+    return _PlannedWrite(target, content, after, Outcome(file, kind, diff, None), obsolete=obsolete)
+
+
+def _meaning(text: str, file: Path) -> Any:
+    """Return the values of a configuration file without empty objects and lists, which an edit may leave or take."""
+    plain = text.removeprefix(BYTE_ORDER_MARK)
+    try:
+        value: Any = tomllib.loads(plain) if file.suffix == ".toml" else json.loads(plain or "{}")
+    except ValueError:
+        return text
+    return _without_empty(value)
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, dict):
+        members = {key: _without_empty(each) for key, each in cast("dict[str, Any]", value).items()}
+        return {key: each for key, each in members.items() if each not in ({}, [])}
+    return [_without_empty(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _diff(before: str, after: str, name: str) -> str:
@@ -112,7 +161,7 @@ def _common_prefix_length(one: str, other: str) -> int:
 def _write(planned: _PlannedWrite) -> None:
     before, target, backup = planned.before, planned.target, planned.outcome.backup
     try:
-        if backup is not None and before is not None:
+        if planned.keep and backup is not None and before is not None:
             _write_backup(before, target, backup)
         target.parent.mkdir(parents=True, exist_ok=True)
         if before is None and planned.outcome.holds_token:
@@ -121,6 +170,10 @@ def _write(planned: _PlannedWrite) -> None:
     except OSError as error:
         raise _write_error(target, error) from error
     replace(target, planned.after, expected=bytes_hash(before) if before is not None else None)
+    obsolete = target if planned.outcome.kind == "deleted" else planned.obsolete
+    if obsolete is not None:
+        with suppress(OSError):
+            obsolete.unlink()
 
 
 def _restrict_permissions(target: Path) -> None:

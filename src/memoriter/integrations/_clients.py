@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from memoriter.coding_hooks import HOOKS
+from memoriter.coding_hooks import HOOKS, TIMEOUTS
 from memoriter.errors import ConfigError, UsageError
 from memoriter.integrations import _json_text, _toml_text
 from memoriter.values import dataclass, field
@@ -82,6 +83,8 @@ class FileEdit:
     file: Path
     edit: Callable[[str], str]
     """Returns the new text; raises ConfigError if the old one is malformed. A missing file has the text ""."""
+    remove: Callable[[str], str]
+    """Returns the text without anything of memoriter's. The same function as `edit` if memoriter is removed."""
     holds_token: bool = False
     """True if the new text holds the token of a server, so only the owner may read the file."""
 
@@ -106,12 +109,21 @@ def changes(
     entry = _server_entry(client, launch, scope) if install else None
     holds_token = install and launch.remote is not None and scope == "user"
     edit = _edit_codex if client == "codex" else _edit_servers
-    edits = [FileEdit(file, lambda text: edit(text, str(file), entry), holds_token)]
+
+    def remove(text: str) -> str:
+        return edit(text, str(file), None)
+
+    edits = [FileEdit(file, (lambda text: edit(text, str(file), entry)) if install else remove, remove, holds_token)]
     settings = _hooks_file(client, machine, scope)
     if settings is not None and (hooks or not install):
         windows = machine.platform == "win32"
-        commands = {event: launch.hook(word, windows=windows) for event, word in HOOKS.items()} if install else {}
-        edits.append(FileEdit(settings, lambda text: _edit_hooks(text, str(settings), commands)))
+        commands = {event: launch.hook(word, windows=windows) for event, word in HOOKS.items()}
+
+        def remove_hooks(text: str) -> str:
+            return _edit_hooks(text, str(settings), {})
+
+        add_hooks = partial(_edit_hooks, name=str(settings), commands=commands)
+        edits.append(FileEdit(settings, add_hooks if install else remove_hooks, remove_hooks))
     return edits
 
 
@@ -153,7 +165,7 @@ def server_file(client: ClientName, machine: Machine, scope: Scope) -> Path:
     if scope == "project":
         names = {"claude-code": ".mcp.json", "codex": ".codex/config.toml", "cursor": ".cursor/mcp.json"}
         if client not in names:
-            raise UsageError("Claude Desktop knows no projects.", remedy="Leave out --scope project.")
+            raise UsageError("Claude Desktop has no projects.", remedy="Leave out --scope project.")
         return machine.cwd / names[client]
     if client == "claude-code":
         return Path(environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
@@ -225,9 +237,13 @@ def _edit_hooks(text: str, name: str, commands: Mapping[str, str]) -> str:
                 text = _json_text.remove(text, inside if alone else (*inside, "hooks", number))
         elif own_hooks:
             group, number, _ = own_hooks[0]
-            text = _json_text.put(text, ("hooks", event, group, "hooks", number, "command"), command)
+            own = ("hooks", event, group, "hooks", number)
+            text = _json_text.put(text, (*own, "command"), command)
+            if "timeout" not in groups[group]["hooks"][number]:  # the owner may have chosen another one
+                text = _json_text.put(text, (*own, "timeout"), TIMEOUTS[HOOKS[event]])
         else:
-            text = _json_text.prepend(text, ("hooks", event), {"hooks": [{"type": "command", "command": command}]})
+            hook = {"type": "command", "command": command, "timeout": TIMEOUTS[HOOKS[event]]}
+            text = _json_text.append(text, ("hooks", event), {"hooks": [hook]})
     return text
 
 
@@ -265,7 +281,7 @@ def _object_at(parent: Mapping[str, Any], key: str, name: str) -> dict[str, Any]
 
 
 def _wrong_type_error(name: str, key: str, kind: str) -> ConfigError:
-    return ConfigError(f"{name}: {key} is not {kind}.", remedy="Nothing was written. Mend the file, and try again.")
+    return ConfigError(f"{name}: {key} is not {kind}.", remedy="Nothing was written. Correct the file and retry.")
 
 
 def _edit_codex(text: str, name: str, entry: Mapping[str, Any] | None) -> str:

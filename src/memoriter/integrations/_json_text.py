@@ -45,10 +45,10 @@ def parse(text: str, name: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise ConfigError(
             f"{name}:{error.lineno}:{error.colno}: This is not JSON: {sentence(error.msg)}",
-            remedy="Nothing was written. Mend the file, and try again.",
+            remedy="Nothing was written. Correct the file and retry.",
         ) from error
     if not isinstance(value, dict):
-        raise ConfigError(f"{name}: This is not a JSON object.", remedy="Nothing was written. Mend the file.")
+        raise ConfigError(f"{name}: This is not a JSON object.", remedy="Nothing was written. Correct the file.")
     return cast("dict[str, Any]", value)
 
 
@@ -72,10 +72,19 @@ def put(text: str, path: Path, value: Any) -> str:
     return _insert_first(text, parent[0], path[depth], value)
 
 
-def prepend(text: str, path: Path, value: Any) -> str:
-    """Return the text with a value before the first item of the array at a path; a missing array is created."""
+def append(text: str, path: Path, value: Any) -> str:
+    """Return the text with a value after the last item of the array at a path; a missing array is created."""
     span = _find_span(text, path)
-    return put(text, path, [value]) if span is None else _insert_first(text, span[0], 0, value)
+    if span is None:
+        return put(text, path, [value])
+    items = list(_members(text, span[0]))
+    if not items:
+        return _insert_first(text, span[0], 0, value)
+    last = items[-1].start
+    blank = text[items[-2].end : last].partition(",")[2] if len(items) > 1 else text[span[0] + 1 : last]
+    indent = blank.rpartition("\n")[2] if "\n" in blank else None
+    end = items[-1].end
+    return f"{text[:end]},{blank}{_render(value, text, indent)}{text[end:]}"
 
 
 def remove(text: str, path: Path) -> str:

@@ -124,7 +124,7 @@ def _check_table(value: Any, name: str, key: str) -> bool:
         ConfigError: the value is not a table.
     """
     if not hasattr(value, "keys"):
-        raise ConfigError(f"{name}: {key} is not a table.", remedy="Nothing was written. Mend the file, and try again.")
+        raise ConfigError(f"{name}: {key} is not a table.", remedy="Nothing was written. Correct the file and retry.")
     return True
 
 
@@ -140,7 +140,7 @@ def _parse(text: str, name: str) -> Any:
         return tomlkit.parse(text)
     except TOMLKitError as error:
         raise ConfigError(
-            f"{name}: This is not TOML: {sentence(error)}", remedy="Nothing was written. Mend the file, and try again."
+            f"{name}: This is not TOML: {sentence(error)}", remedy="Nothing was written. Correct the file and retry."
         ) from error
 
 

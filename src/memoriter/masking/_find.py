@@ -6,10 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from memoriter.masking import _formats as formats
-from memoriter.masking._chosen import VALUE_KEY, ValueContext, is_argument, is_chosen, is_ordinary
-from memoriter.masking._looks import (
+from memoriter.masking._words import (
+    VALUE_KEY,
+    ValueContext,
+    is_argument,
+    is_chosen,
     is_identifier,
     is_mixed,
+    is_ordinary,
     is_password,
     is_placeholder,
     is_random,
@@ -204,6 +208,8 @@ def _named_secret(text: str, match: re.Match[str]) -> Secret | None:
     start, in_sentence = match.end("open"), between.rstrip(":：= ").lower() in (*_PROSE, "|")
     value = _quoted_value(text, start) if opening else _bare_value(text, start)
     if not value or match["suffix"].endswith("hash") or _HASHED.match(value) or is_placeholder(value):
+        return None
+    if value.lower().endswith(f".{match['name'].lower()}"):  # the path of a setting, such as `providers.NAME.apiKey`
         return None
     if _is_secret_value(value, match, text, quoted=bool(opening), in_sentence=in_sentence):
         return Secret(start, start + len(value), "password" if "pass" in match["name"].lower() else "secret")

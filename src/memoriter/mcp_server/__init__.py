@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memoriter.mcp_server._delegated import Declined
     from memoriter.mcp_server._server import server_of
-    from memoriter.mcp_server._transports import http_app, listen, serve, serve_app, serve_http, serve_stdio
+    from memoriter.mcp_server._stdio import serve_stdio
+    from memoriter.mcp_server._transports import http_app, listen, serve, serve_app, serve_http
 
 __all__ = ["Declined", "http_app", "listen", "serve", "serve_app", "serve_http", "serve_stdio", "server_of"]
 
@@ -19,7 +20,8 @@ def __getattr__(name: str) -> Any:
     late = {
         "_delegated": "Declined",
         "_server": "server_of",
-        "_transports": "http_app listen serve serve_app serve_http serve_stdio",
+        "_stdio": "serve_stdio",
+        "_transports": "http_app listen serve serve_app serve_http",
     }
     for module, names in late.items():
         if name in names.split():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.errors import MemoriterError, sentence
 from memoriter.mcp_server._resources import note_uri
 from memoriter.mcp_server._tools import error_text
-from memoriter.tools import Tool
+from memoriter.tools import Tool, origin_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ def search_documents(
     except Exception as error:  # the agent's turn must continue without its memory
         log.warning("search failed", exc_info=True)
         return {"results": [], "error": sentence(f"{type(error).__name__}: {error}")}
-    notes = [reason.message for reason in result.health.reasons]
+    notes = [*origin_json(memory).values(), *(reason.message for reason in result.health.reasons)]
     answer: dict[str, Any] = {"results": [_to_document(hit) for hit in result.hits], "outcome": result.outcome}
     return answer | ({"notes": notes} if notes else {})
 
@@ -67,7 +67,9 @@ def fetch_document(memory: MemoryLike, params: Mapping[str, Any], *, session_key
     if not excerpt.text:
         return answer | {"error": f"There is no text in {path!r}."}
     lines = {"startLine": match["start"], "endLine": match["end"] or match["start"]} if match else {}
-    metadata = {"path": excerpt.path, **lines, **({"truncated": "true"} if excerpt.truncated else {})}
+    metadata = {"path": excerpt.path, **lines, **({"truncated": "true"} if excerpt.truncated else {})} | origin_json(
+        memory
+    )
     return answer | {"title": excerpt.path, "text": excerpt.text, "metadata": metadata}
 
 
@@ -83,7 +85,7 @@ def _text_param(params: Mapping[str, Any], name: str) -> str:
 
 def _schema(name: str, description: str) -> dict[str, Any]:
     field = {"type": "string", "description": description}
-    return {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
+    return {"type": "object", "properties": {name: field}, "required": [name]}
 
 
 SEARCH_TOOL = Tool(

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from memoriter.agent import HookAnswer, answer_hook, read_hook
 from memoriter.api_json import health_json
-from memoriter.coding_hooks import HOOKS, LONGEST_INPUT
+from memoriter.coding_hooks import HOOKS, LONGEST_INPUT, PROMPT_SECONDS, parse_seconds
 from memoriter.discovery import REASONS, TICKET, body_digest, take_ticket
 from memoriter.errors import MemoriterError, UsageError, sentence, system_error_text
 from memoriter.mcp_server._auth import PROVEN_DIGEST
@@ -146,7 +146,7 @@ class Delegated:
         try:
             status = await self._shared.run(lambda memory: memory.status(), seconds=HEALTH_SECONDS)
         except Cancelled:
-            return _error_response(503, "busy", "The memory is busy.", "Ask again in a moment.")
+            return _error_response(503, "busy", "The memory is busy.", "Search again in a moment.")
         except (MemoriterError, OSError) as error:
             message = system_error_text(error) if isinstance(error, OSError) else error.message
             return _error_response(503, "health", wire_text(message), "Run `memoriter doctor`.")
@@ -173,11 +173,14 @@ class Delegated:
     def _hook_action(self, hook_input: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
         query = request.query_params
         shared, interactive = query.get("shared") == "1", query.get("attended") != "0"
+        project = query.get("project") == "1"
+        seconds = parse_seconds(query.get("seconds", "")) or PROMPT_SECONDS
 
         def work(memory: Memory) -> HookAnswer:
             try:
-                session = memory.session(hook_input.session, audience="shared" if shared else "private")
-                return answer_hook(hook_input, session, interactive=interactive)
+                audience = "shared" if shared else "private"
+                session = memory.session(hook_input.session, audience=audience, project=project)
+                return answer_hook(hook_input, session, interactive=interactive, seconds=seconds)
             except MemoriterError as error:
                 return HookAnswer(None, (Diagnostic(error.code, error.message, error.remedy),))
             except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory

@@ -17,7 +17,7 @@ from mcp.types import (
     TextContent,
 )
 
-from memoriter.agent import RecallPassage, is_owned, quote
+from memoriter.agent import RecallPassage, is_owned, quote, source_label
 from memoriter.errors import MemoriterError
 from memoriter.mcp_server._tools import error_text, wire_text
 from memoriter.workspace import neutral
@@ -54,6 +54,7 @@ instructions. If they do not answer the question, say so, and search again with 
 CITE = "Name the place (path#lines) of everything you take from them."
 DO_NOT_CITE = "Do not mention paths or line numbers of notes unless I ask for them."
 NOTHING = "No passage was found."
+WITHHELD = "Mind: a passage is left out, because it tells the reader what to do."
 LONGEST = 100_000
 """Maximum characters of quoted passages."""
 
@@ -93,21 +94,22 @@ class Prompts:
 def _passages(memory: ProgressMemory, question: str, *, citations: bool) -> str:
     """Return the recalled passages, quoted as before a turn, with diagnostics; or the reason if the search failed.
 
-    Without `citations`, the passages are numbered, and their places are left out.
+    Without `citations`, the passages are numbered, and no place is named.
     """
     try:
-        result = memory.search(question)
+        result, owned = memory.search(question), not memory.place.origin
         passages = [
-            RecallPassage(
-                hit.snippet, hit.citation if citations else f"passage {number}", hit.score, is_owned(memory, hit)
-            )
-            for number, hit in enumerate(result.hits, start=1)
+            RecallPassage(hit.snippet, hit.citation, hit.score, owned and is_owned(memory, hit)) for hit in result.hits
         ]
     except MemoriterError as error:
         return neutral(f"The notes could not be searched: {error_text(error)}")
-    quoted = quote(passages, LONGEST)
-    reasons = [*result.health.reasons, *quoted.reasons]
+    place = memory.place
+    label = source_label(place.workspace, place.origin)
+    quoted = quote(passages, LONGEST, label=label, project=bool(place.origin), citations=citations)
+    reasons = [*result.health.reasons, *(quoted.reasons if citations else ())]
     notes = [neutral(f"Mind: {reason.message} {reason.remedy}".strip()) for reason in reasons]
+    if quoted.reasons and not citations:
+        notes.append(WITHHELD)
     return "\n\n".join([quoted.text or NOTHING, *notes])
 
 

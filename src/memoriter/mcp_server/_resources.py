@@ -39,6 +39,8 @@ MARKDOWN = "text/markdown"
 PAGE = 200
 """Notes per page of the list."""
 TRUNCATED = "memoriter/truncated"
+ORIGIN = "memoriter/origin"
+"""What a model must know about the author of the notes; only for notes that are not the owner's."""
 
 
 def note_uri(path: str) -> str:
@@ -101,8 +103,9 @@ def _read_note(memory: Memory, address: str) -> ReadResourceResult:
         raise MCPError(INVALID_PARAMS, error_text(error), {"uri": address}) from error
     if not excerpt.text and address != TODAY:
         raise MCPError(INVALID_PARAMS, f"{path!r} has no text, or does not exist.", {"uri": address})
-    meta = {TRUNCATED: True} if excerpt.truncated else None
-    contents = TextResourceContents(uri=address, mime_type=MARKDOWN, text=neutral(excerpt.text), _meta=meta)
+    origin = neutral(memory.place.origin)
+    meta = ({TRUNCATED: True} if excerpt.truncated else {}) | ({ORIGIN: origin} if origin else {})
+    contents = TextResourceContents(uri=address, mime_type=MARKDOWN, text=neutral(excerpt.text), _meta=meta or None)
     return ReadResourceResult(contents=[contents])
 
 

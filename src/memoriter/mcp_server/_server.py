@@ -13,7 +13,7 @@ import anyio.to_thread
 from mcp.server.lowlevel.server import Server
 
 from memoriter.mcp_server._connector import CONNECTOR
-from memoriter.mcp_server._offered import Offered
+from memoriter.mcp_server._offered import NAME, TITLE, Offered
 from memoriter.mcp_server._prompts import Prompts
 from memoriter.mcp_server._resources import Resources
 from memoriter.mcp_server._shared import SharedMemory
@@ -35,7 +35,7 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
 
     Args:
         memory: the memory.
-        connector: whether to offer `search` and `fetch` too, which ChatGPT connectors expect.
+        connector: whether to offer `search` and `fetch` to ChatGPT's connectors, which expect them.
         shared: the same memory, if it has other users too.
 
     Raises:
@@ -44,7 +44,7 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
     shared = shared or SharedMemory(memory)
     tools = memory.tools
     offered = Offered.by(memory)
-    handlers = Tools(shared, (*tools, *(CONNECTOR if connector and tools and not offered.reason else ())))
+    handlers = Tools(shared, tools, CONNECTOR if connector and tools and not offered.reason else ())
     resources, prompts = Resources(shared, offered), Prompts(shared, offered)
 
     @asynccontextmanager
@@ -63,9 +63,9 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
             shared.warm()
 
     server = Server[Any](
-        "memoriter",
+        NAME,
         version=version("memoriter"),
-        title="Memoriter",
+        title=TITLE,
         instructions=offered.instructions,
         lifespan=lifespan,
         on_list_tools=handlers.list,

@@ -12,14 +12,14 @@ import anyio.from_thread
 import anyio.to_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
     from mcp.server.session import ServerSession
 
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.memory import Memory
     from memoriter.sync import Progress
-    from memoriter.types import Excerpt, Remembered, SearchResult
+    from memoriter.types import Excerpt, Remembered, SearchResult, Source
 
 TOTAL = 100.0
 LAST_STAGE = "embed"
@@ -90,6 +90,9 @@ class ProgressMemory:
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         return self._memory.read(path, start=start, lines=lines)
+
+    def sources(self) -> Sequence[Source]:
+        return self._memory.sources()
 
     def remember(
         self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None

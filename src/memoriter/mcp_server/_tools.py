@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,11 +16,13 @@ from mcp.types import (
     ListToolsResult,
     PaginatedRequestParams,
     TextContent,
-    ToolAnnotations,
 )
 from mcp.types import Tool as McpTool
 
+from memoriter.api_json import with_footer
 from memoriter.errors import sentence
+from memoriter.mcp_server._offered import tool_json
+from memoriter.tools import APPEND, SEARCH
 from memoriter.workspace import neutral, neutral_data, neutral_json
 
 if TYPE_CHECKING:
@@ -34,19 +37,43 @@ if TYPE_CHECKING:
 
 QUICK = frozenset({"memory_get", "memory_append", "fetch"})
 """Tools that only read or write notes and never search."""
+CHATGPT = "openai-mcp"
+"""The beginning of the name with which ChatGPT's connectors introduce themselves."""
+SEPARATORS = (",", ":")
+NOT_FOR_MODELS = {"provider", "model", "mode", "citations", "health", "fallback", "timings", "disabled", "code"}
+"""Parts of a search result that only programs of this machine use; `health` is shown if something is wrong."""
+OUTCOMES = {
+    "match": "These passages answer the query, best first.",
+    "weak": "These passages are related, and may not answer the query.",
+    "none": "Nothing was found.",
+}
+_HEADER = re.compile(r"(?m)^([ \t]*)\[(\d+)\]")
+"""What a line of a passage would need, to pass for the beginning of another passage."""
 log = logging.getLogger(__name__)
 
 
 class Tools:
     """Handlers of `tools/list` and `tools/call`."""
 
-    def __init__(self, shared: SharedMemory, tools: Sequence[Tool]) -> None:
+    def __init__(self, shared: SharedMemory, tools: Sequence[Tool], connector: Sequence[Tool] = ()) -> None:
+        """Offer tools.
+
+        Args:
+            shared: the memory.
+            tools: the tools for every client.
+            connector: the tools that are listed only for ChatGPT.
+        """
         self._shared = shared
-        self._tools = {tool.name: tool for tool in tools}
+        self._listed = tools
+        self._connector = connector
+        self._tools = {tool.name: tool for tool in (*tools, *connector)}
 
     async def list(self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None) -> ListToolsResult:
-        del context, params
-        return ListToolsResult(tools=[to_mcp_tool(tool) for tool in self._tools.values()])
+        del params
+        client = context.session.client_params
+        for_chatgpt = client is not None and client.client_info.name.startswith(CHATGPT)
+        tools = (*self._listed, *(self._connector if for_chatgpt else ()))
+        return ListToolsResult(tools=[McpTool.model_validate(tool_json(tool)) for tool in tools])
 
     async def call(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
@@ -61,7 +88,7 @@ class Tools:
                 exclusive=tool.writes is None,  # a tool of a plugin may not be thread-safe
                 quick=tool.name in QUICK,
             )
-            result = to_result(answer)
+            result = to_result(answer, tool.name)
         except Exception as error:  # a tool of a plugin may raise anything
             log.warning("%s failed", tool.name, exc_info=True)
             text = neutral(wire_text(f"The tool {tool.name} failed: {type(error).__name__}: {sentence(error)}"))
@@ -71,35 +98,77 @@ class Tools:
         return result
 
 
-def to_mcp_tool(tool: Tool) -> McpTool:
-    """Return a tool in the form of MCP; a tool of a plugin has no hints, because its effects are unknown."""
-    is_builtin = tool.writes is not None
-    return McpTool(
-        name=tool.name,
-        title=tool.title or None,
-        description=tool.description,
-        input_schema=dict(tool.input_schema),
-        output_schema=dict(tool.output_schema) if tool.output_schema is not None else None,
-        annotations=ToolAnnotations(
-            title=tool.title or None,
-            read_only_hint=not tool.writes if is_builtin else None,
-            destructive_hint=False if is_builtin else None,
-            idempotent_hint=not tool.writes if is_builtin else None,
-            open_world_hint=False if is_builtin else None,
-        ),
-    )
-
-
-def to_result(answer: dict[str, Any]) -> CallToolResult:
+def to_result(answer: dict[str, Any], name: str = "") -> CallToolResult:
     """Return an answer as text and as structured content.
 
-    It is an error if the agent must change its call, or if nothing was written. Clients give their model either form:
-    the structured content is neutral, and the text escapes the characters that the structure leaves out.
+    It is an error if the agent must change its call, if nothing was written, or if the memory could not be searched.
+    Clients give their model either form, so neither holds anything twice, and both are neutral.
+
+    Args:
+        answer: what a tool returned.
+        name: the name of the tool; the answers of some tools have a shorter form here.
     """
-    text = wire_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
-    failed = "error" in answer and not answer.get("unavailable")
-    content = TextContent(text=neutral_json(text))
-    return CallToolResult(content=[content], structured_content=neutral_data(json.loads(text)), is_error=failed)
+    lean = LEAN[name](answer) if name in LEAN else answer
+    text = wire_text(json.dumps(lean, ensure_ascii=False, allow_nan=False, separators=SEPARATORS))
+    structure = neutral_data(json.loads(text))
+    if name == SEARCH.name:
+        shown = _search_text(structure)
+    elif name in LEAN:
+        shown = json.dumps(structure, ensure_ascii=False, separators=SEPARATORS)
+    else:
+        shown = neutral_json(text)
+    content = TextContent(text=shown)
+    return CallToolResult(content=[content], structured_content=structure, is_error="error" in answer)
+
+
+def _lean_search(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer of a search without what repeats itself, and with the health only if something is wrong."""
+    lean = {key: value for key, value in answer.items() if key not in NOT_FOR_MODELS}
+    lean["results"] = [_lean_hit(hit) for hit in answer["results"]]
+    health = answer.get("health", {"ok": True})
+    return lean | ({} if health["ok"] else {"health": {key: health[key] for key in ("ok", "pending", "reasons")}})
+
+
+def _lean_hit(hit: dict[str, Any]) -> dict[str, Any]:
+    """Return a hit. The date is left out if the path has it, and the heading if the passage begins with it."""
+    start, end = hit["startLine"], hit["endLine"]
+    citation = hit.get("citation") or f"{hit['path']}#L{start}" + (f"-L{end}" if end != start else "")
+    snippet = hit["snippet"].removesuffix(with_footer("", citation)).strip()
+    heading, date = hit.get("heading", []), hit.get("date", "")
+    shown = {"citation": citation, "score": round(hit["score"], 2)}
+    if hit["source"] != "memory":
+        shown["source"] = hit["source"]
+    if date and date not in hit["path"]:
+        shown["date"] = date
+    if heading and heading[-1] not in snippet.partition("\n")[0]:
+        shown["heading"] = " > ".join(heading)
+    return shown | {"snippet": snippet}
+
+
+def _lean_append(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer of a write with one form of the place; `reason` says what `health` would."""
+    return {key: value for key, value in answer.items() if key not in {"path", "startLine", "endLine", "health"}}
+
+
+def _search_text(lean: dict[str, Any]) -> str:
+    """Return a search result as text: each passage below a line with its number, place and score."""
+    if "error" in lean:
+        return " ".join(sentence(lean[key]) for key in ("error", "warning", "action") if lean.get(key))
+    lines = [OUTCOMES.get(lean.get("outcome", ""), "")]
+    for number, hit in enumerate(lean["results"], 1):
+        details = [f"{hit['score']:.2f}", *(hit[key] for key in ("source", "date", "heading") if key in hit)]
+        lines += ["", f"[{number}] {hit['citation']} ({', '.join(details)})", _HEADER.sub(r"\1(\2)", hit["snippet"])]
+    reasons = [*lean.get("reasons", []), *lean.get("health", {}).get("reasons", [])]
+    notes = [f"{reason['message']} {reason['remedy']}".strip() for reason in reasons]
+    if "understood" in lean:
+        notes.append(f"Understood: {json.dumps(lean['understood'], ensure_ascii=False)}")
+    if "truncatedBy" in lean:
+        notes.append(f"There was more than is shown: {lean['truncatedBy']}.")
+    return "\n".join([*lines, *(["", *notes] if notes else [])]).strip()
+
+
+LEAN = {SEARCH.name: _lean_search, APPEND.name: _lean_append}
+"""The shorter form of the answers of some tools."""
 
 
 def wire_text(text: str) -> str:

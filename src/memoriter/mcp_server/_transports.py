@@ -1,13 +1,10 @@
-"""The transports of the server: stdio, HTTP, and HTTP with hooks and commands."""
+"""The transports of the server over HTTP, alone or with hooks and commands."""
 
 from __future__ import annotations
 
 import os
-import signal
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-
-import anyio
 
 from memoriter.errors import UsageError, sentence
 from memoriter.mcp_server._server import Shutdown, server_of
@@ -26,22 +23,6 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
-
-
-def serve_stdio(memory: Memory) -> None:
-    """Serve the client that started this process until it closes stdin; nothing else may write to stdout."""
-    from mcp.server.stdio import stdio_server
-
-    shutdown = Shutdown(lambda: None, lambda: None)
-    server = server_of(memory, shared=SharedMemory(memory, closing=shutdown.begin))
-
-    async def serve() -> None:
-        async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
-
-    # A thread that waits for input cannot be interrupted, and nothing is lost if the process exits at once.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    anyio.run(serve)
 
 
 def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] = ()) -> ASGIApp:

@@ -4,14 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.search._candidates import ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
-from memoriter.search._dates import terms_of_day
-from memoriter.search._decay import path_date
+from memoriter.search._dates import path_date, terms_of_day
+from memoriter.search._inputs import Reader, Scoring, SearchSettings
 from memoriter.search._pipeline import clean_query, outcome_of, rank
-from memoriter.search._ports import Reader
 from memoriter.search._score import MATCH, WEAK
-from memoriter.search._settings import Scoring, SearchSettings
-from memoriter.search._terms import analyse, classic_terms, pack, query_terms
-from memoriter.search._timing import Deadline, Listed, Stopwatch
+from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms
 
 if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
@@ -21,17 +18,15 @@ __all__ = [
     "MATCH",
     "WEAK",
     "CosineBaseline",
-    "Deadline",
-    "Listed",
     "Reader",
     "Scoring",
     "SearchSettings",
-    "Stopwatch",
     "analyse",
     "classic_terms",
     "clean_query",
     "diagnose_empty",
     "ids_with_words",
+    "link_terms",
     "measure",
     "outcome_of",
     "pack",

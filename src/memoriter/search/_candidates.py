@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from math import log1p
 from typing import TYPE_CHECKING
 
+from memoriter.ids import fold_name
 from memoriter.search._score import KeywordScore, keyword_score, saturations, weigh
-from memoriter.search._terms import query_terms
+from memoriter.search._terms import link_term, needle, query_terms
 from memoriter.types import Filters
 from memoriter.values import dataclass
 
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.search._cosine_baseline import CosineBaseline
-    from memoriter.search._ports import Reader, ScoringRowLike
+    from memoriter.search._inputs import Reader, ScoringRowLike, SearchSettings
     from memoriter.search._score import Saturations, WeightedTerms
-    from memoriter.search._settings import SearchSettings
 
 MIN_CANDIDATES = 24
 """Least number from each retriever, enough for the default six hits: a search for one hit returns the first of six."""
+
+MAX_NAME_WORDS = 64
+"""Words of a query that are looked at for names of notes."""
+MOST_WORDS_OF_A_NAME = 8
+"""Words of the longest name that is recognized in a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +74,12 @@ def gather_by_kind(
 
     Scores that depend on places in a ranking need one ranking of all kinds, so only calibrated scoring separates them.
     """
-
-    def gather_filtered(kind_filters: Filters) -> Candidates:
-        return gather(
-            reader,
-            query,
-            settings.background,
-            limit=settings.candidates,
-            filters=kind_filters,
-            use_keywords=use_keywords,
-        )
-
+    gather_filtered = partial(
+        gather, reader, query, settings.background, limit=settings.candidates, use_keywords=use_keywords
+    )
     if len(settings.kinds) < 2 or settings.scoring != "calibrated":
-        return gather_filtered(filters)
-    first, *others = (gather_filtered(replace(filters, sources=frozenset({kind}))) for kind in settings.kinds)
+        return gather_filtered(filters=filters)
+    first, *others = (gather_filtered(filters=replace(filters, sources=frozenset({kind}))) for kind in settings.kinds)
     return reduce(_merge, others, first)
 
 
@@ -128,6 +125,10 @@ def gather(
         else ()
     )
     by_keyword = [row for row, _ in matches]
+    if by_keywords and corpus.has_other_names and (links := _links(reader, query.text, weighted)):
+        weighted = replace(weighted, links=tuple((needle(link), places) for link, places in links.items()))
+        linking = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
+        by_keyword = list(dict.fromkeys((*by_keyword, *(row for row, _ in linking))))
     by_vector = _nearest(reader, query.vector, baseline, limit=limit, filters=filters)
     proposed = {*by_keyword, *by_vector}
     # True if every neighbour in the same file passes the filters whenever the chunk does.
@@ -150,6 +151,23 @@ def gather(
         has_vector=query.vector is not None,
         has_unknown_name=weighted.has_unknown_name,
     )
+
+
+def _links(reader: Reader, text: str, weighted: WeightedTerms) -> dict[str, tuple[int, ...]]:
+    """Return the terms of links by other names to a note that the query names, with the positions of that name's terms.
+
+    Names are resolved at every search, so that a changed alias takes effect although the linking notes are unchanged.
+    """
+    words = fold_name(text).split()[:MAX_NAME_WORDS]
+    ends = range(1, MOST_WORDS_OF_A_NAME + 1)
+    phrases = {" ".join(words[at : at + length]) for at in range(len(words)) for length in ends}
+    positions: dict[str, set[int]] = {}
+    for name, others in reader.other_names(phrases).items():
+        own = set(query_terms(name))
+        places = {place for place, term in enumerate(weighted.terms) if term in own}
+        for other in others:
+            positions.setdefault(link_term(other), set()).update(places)
+    return {link: tuple(sorted(places)) for link, places in positions.items() if places}
 
 
 def _is_adjacent(

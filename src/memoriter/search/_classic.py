@@ -11,9 +11,8 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING
 
-from memoriter.search._decay import age_in_days, classic_start, decay, start_of
-from memoriter.search._diversity import classic_tokens, mmr_order
-from memoriter.search._snippet import snippet
+from memoriter.search._dates import age_in_days, classic_start, decay, start_of
+from memoriter.search._hits import classic_tokens, mmr_order, snippet
 from memoriter.search._terms import classic_terms
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._ports import Reader, StoredChunkLike
-    from memoriter.search._settings import SearchSettings
+    from memoriter.search._inputs import Reader, SearchSettings, StoredChunkLike
     from memoriter.types import Filters
 
 NON_FINITE_RANK = 999.0

@@ -15,7 +15,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,11 +84,11 @@ class Group:
     chunks: int
     spread: float
     """Standard deviation of the centred product of unrelated pairs."""
+    share: float = field(init=False, compare=False)
+    """Weight of the measured mean against the model's own figures, 0..1."""
 
-    @property
-    def share(self) -> float:
-        """Weight of the measured mean against the model's own figures, 0..1."""
-        return self.chunks / (self.chunks + PRIOR_CHUNKS)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", self.chunks / (self.chunks + PRIOR_CHUNKS))
 
 
 @dataclass(frozen=True, slots=True)

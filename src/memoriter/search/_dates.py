@@ -1,16 +1,22 @@
-"""Terms for the months and days that a text mentions, so that a query about February finds the notes of February.
+"""Dates: terms for the months and days that a text mentions, the day in a path, and the decay of dated notes.
 
 Notes get terms for the day in their path and for the dates in their text. Queries get terms for the months they name,
-in English, Korean, Chinese or Japanese. A term only adds to a score; only filters exclude notes.
+in English, Korean, Chinese or Japanese, so that a query about February finds the notes of February. A term only adds to
+a score; only filters exclude notes. By decay, which is off by default, dated notes and transcripts lose score with age,
+and evergreen notes do not.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
+from memoriter.layout import SUFFIX_PATTERN
+
 if TYPE_CHECKING:
-    from datetime import date
+    from memoriter.types import SourceKind
 
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
 _MONTH_NUMBERS = {name: number for number, name in enumerate(_MONTHS, 1)} | {
@@ -50,8 +56,10 @@ def extract_months(text: str) -> tuple[str, list[str]]:
 
     A date such as 2026-02-10 stays in the query as well, because notes may contain it literally.
     """
-    mentions = _named_months(text)
-    month_terms = [terms[-1] for _, terms in (*mentions, *_iso_months(text))]
+    mentions, iso_months = _named_months(text), _iso_months(text)
+    if not mentions and not iso_months:
+        return text, []
+    month_terms = [terms[-1] for _, terms in (*mentions, *iso_months)]
     kept, position = list[str](), 0
     for start, end in sorted(span for span, _ in mentions):
         kept += [text[position:start], " "]
@@ -89,3 +97,90 @@ def _is_month(match: re.Match[str]) -> bool:
 
 def _month_terms(year: str | None, month: int) -> list[str]:
     return [f"@{month:02}", *([f"@{year}-{month:02}"] if year else [])]
+
+
+_DATED = re.compile(
+    rf"(?:^|/)(\d{{4}})-(\d{{2}})-(\d{{2}})(?=[-_. ][^/]*$|[^/\d]*(?:{SUFFIX_PATTERN})$|/)", re.IGNORECASE
+)
+_CLASSIC_DATED = re.compile(r"(?:^|/)memory/(\d{4})-(\d{2})-(\d{2})\.md$")
+SECONDS_PER_DAY = 86_400.0
+MIN_YEAR = 100
+"""Lowest number that counts as a year in a path."""
+
+
+def path_date(path: str) -> date | None:
+    """Return the date in a path, or None. Any depth and a slug are allowed: `memory/work/2026-02-10-router.md`."""
+    days = [day for match in _DATED.finditer(path) if (day := _parse_day(match))]
+    return days[-1] if days else None
+
+
+def classic_path_date(path: str) -> date | None:
+    """Return the date in a path by OpenClaw 2026.2.26's rule, which accepts only `memory/YYYY-MM-DD.md`."""
+    match = _CLASSIC_DATED.search(_normalize_path(path))
+    return _parse_day(match) if match else None
+
+
+def is_evergreen(path: str) -> bool:
+    """Return whether a path is a memory note without a date. Such a note states facts, not events."""
+    return _is_memory_path(path) and path_date(path) is None
+
+
+def is_classic_evergreen(path: str) -> bool:
+    """Return whether a path is evergreen by OpenClaw 2026.2.26's rule."""
+    normal = _normalize_path(path)
+    return _is_memory_path(normal) and not _CLASSIC_DATED.search(normal)
+
+
+def decay_rate(half_life_days: float) -> float:
+    """Return λ = ln 2 / half-life, per day, or 0 for a half-life that is not a positive finite number."""
+    return math.log(2) / half_life_days if math.isfinite(half_life_days) and half_life_days > 0 else 0.0
+
+
+def decay(age_days: float, half_life_days: float) -> float:
+    """Return e^(−λ·age), or 1 for the future and for ages that are not finite numbers."""
+    rate = decay_rate(half_life_days)
+    return math.exp(-rate * max(age_days, 0.0)) if rate and math.isfinite(age_days) else 1.0
+
+
+def start_of(day: date) -> float:
+    """Return the first moment of a day (UTC), in seconds since 1970."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
+
+
+def age_in_days(since: float, now: float) -> float:
+    """Return the days between two moments (seconds since 1970), at least 0."""
+    return max(now - since, 0.0) / SECONDS_PER_DAY
+
+
+def classic_start(path: str, source: SourceKind, changed: float | None) -> float | None:
+    """Return the moment (seconds since 1970) from which OpenClaw 2026.2.26 counts a chunk's age.
+
+    Args:
+        path: path of the chunk, as cited.
+        source: kind of source of the chunk.
+        changed: last change of the file, or None if it is unknown (as for every transcript in OpenClaw).
+
+    Returns:
+        The moment, or None for a chunk that does not decay.
+    """
+    day = classic_path_date(path)
+    if day is not None:
+        return start_of(day)
+    return None if source == "memory" and is_classic_evergreen(path) else changed
+
+
+def _normalize_path(path: str) -> str:
+    return re.sub(r"^(?:\./)+", "", path.replace("\\", "/"))
+
+
+def _is_memory_path(path: str) -> bool:
+    normal = _normalize_path(path)
+    return normal in {"MEMORY.md", "memory.md"} or normal.startswith("memory/")
+
+
+def _parse_day(match: re.Match[str]) -> date | None:
+    try:
+        day = date(int(match[1]), int(match[2]), int(match[3]))
+    except ValueError:
+        return None
+    return day if day.year >= MIN_YEAR else None

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._ports import Reader
-    from memoriter.search._settings import SearchSettings
+    from memoriter.search._inputs import Reader, SearchSettings
 
 REPHRASE = "Ask with other words, a name or a date."
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, assert_never
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from memoriter.errors import InvalidQuery
 from memoriter.search._candidates import Candidates, ParsedQuery, gather_by_kind
 from memoriter.search._classic import classic_ranking
-from memoriter.search._decay import age_in_days, decay, is_evergreen, start_of
-from memoriter.search._diversity import interleave, mmr_order
-from memoriter.search._repetition import repeated_rows
+from memoriter.search._dates import age_in_days, decay, is_evergreen, start_of
+from memoriter.search._hits import beyond, interleave, mmr_order, repeated_rows, snippet
 from memoriter.search._score import KEYWORDS_ONLY, MATCH, WITH_VECTORS, ZERO_SCORE, blend, cap_below_match
-from memoriter.search._snippet import snippet
 from memoriter.search._terms import members, query_terms
 from memoriter.types import Explanation, Hit
 from memoriter.values import dataclass
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._ports import Reader, ScoringRowLike, StoredChunkLike
-    from memoriter.search._settings import SearchSettings
+    from memoriter.search._inputs import Reader, ScoringRowLike, SearchSettings, StoredChunkLike
     from memoriter.types import Filters, Outcome
 
 MAX_QUERY_LENGTH = 4_000
@@ -33,10 +31,6 @@ MAX_TERMS = 64
 """Distinct terms of a query that are searched."""
 RRF_CONSTANT = 60
 """k of reciprocal rank fusion, as in Cormack, Clarke and Büttcher 2009."""
-
-
-MOST_CHOICES = 5
-"""How often hits that repeat others are replaced, since what replaces them may repeat others as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +65,7 @@ def rank(
     *,
     filters: Filters,
     now: float,
+    explain: bool = True,
 ) -> tuple[Hit, ...]:
     """Return the hits for a cleaned query, best first.
 
@@ -81,29 +76,23 @@ def rank(
         settings: how to rank.
         filters: the chunks that may become hits.
         now: seconds since 1970, for decay.
+        explain: whether each hit of a calibrated ranking explains its score.
     """
-    match settings.scoring:
-        case "classic":
-            pairs = classic_ranking(reader, text, vector, settings, filters=filters, now=now)
-            passing = [(chunk, score) for chunk, score in pairs if score >= settings.min_score]
-            return tuple(_hit(chunk, score, None) for chunk, score in passing[: max(settings.max_results, 0)])
-        case "calibrated" | "rrf":
-            terms = query_terms(text)[:MAX_TERMS]
-            return _rank(reader, ParsedQuery(text, terms, vector), settings, filters=filters, now=now)
-        case _:
-            assert_never(settings.scoring)
-
-
-def _rank(
-    reader: Reader, query: ParsedQuery, settings: SearchSettings, *, filters: Filters, now: float
-) -> tuple[Hit, ...]:
-    use_keywords = settings.hybrid or query.vector is None
-    candidates = gather_by_kind(reader, query, settings, filters=filters, use_keywords=use_keywords)
+    if settings.scoring == "classic":
+        pairs = classic_ranking(reader, text, vector, settings, filters=filters, now=now)
+        passing = [(chunk, score) for chunk, score in pairs if score >= settings.min_score]
+        return tuple(_hit(chunk, score, None) for chunk, score in passing[: max(settings.max_results, 0)])
+    query = ParsedQuery(text, query_terms(text)[:MAX_TERMS], vector)
+    candidates = gather_by_kind(
+        reader, query, settings, filters=filters, use_keywords=settings.hybrid or vector is None
+    )
     scores = calibrated(candidates, settings) if settings.scoring == "calibrated" else _fuse(candidates)
-    ordered = _diversify(_sort(candidates, _apply_decay(candidates, scores, settings, now)), candidates, settings)
+    ordered = _sort(candidates, _apply_decay(candidates, scores, settings, now))
+    if settings.mmr_lambda is not None:
+        ordered = _diversify(ordered, candidates, settings.mmr_lambda)
     passing = [item for item in ordered if item.score >= settings.min_score]
-    kept, chunks = _choose(reader, passing, candidates, settings.max_results)
-    explained = settings.scoring == "calibrated"
+    kept, chunks = _choose(reader, passing, candidates, settings)
+    explained = explain and settings.scoring == "calibrated"
     return tuple(
         _hit(chunks[item.row], item.score, _explain(candidates, item, settings) if explained else None)
         for item in kept
@@ -112,34 +101,47 @@ def _rank(
 
 
 def _choose(
-    reader: Reader, ranked: list[RankedRow], candidates: Candidates, limit: int
+    reader: Reader, ranked: list[RankedRow], candidates: Candidates, settings: SearchSettings
 ) -> tuple[list[RankedRow], Mapping[int, StoredChunkLike]]:
-    """Return the hits with their chunks. A hit that repeats a better one gives its place to another if there is one."""
+    """Return the hits with their chunks.
+
+    A hit gives its place to another, if there is one, when it repeats a better hit, or when its note has as many better
+    hits as a note may have. Chunks are read as far as hits are chosen from them, `limit` at a time.
+    """
+    limit = settings.max_results
 
     def choose(repeated: Collection[int]) -> list[RankedRow]:
         fresh = [item for item in ranked if item.row not in repeated]
+        crowded = set[int]()
+        if settings.max_per_note:
+            places = [candidates.scoring_rows[item.row].path for item in fresh]
+            crowded = {fresh[at].row for at in beyond(places, settings.max_per_note)}
+            fresh = [item for item in fresh if item.row not in crowded]
         chosen = interleave(fresh, [candidates.scoring_rows[item.row].source for item in fresh], limit)
-        left = [item for item in ranked if item.row in repeated][: limit - len(chosen)]
-        return [item for item in ranked if item in chosen or item in left] if left else chosen
+        for late in (crowded, repeated):
+            left = [item for item in ranked if item.row in late][: max(limit, 0) - len(chosen)]
+            chosen = [item for item in ranked if item in chosen or item in left] if left else chosen
+        return chosen
 
-    repeated = set[int]()
-    chosen = choose(repeated)
-    chunks = dict(reader.rows([item.row for item in chosen]))
-    for _ in range(MOST_CHOICES if len(chosen) < len(ranked) else 0):
-        new = repeated_rows((item.row for item in chosen), chunks) - repeated
-        if not new:
-            break
-        repeated |= new
-        chosen = choose(repeated)
-        chunks |= reader.rows([item.row for item in chosen if item.row not in chunks])
+    chosen, unread = choose(()), dict.fromkeys(item.row for item in ranked)
+    chunks: dict[int, StoredChunkLike] = {}
+    while any(item.row in unread for item in chosen):
+        block = list(dict.fromkeys((*(item.row for item in chosen if item.row in unread), *islice(unread, limit))))
+        chunks |= reader.rows(block)
+        for row in block:
+            del unread[row]
+        chosen = choose(repeated_rows((item.row for item in ranked), chunks))
     return chosen, chunks
 
 
-def outcome_of(hits: tuple[Hit, ...]) -> Outcome:
-    """Return `match` if the best score is at least `MATCH`, `weak` if all scores are lower, `none` without hits."""
+def outcome_of(hits: tuple[Hit, ...], *, certain: bool = True) -> Outcome:
+    """Return `match` if the best score is at least `MATCH`, `weak` if all scores are lower, `none` without hits.
+
+    If the search was not `certain` to find the best passage, no outcome is better than `weak`.
+    """
     if not hits:
         return "none"
-    return "match" if max(hit.score for hit in hits) >= MATCH else "weak"
+    return "match" if certain and max(hit.score for hit in hits) >= MATCH else "weak"
 
 
 def calibrated(candidates: Candidates, settings: SearchSettings) -> dict[int, float]:
@@ -148,13 +150,15 @@ def calibrated(candidates: Candidates, settings: SearchSettings) -> dict[int, fl
     If the query names something that no chunk contains, all scores stay below `MATCH`.
     """
     scale = WITH_VECTORS if candidates.has_vector else KEYWORDS_ONLY
-    scores = {row: scale.calibrate(_raw_score(candidates, row, settings)) for row in candidates.scoring_rows}
+    weight = settings.weight if settings.hybrid else 1.0
+    scores = {row: scale.calibrate(_raw_score(candidates, row, weight)) for row in candidates.scoring_rows}
     return {row: cap_below_match(score) for row, score in scores.items()} if candidates.has_unknown_name else scores
 
 
-def _raw_score(candidates: Candidates, row: int, settings: SearchSettings) -> float:
+def _raw_score(candidates: Candidates, row: int, weight: float) -> float:
+    """Return the score before calibration; `weight` is that of the vector, 0..1."""
     keyword = candidates.keyword_scores.get(row, ZERO_SCORE)
-    return blend(candidates.vector_scores.get(row), keyword.value, settings.weight if settings.hybrid else 1.0)
+    return blend(candidates.vector_scores.get(row), keyword.value, weight)
 
 
 def _fuse(candidates: Candidates) -> dict[int, float]:
@@ -194,17 +198,15 @@ def _sort(candidates: Candidates, ranked: list[RankedRow]) -> list[RankedRow]:
     return sorted(ranked, key=lambda item: (-item.score, candidates.scoring_rows[item.row].path, item.row))
 
 
-def _diversify(ranked: list[RankedRow], candidates: Candidates, settings: SearchSettings) -> list[RankedRow]:
-    if settings.mmr_lambda is None:
-        return ranked
+def _diversify(ranked: list[RankedRow], candidates: Candidates, lambda_: float) -> list[RankedRow]:
     term_sets = [members(candidates.scoring_rows[item.row].term_counts) for item in ranked]
-    order = mmr_order([item.score for item in ranked], term_sets, lambda_=settings.mmr_lambda)
+    order = mmr_order([item.score for item in ranked], term_sets, lambda_=lambda_)
     return [ranked[position] for position in order]
 
 
 def _explain(candidates: Candidates, item: RankedRow, settings: SearchSettings) -> Explanation:
     keyword = candidates.keyword_scores.get(item.row, ZERO_SCORE)
-    raw = _raw_score(candidates, item.row, settings)
+    raw = _raw_score(candidates, item.row, settings.weight if settings.hybrid else 1.0)
     return Explanation(
         cosine=candidates.cosines.get(item.row),
         vector=candidates.vector_scores.get(item.row),
@@ -231,4 +233,5 @@ def _hit(stored: StoredChunkLike, score: float, explanation: Explanation | None)
         heading=stored.chunk.heading,
         explanation=explanation,
         date=date.fromordinal(stored.day) if stored.day > 0 else None,
+        text=stored.chunk.text,
     )

@@ -45,6 +45,9 @@ class WeightedTerms:
     mean_length: float
     total: float
     """Sum of all idf."""
+    links: tuple[tuple[bytes, tuple[int, ...]], ...] = ()
+    """Links that stand for terms of the query, because they lead to a note that has these terms as its name: the needle
+    of each link, and the positions of the terms."""
     has_unknown_name: bool = False
     """True if the query contains a numbered name (`KLP-2267`) that no chunk contains: then no chunk is a match."""
 
@@ -56,16 +59,13 @@ class KeywordScore:
     coverage: float
     saturation: float
     neighbours: float
+    value: float
+    """k: the chunk's own coverage and saturation, and the neighbours' part."""
     matched: tuple[str, ...]
     """The query's terms that the chunk contains."""
 
-    @property
-    def value(self) -> float:
-        """k: the chunk's own coverage and saturation, and the neighbours' part."""
-        return COVERAGE_SHARE * self.coverage + (1 - COVERAGE_SHARE) * self.saturation + self.neighbours
 
-
-ZERO_SCORE = KeywordScore(0.0, 0.0, 0.0, ())
+ZERO_SCORE = KeywordScore(0.0, 0.0, 0.0, 0.0, ())
 
 
 def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, mean_length: float) -> WeightedTerms:
@@ -82,16 +82,18 @@ def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, me
     absent = [term for term in terms if is_compound(term) and not frequency.get(term, 0)]
     used = tuple(term for term in terms if term not in absent) or tuple(terms)
     corpus = chunks + UNSEEN_CHUNKS
-    minimum = {term: COMMON_SHARE * corpus if is_common(term) else 0.0 for term in used}
-    frequencies = (max(float(frequency.get(term, 0)), minimum[term]) for term in used)
-    idf = tuple(math.log(1 + (corpus - n + 0.5) / (n + 0.5)) for n in frequencies)
+    idf: list[float] = []
+    for term in used:
+        least = COMMON_SHARE * corpus if is_common(term) else 0.0
+        n = max(float(frequency.get(term, 0)), least)
+        idf.append(math.log(1 + (corpus - n + 0.5) / (n + 0.5)))
     return WeightedTerms(
         used,
         tuple(map(needle, used)),
-        idf,
+        tuple(idf),
         max(mean_length, 1.0),
         sum(idf),
-        any(map(is_numbered, absent)),
+        has_unknown_name=any(map(is_numbered, absent)),
     )
 
 
@@ -106,7 +108,13 @@ def saturations(chunks: Sequence[tuple[bytes, int]], query: WeightedTerms) -> di
         chunks: packed term counts and length in terms of each chunk.
         query: the terms with their weights.
     """
-    counts_by_position = occurrences([term_counts for term_counts, _ in chunks], query.needles)
+    packed = [term_counts for term_counts, _ in chunks]
+    counts_by_position = occurrences(packed, query.needles)
+    linked = [link for link, _ in query.links]
+    for position, links in occurrences(packed, linked).items() if linked else ():
+        own = counts_by_position.setdefault(position, {})
+        for term in (term for link in links for term in query.links[link][1]):
+            own.setdefault(term, 1)
     damping = K1 * (1 - B), K1 * B / query.mean_length
     shares: dict[int, Saturations] = {}
     for position, counts in counts_by_position.items():
@@ -134,7 +142,9 @@ def keyword_score(own: Saturations, before: Saturations, after: Saturations, que
         share = ECHO_SHARE * (left + right) if term in own else NEIGHBOUR_SHARE * max(left, right)
         borrowed += share * query.idf[term]
     matched = tuple([query.terms[term] for term in own])
-    return KeywordScore(covered / query.total, saturated / query.total, borrowed / query.total, matched)
+    coverage, saturation, neighbours = covered / query.total, saturated / query.total, borrowed / query.total
+    value = COVERAGE_SHARE * coverage + (1 - COVERAGE_SHARE) * saturation + neighbours
+    return KeywordScore(coverage, saturation, neighbours, value, matched)
 
 
 def _term_value(saturation: float | None) -> float:

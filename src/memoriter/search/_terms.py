@@ -4,6 +4,10 @@ Alphabetic words are folded and, in Latin script, stemmed. Identifiers are kept 
 become overlapping bigrams and single ideographs, so that a query of one character has matches (JSQuAD nDCG@10 rises
 from .974 to .977). Korean words lose their particle and become bigrams. A term is data, never an operator.
 
+Queries drop stop words, and common words count less. Stemmers do not unite irregular forms: `chosen` becomes `choose`.
+Verbs with a very broad meaning (make, take, go) are left out: uniting their forms would only add chance matches.
+The word lists are at the end of the file.
+
 A chunk is scored from its packed counts, without reading its text again. Their layout: n little-endian uint32 hashes in
 ascending order, then n bytes of counts (255 means 255 or more).
 """
@@ -21,9 +25,8 @@ from itertools import accumulate
 from threading import local
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.ids import normalize
+from memoriter.ids import fold_name, normalize
 from memoriter.search._dates import extract_months, terms_of_text
-from memoriter.search._word_lists import COMMON_TERMS, COMMON_WORDS, KOREAN_ENDINGS, LEMMAS, STOP_TERMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -94,7 +97,7 @@ def fold(text: str) -> str:
     return normalize("NFC", _MARKS.sub("", folded))
 
 
-def _tokenize(text: str) -> Iterator[tuple[str, list[str]]]:
+def _tokenize(text: str) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield each token in its folded form, with its terms."""
     normalized = normalize("NFKC", text)
     pattern = _ASCII_TOKEN if normalized.isascii() else _compiled(_TOKEN)
@@ -132,7 +135,7 @@ def _hangul_terms(run: str) -> list[str]:
 
 
 @lru_cache(maxsize=65_536)
-def _word_terms_cached(token: str) -> tuple[str, ...]:
+def _word_terms(token: str) -> tuple[str, ...]:
     token = _POSSESSIVE.sub("", token)
     parts = [part for part in _PARTS.split(token) if part]
     if len(parts) == 1 and not _is_camel(parts[0]):
@@ -140,10 +143,6 @@ def _word_terms_cached(token: str) -> tuple[str, ...]:
     pieces = [piece for part in parts for piece in _split_part(part)]
     whole = fold(token).replace("’", "'")
     return tuple(dict.fromkeys([whole, *(_stem(fold(piece)) for piece in pieces)]))
-
-
-def _word_terms(token: str) -> list[str]:
-    return list(_word_terms_cached(token))
 
 
 def _split_part(part: str) -> list[str]:
@@ -193,6 +192,26 @@ def term_hash(term: str) -> int:
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
+_LINK = re.compile(r"\[\[([^\[\]|#]{1,200})[^\[\]]{0,400}\]\]")
+
+
+def link_term(name: str) -> str:
+    """Return the term of a passage that links to a note by a name as `fold_name` returns it."""
+    return f"[[{name.replace(' ', '-')}"
+
+
+def link_terms(text: str) -> list[str]:
+    """Return the terms of the wikilinks in a text, each once.
+
+    >>> link_terms("See [[Recipes/Lentil curry#Spices|the curry]] and [[Dal.md]].")
+    ['[[lentil-curry', '[[dal']
+    """
+    if "[[" not in text:
+        return []
+    targets = (match[1].rpartition("/")[2].strip().removesuffix(".md") for match in _LINK.finditer(text))
+    return list(dict.fromkeys(link_term(name) for target in targets if (name := fold_name(target))))
+
+
 def pack(terms: Iterable[str]) -> bytes:
     """Return the packed counts of a text's terms."""
     counts: Counter[int] = Counter(map(term_hash, terms))
@@ -203,6 +222,7 @@ def pack(terms: Iterable[str]) -> bytes:
     return hashes.tobytes() + tail
 
 
+@lru_cache(maxsize=65_536)
 def needle(term: str) -> bytes:
     """Return the term's hash in the byte order of packed counts."""
     return term_hash(term).to_bytes(4, "little")
@@ -240,3 +260,121 @@ def members(term_counts: bytes) -> frozenset[int]:
     if sys.byteorder == "big":
         keys.byteswap()
     return frozenset(keys)
+
+
+_ENGLISH = """
+a about after again all also am an and any are aren't as at be because been before being both but by can
+can't cannot could couldn't did didn't do does doesn't doing don't each few for from had has have having he
+her here hers him his how i i'd i'll i'm i've if in into is isn't it it's its itself just know let's like
+me more most my myself no nor not of off on once only or other our ours out over own please s same she
+should shouldn't so some such t than that that's the their theirs them then there there's these they this
+those through to too under until up us very was wasn't we we're we've were weren't what what's when where
+which while who whom whose why will with won't would wouldn't you you're your yours tell remind got get
+gets
+"""
+_SPANISH = """
+el la los las un una unos unas de del al y o u en que qué por para con se su sus lo le les es son fue era
+cuál cómo cuándo dónde quién mi tu
+"""
+_FRENCH = """
+le la les un une des du de et ou en que qui quoi pour par avec se sa son ses ce cette ces est sont était au
+aux quel quelle comment quand où mon ma mes
+"""
+_GERMAN = """
+der die das den dem des ein eine einen einem eines und oder in im zu zum zur von vom mit für auf ist sind
+war waren wer was wann wo wie warum welche welcher welches mein meine
+"""
+_PORTUGUESE = """
+o a os as um uma uns umas de do da dos das e ou em no na nos nas que qual quais por para com se seu sua é
+são foi era como quando onde quem meu minha
+"""
+_KOREAN = """
+그 이 저 것 거 게 건 수 등 및 더 또 좀 잘 왜 뭐 뭘 뭔 무엇 무슨 어떤 어느 어떻게 언제 어디 어디서 어디에
+누가 누구 누구와 누구랑 얼마 얼마나 몇 우리 내 내가 나 나는 제 제가 저는 우리가 우리의 그게 이게 그거 이거
+있나 있어 있지 있는지 있었지 없어 했지 했어 했나 했더라 하기로 하지 하는 하나 할 한 하고 해야 되나 된 되는
+됐지 됐어 인가 인지 이지 였지 였더라 뭐였지 뭐지 뭐야 뭐라고 어디지 어디야 어디였지 언제지 언제였지 누구지
+누구야 얼마지 얼마였지 알려줘 말해줘 대해 대한 관한 관해 때 위해 그리고 그런데 하지만 때문에
+"""
+_CHINESE = """
+的 了 是 在 我 你 他 她 它 们 和 与 或 也 都 就 还 又 吗 呢 吧 啊 呀 哪 谁 几 我们 你们 他们 什么 甚么 怎么
+怎样 如何 为什 为何 么时 么样 哪个 哪里 哪儿 哪些 哪一 多少 时候 什麼 怎麼 為什 哪裡 多久 这个 那个 这些
+那些 是什 是谁 是多 是哪 在哪 有什 是不 不是 请问 一下 个什 了什
+"""
+_JAPANESE = """
+は が を に で と も の へ や か ね よ な です ます した まし でし たか すか しょ うか ょう どこ なに 何を
+何が 何で いつ だれ 誰が 誰と どれ どの どう どん なぜ って った てい いる ある あり りま ませ こと もの
+ので から まで より ため して する され れた れる たっ だっ っけ たち この その あの これ それ あれ 私の
+私は 何だ 何時 なん んな んで んだ いく くら らで なっ のか たの るの 教え えて てく くだ ださ さい
+"""
+_KOREAN_ENDINGS = """
+은 는 이 가 을 를 의 에 와 과 도 로 만 에서 에게 한테 께서 으로 까지 부터 보다 처럼 이나 이랑 랑 하고 마다
+조차 밖에 라고 이라고 에는 에도 에서는 에서도 으로는 으로도 로는 로도 에게는 까지는 부터는 이란 란 이라는
+라는 들은 들이 들을 들의 들도 들에게 입니다 이다 이야 였다 이었다 했다 한다 합니다 했습니다 하는 하기 하며
+하면 해서 하지 했던 했지 했어 했나 하기로 되는 되어 된다 됐다 였지 이지
+"""
+
+_COMMON = """
+time times people look fine long whole thing way day year week month morning evening night today tomorrow
+yesterday new old good bad better best great right wrong first last next make take go went gone come came
+find found see saw seen know knew known think thought say said give gave given work use need want keep kept
+put try start stop turn leave left move show set run ran call happen change end begin back home house place
+part piece number lot little big small large high low many much several every everyone everything something
+anything nothing someone anyone man woman kid child world life hand case point fact group problem question
+answer reason idea name word line side kind sort type open close hold bring brought buy bought pay paid
+send sent meet met feel felt seem become help talk mean meant write wrote read hear heard play live believe
+remember plan decide choose chose chosen settle pick wait break broke broken fix check add early late soon
+ever never always often sometimes usually still already almost around along away far near together instead
+maybe probably really actually quite pretty exactly enough else another different own sure hard easy full
+free real true ready able possible important main even half short minute hour second third two three four
+five ten one couldn person lately recently currently originally finally later ago once while since
+"""
+_COMMON_KOREAN = """
+사람 오늘 어제 내일 아침 저녁 시간 때문 우리 지금 다시 그냥 정말 처음 마지막 다음 이번 지난 하나 가지 경우 정도
+있다 있는 있었 없는 없다 한다 했다 하는 하기 되는 된다 에서 으로 에게 까지 부터 보다 해서 라고 이라 면서 지만
+"""
+_COMMON_CHINESE = """
+时间 今天 昨天 明天 现在 以后 之后 后来 之前 以前 一个 一次 这次 那个 这个 没有 可以 需要
+知道 觉得 时候 问题 东西 地方 自己 大家 已经 因为 所以 如果 但是
+"""
+
+STOP_TERMS: frozenset[str] = frozenset(
+    word
+    for words in (_ENGLISH, _SPANISH, _FRENCH, _GERMAN, _PORTUGUESE, _KOREAN, _CHINESE, _JAPANESE)
+    for word in words.split()
+)
+
+KOREAN_ENDINGS: tuple[str, ...] = tuple(sorted(_KOREAN_ENDINGS.split(), key=len, reverse=True))
+"""Particles and endings that may follow a Korean word, longest first."""
+
+COMMON_WORDS: frozenset[str] = frozenset(_COMMON.split())
+COMMON_TERMS: frozenset[str] = frozenset(f"{_COMMON_KOREAN} {_COMMON_CHINESE}".split())
+"""Terms with little meaning, even if they are rare in a small set of notes."""
+
+
+_FORMS = """
+bent:bend bet:bet bit bitten:bite blew blown:blow broke broken:break built:build burnt:burn bought:buy
+caught:catch chose chosen:choose dealt:deal dug:dig drew drawn:draw drank drunk:drink drove driven:drive ate
+eaten:eat fell fallen:fall fed:feed fought:fight flew flown:fly forgot forgotten:forget forgave
+forgiven:forgive froze frozen:freeze grew grown:grow hid hidden:hide leant:lean learnt:learn lent:lend
+lost:lose met:meet rode ridden:ride rang rung:ring rose risen:rise sought:seek sold:sell sent:send
+shook shaken:shake shone:shine shot:shoot shrank shrunk:shrink sang sung:sing sank sunk:sink slept:sleep
+slid:slide spoke spoken:speak spent:spend spun:spin stole stolen:steal stuck:stick struck:strike swore
+sworn:swear swept:sweep swam swum:swim taught:teach tore torn:tear threw thrown:throw woke woken:wake wore
+worn:wear won:win withdrew withdrawn:withdraw wrote written:write children:child people:person men:man
+women:woman feet:foot teeth:tooth mice:mouse
+"""
+
+
+def _parse_forms() -> dict[str, str]:
+    lemmas: dict[str, str] = {}
+    forms: list[str] = []
+    for entry in _FORMS.split():
+        form, _, lemma = entry.partition(":")
+        forms.append(form)
+        if lemma:
+            lemmas |= dict.fromkeys(forms, lemma)
+            forms = []
+    return lemmas
+
+
+LEMMAS: dict[str, str] = _parse_forms()

@@ -3,20 +3,22 @@
 from typing import TYPE_CHECKING, Any
 
 from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of, note_of
-from memoriter.sync._apply import Sync
+from memoriter.sync._apply import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH, Sync, background_of, learn_background
 from memoriter.sync._changes import (
     UNSURE,
     ChangeSet,
     IndexJob,
     Plan,
+    Progress,
+    SessionRules,
+    SyncSettings,
+    Task,
     look_for,
     make_plan,
     may_change_unseen,
     still_to_do,
 )
 from memoriter.sync._read import LEFT_OUT, left_out, undecoded_of
-from memoriter.sync._task import Progress, SessionRules, SyncSettings, Task
-from memoriter.sync._vectors import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH, background_of, learn_background
 
 if TYPE_CHECKING:
     from memoriter.sync._ports import WritableStore

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.ids import content_hash, vector_key
 from memoriter.records import ChunkRecord
-from memoriter.search import analyse, classic_terms, pack, path_date, script_of, terms_of_day
+from memoriter.search import analyse, classic_terms, link_terms, pack, path_date, script_of, terms_of_day
 from memoriter.types import ORIGIN
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,10 +34,12 @@ class ChunkingSettings:
     tokens: int = 400
     overlap: int = 80
     words: Literal["analysed", "classic"] = "analysed"
+    fingerprint: str = field(init=False, compare=False)
+    """Identifies these settings in an index."""
 
-    @property
-    def fingerprint(self) -> str:
-        return content_hash(f"{ANALYSIS} {sorted(asdict(self).items())}")[:16]
+    def __post_init__(self) -> None:
+        values = {"strategy": self.strategy, "tokens": self.tokens, "overlap": self.overlap, "words": self.words}
+        object.__setattr__(self, "fingerprint", content_hash(f"{ANALYSIS} {sorted(values.items())}")[:16])
 
 
 def chunks_of(text: str, cutting: ChunkingSettings) -> list[Chunk]:
@@ -90,9 +92,11 @@ def entry_of(
         named: the day that its note or path names, if any.
         names: terms of its note, which the chunk gets once each unless it has them.
     """
+    links: list[str] = []
     if cutting.words == "classic":
         terms = classic_terms(ORIGIN.sub("", chunk.text))
     else:
+        links = link_terms(chunk.text)
         own = analyse(chunk.contextual)
         held = set(own)
         borrowed = [term for term in dict.fromkeys(names) if term not in held]
@@ -100,9 +104,9 @@ def entry_of(
     return ChunkRecord(
         chunk=chunk,
         key=vector_key(chunk),
-        terms=" ".join(terms),
+        terms=" ".join(terms + links),
         length=len(terms),
-        term_counts=pack(terms),
+        term_counts=pack(terms + links),
         day=day,
         script=script_of(ORIGIN.sub("", chunk.text)),
     )

@@ -1,22 +1,25 @@
-"""The changes that bring the index up to date with the files: a pure plan, and the scan for a watcher.
+"""The changes that bring the index up to date with the files: a pure plan, the scan for a watcher, and a run's limits.
 
 The scan confirms a deletion or a half-written file by a second scan.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from memoriter.errors import WorkspaceNotFound
-from memoriter.values import dataclass
+from memoriter.sync._analyze import ChunkingSettings
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+    from memoriter.embed import Collected
+    from memoriter.environment import Deadline
     from memoriter.records import IndexedFile
     from memoriter.sync._ports import WritableStore
-    from memoriter.types import Diagnostic, Source
+    from memoriter.types import Diagnostic, Source, SyncReport
     from memoriter.workspace import Workspace
 
 
@@ -45,7 +48,7 @@ class Plan:
 
     @property
     def empty(self) -> bool:
-        return not self.size
+        return not (self.added or self.suspect or self.removed)
 
     @property
     def size(self) -> int:
@@ -219,3 +222,87 @@ def still_to_do(changes: ChangeSet, index: WritableStore) -> ChangeSet:
 
 def _without(indexed: Mapping[str, IndexedFile], paths: Collection[str]) -> dict[str, IndexedFile]:
     return {path: file for path, file in indexed.items() if path not in paths}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of a run."""
+
+    stage: Literal["read", "embed", "download"]
+    """The unit depends on the stage: bytes of a model for `download`, files for `read`, chunks for `embed`."""
+    done: int
+    total: int
+
+
+class BatchQueue(Protocol):
+    """The batch interface of a service. Texts are identified by the hexadecimal form of their keys."""
+
+    @property
+    def under_way(self) -> frozenset[str]: ...
+    def run(self, texts: Mapping[str, str], *, wait: bool) -> Iterator[Collected]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRules:
+    """How much must be new before a transcript that is still being written is indexed again; 0 accepts any amount."""
+
+    delta_bytes: int = 100_000
+    delta_messages: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SyncSettings:
+    """The settings of indexing."""
+
+    chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
+    max_entries: int = 50_000
+    max_bytes: int = 2**31
+    sessions: SessionRules = field(default_factory=SessionRules)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The work of one run. A missing `Deadline` means no limit."""
+
+    force: bool = False
+    """Index every file again, and retry chunks that failed. Vectors are kept."""
+    vectors: bool = False
+    """With `force`, also compute the vectors of the current model again."""
+    everything: bool = True
+    """Also index transcripts that are still being written and have little new text."""
+    changes: ChangeSet | None = None
+    """The result of a scan that was just made, so that the files are not scanned twice."""
+    read_by: Deadline | None = None
+    """The deadline of reading. The newest changes come first, and the report counts the files that are left."""
+    embed_by: Deadline | None = None
+    first: Callable[[], Collection[int]] | None = None
+    """Returns the ids of the chunks whose vectors are computed first; called when the text is indexed."""
+    question: str = ""
+    """The query of a search that waits for this run; a model in this process computes its vector before any other."""
+    wait: float = 0.0
+    """How many seconds to wait for another process that is indexing."""
+    turns: Callable[[], None] | None = None
+    """Called between short turns of computing vectors, in which other processes may do so; None: there is one turn."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """The totals of all runs of one `Sync`, including those that raised an error."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    cached: int = 0
+    embedded: int = 0
+    failed: int = 0
+
+    def take(self, report: SyncReport) -> None:
+        """Add the counts of a report."""
+        self.added += report.added
+        self.changed += report.changed
+        self.removed += report.removed
+        self.cached += report.cached
+
+    def totals(self, report: SyncReport) -> SyncReport:
+        """Return the report of the last run with the counts of all runs."""
+        return replace(report, **asdict(self))

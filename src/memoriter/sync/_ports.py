@@ -74,6 +74,7 @@ class WritableStore(Protocol):
         keep: int = 0,
         tail: str = "",
         tags: Collection[str] = (),
+        names: Collection[str] = (),
     ) -> None:
         """Replace what is stored of a file, except its first `keep` chunks. The new ones get consecutive ids.
 
@@ -84,6 +85,7 @@ class WritableStore(Protocol):
             keep: the number of stored chunks, from the first, that stay.
             tail: how far the file was read, for the next incremental read.
             tags: its tags, folded.
+            names: the names by which links lead to it, as `ids.fold_name` returns them.
         """
         ...
 

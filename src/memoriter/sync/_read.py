@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused
 from memoriter.sync._analyze import analyze_note, note_of
-from memoriter.sync._changes import UNSURE, ChangeSet, make_plan, may_change_unseen, same_stat
-from memoriter.sync._task import Progress
+from memoriter.sync._changes import UNSURE, ChangeSet, Progress, make_plan, may_change_unseen, same_stat
 from memoriter.types import Diagnostic, SyncReport
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+    from memoriter.environment import Stopwatch
     from memoriter.records import IndexedFile
-    from memoriter.search import Stopwatch
     from memoriter.sync._analyze import ChunkingSettings
+    from memoriter.sync._changes import Task
     from memoriter.sync._ports import WritableStore
-    from memoriter.sync._task import Task
     from memoriter.types import Skipped, Source
     from memoriter.workspace import Workspace
 
@@ -199,7 +198,7 @@ def _index_file(
         note = note_of(loaded.source.path, loaded.text, cutting)
         entries = analyze_note(loaded.source, note, cutting)
     with watch.stage("store"):
-        index.put_file(loaded.source, loaded.hash, entries, tags=note.tags)
+        index.put_file(loaded.source, loaded.hash, entries, tags=note.tags, names=note.titles)
     return _Change("changed" if indexed else "added", len(entries))
 
 
@@ -219,8 +218,11 @@ def _index_transcript(
 
 def undecoded_of(index: WritableStore) -> tuple[Diagnostic, ...]:
     """Return a diagnostic for files that had bytes other than UTF-8 when they were indexed."""
-    marked = [key.removeprefix(UNDECODED) for key in index.metas(UNDECODED)]
-    return undecoded([path for path in marked if path in index.files()])
+    marks = index.metas(UNDECODED)
+    if not marks:
+        return ()
+    files = index.files()
+    return undecoded([path for mark in marks if (path := mark.removeprefix(UNDECODED)) in files])
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from memoriter.records import ChunkRecord, IndexedFile
     from memoriter.sync._analyze import ChunkingSettings
+    from memoriter.sync._changes import SessionRules
     from memoriter.sync._ports import WritableStore
-    from memoriter.sync._task import SessionRules
     from memoriter.types import Chunk
     from memoriter.workspace import OpenTranscript, Transcripts, Workspace
 
@@ -129,7 +129,7 @@ class Tail:
     """Chunks before that segment."""
     time: float | None = None
     """The last time stamp before that segment, in seconds since 1970."""
-    said: int = 0
+    messages: int = 0
     """The number of messages that were read."""
     known: bool = False
     """Whether any line was a line of a transcript."""
@@ -182,12 +182,12 @@ class Reading:
         start, tail = self.tail, self.tail
         time, self._stored = tail.time, tail.keep
         read, line = tail.offset, tail.line
-        self.tail = replace(tail, said=0)
+        self.tail = replace(tail, messages=0)
         for row in self.transcript.lines(tail.offset, tail.line):
-            time = row.said.time if row.said.time is not None else time
+            time = row.parsed.time if row.parsed.time is not None else time
             is_new = row.end > start.read
-            self._note(row.said.known, row.number if row.too_long and is_new else None)
-            if text := row.said.rendered:
+            self._note(row.parsed.known, row.number if row.too_long and is_new else None)
+            if text := row.parsed.rendered:
                 self._segment.add(Spoken(row.number, text, time))
                 self.news += is_new
             read, line = row.end, row.number
@@ -218,7 +218,7 @@ class Reading:
     def _part(self, read: int, start: Tail, *, done: bool) -> SessionSlice:
         source_now = self.transcript.source
         read = max(read, start.read)
-        self.tail = replace(self.tail, read=read, mark=self.transcript.mark(read), said=start.said + self.news)
+        self.tail = replace(self.tail, read=read, mark=self.transcript.mark(read), messages=start.messages + self.news)
         source = source_now if done else Source(source_now.path, source_now.kind, source_now.file, read, 0)
         part = SessionSlice(source, self._stored, self._ready, self.tail, done)
         self._stored, self._ready = self._stored + len(self._ready), []

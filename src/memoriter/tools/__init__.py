@@ -1,10 +1,8 @@
 """The tools of an agent (`memory_search`, `memory_get`, `memory_append`) as values."""
 
-from memoriter.tools._append import APPEND, append_tool
-from memoriter.tools._get import GET, get_tool
-from memoriter.tools._search import SEARCH, ChatKind, chat_kind, citations_on, clamped, search_tool
-from memoriter.tools._table import TOOLS, tools_for
-from memoriter.tools._tool import MemoryLike, Tool
+from memoriter.tools._notes import APPEND, GET, append_tool, get_tool
+from memoriter.tools._search import SEARCH, TOOLS, ChatKind, chat_kind, citations_on, clamped, search_tool, tools_for
+from memoriter.tools._tool import MemoryLike, Tool, origin_json
 
 __all__ = [
     "APPEND",
@@ -19,6 +17,7 @@ __all__ = [
     "citations_on",
     "clamped",
     "get_tool",
+    "origin_json",
     "search_tool",
     "tools_for",
 ]

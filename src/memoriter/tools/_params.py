@@ -15,6 +15,8 @@ from memoriter.errors import UsageError, sentence
 from memoriter.filters import FILTERS
 from memoriter.types import SourceKind
 
+ALL_SOURCES = ("all", "both", "memory,sessions", "sessions,memory")
+
 
 def _text(value: Any) -> Any:
     """Return the text trimmed, or None if it is blank."""
@@ -23,9 +25,22 @@ def _text(value: Any) -> Any:
     return (value or "").strip() or None
 
 
+def _names(value: Any) -> Any:
+    """Return names as one text with commas between them, from a text or a list of texts."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in cast("list[Any]", value)):
+        return _text(",".join(cast("list[str]", value)))
+    return _text(value)
+
+
+def _source(value: Any) -> Any:
+    """Return the kind of source, or None if all are meant."""
+    kinds = _names(value)
+    return None if kinds in ALL_SOURCES else kinds
+
+
 def _number(value: Any) -> float | None:
     """Return a number, or the number that a text holds."""
-    if value is None or value == "":
+    if value is None or (isinstance(value, str) and not value.strip()):
         return None
     try:
         number = math.nan if isinstance(value, bool) else float(value)
@@ -54,7 +69,6 @@ def _day(value: Any) -> date | None:
 
 
 Text = Annotated[str | None, BeforeValidator(_text)]
-Number = Annotated[float | None, BeforeValidator(_number)]
 Whole = Annotated[int | None, BeforeValidator(_integer)]
 Day = Annotated[date | None, BeforeValidator(_day)]
 
@@ -65,8 +79,8 @@ class _Params(BaseModel):
 
 class _SearchParams(_Params):
     query: Text = None
-    max_results: Annotated[Whole, Field(ge=1, le=100)] = None
-    min_score: Annotated[Number, Field(ge=0, le=1)] = None
+    max_results: Annotated[Annotated[int, Field(ge=1, le=100)] | None, BeforeValidator(_integer)] = None
+    min_score: Annotated[Annotated[float, Field(ge=0, le=1)] | None, BeforeValidator(_number)] = None
 
     @property
     def filters(self) -> dict[str, Any]:
@@ -82,10 +96,10 @@ class _SearchParams(_Params):
 
 
 FILTER_TYPES: Mapping[str, Any] = {
-    "source": Annotated[SourceKind | None, BeforeValidator(_text)],
+    "source": Annotated[SourceKind | None, BeforeValidator(_source)],
     "day": Day,
     "text": Text,
-    "tags": Text,
+    "tags": Annotated[str | None, BeforeValidator(_names)],
 }
 """The type of each kind of filter."""
 _FILTER_FIELDS: dict[str, Any] = {each.parameter: (FILTER_TYPES[each.kind], None) for each in FILTERS}

@@ -1,4 +1,7 @@
-"""`memory_search`: lets the agent search its notes, with citations where they fit, and within a limit of characters."""
+"""`memory_search`, and the list of an agent's tools.
+
+`memory_search` lets the agent search its notes, with citations where they fit, and within a limit of characters.
+"""
 
 from __future__ import annotations
 
@@ -9,38 +12,41 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 from memoriter.api_json import result_json, unavailable_json, with_footer
 from memoriter.errors import MemoriterError, UsageError, sentence
 from memoriter.filters import FILTERS, search_arguments
-from memoriter.tools._tool import DOCTOR, Tool
+from memoriter.tools._notes import APPEND, GET
+from memoriter.tools._tool import Tool, advice, origin_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memoriter.config import Citations, MemorySettings
+    from memoriter.config import Citations, MemorySearch, MemorySettings
     from memoriter.tools._tool import MemoryLike
     from memoriter.types import Hit, SearchResult
 
 ChatKind = Literal["direct", "group", "channel"]
 NAME = "memory_search"
+GO_ON = "Go on without the memory, and tell the user that it could not be searched."
 TRUNCATED = "maxInjectedChars"
 """The setting that limits the size of a result."""
 DESCRIPTION = """\
-Search the notes you keep about this user and their work: decisions, preferences, people, dates, plans, what happened.
-Call it before you answer anything that depends on earlier conversations or stored facts. Ask a whole question or name \
-what you look for, in any language; exact names and ids work too. \
+Search before answering anything that depends on earlier conversations or stored facts: decisions, preferences, \
+people, dates, plans, what happened. It searches the notes you keep about this user and their work. Ask a whole \
+question or name what you look for, in any language; exact names and ids work too. \
 In the query, a "phrase in quotes" must occur as it is, -word must not occur, and tag:NAME, path:FOLDER, since:DAY, \
 until:DAY restrict the search; `understood` says what was read as such.
-Returns passages, best first, each with its path, lines, a score from 0 to 1 and its text. `outcome` says how far to \
-trust them: "match" (use it and cite it), "weak" (related, may not answer), "none" (nothing is noted; say so). \
-Where nothing came back, `reasons` says what was looked at and what to ask instead. `health` says when the search \
-could not look everywhere, `truncatedBy` when there was more than is shown. For the lines around a passage call \
+Returns passages, best first, each with its citation (path and lines), a score from 0 to 1 and its text. `outcome` \
+says how far to trust them: "match" (use it and cite it), "weak" (related, may not answer), "none" (nothing is noted; \
+say so). Where nothing came back, `reasons` says what was looked at and what to ask instead. `health` says when the \
+search could not look everywhere, `truncatedBy` when there was more than is shown. For the lines around a passage call \
 memory_get."""
 
 FORMS: dict[str, dict[str, Any]] = {
-    "source": {"type": "string", "enum": ["memory", "sessions"]},
-    "day": {"type": "string", "format": "date"},
+    "source": {"type": "string", "enum": ["memory", "sessions", "all"]},
+    "day": {"type": "string"},
     "text": {"type": "string"},
     "tags": {"type": "string"},
 }
-"""The JSON schema of each kind of filter."""
+"""The JSON schema of each kind of filter. Gemini refuses `format` and `additionalProperties`. In strict mode, a model
+must name a value for every parameter, so there is one for all sources."""
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -50,42 +56,33 @@ SCHEMA: dict[str, Any] = {
         **{each.parameter: {**FORMS[each.kind], "description": each.description} for each in FILTERS},
     },
     "required": ["query"],
-    "additionalProperties": False,
 }
 
 HIT: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "path": {"type": "string"},
-        "startLine": {"type": "integer"},
-        "endLine": {"type": "integer"},
+        "citation": {"type": "string"},
         "score": {"type": "number"},
         "snippet": {"type": "string"},
-        "source": {"type": "string", "enum": ["memory", "sessions"]},
-        "citation": {"type": "string"},
-        "heading": {"type": "array", "items": {"type": "string"}},
-        "date": {"type": "string", "format": "date"},
+        "source": {"type": "string"},
+        "date": {"type": "string"},
     },
-    "required": ["path", "startLine", "endLine", "score", "snippet", "source"],
+    "required": ["score", "snippet"],
 }
 OUTPUT: dict[str, Any] = {
     "type": "object",
     "properties": {
         "results": {"type": "array", "items": HIT},
         "outcome": {"type": "string", "enum": ["match", "weak", "none"]},
-        "mode": {"type": "string", "enum": ["hybrid", "keyword", "vector"]},
-        "provider": {"type": "string"},
-        "model": {"type": "string"},
-        "citations": {"type": "string", "enum": ["on", "off"]},
+        "reasons": {"type": "array", "items": {"type": "object"}},
         "health": {"type": "object"},
-        "fallback": {"type": "object"},
         "truncatedBy": {"type": "string"},
         "understood": {"type": "object"},
-        "disabled": {"type": "boolean"},
         "unavailable": {"type": "boolean"},
         "error": {"type": "string"},
         "warning": {"type": "string"},
         "action": {"type": "string"},
+        "origin": {"type": "string"},
     },
     "required": ["results"],
 }
@@ -100,15 +97,10 @@ def search_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: s
     except UsageError as error:
         return {"results": [], "error": error.message, "action": error.remedy, "code": error.code}
     except MemoriterError as error:
-        return unavailable_json(error.message, action=_next_step(error), code=error.code)
+        return unavailable_json(error.message, action=advice(GO_ON, error.remedy), code=error.code)
     except Exception as error:  # the agent's turn continues without its memory
         log.warning("memory_search failed", exc_info=True)
-        return unavailable_json(sentence(f"{type(error).__name__}: {error}"), action=DOCTOR, code="internal")
-
-
-def _next_step(error: MemoriterError) -> str:
-    """Return the agent's next step. Only the owner can run programs, so the agent asks for them."""
-    return DOCTOR if error.remedy == MemoriterError.usual else error.remedy
+        return unavailable_json(sentence(f"{type(error).__name__}: {error}"), action=advice(GO_ON), code="internal")
 
 
 def _search(memory: MemoryLike, params: Mapping[str, Any], session_key: str | None) -> dict[str, Any]:
@@ -126,7 +118,9 @@ def _search(memory: MemoryLike, params: Mapping[str, Any], session_key: str | No
     )
     settings = memory.configuration.settings.memory
     citations = citations_on(settings.citations, session_key)
-    return result_json(_limit_characters(result, settings, citations=citations), citations=citations)
+    return result_json(_limit_characters(result, settings, citations=citations), citations=citations) | origin_json(
+        memory
+    )
 
 
 def _limit_characters(result: SearchResult, settings: MemorySettings, *, citations: bool) -> SearchResult:
@@ -187,9 +181,22 @@ def clamped(hits: Sequence[Hit], budget: int, *, citations: bool) -> tuple[Hit, 
     return tuple(kept)
 
 
-SEARCH = Tool(NAME, DESCRIPTION, SCHEMA, search_tool, "Search the notes", OUTPUT, writes=False)
+SEARCH = Tool(NAME, DESCRIPTION, SCHEMA, search_tool, "Search the notes", OUTPUT, writes=False, always_load=True)
 
 
 def without_citing(tool: Tool) -> Tool:
     """Return the tool with a description that does not ask the agent to cite."""
     return replace(tool, description=tool.description.replace(" (use it and cite it)", " (use it)"))
+
+
+TOOLS: tuple[Tool, ...] = (SEARCH, GET, APPEND)
+
+
+def tools_for(settings: MemorySearch, *, citations: bool = True) -> tuple[Tool, ...]:
+    """Return the tools of an agent with these settings: none if `memorySearch.enabled` is off.
+
+    Without `citations`, their descriptions do not ask the agent to cite.
+    """
+    if not settings.enabled:
+        return ()
+    return TOOLS if citations else (without_citing(SEARCH), GET, APPEND)

@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import date
 
     from memoriter.config import Configuration, MemorySearch, Place
-    from memoriter.types import Excerpt, Remembered, SearchResult, SourceKind
+    from memoriter.types import Excerpt, Remembered, SearchResult, Source, SourceKind
 
-DOCTOR = "Ask the owner to run `memoriter doctor`."
-"""The agent's next step if the memory fails."""
+DOCTOR = "Run `memoriter doctor`."
+"""What the user can do if the memory fails in an unknown way."""
+
+
+def advice(step: str, remedy: str = DOCTOR) -> str:
+    """Return the next step of an agent whose memory failed. Only the user can run programs, so the agent reports it.
+
+    Args:
+        step: what the agent does now, as a sentence.
+        remedy: what helps, as a sentence for the user.
+    """
+    return f"{step} What the user can do: {remedy}"
 
 
 class MemoryLike(Protocol):
@@ -34,19 +44,26 @@ class MemoryLike(Protocol):
         max_results: int | None = None,
         min_score: float | None = None,
         sources: Collection[SourceKind] | None = None,
-        since: date | None = None,
-        until: date | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
         path: str | None = None,
         tags: Collection[str] | None = None,
         explain: bool = False,
         deadline_ms: int | None = None,
+        update: bool = True,
         operators: bool = False,
     ) -> SearchResult: ...
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
+    def sources(self) -> Sequence[Source]: ...
     def remember(
         self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None
     ) -> Remembered: ...
+
+
+def origin_json(memory: MemoryLike) -> dict[str, str]:
+    """Return what the agent must know about the author of the notes; empty if they are the owner's."""
+    return {"origin": memory.place.origin} if memory.place.origin else {}
 
 
 class ToolFunction(Protocol):
@@ -74,3 +91,5 @@ class Tool:
     """A JSON schema of the result of `run`; an object."""
     writes: bool | None = None
     """True if the tool changes data; None: unknown."""
+    always_load: bool = False
+    """Whether the model needs the tool from its first request on, even if the client loads others on demand."""

@@ -25,11 +25,22 @@ from memoriter.types._content import (
     Source,
     SourceKind,
 )
-from memoriter.types._reports import Canary, CompactReport, Estimate, SourceCount, Spending, Spent, Status, SyncReport
+from memoriter.types._reports import (
+    BackgroundRun,
+    Canary,
+    CompactReport,
+    Estimate,
+    SourceCount,
+    Spending,
+    Spent,
+    Status,
+    SyncReport,
+)
 
 __all__ = [
     "ORIGIN",
     "Attempt",
+    "BackgroundRun",
     "Canary",
     "Chunk",
     "CompactReport",

@@ -30,13 +30,15 @@ class Query:
     filters: Filters = field(default_factory=Filters)
     explain: bool = False
     deadline_ms: int | None = None
+    update: bool = True
+    """Whether changes are indexed and missing vectors computed first; if not, only the words of small changes are."""
     understood: Mapping[str, Any] | None = field(default=None, compare=False)
     """The operators that were read from the text, in the form of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a hit came by its score, stage by stage. A missing leg is `None`."""
+    """How a hit came by its score, stage by stage. The part of a retriever that did not find it is `None`."""
 
     cosine: float | None
     vector: float | None
@@ -49,12 +51,12 @@ class Explanation:
     terms: tuple[str, ...]
     """The query's terms that the chunk holds."""
     raw: float
-    """The blend of both legs, before it is mapped to 0..1."""
+    """The weighted sum of both retrievers, before it is mapped to 0..1."""
     calibrated: float
     """`raw` mapped to 0..1, before decay."""
     decay: float = 1.0
     legs: tuple[str, ...] = ()
-    """Which legs proposed the chunk: `vector`, `keyword`."""
+    """The retrievers that proposed the chunk: `vector`, `keyword`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,14 @@ class Hit:
     score: float
     """0..1; independent of what else was found."""
     snippet: str
-    """At most 700 characters of the chunk."""
+    """The beginning of the passage, at most 700 characters."""
     source: SourceKind
     heading: tuple[str, ...] = ()
     explanation: Explanation | None = None
     date: date | None = None
     """The day of its note: in the front matter, else in the path, else of the last change (UTC)."""
+    text: str = ""
+    """The whole passage."""
 
     @property
     def citation(self) -> str:
@@ -95,7 +99,7 @@ class Health:
     """Whether the answers are as good as they should be."""
 
     legs: Mapping[str, bool]
-    """`keyword` and `vector`: does the leg serve?"""
+    """`keyword` and `vector`: whether the retriever works."""
     pending: int = 0
     """Chunks that have no vector yet."""
     generation: int = 0
@@ -160,10 +164,12 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The lines that were written, 1-based and inclusive, and whether the next search finds them."""
+    """The lines of an entry, 1-based and inclusive, and whether the next search finds them."""
 
     path: Path
     start_line: int
     end_line: int
     reasons: tuple[Diagnostic, ...] = ()
     """Why the next search may not find them; empty when it does."""
+    existing: bool = False
+    """True if the entry was already there, in these lines, and nothing was written."""

@@ -34,7 +34,7 @@ class SyncReport:
     cached: int = 0
     """Chunks of this run whose vector was already known."""
     failed: int = 0
-    """Chunks that could not be embedded; the keyword leg finds them."""
+    """Chunks that could not be embedded; keyword search finds them."""
     pending: int = 0
     """Chunks still waiting for a vector."""
     unread: int = 0
@@ -79,6 +79,8 @@ class Estimate:
     """US dollars; 0 for a model that runs here, None where the price is not known."""
     price_seen: str = ""
     """Year and month of the price."""
+    seconds: float | None = None
+    """The time that the vectors will take, from a measurement; None: it was not measured."""
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -99,6 +101,21 @@ class SourceCount(NamedTuple):
     kind: SourceKind
     files: int
     chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundRun:
+    """A process that indexes in the background, and how far it is."""
+
+    pid: int
+    since: float
+    """Seconds since 1970."""
+    stage: str = ""
+    """`read` for notes, `embed` for chunks, `download` for the bytes of a model; empty: it has just begun."""
+    done: int = 0
+    total: int = 0
+    ended: float | None = None
+    """Seconds since 1970; None: it is at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +160,12 @@ class Status:
     """Untrusted files, files that other users could read, and settings without effect."""
     layout: str = ""
     """Which Markdown files of the folder are memory: `notes` (all) or `openclaw` (`MEMORY.md` and `memory/`)."""
+    trust: str = ""
+    """Whose folder it is: `owner`, or a project's, which is `trusted` or `untrusted`."""
     last_attempt: Attempt | None = None
     """The last attempt of any process to reach the provider; None if unknown, or if it is part of this program."""
+    indexing: BackgroundRun | None = None
+    """The process that is indexing in the background now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from memoriter.errors import IndexBusy, MemoriterError, WorkspaceNotFound, syste
 from memoriter.sync import DEBOUNCE_SECONDS
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
-from memoriter.watch._events import Events
-from memoriter.watch._schedule import EVERYTHING, Schedule
+from memoriter.watch._schedule import EVERYTHING, Events, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,7 +69,7 @@ class Watch:
     monotonic: Callable[[], float]
     rules: WatchRules = field(default_factory=WatchRules)
     remote: Callable[[Path], bool] = lambda _: False
-    told: Callable[[WatchEvent], None] = lambda _: None
+    on_event: Callable[[WatchEvent], None] = lambda _: None
     _schedule: Schedule | None = None
     _events: Events | None = None
     _reported: frozenset[str] = frozenset()
@@ -99,7 +98,7 @@ class Watch:
     def _watch(self) -> None:
         self._reported, self._emitted_mode = frozenset(), None
         events = Events(self.stop, monotonic=self.monotonic, remote=lambda folder: self.remote(Path(folder)))
-        schedule = Schedule(self.monotonic(), quiet=self.rules.debounce, interval=self.rules.interval)
+        schedule = Schedule(self.monotonic(), debounce=self.rules.debounce, interval=self.rules.interval)
         self._events, self._schedule = events, schedule
         try:
             while not self.stop.is_set():
@@ -113,7 +112,7 @@ class Watch:
         if seconds > 0 and (paths := events.wait(seconds)):
             now, transcripts = self.monotonic(), {path for path in paths if path.endswith(TRANSCRIPT)}
             schedule.changed(self._note_paths(paths - transcripts, events), now)
-            schedule.changed(self._transcript_paths(transcripts), now, quiet=DEBOUNCE_SECONDS)
+            schedule.changed(self._transcript_paths(transcripts), now, debounce=DEBOUNCE_SECONDS)
         job = schedule.next(self.monotonic())
         if job is None:
             return
@@ -156,7 +155,7 @@ class Watch:
         for path in paths:
             if events.is_folder(path) or os.path.basename(path) == IGNORE_FILE:  # noqa: PTH119 (thousands at once)
                 yield EVERYTHING
-            elif path.endswith(".md"):
+            elif path.endswith(self.workspace.suffixes):
                 yield path
             elif os.path.isdir(path) and not os.path.islink(path) and self.workspace.may_hold(path):  # noqa: PTH112, PTH114
                 yield EVERYTHING
@@ -202,7 +201,7 @@ class Watch:
     def _emit(
         self, kind: WatchKind, *, report: SyncReport | None = None, reason: Diagnostic | None = None, folders: int = 0
     ) -> None:
-        self.told(WatchEvent(kind, self.wall(), report, reason, folders))
+        self.on_event(WatchEvent(kind, self.wall(), report, reason, folders))
 
 
 class Watching:
@@ -211,16 +210,16 @@ class Watching:
     def __init__(
         self,
         opened: Callable[[threading.Event, Callable[[WatchEvent], None]], tuple[Watch, MemoryBackend]],
-        told: Callable[[WatchEvent], None],
+        on_event: Callable[[WatchEvent], None],
     ) -> None:
         """Start the thread.
 
         Args:
             opened: returns the watch and a backend for its exclusive use.
-            told: receives each event, in that thread.
+            on_event: receives each event, in that thread.
         """
         self._stop = threading.Event()
-        self._watch, self._backend = opened(self._stop, told)
+        self._watch, self._backend = opened(self._stop, on_event)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="memoriter-watch", daemon=True)
         self._thread.start()
@@ -268,4 +267,4 @@ class Watching:
 def _diagnostic(error: MemoriterError | OSError) -> Diagnostic:
     if isinstance(error, MemoriterError):
         return Diagnostic(error.code, error.message, error.remedy)
-    return Diagnostic("system", system_error_text(error), "Look at the path, its permissions and the free space.")
+    return Diagnostic("system", system_error_text(error), "Check the path, its permissions and the free space.")

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from memoriter.workspace._confined import Loaded, Raw
 from memoriter.workspace._cut import estimate_tokens
 from memoriter.workspace._ignore import in_ignored_folder
-from memoriter.workspace._paths import ExtraPath, extra_files, is_memory_path, normalise_path
-from memoriter.workspace._read_file import Loaded, Raw
+from memoriter.workspace._paths import ExtraPath, extra_files, is_memory_path, normalise_path, split_citation
 from memoriter.workspace._scan import Scan
-from memoriter.workspace._workspace import MAX_BYTES, Workspace, local_time, zone_is_known
+from memoriter.workspace._workspace import MAX_BYTES, Workspace
 
 if TYPE_CHECKING:
     from memoriter.workspace._forget import Removal, RemovedPassage, all_of, blocks_with, holds, lines_of, take_out
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         without_digits,
         without_injected,
     )
-    from memoriter.workspace.writing import Appended, append, entry_of, replace
+    from memoriter.workspace.writing import Appended, append, entry_of, log_form, replace
 
 __all__ = [
     "HIDDEN",
@@ -63,7 +63,7 @@ __all__ = [
     "injected",
     "is_memory_path",
     "lines_of",
-    "local_time",
+    "log_form",
     "marked",
     "neutral",
     "neutral_data",
@@ -73,12 +73,12 @@ __all__ = [
     "replace",
     "scan_blocks",
     "skeleton",
+    "split_citation",
     "take_out",
     "transcripts_of",
     "visible",
     "without_digits",
     "without_injected",
-    "zone_is_known",
 ]
 
 
@@ -104,7 +104,7 @@ def __getattr__(name: str) -> Any:
             "without_digits",
             "without_injected",
         },
-        "writing": {"Appended", "append", "entry_of", "replace"},
+        "writing": {"Appended", "append", "entry_of", "log_form", "replace"},
     }
     for room, names in late.items():
         if name in names:

@@ -1,4 +1,7 @@
-"""Find and open a file below a folder so that no link can lead elsewhere, even if the disk changes meanwhile."""
+"""Find and open a file below a folder so that no link can lead elsewhere, even if the disk changes meanwhile.
+
+Also what was read from it, and why there is no text.
+"""
 # ruff: noqa: PTH116, PTH118, PTH208 - plain strings throughout, as in a scan
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, sentence
 from memoriter.ids import normalize
+from memoriter.plain_file import BY_DESCRIPTOR
 from memoriter.types import Source
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -19,13 +24,38 @@ if TYPE_CHECKING:
 
     from memoriter.workspace._paths import ReadablePath
 
-BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 # Without O_NONBLOCK, opening a FIFO blocks until a writer opens it; without O_NOCTTY, a terminal may become ours.
 _FILE = (
     os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A source with its content."""
+
+    source: Source
+    """The file's path, size and times when the content was read."""
+    hash: str
+    """`ids.bytes_hash` of the file's bytes."""
+    text: str
+    """Content decoded as UTF-8 (invalid bytes as U+FFFD), without a byte order mark, with newlines unchanged."""
+    decoded: bool = True
+    """True if all bytes were valid UTF-8."""
+    inode_changed_ns: int = 0
+    """Time of the inode's last change, in nanoseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """The bytes of a memory file."""
+
+    path: str
+    """Path by which the file is cited."""
+    file: Path
+    content: bytes
 
 
 def path_refused(path: str, why: str) -> PathRefused:
@@ -184,3 +214,17 @@ def find_normalized(place: ReadablePath) -> str | None:
             return None
         path = os.path.join(path, matches[0])
     return path
+
+
+def is_utf8(content: bytes) -> bool:
+    """Return whether bytes are valid UTF-8."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def decode(content: bytes) -> str:
+    """Return bytes as text, without a byte order mark and with U+FFFD for bytes that are not UTF-8."""
+    return content.decode("utf-8", "replace").removeprefix("\ufeff")

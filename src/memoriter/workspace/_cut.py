@@ -1,4 +1,4 @@
-"""Estimate the tokens of a text, and cut a text that is too long: after a sentence, a space, or between graphemes."""
+"""Estimate the tokens of a text, cut a text that is too long at a good place, and say why a text is empty."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from bisect import bisect_left, bisect_right
 from functools import cache
 from typing import TYPE_CHECKING
+
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -176,3 +178,21 @@ def truncate(text: str, length: int) -> tuple[str, bool]:
         return text, False
     end = text.rfind("\n", 0, length + 1)
     return text[: end if end > 0 else boundary(text, 0, length)], True
+
+
+def no_such_note(path: str) -> Diagnostic:
+    """Return a diagnostic for a note that does not exist, as before the day's first entry or for a wrong name."""
+    return Diagnostic(
+        "no_such_note", f"There is no note {path!r} yet.", "Look for its text with `memoriter search WORDS`."
+    )
+
+
+def no_text(path: str, text: str, start: int | None) -> Diagnostic:
+    """Return a diagnostic for an existing note that has no text to show from line `start` on."""
+    rows = text.count("\n") + (not text.endswith("\n"))
+    if text and start and start > rows:
+        message = f"{path!r} has {rows} line{'' if rows == 1 else 's'}, and line {start} was asked for."
+        return Diagnostic("past_the_end", message, f"Ask again with --from {max(rows, 1)} (from) or less.")
+    if not text.strip():
+        return Diagnostic("no_text", f"{path!r} is empty.", "Run `memoriter remember TEXT`.")
+    return Diagnostic("no_text", f"{path!r} has no text there.", f"Read all of it with `memoriter get {path}`.")

@@ -7,11 +7,17 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from memoriter.layout import FOLDER, LONG_TERM, SUFFIX
+from memoriter.layout import FOLDER, LONG_TERM, SUFFIX, SUFFIX_PATTERN
 from memoriter.types import Skipped
 from memoriter.values import dataclass
-from memoriter.workspace._globs import LONGEST_PATTERN, MOST_ALTERNATIVES, glob_matches, spread_braces
-from memoriter.workspace._ignore import Rules, built_in_exclusion
+from memoriter.workspace._ignore import (
+    LONGEST_PATTERN,
+    MOST_ALTERNATIVES,
+    Rules,
+    built_in_exclusion,
+    glob_matches,
+    spread_braces,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +69,7 @@ def cite(root: str, path: str) -> str:
 
 
 _CITATION = re.compile(
-    r"(?P<path>.+\.(?:md|jsonl))(?:#L(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?|:(?P<from>\d{1,9})(?:-(?P<to>\d{1,9}))?)",
+    rf"(?P<path>.+(?:{SUFFIX_PATTERN}|\.jsonl))(?:#L(?P<first>\d{{1,9}})(?:-L?(?P<last>\d{{1,9}}))?|:(?P<from>\d{{1,9}})(?:-(?P<to>\d{{1,9}}))?)",
     re.DOTALL,
 )
 
@@ -140,7 +146,7 @@ class ExtraPath:
     path: str
     """Path of the file or folder, absolute or relative to the workspace."""
     pattern: str | None = None
-    """A glob below the folder (`**/*.md`, `work/*.{md,txt}`); if None, every Markdown file is memory."""
+    """A glob below the folder (`**/*.md`, `work/*.{md,txt}`); if None, every note is memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +164,9 @@ class Area:
     configured: bool = False
     """True for an extra path, False for the workspace's own areas."""
     listed: bool = True
-    """Whether files that are not Markdown are reported as skipped, as in OpenClaw's `memory/`."""
+    """Whether files without the suffix of a note are reported as skipped, as in OpenClaw's `memory/`."""
+    suffixes: tuple[str, ...] = (SUFFIX,)
+    """The suffixes of notes."""
     globs: tuple[tuple[str, ...], ...] = ()
     refused: str = ""
     """Reason that the pattern cannot be used, or empty; with a reason, the area accepts no file."""
@@ -167,6 +175,11 @@ class Area:
     def is_long_term(self) -> bool:
         """True for the long-term file; a folder of this name is not memory."""
         return not self.configured and self.cited in LONG_TERM
+
+    @property
+    def suffix_rule(self) -> str:
+        """The reason for which a file with another suffix is not memory."""
+        return f"only files that end in {' or '.join(self.suffixes)} are memory"
 
     def accepts(self, names: Sequence[str]) -> bool:
         """Return whether the patterns, if any, match the file with these names below the area's path."""
@@ -184,15 +197,20 @@ class ReadablePath:
     cited: str
 
 
-def list_areas(root: str, extra_paths: Sequence[ExtraPath], layout: Layout = "openclaw") -> tuple[Area, ...]:
+def list_areas(
+    root: str,
+    extra_paths: Sequence[ExtraPath],
+    layout: Layout = "openclaw",
+    suffixes: tuple[str, ...] = (SUFFIX,),
+) -> tuple[Area, ...]:
     """Return every area as the disk is now; an extra path outside the workspace may be a link, one inside may not."""
-    own = [Area(os.path.join(root, name), root, (name,), name) for name in (*LONG_TERM, FOLDER)]
+    own = [Area(os.path.join(root, name), root, (name,), name, suffixes=suffixes) for name in (*LONG_TERM, FOLDER)]
     if layout == "notes":
-        own = [Area(root, root, (), ".", listed=False)]
-    return (*own, *(_extra_area(root, extra) for extra in extra_paths if extra.path.strip()))
+        own = [Area(root, root, (), ".", listed=False, suffixes=suffixes)]
+    return (*own, *(_extra_area(root, extra, suffixes) for extra in extra_paths if extra.path.strip()))
 
 
-def _extra_area(root: str, extra: ExtraPath) -> Area:
+def _extra_area(root: str, extra: ExtraPath, suffixes: tuple[str, ...]) -> Area:
     path = rebase(root, absolute(root, extra.path.strip()))
     base, start = root, names_below(root, path)
     if start is None and os.path.isdir(path):
@@ -203,7 +221,8 @@ def _extra_area(root: str, extra: ExtraPath) -> Area:
     alternatives = spread_braces(extra.pattern or "")
     globs = tuple(tuple(glob.strip("/").split("/")) for glob in alternatives or () if glob)
     refused = TOO_MANY if alternatives is None else ""
-    return Area(path, base, start, cite(root, path), configured=True, globs=globs, refused=refused)
+    cited = cite(root, path)
+    return Area(path, base, start, cited, configured=True, suffixes=suffixes, globs=globs, refused=refused)
 
 
 def real_path(path: str) -> str:
@@ -241,8 +260,8 @@ def admit(areas: Sequence[Area], root: str, path: str) -> ReadablePath | Skipped
 
 def _admit_to_area(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped:
     cited = "/".join((area.cited, *names)) if area.cited != "." else "/".join(names)
-    if not cited.endswith(SUFFIX):
-        return Skipped(cited, "not_markdown", "only files that end in .md are memory")
+    if not cited.endswith(area.suffixes):
+        return Skipped(cited, "not_markdown", area.suffix_rule)
     if not area.accepts(names):
         return Skipped(cited, "outside", area.refused or "the pattern of its extra path does not take it")
     for depth, name in enumerate(names, 1):

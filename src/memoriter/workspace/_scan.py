@@ -1,27 +1,36 @@
-"""Scan the disk for memory files, with one listing per folder and one stat per file."""
+"""Scan the disk for memory files, and apply the layout of a folder: the notes outside memory, and the day's note.
+
+A scan takes one listing per folder and one stat per file.
+"""
 # ruff: noqa: PTH116, PTH118 - plain strings throughout, as a scan makes ten thousand of them
 
 from __future__ import annotations
 
 import os
 import stat
+from math import inf
+from operator import attrgetter
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
-from memoriter.layout import SUFFIX
-from memoriter.types import Skipped, Source
+from memoriter.errors import PathRefused
+from memoriter.layout import MOST_ENTRIES, OPENCLAW_FILES, OTHER_SUFFIXES, SUFFIX
+from memoriter.types import Diagnostic, Skipped, Source
 from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, stamp_of
 from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in_exclusion
-from memoriter.workspace._paths import name_fault, real_path, shown_name
+from memoriter.workspace._paths import list_areas, name_fault, real_path, shown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import date
 
     from memoriter.codes import SkipReason
     from memoriter.workspace._paths import Area
 
-_MARKDOWN_LIKE = (".md", ".markdown", ".mdown", ".mdx")
+_NOTE_LIKE = (SUFFIX, *(suffix for suffix in OTHER_SUFFIXES if suffix != ".txt"), ".mdown")
+"""Suffixes, in any case, of files that are reported where they are not memory."""
 _SYMLINK = "symbolic links are not followed"
 _IGNORED = "a .memoryignore file leaves it out"
 
@@ -58,13 +67,15 @@ class Walk:
     """Sources of the previous scan by path on disk; an unchanged file keeps its `Source`."""
     current: dict[str, Source] = field(default_factory=dict[str, Source])
     """Sources of this scan by path on disk."""
+    entries_left: float = inf
+    """Directory entries after which the walk ends."""
     _inodes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def result(self) -> Scan:
-        sources = sorted(self.sources.values(), key=lambda source: source.path)
+        sources = sorted(self.sources.values(), key=attrgetter("path"))
         source_paths = {source.path for source in sources}
         skipped = [skip for skip in self.skipped.values() if skip.path not in source_paths]
-        return Scan(tuple(sources), tuple(sorted(skipped, key=lambda skip: skip.path)), self.folders)
+        return Scan(tuple(sources), tuple(sorted(skipped, key=attrgetter("path"))), self.folders)
 
     def add_area(self, area: Area) -> None:
         """Walk from the area's first folder to its path, then through all folders below it."""
@@ -78,8 +89,8 @@ class Walk:
             self._walk_tree(area, _ScannedFolder(path, (), prefix, rules), real_path(path))
         elif not stat.S_ISREG(status.st_mode):
             self._skip(area.cited, "special", "it is not a plain file")
-        elif not path.endswith(SUFFIX) and not area.cited.endswith(SUFFIX):
-            self._skip(area.cited, "not_markdown", "only files that end in .md are memory")
+        elif not path.endswith(area.suffixes) and not area.cited.endswith(area.suffixes):
+            self._skip(area.cited, "not_markdown", area.suffix_rule)
         elif not area.is_long_term or (status.st_dev, status.st_ino) not in self._inodes:
             # On a disk that ignores case, MEMORY.md and memory.md are one file.
             self._inodes.add((status.st_dev, status.st_ino))
@@ -102,7 +113,7 @@ class Walk:
                 last = depth == len(area.names)
                 if stat.S_ISLNK(status.st_mode):
                     return self._skip(area.cited, "symlink", _SYMLINK)
-                if rules.excludes(prefix + name, folder=not last or stat.S_ISDIR(status.st_mode)):
+                if rules.chain and rules.excludes(prefix + name, folder=not last or stat.S_ISDIR(status.st_mode)):
                     return self._skip(area.cited, "ignored", _IGNORED)
                 if stat.S_ISDIR(status.st_mode):
                     self.folders[path] = status.st_ino
@@ -133,6 +144,9 @@ class Walk:
             except OSError as error:
                 self._skip(cited.rstrip("/") or ".", "unreadable", error.strerror or str(error))
                 continue
+            self.entries_left -= len(entries)
+            if self.entries_left < 0:
+                return
             rules = folder.rules
             if folder.names and any(entry.name == IGNORE_FILE for entry in entries):
                 rules = rules.enter(folder.path, folder.prefix)
@@ -166,10 +180,10 @@ class Walk:
             self._skip(cited + name, "ignored", _IGNORED)
         elif entry.is_symlink():
             self._skip(cited + name, "symlink", _SYMLINK)
-        elif folder or name.endswith(SUFFIX):
+        elif folder or name.endswith(area.suffixes):
             return False
-        elif (area.listed and not area.configured) or name.lower().endswith(_MARKDOWN_LIKE):
-            self._skip(cited + name, "not_markdown", "only files that end in .md are memory")
+        elif (area.listed and not area.configured) or name.lower().endswith(_NOTE_LIKE):
+            self._skip(cited + name, "not_markdown", area.suffix_rule)
         return True
 
     def _add_entry(self, cited: str, entry: os.DirEntry[str], real: str) -> None:
@@ -201,7 +215,11 @@ class Walk:
 
 
 def scan_areas(
-    areas: Sequence[Area], max_bytes: int, previous: Mapping[str, Source] | None = None
+    areas: Sequence[Area],
+    max_bytes: int,
+    previous: Mapping[str, Source] | None = None,
+    *,
+    most_entries: float = inf,
 ) -> tuple[Scan, Mapping[str, Source]]:
     """Return all files of the areas; a file that two areas contain keeps the path in the first.
 
@@ -209,11 +227,58 @@ def scan_areas(
         areas: the areas to scan.
         max_bytes: size limit of a file; larger files are skipped.
         previous: the second value that the previous scan of these areas returned.
+        most_entries: directory entries to look at in folders; what comes after them is missing.
 
     Returns:
         The files, and a value that makes the next scan faster.
     """
-    walk = Walk(max_bytes, previous=previous or {})
+    walk = Walk(max_bytes, previous=previous or {}, entries_left=most_entries)
     for area in areas:
         walk.add_area(area)
     return walk.result(), walk.current
+
+
+def notes_outside(root: str, areas: Sequence[Area], max_bytes: int, suffixes: tuple[str, ...]) -> Diagnostic | None:
+    """Return a diagnostic if files with the suffix of a note, below a folder, are in none of its areas.
+
+    At most `layout.MOST_ENTRIES` directory entries are looked at. Files that an ignore rule excludes and OpenClaw's
+    own files, such as `AGENTS.md`, do not count.
+    """
+    memory, _ = scan_areas(areas, max_bytes)
+    everywhere, _ = scan_areas(list_areas(root, (), "notes", suffixes), max_bytes, most_entries=MOST_ENTRIES)
+    outside = {source.file: source.path for source in everywhere.sources}
+    for source in memory.sources:
+        outside.pop(source.file, None)
+    count = sum(path not in OPENCLAW_FILES for path in outside.values())
+    if not count:
+        return None
+    kind = "Markdown file" if len(suffixes) == 1 else "file"
+    files = f"1 {kind} is" if count == 1 else f"{count:,} {kind}s are"
+    return Diagnostic(
+        "notes_outside",
+        f"{files} not memory: in {root!r}, only MEMORY.md and memory/ are.",
+        f"To search all {kind}s of this folder, run `memoriter init -w {quote(root)} --layout=notes`.",
+    )
+
+
+def daily_file(root: Path, pattern: str, day: date) -> Path:
+    """Return the path of a day's note.
+
+    Args:
+        root: the folder of notes.
+        pattern: the path below it, with date codes of `strftime`.
+        day: the day.
+
+    Raises:
+        PathRefused: a folder on the way is a symbolic link, so scans would not find a note that is written there.
+    """
+    *folders, name = day.strftime(pattern).split("/")
+    folder = root
+    for part in folders:
+        folder /= part
+        if folder.is_symlink():
+            raise PathRefused(
+                f"{folder.relative_to(root).as_posix()!r} is a symbolic link and is not followed.",
+                remedy="Make it a plain folder.",
+            )
+    return folder / name

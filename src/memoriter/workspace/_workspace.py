@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from memoriter.errors import PathRefused, WorkspaceNotFound
+from memoriter.errors import PathRefused, WorkspaceNotFound, sentence
 from memoriter.ids import bytes_hash
-from memoriter.layout import (
-    DAILY_NOTE,
-    FOLDER,
-    LONG_TERM,
-    VAULT,
-    detect_layout,
-    openclaw_marker,
-)
+from memoriter.layout import DAILY_NOTE, FOLDER, LONG_TERM, SUFFIX, VAULT, detect_layout, openclaw_marker
 from memoriter.types import Diagnostic, Excerpt, Skipped, Source
-from memoriter.workspace._confined import changed_ns, find_normalized, path_refused, read_bytes, source_at, stamp_of
-from memoriter.workspace._cut import slice_lines, truncate
-from memoriter.workspace._layout_rules import daily_file, notes_outside
+from memoriter.workspace._confined import (
+    Loaded,
+    Raw,
+    changed_ns,
+    decode,
+    find_normalized,
+    is_utf8,
+    path_refused,
+    read_bytes,
+    source_at,
+    stamp_of,
+)
+from memoriter.workspace._cut import no_such_note, no_text, slice_lines, truncate
 from memoriter.workspace._paths import (
     Area,
     ExtraPath,
@@ -32,17 +35,15 @@ from memoriter.workspace._paths import (
     names_below,
     split_citation,
 )
-from memoriter.workspace._read_file import Loaded, Raw
-from memoriter.workspace._scan import Scan, scan_areas
+from memoriter.workspace._scan import Scan, daily_file, notes_outside, scan_areas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import date
-    from zoneinfo import ZoneInfo
+    from datetime import date, datetime
 
     from memoriter.layout import Layout
     from memoriter.workspace.transcripts import Transcripts
-    from memoriter.workspace.writing import Appended
+    from memoriter.workspace.writing import Appended, Compose
 
 MAX_BYTES = 16 * 1024 * 1024
 """Largest size of a note in bytes; a larger file is a book or a mistake."""
@@ -66,6 +67,7 @@ class Workspace:
         layout: Layout | None = None,
         keep_layout: Callable[[], None] | None = None,
         daily_note: str = DAILY_NOTE,
+        extra_suffixes: Sequence[str] = (),
     ) -> None:
         """Open a workspace.
 
@@ -79,6 +81,7 @@ class Workspace:
             keep_layout: called before the first write that would change the layout that the folder's content
                 decided, so that all its notes stay memory; it must make the layout a setting.
             daily_note: path of a day's note below the folder, with the date codes of `strftime`.
+            extra_suffixes: suffixes of notes besides `.md`, such as `.txt`.
 
         Raises:
             WorkspaceNotFound: `root` is not a folder.
@@ -92,6 +95,8 @@ class Workspace:
         self._chosen_layout: Layout | None = layout
         self._keep_layout = keep_layout
         self._daily_note = daily_note
+        self.suffixes = (SUFFIX, *extra_suffixes)
+        """The suffixes of notes."""
         self._detected_layout: Layout | None = None
         if not self.root.is_dir() and (make is None or os.path.lexists(self.root)):
             raise WorkspaceNotFound(
@@ -102,7 +107,8 @@ class Workspace:
     def layout(self) -> Layout:
         """Which Markdown files of the folder are memory, as of the last scan."""
         if self._chosen_layout is None and self._detected_layout is None:
-            self._detected_layout = "openclaw" if self._names_inside() else detect_layout(str(self.root))
+            chosen = bool(self._extra_paths) and self._names_inside()
+            self._detected_layout = "openclaw" if chosen else detect_layout(str(self.root), self.suffixes)
         return self._chosen_layout or self._detected_layout or "openclaw"
 
     def make_root(self) -> None:
@@ -151,9 +157,9 @@ class Workspace:
         except FileNotFoundError:
             raise path_refused(source.path, "it is not there any more") from None
         current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status), stamp_of(status))
-        text = _decode(content)
+        text = decode(content)
         # Invalid bytes decode to U+FFFD, so a text without it needs no check.
-        return Loaded(current, bytes_hash(content), text, "\ufffd" not in text or _is_utf8(content), status.st_ctime_ns)
+        return Loaded(current, bytes_hash(content), text, "\ufffd" not in text or is_utf8(content), status.st_ctime_ns)
 
     def read(
         self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 100_000
@@ -186,11 +192,11 @@ class Workspace:
         except FileNotFoundError:
             actual_path = None if path.isascii() else find_normalized(place)
             if actual_path is None:
-                return Excerpt(place.cited, "", reason=_no_such_note(place.cited))
+                return Excerpt(place.cited, "", reason=no_such_note(place.cited))
             return self.read(actual_path, start=start, lines=lines, max_chars=max_chars)
-        full_text = _decode(content)
+        full_text = decode(content)
         text, truncated = truncate(slice_lines(full_text, start, lines), max(1, max_chars))
-        return Excerpt(place.cited, text, truncated, None if text else _no_text(place.cited, full_text, start))
+        return Excerpt(place.cited, text, truncated, None if text else no_text(place.cited, full_text, start))
 
     def raw(self, path: str) -> Raw:
         """Read the bytes of a memory file.
@@ -208,7 +214,7 @@ class Workspace:
             raise path_refused(path, "it is not there") from None
         return Raw(place.cited, Path(place.base, *place.names), content)
 
-    def append(self, path: str, text: str) -> Appended:
+    def append(self, path: str, text: str | Compose) -> Appended:
         """Append lines to a note, and create the note if it is missing.
 
         `append`, `replace` and `remove` open the note through the descriptors of its folders. They follow no link
@@ -217,7 +223,7 @@ class Workspace:
 
         Args:
             path: a cited or an absolute path.
-            text: the lines to add; see `append` of this package.
+            text: the lines to add, or a function that returns them; see `append` of this package.
 
         Raises:
             PathRefused: the path is not one of the memory's files, or leads through a link.
@@ -225,10 +231,43 @@ class Workspace:
         """
         from memoriter.workspace.writing import append
 
-        self.make_root()
-        place = self._writable_path(path)
-        self._keep_layout_before(place)
-        return append(place, text, limit=self._max_bytes)
+        return append(self._place_to_write(path), text, limit=self._max_bytes)
+
+    def remember(
+        self,
+        text: str,
+        *,
+        to: Literal["daily", "long-term"],
+        origin: str | None,
+        now: datetime,
+        again: bool = False,
+    ) -> Appended:
+        """Append an entry to the note of the day or to `MEMORY.md`, unless it is there already.
+
+        An entry for the note of the day is also looked for in `MEMORY.md`. An entry for `MEMORY.md` is not looked for
+        in the note of the day, because it may be kept for longer on purpose.
+
+        Args:
+            text: the entry.
+            to: the note of the day or `MEMORY.md`.
+            origin: the author, if that is not the owner.
+            now: time in the owner's time zone.
+            again: whether to append an entry that is already there.
+
+        Raises:
+            PathRefused: the note leads through a link, or is outside the memory.
+            WriteError: nothing was written.
+        """
+        from memoriter.workspace.writing import Appended, Entry
+
+        long_term = self.long_term()
+        if to == "long-term":
+            return self.append(str(long_term), Entry(text, origin, now, again=again).add_to)
+        entry, daily = Entry(text, origin, now, self._daily_note, again), self.daily(now.date())
+        with suppress(PathRefused):
+            if existing := entry.find_in(self.content(str(long_term)) or b""):
+                return Appended(long_term, existing.start_line, existing.end_line, existing=True)
+        return self.append(str(daily), entry.add_to)
 
     def replace(self, path: str, text: str | bytes, *, expected: str | None) -> None:
         """Replace the whole content of a note.
@@ -245,10 +284,7 @@ class Workspace:
         """
         from memoriter.workspace.writing import replace
 
-        self.make_root()
-        place = self._writable_path(path)
-        self._keep_layout_before(place)
-        replace(place, text, expected=expected)
+        replace(self._place_to_write(path), text, expected=expected)
 
     def remove(self, path: str, *, expected: str) -> None:
         """Delete a note.
@@ -301,19 +337,37 @@ class Workspace:
             )
         return file
 
+    def left_out(self, file: Path) -> Diagnostic | None:
+        """Return why no search finds a note that was just written; None if searches do."""
+        note, refusal = self.find(str(file)), self.refusal(str(file))
+        if refusal is None and note is not None and note[1] is not None:
+            return None
+        why = refusal.message if refusal else "it is not a plain file of the workspace any more"
+        advice = "Correct .memoryignore. " if refusal else ""
+        message = f"{file.name!r} was written, but no search finds it: {sentence(why)}"
+        return Diagnostic("left_out", message, f"{advice}See what is left out with `memoriter status -v`.")
+
     def long_term(self) -> Path:
         """Return the path of `MEMORY.md`, or of `memory.md` if only that file exists."""
         upper, lower = (self.root / name for name in LONG_TERM)
         return lower if os.path.lexists(lower) and not os.path.lexists(upper) else upper
 
     def notes_outside(self) -> Diagnostic | None:
-        """Return a diagnostic if Markdown files below the folder are not memory because of OpenClaw's layout."""
-        return notes_outside(str(self.root), self._areas()) if self.layout == "openclaw" else None
+        """Return a diagnostic if notes below the folder are not memory because of OpenClaw's layout."""
+        if self.layout != "openclaw":
+            return None
+        return notes_outside(str(self.root), self._areas(), self._max_bytes, self.suffixes)
 
     def _names_inside(self) -> bool:
         """Return whether an extra path is inside the folder: then the owner has chosen what is memory there."""
         root = str(self.root)
         return any(names_below(root, absolute(root, extra.path.strip())) is not None for extra in self._extra_paths)
+
+    def _place_to_write(self, path: str) -> ReadablePath:
+        self.make_root()
+        place = self._writable_path(path)
+        self._keep_layout_before(place)
+        return place
 
     def _keep_layout_before(self, place: ReadablePath) -> None:
         """Make the layout a setting if the file that is about to be written would change it."""
@@ -326,7 +380,7 @@ class Workspace:
             self._chosen_layout = "notes"
 
     def _areas(self) -> tuple[Area, ...]:
-        return list_areas(str(self.root), self._extra_paths, self.layout)
+        return list_areas(str(self.root), self._extra_paths, self.layout, self.suffixes)
 
     def _writable_path(self, path: str) -> ReadablePath:
         verdict = admit(self._areas(), str(self.root), path)
@@ -342,59 +396,3 @@ class Workspace:
         if isinstance(verdict, Skipped):
             raise path_refused(path, verdict.message)
         return verdict
-
-
-def _is_utf8(content: bytes) -> bool:
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _decode(content: bytes) -> str:
-    return content.decode("utf-8", "replace").removeprefix("\ufeff")
-
-
-def _no_such_note(path: str) -> Diagnostic:
-    """Return a diagnostic for a note that does not exist, as before the day's first entry or for a wrong name."""
-    return Diagnostic(
-        "no_such_note", f"There is no note {path!r} yet.", "Look for its text with `memoriter search WORDS`."
-    )
-
-
-def _no_text(path: str, text: str, start: int | None) -> Diagnostic:
-    """Return a diagnostic for an existing note that has no text to show from line `start` on."""
-    rows = text.count("\n") + (not text.endswith("\n"))
-    if text and start and start > rows:
-        message = f"{path!r} has {rows} line{'' if rows == 1 else 's'}, and line {start} was asked for."
-        return Diagnostic("past_the_end", message, f"Ask again with --from {max(rows, 1)} (from) or less.")
-    if not text.strip():
-        return Diagnostic("no_text", f"{path!r} is empty.", "Run `memoriter remember TEXT`.")
-    return Diagnostic("no_text", f"{path!r} has no text there.", f"Read all of it with `memoriter get {path}`.")
-
-
-def local_time(wall: float, zone: str | None) -> datetime:
-    """Return a time in the owner's time zone.
-
-    Args:
-        wall: seconds since 1970.
-        zone: an IANA name such as `Asia/Seoul`; for None or an unknown name, the process' own zone applies.
-    """
-    moment = datetime.fromtimestamp(wall, tz=UTC)
-    timezone = _zone(zone) if zone else None
-    return moment.astimezone(timezone)
-
-
-def zone_is_known(zone: str) -> bool:
-    """Return whether this machine has a time zone of that name."""
-    return _zone(zone) is not None
-
-
-def _zone(name: str) -> ZoneInfo | None:
-    from zoneinfo import ZoneInfo
-
-    try:
-        return ZoneInfo(name.strip())
-    except (KeyError, ValueError, OSError):
-        return None

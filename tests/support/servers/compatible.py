@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memoriter.embed.remote._remote_model import PROBE
+from memoriter.embed.remote._vendor import PROBE
 from servers.base import KEY, Answer, Call, need, vectors
 from servers.openai import OpenAIServer
 

@@ -43,7 +43,7 @@ class Fails:
 
 
 @dataclass
-class Heard:
+class ChatRequest:
     """What one request says."""
 
     system: str = ""
@@ -56,7 +56,7 @@ class Heard:
         return self.messages[-1][1]
 
 
-Step = "Says | Calls | Fails | Callable[[Heard], Says | Calls | Fails]"
+Step = "Says | Calls | Fails | Callable[[ChatRequest], Says | Calls | Fails]"
 
 
 class TalkServer(ScriptedServer):
@@ -65,7 +65,7 @@ class TalkServer(ScriptedServer):
     def __init__(self, *steps: Any, key: str = KEY) -> None:
         super().__init__()
         self.steps = list(steps)
-        self.heard: list[Heard] = []
+        self.received: list[ChatRequest] = []
         self.key = key
         self.reached = threading.Event()
         """A request has come."""
@@ -77,7 +77,7 @@ class TalkServer(ScriptedServer):
         need(self.allowed(call), 401, self.wrong(Fails(401, f"Incorrect API key provided: {KEY}", "invalid_api_key")))
         need(call.path == self.place, 404, self.wrong(Fails(404, f"Invalid URL (POST {call.path})")))
         received = self.read(call.json)
-        self.heard.append(received)
+        self.received.append(received)
         self.reached.set()
         self.go.wait(30)
         need(self.steps, 400, self.wrong(Fails(400, "the script is at its end")))
@@ -92,7 +92,7 @@ class TalkServer(ScriptedServer):
     def allowed(self, call: Call) -> bool:
         raise NotImplementedError
 
-    def read(self, body: dict[str, Any]) -> Heard:
+    def read(self, body: dict[str, Any]) -> ChatRequest:
         raise NotImplementedError
 
     def written(self, said: Says | Calls, model: str) -> dict[str, Any]:
@@ -111,8 +111,8 @@ class OpenAITalk(TalkServer):
     def allowed(self, call: Call) -> bool:
         return not self.key or call.headers.get("authorization") == f"Bearer {self.key}"
 
-    def read(self, body: dict[str, Any]) -> Heard:
-        received = Heard(tools=[tool["function"]["name"] for tool in body.get("tools", [])])
+    def read(self, body: dict[str, Any]) -> ChatRequest:
+        received = ChatRequest(tools=[tool["function"]["name"] for tool in body.get("tools", [])])
         for message in body["messages"]:
             text = message.get("content") or json.dumps(message.get("tool_calls", ""), ensure_ascii=False)
             if isinstance(text, list):
@@ -129,11 +129,11 @@ class OpenAITalk(TalkServer):
             message["content"] = said.text
         else:
             function = {"name": said.tool, "arguments": json.dumps(said.arguments, ensure_ascii=False)}
-            message["tool_calls"] = [{"id": f"call_{len(self.heard)}", "type": "function", "function": function}]
+            message["tool_calls"] = [{"id": f"call_{len(self.received)}", "type": "function", "function": function}]
         reason = "stop" if isinstance(said, Says) else "tool_calls"
         usage = {"prompt_tokens": said.tokens - 1, "completion_tokens": 1, "total_tokens": said.tokens}
         return {
-            "id": f"chatcmpl-{len(self.heard)}",
+            "id": f"chatcmpl-{len(self.received)}",
             "object": "chat.completion",
             "created": 1_770_724_800,
             "model": model,
@@ -154,8 +154,10 @@ class AnthropicTalk(TalkServer):
         given = call.headers.get("x-api-key") or call.headers.get("authorization", "").removeprefix("Bearer ")
         return not self.key or given == self.key
 
-    def read(self, body: dict[str, Any]) -> Heard:
-        received = Heard(tools=[tool["name"] for tool in body.get("tools", [])], system=_words(body.get("system", "")))
+    def read(self, body: dict[str, Any]) -> ChatRequest:
+        received = ChatRequest(
+            tools=[tool["name"] for tool in body.get("tools", [])], system=_words(body.get("system", ""))
+        )
         for message in body["messages"]:
             blocks = message["content"]
             results = isinstance(blocks, list) and any(block["type"] == "tool_result" for block in blocks)
@@ -166,10 +168,10 @@ class AnthropicTalk(TalkServer):
         block: dict[str, Any] = (
             {"type": "text", "text": said.text}
             if isinstance(said, Says)
-            else {"type": "tool_use", "id": f"toolu_{len(self.heard)}", "name": said.tool, "input": said.arguments}
+            else {"type": "tool_use", "id": f"toolu_{len(self.received)}", "name": said.tool, "input": said.arguments}
         )
         return {
-            "id": f"msg_{len(self.heard)}",
+            "id": f"msg_{len(self.received)}",
             "type": "message",
             "role": "assistant",
             "model": model,

@@ -1,9 +1,11 @@
 """Decide when to ask an agent to write down lasting facts, and in which words.
 
-The decision is a state machine: one flush for each session and compaction.
+The decision is a state machine: one flush for each session and compaction, and another one whenever the conversation
+has doubled since.
 
     (none) ──request──► requested ──settle──► written            today's log has a new entry, whoever wrote it
-                         │     ▲              nothing_to_store   the model replied so, and the log has no new entry
+                         │     ▲              nothing_to_store   the log has no new entry, and the model replied so or
+                         │     │                                 was asked after the compaction
                          └─────┘ repeat       failed             neither, or the model did not answer two requests
                      (after a crash)
 
@@ -23,6 +25,7 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from pathlib import Path
 
 Step = Literal["requested", "written", "nothing_to_store", "failed"]
 STEPS = frozenset({"requested", "written", "nothing_to_store", "failed"})
@@ -65,6 +68,10 @@ class Flush:
     attempts: int = 1
     before: str = ""
     """File name of the snapshot of the log at the request; empty: no snapshot."""
+    tokens: int = 0
+    """Context usage at the request; 0: unknown."""
+    late: bool = False
+    """True if a compaction came first; the model then answers the user, and not the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,14 @@ def compaction_count(entry: Mapping[str, Any]) -> int:
     return int(count) if _is_number(count) and math.isfinite(count) else 0
 
 
-def next_request(last: Flush | None, cycle: int, path: str, now: float, before: str = "") -> Flush | None:
+def has_doubled(last: Flush | None, cycle: int, tokens: float | None) -> bool:
+    """Return whether a conversation is twice as long as at the flush of this cycle, which then was early for it."""
+    return last is not None and last.cycle == cycle and tokens is not None and 0 < 2 * last.tokens <= tokens
+
+
+def next_request(
+    last: Flush | None, cycle: int, path: str, now: float, *, before: str = "", tokens: int = 0, late: bool = False
+) -> Flush | None:
     """Return the flush to request now, or None if one was requested a moment ago or is settled.
 
     Args:
@@ -104,9 +118,11 @@ def next_request(last: Flush | None, cycle: int, path: str, now: float, before: 
         path: today's log.
         now: seconds since 1970.
         before: file name of the snapshot of the log as it is now.
+        tokens: the context usage of the conversation; 0: unknown.
+        late: whether a compaction came first.
     """
-    if last is None or last.cycle != cycle:
-        return Flush(cycle, "requested", path, now, before=before)
+    if last is None or last.cycle != cycle or (last.step != "requested" and has_doubled(last, cycle, tokens)):
+        return Flush(cycle, "requested", path, now, before=before, tokens=tokens, late=late)
     if last.step != "requested" or last.attempts >= MAX_ATTEMPTS or 0 <= now - last.at < CONCURRENT_SECONDS:
         return None
     return replace(last, path=path, at=now, attempts=last.attempts + 1, before=before)
@@ -122,7 +138,7 @@ def settle(last: Flush, evidence: Evidence, now: float) -> Flush:
         raise UsageError(f"The flush is {last.step}, not requested.", remedy="Ask for one first.")
     if evidence.grew:
         step: Step = "written"
-    elif evidence.reply is not None and is_no_reply(evidence.reply):
+    elif last.late or (evidence.reply is not None and is_no_reply(evidence.reply)):
         step = "nothing_to_store"
     else:
         step = "failed"
@@ -143,6 +159,8 @@ def flush_json(flush: Flush) -> dict[str, Any]:
         "at": round(flush.at * 1000),
         "attempts": flush.attempts,
         "before": flush.before,
+        "tokens": flush.tokens,
+        "late": flush.late,
     }
 
 
@@ -157,8 +175,18 @@ def parse_flush(value: object) -> Flush | None:
         return None
     if not isinstance(step, str) or step not in STEPS:
         return None
+    tokens = fields.get("tokens", 0)
     snapshot = before if isinstance(before, str) and _SNAPSHOT_NAME.fullmatch(before) else ""  # stays in the folder
-    return Flush(cycle, cast("Step", step), path, at / 1000, attempts, snapshot)
+    return Flush(
+        cycle,
+        cast("Step", step),
+        path,
+        at / 1000,
+        attempts,
+        snapshot,
+        tokens if isinstance(tokens, int) else 0,
+        fields.get("late") is True,
+    )
 
 
 def _current_tokens(entry: Mapping[str, Any]) -> float | None:
@@ -177,38 +205,34 @@ def _whole(value: float) -> int:
     return math.floor(value) if math.isfinite(value) else 0
 
 
+LOG = "memory/YYYY-MM-DD.md"
+"""Placeholder for today's log. The agent may work in another folder, so it gets the absolute path."""
 DAY = "YYYY-MM-DD"
 """Placeholder for today's date in a user's own prompt."""
 CLOCK = "Current time:"
 
 FLUSH = f"""\
-This conversation will soon be replaced by a summary. Before that, write down what must not be lost: decisions and why \
-they were made, preferences, facts about people and the work, what is still open.
-
-Append it to memory/{DAY}.md (make the file if it is not there), each as a list item of one or two whole sentences \
-that will be understood without this conversation. Use memory_append if you have that tool. Only append: change, move \
-or overwrite nothing in the file, and write no other file. Leave out what it says already, and passwords and keys.
-
-If nothing has to be kept, or when you are done, answer with exactly {NO_REPLY}."""
+Append to {LOG}, with memory_append if you have it, what must outlast this conversation and is not there \
+yet: decisions with reasons, preferences, facts, open tasks; whole sentences, no passwords or keys, no other change.
+When you are done, or if nothing has to be kept, answer with exactly {NO_REPLY}."""
 FLUSH_SYSTEM = (
     "This turn serves only to save memories before the conversation is compacted. The user does not see it. "
     f"Write what must last, then answer {NO_REPLY}."
 )
 HINT = f"If there is nothing to store, answer with exactly {NO_REPLY}."
-LATE = (
-    "This conversation was just replaced by a summary, and what was to be kept of it had not been written down yet. "
-    "Before you go on with what the user wants: "
-)
+LATE = "This conversation was just replaced by a summary, and nothing was written down before."
+ANSWER = "Then answer the user."
 
 
-def flush_prompt(own: str | None, now: datetime) -> str:
-    """Return the flush request, with the date and the time.
+def flush_prompt(own: str | None, now: datetime, log: Path) -> str:
+    """Return the flush request, with the date; with the user's own prompt also the time.
 
     Args:
         own: a prompt from the user's settings that replaces the default.
         now: the current time, in the user's time zone.
+        log: the absolute path of today's log.
     """
-    return _add_time(_add_hint(own or FLUSH).replace(DAY, now.date().isoformat()), now)
+    return _add_places(_add_time(_add_hint(own), now) if own else FLUSH, now, log)
 
 
 def flush_system_prompt(own: str | None, now: datetime) -> str:
@@ -216,9 +240,20 @@ def flush_system_prompt(own: str | None, now: datetime) -> str:
     return _add_hint(own or FLUSH_SYSTEM).replace(DAY, now.date().isoformat())
 
 
-def late_prompt(prompt: str) -> str:
-    """Return the request for a conversation that was compacted before its flush."""
-    return f"{LATE}{prompt}"
+def late_prompt(own: str | None, now: datetime, log: Path) -> str:
+    """Return the request for a conversation that was compacted before its flush. The user waits for an answer after it.
+
+    Args:
+        own: a prompt from the user's settings; it counts unless it asks for `NO_REPLY`, which would be the answer.
+        now: the current time, in the user's time zone.
+        log: the absolute path of today's log.
+    """
+    request = FLUSH.partition("\n")[0] if own is None or NO_REPLY in own else own
+    return f"{LATE} {_add_places(request, now, log)}\n{ANSWER}"
+
+
+def _add_places(text: str, now: datetime, log: Path) -> str:
+    return text.replace(LOG, str(log)).replace(DAY, now.date().isoformat())
 
 
 def _add_hint(text: str) -> str:

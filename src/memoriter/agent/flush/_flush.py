@@ -21,6 +21,7 @@ from memoriter.agent.flush._decision import (
     flush_json,
     flush_prompt,
     flush_system_prompt,
+    has_doubled,
     late_prompt,
     next_request,
     parse_flush,
@@ -28,13 +29,14 @@ from memoriter.agent.flush._decision import (
     was_flushed,
 )
 from memoriter.agent.flush._log_difference import LogDifference, log_difference
+from memoriter.environment import local_time
 from memoriter.errors import MemoriterError, PathRefused, WriteConflict, system_error_text
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.permissions import PRIVATE_FILE, make_private_folder
 from memoriter.plain_file import read_plain
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
-from memoriter.workspace import MAX_BYTES, local_time, replace
+from memoriter.workspace import MAX_BYTES, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,9 +111,10 @@ class Flushing:
         def due_cycle(entry: Entry) -> int | None:
             current = entry if tokens is None else {**entry, "totalTokens": tokens, "totalTokensFresh": True}
             due = not was_flushed(entry) if force else flush_due(current, limits)
-            return compaction_count(entry) if due else None
+            again = has_doubled(parse_flush(_own_fields(entry).get("flush")), compaction_count(entry), tokens)
+            return compaction_count(entry) if due or again else None
 
-        return self._request_flush(due_cycle, late=False)
+        return self._request_flush(due_cycle, late=False, tokens=tokens or 0)
 
     def request_late(self) -> FlushAnswer:
         """Return the turn to run after a compaction that no flush preceded."""
@@ -122,11 +125,13 @@ class Flushing:
 
         return self._request_flush(due_cycle, late=True)
 
-    def _request_flush(self, due_cycle: Callable[[Entry], int | None], *, late: bool) -> FlushAnswer:
+    def _request_flush(self, due_cycle: Callable[[Entry], int | None], *, late: bool, tokens: int = 0) -> FlushAnswer:
         """Store a request if `due_cycle` returns the cycle of a session's entry, and return the turn to run."""
         reasons, requested, before = list[Diagnostic](), list[Flush](), ""
         try:
-            earlier = self.finish(None, last=False)  # a request from before a crash may have succeeded
+            # A request from before a crash may have succeeded. A late one ends with the turn that followed it.
+            stored = self._stored_flush()
+            earlier = self.finish(None, last=stored is not None and stored.late and not late)
             reasons += earlier.reasons if earlier else ()
             if due_cycle(self.store.read(self.key)) is None:
                 return FlushAnswer(reasons=tuple(reasons))
@@ -142,7 +147,9 @@ class Flushing:
                 requested.clear()
                 cycle, own = due_cycle(entry), _own_fields(entry)
                 last = parse_flush(own.get("flush"))
-                flush = None if cycle is None else next_request(last, cycle, path, self.wall(), before)
+                if cycle is None:
+                    return None
+                flush = next_request(last, cycle, path, self.wall(), before=before, tokens=tokens, late=late)
                 if flush is None:
                     return None
                 requested.append(flush)
@@ -158,9 +165,9 @@ class Flushing:
             return FlushAnswer(reasons=(*reasons, to_diagnostic(error)))
         if not requested:
             return FlushAnswer(reasons=tuple(reasons))
-        prompt = flush_prompt(self.settings.memory_flush.prompt, now)
+        prompt = (late_prompt if late else flush_prompt)(self.settings.memory_flush.prompt, now, log)
         system = flush_system_prompt(self.settings.memory_flush.system_prompt, now)
-        return FlushAnswer(FlushTurn(late_prompt(prompt) if late else prompt, system, path), tuple(reasons))
+        return FlushAnswer(FlushTurn(prompt, system, path), tuple(reasons))
 
     def finish(self, reply: str | None, *, last: bool = True) -> FlushResult | None:
         """Settle the requested flush; return None if none was requested or another process has settled it.
@@ -181,7 +188,7 @@ class Flushing:
         change = self._compare_log(flush)
         new = change.new if isinstance(change, LogDifference) else ()
         outcome = settle(flush, Evidence(bool(new), reply), self.wall())
-        if outcome.step == "failed" and not last:
+        if outcome.step != "written" and not last:
             return None
         is_current = list[bool]()
 
@@ -272,12 +279,12 @@ class Flushing:
                 raise FileNotFoundError
             before = read_plain(self.folder / flush.before, MAX_BYTES)
         except OSError:
-            message = f"What {flush.path} was before the flush is not known, so neither is what the flush changed."
+            message = f"What {flush.path} was before the flush is unknown, so its changes are unknown too."
             return Diagnostic("flush_unknown", message, f"Look at it with `memoriter get {flush.path}`.")
         try:
             after = self.workspace.content(flush.path) or b""
         except PathRefused as error:
-            message = f"What became of the log is not known. {error.message}"
+            message = f"The state of the log is unknown. {error.message}"
             return Diagnostic(
                 "flush_unknown", message, f"{MAKE_PLAIN} The copy from before is {str(self.folder / flush.before)!r}."
             )
@@ -294,7 +301,7 @@ class Flushing:
         count = len(change.gone)
         message = (
             f"Of the lines that {flush.path} had when the flush was requested, {count} {'is' if count == 1 else 'are'}"
-            " gone or changed; nothing was put back."
+            " missing or changed; nothing was restored."
         )
         copy = str(self.folder / flush.before)
         remedy = f"Compare it with the copy from before, {copy!r}; it is kept for {KEPT_DAYS} days."
@@ -317,7 +324,7 @@ class Flushing:
         else:
             message = f"The flush was to append to {flush.path}, which has no new entry."
         return Diagnostic(
-            "flush_failed", message, "What was said is in the transcript; `memoriter remember` keeps it by hand."
+            "flush_failed", message, "The transcript has the conversation; `memoriter remember TEXT` adds an entry."
         )
 
 
@@ -325,7 +332,7 @@ def to_diagnostic(error: MemoriterError | OSError) -> Diagnostic:
     """Return an error as a diagnostic for people."""
     if isinstance(error, MemoriterError):
         return Diagnostic(error.code, error.message, error.remedy)
-    return Diagnostic("system", system_error_text(error), "Look at the path, its permissions and the free space.")
+    return Diagnostic("system", system_error_text(error), "Check the path, its permissions and the free space.")
 
 
 def _own_fields(entry: Entry) -> dict[str, Any]:

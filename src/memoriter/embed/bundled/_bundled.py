@@ -8,8 +8,8 @@ import re
 import threading
 from typing import TYPE_CHECKING, Protocol
 
-from memoriter.embed._limits import max_input_tokens
-from memoriter.embed.bundled._weights import WEIGHTS_SHA256, usable_weights
+from memoriter.embed._provider import max_input_tokens
+from memoriter.embed.bundled._native import WEIGHTS_SHA256, usable_weights
 from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.ids import normalize
 from memoriter.types import ModelSpec

@@ -14,10 +14,8 @@ import numpy as np
 
 from memoriter.embed._artefact import load_or_create
 from memoriter.embed._provider import cosine
-from memoriter.embed.bundled._native import MOST_TOKENS, fit_to_limit
-from memoriter.embed.bundled._tokens import Tokenizer
-from memoriter.embed.bundled._weightfile import open_weights, unpack
-from memoriter.embed.bundled._weights import WEIGHTS_SHA256
+from memoriter.embed.bundled._native import MOST_TOKENS, WEIGHTS_SHA256, fit_to_limit
+from memoriter.embed.bundled._weightfile import Tokenizer, open_weights, unpack
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:

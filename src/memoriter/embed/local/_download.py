@@ -12,10 +12,20 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed._artefact import write_whole
-from memoriter.embed.bundled._weights import sha256_of
+from memoriter.embed.bundled._native import sha256_of
 from memoriter.embed.local._gguf import parse_gguf, read_gguf
-from memoriter.embed.local._hub import HUB, HubModel, choose_file, file_url, listing_url, parse_model_uri, stored_path
-from memoriter.embed.local._stream import Interrupted, StreamedResponse, open_stream
+from memoriter.embed.local._hub import (
+    HUB,
+    HubModel,
+    Interrupted,
+    StreamedResponse,
+    choose_file,
+    file_url,
+    listing_url,
+    open_stream,
+    parse_model_uri,
+    stored_path,
+)
 from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.permissions import PRIVATE_FILE, make_private_folder, open_private
 from memoriter.values import dataclass
@@ -251,7 +261,7 @@ class _Download:
         if part_size > most_bytes:
             raise ProviderUnavailable(
                 f"The hub sends more than the {most_bytes:,} bytes that {self._model.name} has or there is room for.",
-                remedy="Try again; if it stays so, set local.modelPath to a GGUF file.",
+                remedy="Try again; if it fails again, set local.modelPath to a GGUF file.",
             )
 
     def _write_pieces(self, response: StreamedResponse, start: int) -> Iterator[int]:
@@ -278,8 +288,8 @@ class _Download:
             if resumed:
                 raise Interrupted(fault)
             raise ProviderUnavailable(
-                f"The download of {self._model.name} is not the file that the hub names: {sentence(fault)}",
-                remedy="Try again; if it stays so, something between here and the hub changes files.",
+                f"The download of {self._model.name} does not match the description on the hub: {sentence(fault)}",
+                remedy="Try again; if it fails again, a proxy or firewall may be changing the file.",
             )
         try:
             read_gguf(self._part)

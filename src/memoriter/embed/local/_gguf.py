@@ -11,9 +11,8 @@ import struct
 from typing import TYPE_CHECKING, cast
 
 from memoriter.embed._artefact import revision_of
-from memoriter.embed.local._families import family_of
 from memoriter.embed.local._llama import usable_package
-from memoriter.embed.local._local import MOST_TOKENS, LocalProvider, threads_to_use
+from memoriter.embed.local._local import MOST_TOKENS, LocalProvider, family_of, threads_to_use
 from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.types import ModelSpec
 from memoriter.values import dataclass

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed._artefact import write_whole
-from memoriter.embed.bundled._weights import processor_flags
+from memoriter.embed.bundled._native import processor_flags
 from memoriter.errors import BadVector, InputRejected, InputTooLarge, ProviderUnavailable, sentence
 from memoriter.extras import install_command
 

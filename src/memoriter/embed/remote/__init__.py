@@ -3,7 +3,7 @@
 from memoriter.embed.remote._breaker import BreakerState, owner_of
 from memoriter.embed.remote._http import HttpClient
 from memoriter.embed.remote._remote import RemoteProvider, UsageRecorder, vendor_of
-from memoriter.embed.remote._remote_settings import RemoteSettings, is_local_network, is_loopback
+from memoriter.embed.remote._vendor import RemoteSettings, is_local_network, is_loopback
 
 __all__ = [
     "BreakerState",

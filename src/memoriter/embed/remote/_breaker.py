@@ -90,7 +90,7 @@ class BreakerState:
         """Return the error for a call that is not allowed."""
         kind = _REASONS.get(self.reason, OutOfQuota)
         minutes = max(1, round(self.seconds_until_allowed(now) / 60))
-        error = kind(f"The service is not asked again for {minutes} min. {self.message}", remedy=self.remedy)
+        error = kind(f"The service is not contacted again for {minutes} min. {self.message}", remedy=self.remedy)
         error.attempted = False
         return error
 

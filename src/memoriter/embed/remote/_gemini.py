@@ -5,11 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.embed.remote._faults import ErrorResponse, classify, error_object, to_exception
-from memoriter.embed.remote._remote_model import RemoteModel
-from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
-from memoriter.embed.remote._vendor import Price, Vendor
-from memoriter.embed.remote._wire import json_body, json_object, json_post, listed, matrix, word_of
+from memoriter.embed.remote._vendor import Price, RemoteModel, Vendor, endpoint_of, headers_for
+from memoriter.embed.remote._wire import (
+    ErrorResponse,
+    classify,
+    error_object,
+    json_body,
+    json_object,
+    json_post,
+    listed,
+    matrix,
+    to_exception,
+    word_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,13 +25,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.embed.remote._faults import Kind
-    from memoriter.embed.remote._remote_settings import RemoteSettings
-    from memoriter.embed.remote._wire import Request
+    from memoriter.embed.remote._vendor import RemoteSettings
+    from memoriter.embed.remote._wire import Kind, Request
     from memoriter.errors import EmbeddingError
     from memoriter.types import Role
 
-_WHO = "Gemini"
+_SERVICE = "Gemini"
 _TASKS = ("RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT")
 
 # ai.google.dev/gemini-api/docs/embeddings and /api/embeddings. The first model takes a task type and normalises only
@@ -93,15 +100,15 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
     return json_post(url_of(settings, "batchEmbedContents"), headers_of(settings), body)
 
 
-def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
+def parse_response(body: bytes, count: int, dimensions: int | None, service: str = _SERVICE) -> NDArray[np.float64]:
     """Return vectors of shape (count, dimensions), in the order of the texts.
 
     Raises:
         BadVector: the number of vectors or of dimensions is wrong.
         TransientFailure: the body is not a response of the API.
     """
-    rows = [values_of(item) for item in listed(json_object(body, who), "embeddings", who)]
-    return matrix(rows, count=count, dimensions=dimensions, who=who)
+    rows = [values_of(item) for item in listed(json_object(body, service), "embeddings", service)]
+    return matrix(rows, count=count, dimensions=dimensions, service=service)
 
 
 def values_of(item: Any) -> Any:
@@ -110,13 +117,13 @@ def values_of(item: Any) -> Any:
 
 
 def error_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), service: str = _SERVICE
 ) -> EmbeddingError:
     """Convert an error response to an error.
 
     The message "You exceeded your current quota" is about a minute or a day; `details` has the difference.
     """
-    refusal = ErrorResponse(who, status, headers, body, secrets)
+    refusal = ErrorResponse(service, status, headers, body, secrets)
     details = _details(body)
     waits = [match for detail in details if (match := _DURATION.fullmatch(word_of(detail.get("retryDelay"))))]
     wait = float(waits[0][1]) if waits else None
@@ -160,7 +167,7 @@ _PRICES = {
 
 VENDOR = Vendor(
     name="gemini",
-    title=_WHO,
+    title=_SERVICE,
     base_url="https://generativelanguage.googleapis.com/v1beta",
     models=_MODELS,
     prices=_PRICES,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, assert_never
 from urllib.parse import urlsplit
 
-from memoriter.embed.remote._remote_settings import is_loopback
+from memoriter.embed.remote._vendor import is_loopback
 from memoriter.embed.remote._wire import Response, redact_line
 from memoriter.errors import BadVector, EmbeddingError, ProviderUnavailable, Throttled, TransientFailure, sentence
 
@@ -186,7 +186,7 @@ class HttpClient:
         except network.ResponseTooLarge as error:
             raise self._size_error(request.url, most) from error
         except network.UNUSABLE as error:
-            message = f"The address {_host(request.url)} is not one that can be asked."
+            message = f"The address {_host(request.url)} is not usable."
             raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS) from error
         except network.NOT_CONNECTED as error:
             raise _connection_error(request.url, error) from error
@@ -285,7 +285,7 @@ def _redirect_target(url: str, location: str) -> str:
     import memoriter.embed._network as network
 
     if (target := network.redirect_target(url, location)) is None:
-        message = f"The service at {_host(url)} redirects to an address that is none: {redact_line(location)!r}."
+        message = f"The service at {_host(url)} redirects to an invalid address: {redact_line(location)!r}."
         raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS)
     return target
 

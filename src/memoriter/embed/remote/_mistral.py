@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._faults import ErrorResponse, classify, error_object, to_exception
-from memoriter.embed.remote._remote_model import RemoteModel
-from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
-from memoriter.embed.remote._vendor import Price, Vendor
-from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered, word_of
+from memoriter.embed.remote._vendor import Price, RemoteModel, Vendor, endpoint_of, headers_for
+from memoriter.embed.remote._wire import (
+    ErrorResponse,
+    classify,
+    error_object,
+    json_post,
+    to_exception,
+    word_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote._vendor import RemoteSettings
     from memoriter.embed.remote._wire import Request
     from memoriter.errors import EmbeddingError
     from memoriter.types import Role
 
-_WHO = "Mistral"
+_SERVICE = "Mistral"
 _TOO_MUCH = "3210"
 """`code` of "too many tokens" and of "too many inputs"."""
 
@@ -54,22 +55,11 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
     return json_post(_address(settings.base_url) + "/embeddings", headers_for(settings), body)
 
 
-def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
-    """Return vectors of shape (count, dimensions), in the order of the texts.
-
-    Raises:
-        BadVector: the number of vectors or of dimensions is wrong.
-        TransientFailure: the body is not a response of the API.
-    """
-    rows = ordered(listed(json_object(body, who), "data", who), count, who)
-    return matrix(rows, count=count, dimensions=dimensions, who=who)
-
-
 def error_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), service: str = _SERVICE
 ) -> EmbeddingError:
     """Convert an error response to an error."""
-    refusal = ErrorResponse(who, status, headers, body, secrets)
+    refusal = ErrorResponse(service, status, headers, body, secrets)
     too_much = word_of(error_object(body).get("code")) == _TOO_MUCH
     return to_exception(refusal, "too_large" if too_much else classify(status, refusal.whole))
 
@@ -89,13 +79,12 @@ _PRICES = {
 
 VENDOR = Vendor(
     name="mistral",
-    title=_WHO,
+    title=_SERVICE,
     base_url="https://api.mistral.ai/v1",
     models=_MODELS,
     prices=_PRICES,
     unlisted_model=_others,
     build_request=build_request,
-    parse_response=parse_response,
     error_of=error_of,
     prefixes=("mistral/", "mistralai/"),
     address=_address,

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._faults import ErrorResponse, classify, to_exception
-from memoriter.embed.remote._remote_model import RemoteModel, open_model
-from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
-from memoriter.embed.remote._vendor import Vendor
-from memoriter.embed.remote._wire import json_object, json_post, listed, matrix
+from memoriter.embed.remote._vendor import RemoteModel, Vendor, endpoint_of, headers_for, open_model
+from memoriter.embed.remote._wire import ErrorResponse, classify, json_object, json_post, listed, matrix, to_exception
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,13 +13,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.embed.remote._faults import Kind
-    from memoriter.embed.remote._remote_settings import RemoteSettings
-    from memoriter.embed.remote._wire import Request
+    from memoriter.embed.remote._vendor import RemoteSettings
+    from memoriter.embed.remote._wire import Kind, Request
     from memoriter.errors import EmbeddingError
     from memoriter.types import Role
 
-_WHO = "Ollama"
+_SERVICE = "Ollama"
 
 
 def _address(base_url: str) -> str:
@@ -39,22 +35,22 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
     return json_post(_address(settings.base_url) + "/api/embed", headers_for(settings), body)
 
 
-def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
+def parse_response(body: bytes, count: int, dimensions: int | None, service: str = _SERVICE) -> NDArray[np.float64]:
     """Return vectors of shape (count, dimensions), in the order of the texts.
 
     Raises:
         BadVector: the number of vectors or of dimensions is wrong.
         TransientFailure: the body is not a response of the API.
     """
-    rows = listed(json_object(body, who), "embeddings", who)
-    return matrix(rows, count=count, dimensions=dimensions, who=who)
+    rows = listed(json_object(body, service), "embeddings", service)
+    return matrix(rows, count=count, dimensions=dimensions, service=service)
 
 
 def error_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), service: str = _SERVICE
 ) -> EmbeddingError:
     """Convert an error response to an error; most come as `{"error": words}` with status 500 or 400."""
-    refusal = ErrorResponse(who, status, headers, body, secrets)
+    refusal = ErrorResponse(service, status, headers, body, secrets)
     remedy = (
         "Fetch the model with `ollama pull`, or set memorySearch.model to one that `ollama list` shows."
         if status == 404
@@ -77,7 +73,7 @@ def _others(settings: RemoteSettings) -> RemoteModel:
 
 VENDOR = Vendor(
     name="ollama",
-    title=_WHO,
+    title=_SERVICE,
     base_url="http://127.0.0.1:11434",
     models={},
     unlisted_model=_others,

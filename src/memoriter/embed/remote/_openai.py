@@ -7,11 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._faults import ErrorResponse, classify, error_object, to_exception
-from memoriter.embed.remote._remote_model import RemoteModel, open_model
-from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
-from memoriter.embed.remote._vendor import Price, Vendor
-from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered, word_of
+from memoriter.embed.remote._vendor import Price, RemoteModel, Vendor, endpoint_of, headers_for, open_model
+from memoriter.embed.remote._wire import (
+    ErrorResponse,
+    classify,
+    error_object,
+    json_object,
+    json_post,
+    listed,
+    matrix,
+    ordered,
+    to_exception,
+    word_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,13 +27,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.embed.remote._faults import Kind
-    from memoriter.embed.remote._remote_settings import RemoteSettings
-    from memoriter.embed.remote._wire import Request
+    from memoriter.embed.remote._vendor import RemoteSettings
+    from memoriter.embed.remote._wire import Kind, Request
     from memoriter.errors import EmbeddingError
     from memoriter.types import Role
 
-_WHO = "OpenAI"
+_SERVICE = "OpenAI"
 _BASE_URL = "https://api.openai.com/v1"
 
 
@@ -73,25 +80,27 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
     return json_post(url, headers_for(settings), request_body(texts, settings))
 
 
-def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
+def parse_response(body: bytes, count: int, dimensions: int | None, service: str = _SERVICE) -> NDArray[np.float64]:
     """Return vectors of shape (count, dimensions), in the order of the texts, from numbers or base64.
 
     Raises:
         BadVector: the number of vectors or of dimensions is wrong.
         TransientFailure: the body is not a response of the API, or is the error that OpenRouter sends with status 200.
     """
-    answer = json_object(body, who)
+    answer = json_object(body, service)
     if "data" not in answer and (error := error_object(body)) and "message" in error:
         status = error.get("code")
-        raise error_of(status if isinstance(status, int) and 400 <= status < 600 else 503, {}, body, who=who)
-    return matrix(ordered(listed(answer, "data", who), count, who), count=count, dimensions=dimensions, who=who)
+        raise error_of(status if isinstance(status, int) and 400 <= status < 600 else 503, {}, body, service=service)
+    return matrix(
+        ordered(listed(answer, "data", service), count, service), count=count, dimensions=dimensions, service=service
+    )
 
 
 def error_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), service: str = _SERVICE
 ) -> EmbeddingError:
     """Convert an error response to an error: `error.code`, `error.type` and `error.param` first, then the status."""
-    refusal = ErrorResponse(who, status, headers, body, secrets)
+    refusal = ErrorResponse(service, status, headers, body, secrets)
     return to_exception(refusal, _kind(refusal))
 
 
@@ -123,7 +132,7 @@ _PRICES = {
 
 VENDOR = Vendor(
     name="openai",
-    title=_WHO,
+    title=_SERVICE,
     base_url=_BASE_URL,
     models=_MODELS,
     prices=_PRICES,

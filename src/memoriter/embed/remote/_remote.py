@@ -9,12 +9,10 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from memoriter.embed._limits import group_by_budget, split_within
-from memoriter.embed._provider import normalise
+from memoriter.embed._provider import group_by_budget, normalise, split_within
 from memoriter.embed.remote import _gemini, _mistral, _ollama, _openai, _voyage
 from memoriter.embed.remote._breaker import BreakerStore, CircuitBreaker
-from memoriter.embed.remote._remote_model import PROBE, background_of
-from memoriter.embed.remote._remote_settings import RemoteSettings, is_local_network
+from memoriter.embed.remote._vendor import PROBE, RemoteSettings, background_of, is_local_network
 from memoriter.embed.remote._wire import sanitize, tokens_in
 from memoriter.errors import BadVector, ConfigError, InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
 from memoriter.providers import BY_NAME
@@ -53,7 +51,7 @@ _QUERY_TRIES, _DOCUMENT_TRIES = 2, 4
 """Somebody waits for a query."""
 _SURELY_SHORT = 100
 """Tokens that every model can read: whoever finds them too many takes no text at all."""
-_NOT_EVEN_SHORT = "Check memorySearch.model and remote.baseUrl: not even a plain sentence is taken."
+_NOT_EVEN_SHORT = "Check memorySearch.model and remote.baseUrl: the service refuses even a short sentence."
 _NORMALISER = "control characters to spaces; '.' for nothing"
 _PIECES = re.compile(r"[A-Za-z]{1,3}|[^\sA-Za-z]")
 _WIDE = re.compile(r"[\u1100-\uffff]")
@@ -108,10 +106,10 @@ class RemoteProvider:
         breakers: BreakerStore | None = None,
         account: UsageRecorder | None = None,
     ) -> None:
-        """`wall` gives seconds since 1970; `breakers` keeps what a next process must know. Nothing is sent yet.
+        """Prepare the provider; nothing is sent yet. `wall` gives seconds since 1970.
 
-        `account` is asked before each request, and hears of the tokens of each answer: as the service counts them, or
-        our estimate; from any thread.
+        `breakers` keeps what a next process must know. `account` permits each request, and records the tokens of each
+        answer as the service counts them, or else our estimate; it is called from any thread.
 
         Raises:
             ConfigError: the settings do not fit the vendor.
@@ -121,7 +119,7 @@ class RemoteProvider:
         self._settings = vendor.resolved(settings)
         self._model = vendor.model_of(self._settings)
         self._endpoint = vendor.address(self._settings.base_url)
-        self.who = vendor.called(self._endpoint)
+        self.service = vendor.display_name(self._endpoint)
         """Who answers, for messages."""
         if vendor.needs_key and not settings.secrets and self._endpoint == vendor.base_url:
             variables = " or ".join(BY_NAME[vendor.name].key_variables)
@@ -130,7 +128,7 @@ class RemoteProvider:
                 remedy=f"Set remote.apiKey, models.providers.{vendor.name}.apiKey or {variables}.",
             )
         self.http = http
-        self.asked = settings
+        self.requested = settings
         """As they were given."""
         self.known = self._model.dimensions is not None
         """Whether a table of ours has the model."""
@@ -161,7 +159,7 @@ class RemoteProvider:
         Raises:
             EmbeddingError: the service does not answer with vectors.
         """
-        with _held(self._asking, self._seconds("query"), self.who):
+        with _held(self._asking, self._seconds("query"), self.service):
             spec, background = self._spec, self._settings.background
             if spec is None or background is None:
                 texts = [self.apply_template(text, "document") for text in PROBE]
@@ -191,14 +189,14 @@ class RemoteProvider:
         if not texts:
             return np.empty((0, self.spec.dimensions), np.float32)
         _ = self.spec
-        framed = [self.apply_template(text, role) for text in texts]
-        sizes = [self.count_tokens(text) for text in framed]
+        inputs = [self.apply_template(text, role) for text in texts]
+        sizes = [self.count_tokens(text) for text in inputs]
         groups = group_by_budget(sizes, self._model.max_request_tokens, most=self._model.max_inputs)
 
         def fetched(group: Sequence[int]) -> NDArray[np.float32]:
             if role == "document" and seconds < _DOCUMENT_SECONDS_LEFT:
-                raise _no_time(self.who)
-            return self._fetched([framed[position] for position in group], role, seconds=self._seconds(role, seconds))
+                raise _no_time(self.service)
+            return self._fetched([inputs[position] for position in group], role, seconds=self._seconds(role, seconds))
 
         if len(groups) == 1:
             return fetched(groups[0])
@@ -274,10 +272,10 @@ class RemoteProvider:
         if usable.all():
             return vectors
         bad = [place for place, good in enumerate(usable.tolist()) if not good]
-        said = f"{self.who} gave a vector that is zero or not finite"
+        problem = f"{self.service} gave a vector that is zero or not finite"
         if len(bad) == len(texts) > 1:
-            raise BadVector(f"{said} for each of {len(texts)} texts.", remedy="Try another model.")
-        raise InputRejected(f"{said} for text {bad[0] + 1} of {len(texts)}.", remedy="Try another model.")
+            raise BadVector(f"{problem} for each of {len(texts)} texts.", remedy="Try another model.")
+        raise InputRejected(f"{problem} for text {bad[0] + 1} of {len(texts)}.", remedy="Try another model.")
 
     def _blame(self, error: InputRejected, role: Role, seconds: float) -> None:
         """Raise something else if the service takes no text at all: then the request is wrong and not this text."""
@@ -299,12 +297,12 @@ class RemoteProvider:
                 self._account.add(tokens_in(response.body) or sum(map(self.count_tokens, texts)))
             most = len(texts) * ((dimensions or _MOST_DIMENSIONS) + _TEXT_BYTES) + _TEXT_BYTES
             if response.body.count(b",") > most:  # each number would take more memory than its text
-                raise BadVector(f"{self.who} answered with more numbers than {len(texts)} vectors have.")
-            return self._vendor.parse_response(response.body, len(texts), dimensions, self.who)
+                raise BadVector(f"{self.service} answered with more numbers than {len(texts)} vectors have.")
+            return self._vendor.parse_response(response.body, len(texts), dimensions, self.service)
 
         def error_of(response: Response) -> EmbeddingError:
             secrets = self._settings.secrets
-            return self._vendor.error_of(response.status, response.headers, response.body, secrets, self.who)
+            return self._vendor.error_of(response.status, response.headers, response.body, secrets, self.service)
 
         def call() -> NDArray[np.float64]:
             tries = _QUERY_TRIES if role == "query" else _DOCUMENT_TRIES
@@ -321,7 +319,7 @@ class RemoteProvider:
         tokens = sum(map(self.count_tokens, texts))
         if self._account is not None:
             self._account.check(tokens)
-        with _held(self._slots, seconds, self.who):
+        with _held(self._slots, seconds, self.service):
             return self.guard.call(call)
 
     def _seconds(self, role: Role, left: float = inf) -> float:
@@ -335,19 +333,19 @@ class RemoteProvider:
 
 
 @contextmanager
-def _held(lock: threading.Lock | threading.Semaphore, seconds: float, who: str) -> Generator[None]:
+def _held(lock: threading.Lock | threading.Semaphore, seconds: float, service: str) -> Generator[None]:
     """Hold a lock that other calls may hold. Raises TransientFailure where it is not free in time."""
     if not lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
-        raise _no_time(who)
+        raise _no_time(service)
     try:
         yield
     finally:
         lock.release()
 
 
-def _no_time(who: str) -> TransientFailure:
+def _no_time(service: str) -> TransientFailure:
     """Return the error for a call that was not made for want of time."""
-    error = TransientFailure(f"There was no time left to ask {who}.", remedy="Run `memoriter index`.")
+    error = TransientFailure(f"There was no time left for a request to {service}.", remedy="Run `memoriter index`.")
     error.attempted = False
     return error
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._faults import ErrorResponse, classify, to_exception
-from memoriter.embed.remote._remote_model import RemoteModel
-from memoriter.embed.remote._remote_settings import endpoint_of, headers_for
-from memoriter.embed.remote._vendor import Price, Vendor
-from memoriter.embed.remote._wire import json_object, json_post, listed, matrix, ordered
+from memoriter.embed.remote._vendor import Price, RemoteModel, Vendor, endpoint_of, headers_for
+from memoriter.embed.remote._wire import (
+    ErrorResponse,
+    classify,
+    json_post,
+    to_exception,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote._vendor import RemoteSettings
     from memoriter.embed.remote._wire import Request
     from memoriter.errors import EmbeddingError
     from memoriter.types import Role
 
-_WHO = "Voyage AI"
+_SERVICE = "Voyage AI"
 _SIZES = (256, 2048)
 _SPENT = re.compile(r"usage limit|spend\w* (?:limit|cap)|credits?\b|balance|quota", re.IGNORECASE)
 
@@ -79,25 +78,14 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
     return json_post(_address(settings.base_url) + "/embeddings", headers_for(settings), body)
 
 
-def parse_response(body: bytes, count: int, dimensions: int | None, who: str = _WHO) -> NDArray[np.float64]:
-    """Return vectors of shape (count, dimensions), in the order of the texts.
-
-    Raises:
-        BadVector: the number of vectors or of dimensions is wrong.
-        TransientFailure: the body is not a response of the API.
-    """
-    rows = ordered(listed(json_object(body, who), "data", who), count, who)
-    return matrix(rows, count=count, dimensions=dimensions, who=who)
-
-
 def error_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), who: str = _WHO
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), service: str = _SERVICE
 ) -> EmbeddingError:
     """Convert an error response to an error.
 
     An account without a payment method is throttled, although the message is about billing.
     """
-    refusal = ErrorResponse(who, status, headers, body, secrets)
+    refusal = ErrorResponse(service, status, headers, body, secrets)
     kind = classify(status, refusal.whole)
     if status == 429:
         slow = "rate limit" in refusal.whole.lower()
@@ -136,13 +124,12 @@ _PRICES = {
 
 VENDOR = Vendor(
     name="voyage",
-    title=_WHO,
+    title=_SERVICE,
     base_url="https://api.voyageai.com/v1",
     models=_MODELS,
     prices=_PRICES,
     unlisted_model=_others,
     build_request=build_request,
-    parse_response=parse_response,
     error_of=error_of,
     prefixes=("voyage/", "voyageai/"),
     address=_address,

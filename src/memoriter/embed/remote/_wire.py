@@ -1,4 +1,4 @@
-"""Build requests and parse responses. All functions are pure and the same for every service."""
+"""Build requests, and parse responses and errors. All functions are pure and the same for every service."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import base64
 import binascii
 import json
 import re
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
-from memoriter.errors import BadVector, TransientFailure
+from memoriter.errors import (
+    BadVector,
+    InputRejected,
+    InputTooLarge,
+    OutOfQuota,
+    ProviderUnavailable,
+    Throttled,
+    TransientFailure,
+    Unauthorised,
+    sentence,
+)
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -16,6 +26,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from memoriter.errors import EmbeddingError
 
 JSON_TYPE = "application/json"
 MOST_SHOWN = 240
@@ -36,6 +48,31 @@ _USAGE = re.compile(rb'"(?:total_tokens|totalTokenCount|promptTokenCount|prompt_
 _USAGE_BYTES = 1000
 _NOTHING = "."
 """Sent for a text without a character to embed, since several services refuse an empty one."""
+Kind = Literal["throttled", "quota", "unauthorised", "too_large", "rejected", "unavailable", "transient"]
+
+_MOST_JUDGED = 4000
+_TOO_LARGE = re.compile(
+    r"context (?:length|size|window)|too (?:long|large|big|many (?:tokens|inputs|texts|items|requests? in))"
+    r"|max(?:imum)?[ _](?:number of )?(?:allowed )?(?:input[ _])?(?:tokens|sequence length|batch size)"
+    r"|exceed\w{0,9}.{0,60}(?:tokens?|length|batch)|(?:tokens?|length|batch).{0,60}exceed"
+    r"|must have less than \d+ tokens"
+    r"|reduce.{0,30}(?:length|input)|split into more batches|at most \d+ (?:requests|inputs|texts)"
+    r"|larger than.{0,30}(?:batch|context)|batch size.{0,40}(?:limit|at most|larger|invalid|>)",
+    re.IGNORECASE | re.DOTALL,
+)
+_QUOTA = re.compile(
+    r"insufficient[_ ](?:quota|credits?|funds|balance)|exceeded your current quota|quota (?:is )?exhausted"
+    r"|out of credits?|no credits?|negative balance"
+    r"|(?:billing|spend\w{0,9}|usage|monthly|credit) (?:hard )?(?:limit|cap)|payment required",
+    re.IGNORECASE,
+)
+_SETTING = re.compile(
+    r"\b(?:model|dimensions?|output_?dimension\w{0,9}|encoding_format|input_type|task_?type)\b"
+    r".{0,60}\b(?:not|unknown|unsupported|invalid|exist\w{0,9}|unrecogni\w{1,9}|extra)\b"
+    r"|\b(?:unknown|unsupported|invalid|unrecogni\w{1,9}|extra|not support\w{0,9})\b.{0,60}"
+    r"\b(?:model|dimensions?|output_?dimension\w{0,9}|encoding_format|input_type|parameter|field|argument)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +112,7 @@ def json_post(url: str, headers: Mapping[str, str], value: object) -> Request:
     return Request(url, {"content-type": JSON_TYPE, "accept": JSON_TYPE, **headers}, json_body(value))
 
 
-def json_object(body: bytes, who: str) -> dict[str, Any]:
+def json_object(body: bytes, service: str) -> dict[str, Any]:
     """Return the JSON object in a response body.
 
     Raises:
@@ -85,15 +122,15 @@ def json_object(body: bytes, who: str) -> dict[str, Any]:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise TransientFailure(
-            f"{who} answered with something that is not JSON: {error_text(body)!r}.",
-            remedy="Try again; if it stays, check the address in remote.baseUrl.",
+            f"{service} answered with something that is not JSON: {error_text(body)!r}.",
+            remedy="Try again; if it fails again, check the address in remote.baseUrl.",
         ) from error
     if not isinstance(value, dict):
-        raise TransientFailure(f"{who} answered with a JSON {type(value).__name__} instead of an object.")
+        raise TransientFailure(f"{service} answered with a JSON {type(value).__name__} instead of an object.")
     return cast("dict[str, Any]", value)
 
 
-def listed(answer: Mapping[str, Any], name: str, who: str) -> list[Any]:
+def listed(answer: Mapping[str, Any], name: str, service: str) -> list[Any]:
     """Return the list `name` of a response.
 
     Raises:
@@ -102,28 +139,28 @@ def listed(answer: Mapping[str, Any], name: str, who: str) -> list[Any]:
     value = answer.get(name)
     if not isinstance(value, list):
         raise BadVector(
-            f"{who} answered without the list {name!r}: {error_value_text(answer)!r}.",
+            f"{service} answered without the list {name!r}: {error_value_text(answer)!r}.",
             remedy="Check remote.baseUrl and the model's name: this may not be an embedding service.",
         )
     return cast("list[Any]", value)
 
 
-def ordered(items: Sequence[Any], count: int, who: str) -> list[Any]:
+def ordered(items: Sequence[Any], count: int, service: str) -> list[Any]:
     """Return the `embedding` of each item, sorted by the item's `index`; items without `index` keep their position.
 
     Raises:
         BadVector: the items do not match the texts one to one.
     """
     if len(items) != count or not all(isinstance(item, dict) for item in items):
-        raise BadVector(f"{who} gave {len(items)} vectors for {count} texts.")
+        raise BadVector(f"{service} gave {len(items)} vectors for {count} texts.")
     rows = cast("Sequence[dict[str, Any]]", items)
     positions = [row.get("index", position) for position, row in enumerate(rows)]
     if sorted(positions, key=str) != sorted(range(count), key=str):
-        raise BadVector(f"{who} numbered its {count} vectors wrongly: some index is missing or there twice.")
+        raise BadVector(f"{service} numbered its {count} vectors wrongly: some index is missing or there twice.")
     return [row.get("embedding") for _, row in sorted(zip(positions, rows, strict=True), key=lambda pair: pair[0])]
 
 
-def matrix(rows: Sequence[Any], *, count: int, dimensions: int | None, who: str) -> NDArray[np.float64]:
+def matrix(rows: Sequence[Any], *, count: int, dimensions: int | None, service: str) -> NDArray[np.float64]:
     """Return vectors of shape (count, dimensions), not normalised. Missing vectors and missing numbers become NaN.
 
     A row is a list of numbers or the base64 of little-endian 32-bit floats.
@@ -134,19 +171,19 @@ def matrix(rows: Sequence[Any], *, count: int, dimensions: int | None, who: str)
     import numpy as np
 
     if len(rows) != count:
-        raise BadVector(f"{who} gave {len(rows)} vectors for {count} texts.")
-    vectors = [_vector(row, who) for row in rows]
+        raise BadVector(f"{service} gave {len(rows)} vectors for {count} texts.")
+    vectors = [_vector(row, service) for row in rows]
     widths = sorted({len(vector) for vector in vectors if vector is not None})
     if len(widths) > 1:
-        raise BadVector(f"{who} gave vectors of different dimensions at once: {widths}.")
+        raise BadVector(f"{service} gave vectors of different dimensions at once: {widths}.")
     if widths and dimensions is not None and widths != [dimensions]:
         raise BadVector(
-            f"{who} gave vectors of {widths[0]} dimensions instead of {dimensions}.",
+            f"{service} gave vectors of {widths[0]} dimensions instead of {dimensions}.",
             remedy="The model behind this name has changed: set another model, or index again from nothing.",
         )
     width = widths[0] if widths else dimensions
     if width is None:
-        raise BadVector(f"{who} gave no vector for any of {count} texts.")
+        raise BadVector(f"{service} gave no vector for any of {count} texts.")
     filled = np.full((count, width), np.nan)
     for target, vector in zip(filled, vectors, strict=True):
         if vector is not None:
@@ -154,7 +191,7 @@ def matrix(rows: Sequence[Any], *, count: int, dimensions: int | None, who: str)
     return filled
 
 
-def _vector(row: Any, who: str) -> NDArray[np.float64] | None:
+def _vector(row: Any, service: str) -> NDArray[np.float64] | None:
     """Return one row as a vector, or None if it is missing or empty."""
     import numpy as np
 
@@ -166,7 +203,7 @@ def _vector(row: Any, who: str) -> NDArray[np.float64] | None:
         numbers = cast("list[Any]", row)
         return np.array([np.nan if number is None else _number(number) for number in numbers], np.float64)
     except (TypeError, ValueError, OverflowError, binascii.Error) as error:
-        raise BadVector(f"{who} gave something that is not a vector: {error_value_text(row)!r}.") from error
+        raise BadVector(f"{service} gave something that is not a vector: {error_value_text(row)!r}.") from error
 
 
 def _number(value: Any) -> float:
@@ -238,3 +275,116 @@ def _message(value: Any, depth: int = _MAX_DEPTH) -> str:
         names = ("error", "message", "detail", "msg")
         return next(filter(None, (_message(fields.get(name), depth - 1) for name in names)), "")
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorResponse:
+    """A response that is not a success."""
+
+    service: str
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    secrets: Sequence[str] = field(default=(), repr=False)
+
+    @property
+    def words(self) -> str:
+        """The service's own message, safe to show."""
+        return error_text(self.body, secrets=self.secrets)
+
+    @property
+    def whole(self) -> str:
+        """The message with a higher length limit, for classification."""
+        return error_text(self.body, most=_MOST_JUDGED)
+
+
+def classify(status: int, words: str) -> Kind:
+    """Return the kind of error that most services mean by a status and a message."""
+    if status in {400, 413, 422, 500} and _TOO_LARGE.search(words):
+        return "too_large"
+    if status == 402 or (status in {400, 403, 429} and _QUOTA.search(words)):
+        return "quota"
+    if status in {401, 403, 407}:
+        return "unauthorised"
+    if status == 429:
+        return "throttled"
+    if status == 413:
+        return "too_large"
+    if status in {400, 422}:
+        return "unavailable" if _SETTING.search(words) else "rejected"
+    if status in {408, 409, 425} or (status >= 500 and status not in {501, 505}):
+        return "transient"
+    return "unavailable"
+
+
+def to_exception(
+    refusal: ErrorResponse, kind: Kind, *, remedy: str = "", retry_after: float | None = None
+) -> EmbeddingError:
+    """Return the error. Its message gives the service, the status and the service's own message."""
+    message = f"{refusal.service} answered {refusal.status}: {sentence(refusal.words or 'nothing')}"
+    wait = retry_after if retry_after is not None else retry_after_of(refusal.headers)
+    match kind:
+        case "throttled":
+            return Throttled(
+                message, remedy=remedy or "Wait a moment; missing vectors are computed later.", retry_after=wait
+            )
+        case "transient":
+            return TransientFailure(message, remedy=remedy or "Try again later.", retry_after=wait)
+        case "quota":
+            return OutOfQuota(
+                message, remedy=remedy or f"Look at plan and billing of your account at {refusal.service}."
+            )
+        case "unauthorised":
+            return Unauthorised(
+                message, remedy=remedy or f"Check the key for {refusal.service} and what it may be used for."
+            )
+        case "too_large":
+            return InputTooLarge(message, remedy=remedy or "Set memorySearch.chunking.tokens lower.")
+        case "rejected":
+            return InputRejected(message, remedy=remedy)
+        case "unavailable":
+            return ProviderUnavailable(message, remedy=remedy or "Check memorySearch.model and remote.baseUrl.")
+        case _:
+            assert_never(kind)
+
+
+def retry_after_of(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds to wait from `retry-after-ms`, or from `retry-after` in seconds or as a date.
+
+    None if there is no valid value. A date is compared with the response's own `date`, so that our clock does not
+    matter.
+    """
+    milliseconds = _seconds_in(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    seconds = _seconds_in(value)
+    if seconds is not None or value is None:
+        return seconds
+    from email.utils import parsedate_to_datetime
+
+    try:
+        now = parsedate_to_datetime(headers.get("date", ""))
+        return max((parsedate_to_datetime(value) - now).total_seconds(), 0.0)
+    except (LookupError, OverflowError, TypeError, ValueError):
+        return None
+
+
+def _seconds_in(text: str | None) -> float | None:
+    if text is None or not re.fullmatch(r"[ \t]*[0-9]{1,9}(?:\.[0-9]{1,9})?[ \t]*", text):
+        return None
+    return float(text)
+
+
+def error_object(body: bytes) -> dict[str, Any]:
+    """Return the `error` of a JSON response as an object, or an empty one."""
+    import json
+
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    if isinstance(value, list):  # some gateways wrap the error in a list
+        value = next(iter(cast("list[Any]", value)), None)
+    error = cast("dict[str, Any]", value).get("error", cast("Any", value)) if isinstance(value, dict) else None
+    return cast("dict[str, Any]", error) if isinstance(error, dict) else {}

@@ -1,5 +1,5 @@
 """Files, their chunks and their words, as they are stored and read."""
 
-from memoriter.index.files._values import ChunkRecord, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
+from memoriter.index.files._files import Counts, StoredChange
 
-__all__ = ["ChunkRecord", "Corpus", "IndexedFile", "KindCount", "ScoringRow", "StoredChunk"]
+__all__ = ["Counts", "StoredChange"]

@@ -6,18 +6,17 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from unicodedata import normalize
 
-from memoriter.index.files import _keywords
-from memoriter.index.files._filters import condition
-from memoriter.index.files._values import Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
-from memoriter.index.store._connection import storable
-from memoriter.index.store._meta import counter
+from memoriter.index.files import _queries
+from memoriter.index.files._queries import condition
+from memoriter.index.store._connection import counter, storable
+from memoriter.records import Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
 from memoriter.types import Chunk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from memoriter.index.files._values import ChunkRecord
     from memoriter.index.store._connection import Database
+    from memoriter.records import ChunkRecord
     from memoriter.types import Filters, Source, SourceKind
 
 
@@ -46,6 +45,7 @@ def put(
     keep: int = 0,
     tail: str = "",
     tags: Iterable[str] = (),
+    names: Collection[str] = (),
 ) -> StoredChange:
     """Replace all stored data of a file except its first `keep` chunks, and return what changed."""
     path = storable(source.path)
@@ -72,6 +72,11 @@ def put(
     connection.executemany(
         "INSERT OR IGNORE INTO tags(file, tag) VALUES (?, ?)", ((file, storable(tag)) for tag in tags)
     )
+    connection.execute("DELETE FROM names WHERE file = ?", (file,))
+    if len(names) > 1:
+        connection.executemany(
+            "INSERT OR IGNORE INTO names(name, file) VALUES (?, ?)", ((storable(name), file) for name in names)
+        )
     return StoredChange(gone, _add_chunks(connection, file, entries, kept))
 
 
@@ -86,7 +91,7 @@ def _add_chunks(connection: Database, file: int, entries: Sequence[ChunkRecord],
             for chunk_id, entry in zip(ids, entries, strict=True)
         ),
     )
-    _keywords.add(connection, zip(ids, (entry.terms for entry in entries), strict=True))
+    _queries.add(connection, zip(ids, (entry.terms for entry in entries), strict=True))
     return ids
 
 
@@ -103,7 +108,7 @@ def _delete_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int 
         return None, []
     which = "FROM chunks WHERE file = ? AND ordinal >= ?"
     gone = _column(connection, f"SELECT id {which} ORDER BY id", (file, keep))
-    _keywords.drop(connection, gone)
+    _queries.drop(connection, gone)
     connection.execute(f"DELETE {which}", (file, keep))
     return int(file), gone
 
@@ -114,9 +119,24 @@ def remove(connection: Database, paths: Collection[str]) -> StoredChange:
     for path in paths:
         file, gone = _delete_chunks(connection, storable(path))
         connection.execute("DELETE FROM tags WHERE file = ?", (file,))
+        connection.execute("DELETE FROM names WHERE file = ?", (file,))
         connection.execute("DELETE FROM files WHERE id = ?", (file,))
         everything += gone
     return StoredChange(everything, ())
+
+
+def other_names(connection: Database, names: Collection[str]) -> dict[str, list[str]]:
+    """Return for each name of a note the other names of the notes that have it."""
+    result = connection.execute(
+        "SELECT DISTINCT wanted.value, others.name FROM json_each(?) AS wanted"
+        " CROSS JOIN names ON names.name = wanted.value CROSS JOIN names AS others ON others.file = names.file"
+        " WHERE others.name <> wanted.value ORDER BY others.name",
+        (json.dumps([storable(name) for name in names]),),
+    )
+    found: dict[str, list[str]] = {}
+    for name, other in cast("Iterable[tuple[str, str]]", result):
+        found.setdefault(name, []).append(other)
+    return found
 
 
 def touch(connection: Database, source: Source, tail: str | None = None) -> None:
@@ -150,12 +170,12 @@ def listing_of(connection: Database, paths: Collection[str]) -> dict[str, Indexe
 
 
 def corpus(connection: Database) -> Corpus:
-    """Return totals, from the file rows."""
-    files, chunks, length = cast(
-        "tuple[int, int, int]",
-        connection.execute("SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(length), 0) FROM files").get,
+    """Return totals, from the rows of files and names."""
+    statement = (
+        "SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(length), 0), EXISTS (SELECT 1 FROM names) FROM files"
     )
-    return Corpus(files, chunks, length / chunks if chunks else 0.0)
+    files, chunks, length, names = cast("tuple[int, int, int, int]", connection.execute(statement).get)
+    return Corpus(files, chunks, length / chunks if chunks else 0.0, bool(names))
 
 
 def count(connection: Database, filters: Filters) -> int:
@@ -174,9 +194,18 @@ def rows(connection: Database, ids: Iterable[int]) -> dict[int, StoredChunk]:
     )
     return {
         chunk_id: StoredChunk(
-            chunk_id, path, cast("SourceKind", kind), ordinal, make_chunk(*passage), bag, length, day, script, key
+            chunk_id,
+            path,
+            cast("SourceKind", kind),
+            ordinal,
+            make_chunk(*passage),
+            term_counts,
+            length,
+            day,
+            script,
+            key,
         )
-        for chunk_id, path, kind, ordinal, *passage, bag, length, day, script, key in cast(
+        for chunk_id, path, kind, ordinal, *passage, term_counts, length, day, script, key in cast(
             "Iterable[tuple[Any, ...]]", result
         )
     }
@@ -217,7 +246,7 @@ def all_ids(connection: Database) -> list[int]:
 
 def id_list(ids: Iterable[int]) -> str:
     """Return ids as one value for `json_each`, so that one statement takes any number of them."""
-    return json.dumps([int(each) for each in ids])
+    return json.dumps(list(map(int, ids)))
 
 
 def newest_id(connection: Database) -> int:
@@ -252,12 +281,13 @@ MAX_CACHED_TERMS = 16_384
 
 
 class Counts:
-    """A cache of counts; `version` is that of the index."""
+    """A cache of counts and of the list of files; `version` is that of the index."""
 
     def __init__(self) -> None:
         self._version = -1
         self._corpus: Corpus | None = None
         self._kinds: dict[SourceKind, KindCount] | None = None
+        self._listing: dict[str, IndexedFile] | None = None
         self._common: dict[str, int] = {}
 
     def corpus(self, connection: Database, version: int) -> Corpus:
@@ -274,6 +304,13 @@ class Counts:
             self._kinds = kinds(connection)
         return self._kinds
 
+    def listing(self, connection: Database, version: int) -> dict[str, IndexedFile]:
+        """Return every indexed file by its path."""
+        self._reset_if_changed(version)
+        if self._listing is None:
+            self._listing = listing(connection)
+        return self._listing
+
     def document_frequency(self, connection: Database, terms: Iterable[str], version: int) -> dict[str, int]:
         """Return the number of chunks that contain each term. The time grows with the counts of uncached terms."""
         self._reset_if_changed(version)
@@ -287,13 +324,13 @@ class Counts:
 
     def _reset_if_changed(self, version: int) -> None:
         if version != self._version:
-            self._version, self._corpus, self._kinds, self._common = version, None, None, {}
+            self._version, self._corpus, self._kinds, self._listing, self._common = version, None, None, None, {}
 
 
 def _count_terms(connection: Database, terms: list[str]) -> list[int]:
     statement = (
         "SELECT wanted.key, doc FROM json_each(?) AS wanted CROSS JOIN chunks_terms ON chunks_terms.term = wanted.value"
     )
-    folded = json.dumps([_keywords.fold(term) for term in terms])
+    folded = json.dumps([_queries.fold(term) for term in terms])
     counts = dict(cast("Iterable[tuple[int, int]]", connection.execute(statement, (folded,)))) if terms else {}
     return [counts.get(place, 0) for place in range(len(terms))]

@@ -1,4 +1,4 @@
-"""SQLite connections with their settings, page checksums and transactions, and the kind of a file.
+"""SQLite connections: settings, page checksums, transactions, the kind of a file, and named values in it.
 
 `Database` is the part of `apsw.Connection` that the index uses, with types: its own stubs name types that Python 3.11
 lacks.
@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 from urllib.parse import quote
 
-from memoriter.index.store._functions import holds_phrase, path_matches
-from memoriter.index.store._schema import APPLICATION_ID, PAGE_SIZE, VERSION
+from memoriter.index.store._schema import APPLICATION_ID, PAGE_SIZE, VERSION, holds_phrase, path_matches
 from memoriter.permissions import make_private_file
 
 if TYPE_CHECKING:
@@ -352,3 +351,46 @@ def logged(step: str) -> Generator[None]:
         log.debug("%s: %s after %.1f ms", step, type(error).__name__, (time.perf_counter() - started) * 1000)
         raise
     log.debug("%s: %.1f ms", step, (time.perf_counter() - started) * 1000)
+
+
+def get_meta(connection: Database, key: str) -> str | None:
+    """Return a stored setting, or None."""
+    value = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
+    return None if value is None else str(value)
+
+
+def set_meta(connection: Database, key: str, value: str) -> None:
+    """Store a setting."""
+    statement = "INSERT INTO meta(key, value) VALUES (?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value"
+    connection.execute(statement, (key, value))
+
+
+def metas(connection: Database, prefix: str) -> dict[str, str]:
+    """Return all stored settings whose names start with `prefix`, by name."""
+    statement = "SELECT key, value FROM meta WHERE substr(key, 1, ?) = ? ORDER BY key"
+    return {str(key): str(value) for key, value in connection.execute(statement, (len(prefix), prefix))}
+
+
+def drop_meta(connection: Database, key: str) -> None:
+    """Delete a setting; do nothing if it does not exist."""
+    connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+
+
+def counter(connection: Database, name: str) -> int:
+    """Return the value of a counter; 0 if it was never set."""
+    value = connection.execute("SELECT value FROM counters WHERE name = ?", (name,)).get
+    return int(value or 0)
+
+
+def set_counter(connection: Database, name: str, value: int) -> None:
+    connection.execute(
+        "INSERT INTO counters(name, value) VALUES (?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+        (name, value),
+    )
+
+
+def increment(connection: Database, name: str, by: int = 1) -> int:
+    """Increase a counter and return its previous value."""
+    before = counter(connection, name)
+    set_counter(connection, name, before + by)
+    return before

@@ -1,4 +1,4 @@
-"""The files of one index on disk: which one is active, how a new one replaces it, how a damaged one is set aside.
+"""The files of one index on disk: which is active, how a new one replaces it, and how to recognize a foreign file.
 
 The index's path is a symbolic link to the active generation, `main.sqlite -> main.g3.sqlite`. SQLite follows the link
 before it names its log, so each generation has its own log, and the link can be switched in one step while other
@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+from urllib.parse import quote
 
 from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.index.store._errors import translate_errors
+from memoriter.index.store._connection import connect_read_only, file_kind
 from memoriter.index.store._lease import Lease, identity
-from memoriter.index.store._seal import Seal
+from memoriter.index.store._schema import APPLICATION_ID
+from memoriter.index.store._soundness import Seal, translate_errors
 from memoriter.permissions import PRIVATE_FILE, make_private_folder
+from memoriter.plain_file import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from memoriter.index.store._connection import Database
 
 _COMPANIONS = ("-wal", "-shm", "-journal")
 _LOCK_SECONDS = 10.0
@@ -308,3 +312,55 @@ def _unescape(field: str) -> str:
 
 def _is_network(kind: str) -> bool:
     return kind in _NETWORK or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
+
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
+_WAL_FORMAT = 2
+"""Byte 18 of a database in write-ahead-log mode."""
+_OWN_COMPANIONS = (".seal", ".lease")
+"""Files that only memoriter puts beside an index."""
+
+
+def is_foreign(path: Path) -> bool:
+    """Return whether another program owns the file at the path of an index.
+
+    A database of SQLite belongs to memoriter if it has memoriter's application id, or no tables yet. Any other file
+    belongs to memoriter if a file of memoriter's is beside it: then it is a damaged index.
+    """
+    try:
+        path = follow_links(Path(os.path.abspath(path)))  # noqa: PTH100 (`resolve` would follow our own link)
+        if path.is_symlink():
+            return False  # the link to a generation of ours
+        with open_plain(path, follow=False) as file:
+            header = file.read(_HEADER_BYTES)
+    except (OSError, IndexUnavailable):
+        return False
+    if not header:
+        return False
+    if header.startswith(_MAGIC) and len(header) == _HEADER_BYTES:
+        application = int.from_bytes(header[68:72], "big")
+        return application != APPLICATION_ID and (application != 0 or _has_foreign_tables(path, header))
+    return not _has_companion(path)
+
+
+def _has_foreign_tables(path: Path, header: bytes) -> bool:
+    """Return whether a database without an application id has tables; one that cannot be read counts as if it had."""
+    import apsw
+
+    try:
+        log = path.with_name(f"{path.name}-wal")
+        if header[18] == _WAL_FORMAT and log.exists() and log.stat().st_size:
+            connection = connect_read_only(path)
+        else:
+            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            # An immutable file is read without locks, and a journal beside it is left alone.
+            connection = cast("Database", apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags))
+        with closing(connection):
+            return file_kind(connection) == "foreign"
+    except (OSError, apsw.Error):
+        return not _has_companion(path)
+
+
+def _has_companion(path: Path) -> bool:
+    return any(path.with_name(f"{path.name}{suffix}").exists() for suffix in _OWN_COMPANIONS)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memoriter.index.store._connection import CHECKSUM_BYTES, has_checksums, logged, reserve_checksums, transaction, vfs
-from memoriter.index.store._schema import APPLICATION_ID, SCHEMA, VERSION
+from memoriter.index.store._schema import APPLICATION_ID, CODE_TABLES, NAME_TABLE, SCHEMA, TAG_TABLE, VERSION
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -42,43 +42,6 @@ class Migration:
     """
 
 
-_CODES = """
--- codes: made with `means` of `vectors` vectors; as many times the wanted chunks are compared exactly as `oversampling`
--- says, which found `recall` of the nearest when there were `measured` vectors. counters: codes:<set> is the content
--- that the codes hold, codes:<set>:overwritten the overwritten vectors.
-CREATE TABLE code_sets(
-  set_id INTEGER PRIMARY KEY REFERENCES sets(id),
-  epoch INTEGER NOT NULL,
-  vectors INTEGER NOT NULL,
-  measured INTEGER NOT NULL,
-  oversampling INTEGER NOT NULL,
-  recall REAL NOT NULL,
-  means BLOB NOT NULL
-) STRICT;
-
--- Written once and never changed. The columns by which one chunk is looked for come before the codes.
-CREATE TABLE code_segments(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  set_id INTEGER NOT NULL REFERENCES sets(id),
-  size INTEGER NOT NULL,
-  first INTEGER NOT NULL,
-  last INTEGER NOT NULL,
-  ids BLOB NOT NULL,
-  places BLOB NOT NULL,
-  factors BLOB NOT NULL,
-  codes BLOB NOT NULL
-) STRICT;
-CREATE INDEX code_segments_size ON code_segments(set_id, size);
-
--- AUTOINCREMENT: a reader asks only for those that are new.
-CREATE TABLE code_tombs(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  segment INTEGER NOT NULL REFERENCES code_segments(id),
-  chunk INTEGER NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX code_tombs_chunk ON code_tombs(segment, chunk);
-"""
-
 _TAILS = """
 -- How far a file that only grows was read, as the sync room writes it; empty for files that are read whole.
 ALTER TABLE files ADD COLUMN tail TEXT NOT NULL DEFAULT '';
@@ -92,20 +55,12 @@ ALTER TABLE embedding_cache ADD COLUMN sum INTEGER;
 ALTER TABLE code_segments ADD COLUMN sum INTEGER;
 """
 
-_TAGS = """
--- tag: folded, without "#"
-CREATE TABLE tags(
-  file INTEGER NOT NULL REFERENCES files(id),
-  tag TEXT NOT NULL,
-  PRIMARY KEY(file, tag)
-) STRICT, WITHOUT ROWID;
-"""
-
 MIGRATIONS: tuple[Migration, ...] = (
-    Migration(2, "codes of vectors", _CODES),
+    Migration(2, "codes of vectors", CODE_TABLES),
     Migration(3, "how far a growing file was read", _TAILS),
     Migration(4, "checksums and stamps of files", _CHECKS),
-    Migration(5, "titles and tags of notes", _TAGS, reread=("memory",)),
+    Migration(5, "titles and tags of notes", TAG_TABLE, reread=("memory",)),
+    Migration(6, "names of notes, and links to them", NAME_TABLE, reread=("memory",)),
 )
 
 

@@ -1,17 +1,83 @@
-"""The current schema of the index. A change also needs a step in `_migrations.py` for the indexes that exist."""
+"""The current schema of the index, and the functions that its statements call.
+
+A change of the schema also needs a step in `_migrations.py` for the indexes that exist.
+"""
 
 from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from memoriter.ids import normalize
 
 APPLICATION_ID = 0x4D656D6F
 """`Memo`: marks a file as an index."""
 
-VERSION = 5
+VERSION = 6
 """The number of the schema, stored in `PRAGMA user_version`."""
 
 PAGE_SIZE = 8192
 """Five vectors of 384 dimensions fill such a page; pages of 4096 bytes would waste a quarter."""
 
-SCHEMA = r"""
+CODE_TABLES = """
+-- codes: made with `means` of `vectors` vectors; as many times the wanted chunks are compared exactly as `oversampling`
+-- says, which found `recall` of the nearest when there were `measured` vectors. counters: codes:<set> is the content
+-- that the codes hold, codes:<set>:overwritten the overwritten vectors.
+CREATE TABLE code_sets(
+  set_id INTEGER PRIMARY KEY REFERENCES sets(id),
+  epoch INTEGER NOT NULL,
+  vectors INTEGER NOT NULL,
+  measured INTEGER NOT NULL,
+  oversampling INTEGER NOT NULL,
+  recall REAL NOT NULL,
+  means BLOB NOT NULL
+) STRICT;
+
+-- Written once and never changed. The columns by which one chunk is looked for come before the codes.
+CREATE TABLE code_segments(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  set_id INTEGER NOT NULL REFERENCES sets(id),
+  size INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  ids BLOB NOT NULL,
+  places BLOB NOT NULL,
+  factors BLOB NOT NULL,
+  codes BLOB NOT NULL
+) STRICT;
+CREATE INDEX code_segments_size ON code_segments(set_id, size);
+
+-- AUTOINCREMENT: a reader asks only for those that are new.
+CREATE TABLE code_tombs(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  segment INTEGER NOT NULL REFERENCES code_segments(id),
+  chunk INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX code_tombs_chunk ON code_tombs(segment, chunk);
+"""
+"""The tables of codes, as step 2 of the migrations creates them. Later steps alter them, and so does `SCHEMA`."""
+
+TAG_TABLE = """
+-- tag: folded, without "#"
+CREATE TABLE tags(
+  file INTEGER NOT NULL REFERENCES files(id),
+  tag TEXT NOT NULL,
+  PRIMARY KEY(file, tag)
+) STRICT, WITHOUT ROWID;
+"""
+NAME_TABLE = """
+-- name: folded; only of notes that have several, so that a link by one of them is found by the others
+CREATE TABLE names(
+  name TEXT NOT NULL,
+  file INTEGER NOT NULL REFERENCES files(id),
+  PRIMARY KEY(name, file)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX names_file ON names(file);
+"""
+"""The tables of tags and names, which steps 5 and 6 of the migrations create."""
+
+_TABLES = r"""
 CREATE TABLE migrations(
   version INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
@@ -44,13 +110,6 @@ CREATE TABLE files(
   tail TEXT NOT NULL DEFAULT '',
   stamp INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-
--- tag: folded, without "#"
-CREATE TABLE tags(
-  file INTEGER NOT NULL REFERENCES files(id),
-  tag TEXT NOT NULL,
-  PRIMARY KEY(file, tag)
-) STRICT, WITHOUT ROWID;
 
 -- AUTOINCREMENT: an id never comes back for other content. The narrow columns come first: filters read only them.
 CREATE TABLE chunks(
@@ -107,39 +166,37 @@ CREATE TABLE failures(
   failed_at REAL NOT NULL,
   PRIMARY KEY(set_id, key)
 ) STRICT, WITHOUT ROWID;
--- codes: made with `means` of `vectors` vectors; as many times the wanted chunks are compared exactly as `oversampling`
--- says, which found `recall` of the nearest when there were `measured` vectors. counters: codes:<set> is the content
--- that the codes hold, codes:<set>:overwritten the overwritten vectors.
-CREATE TABLE code_sets(
-  set_id INTEGER PRIMARY KEY REFERENCES sets(id),
-  epoch INTEGER NOT NULL,
-  vectors INTEGER NOT NULL,
-  measured INTEGER NOT NULL,
-  oversampling INTEGER NOT NULL,
-  recall REAL NOT NULL,
-  means BLOB NOT NULL
-) STRICT;
-
--- Written once and never changed. The columns by which one chunk is looked for come before the codes.
-CREATE TABLE code_segments(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  set_id INTEGER NOT NULL REFERENCES sets(id),
-  size INTEGER NOT NULL,
-  first INTEGER NOT NULL,
-  last INTEGER NOT NULL,
-  ids BLOB NOT NULL,
-  places BLOB NOT NULL,
-  factors BLOB NOT NULL,
-  codes BLOB NOT NULL,
-  sum INTEGER
-) STRICT;
-CREATE INDEX code_segments_size ON code_segments(set_id, size);
-
--- AUTOINCREMENT: a reader asks only for those that are new.
-CREATE TABLE code_tombs(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  segment INTEGER NOT NULL REFERENCES code_segments(id),
-  chunk INTEGER NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX code_tombs_chunk ON code_tombs(segment, chunk);
 """
+SCHEMA = f"{_TABLES}{TAG_TABLE}{NAME_TABLE}{CODE_TABLES}ALTER TABLE code_segments ADD COLUMN sum INTEGER;"
+"""The statements that make an empty database an index."""
+
+
+def path_matches(path: str, pattern: str) -> bool:
+    """Match like SQLite's `GLOB`, whose time grows by another power of the path's length with each `*`."""
+    return fnmatchcase(path, pattern)
+
+
+def holds_phrase(heading: str, text: str, phrase: str) -> bool:
+    """Return whether a text or its headings contain a phrase as whole words, whatever the case and the emphasis."""
+    pattern = _phrase_pattern(phrase)
+    return pattern.search(_folded(text)) is not None or pattern.search(_folded(heading)) is not None
+
+
+@lru_cache(maxsize=64)
+def _phrase_pattern(phrase: str) -> re.Pattern[str]:
+    """Return a pattern over folded text. In scripts that are written without spaces, a word may be part of another."""
+    folded = _folded(phrase)
+    before = r"(?<!\w)" if _ALPHABETIC.match(folded[:1]) else ""
+    after = r"(?!\w)" if _ALPHABETIC.match(folded[-1:]) else ""
+    return re.compile(before + re.escape(folded) + after)
+
+
+def _folded(text: str) -> str:
+    return " ".join(normalize("NFKC", text).casefold().translate(_NO_EMPHASIS).split())
+
+
+_NO_EMPHASIS = str.maketrans("", "", "*`")
+_ALPHABETIC = re.compile(
+    r"(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff])\w"
+)
+"""A letter or digit of a script whose words have spaces between them; Korean particles follow without one."""

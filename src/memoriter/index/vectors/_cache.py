@@ -12,9 +12,8 @@ from zlib import crc32
 from memoriter.errors import EmbeddingError, IndexDamaged
 from memoriter.ids import fingerprint
 from memoriter.index.files import _files
-from memoriter.index.store._connection import storable
-from memoriter.index.store._errors import REBUILD
-from memoriter.index.store._meta import increment
+from memoriter.index.store._connection import increment, storable
+from memoriter.index.store._soundness import REBUILD
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from memoriter.index.store._meta import counter
+from memoriter.index.store._connection import counter
 from memoriter.index.vectors import _binary_quantization, _segments
-from memoriter.index.vectors._ranking import SLACK
+from memoriter.index.vectors._engines import SLACK
 from memoriter.index.vectors._segments import id_array, is_in
 
 if TYPE_CHECKING:
@@ -157,14 +157,14 @@ class CodeCache:
             self._segments, self._last_tombstone, self._loaded_state = {}, 0, state
             self.quarter_precision = QuarterPrecision(self._set.dimensions)
             self._allocate(_segments.count_codes(self._connection, self._set))
-        tombs = _segments.tombstones(self._connection, after=self._last_tombstone)
+        tombstones = _segments.tombstones(self._connection, after=self._last_tombstone)
         gone = self._segments.keys() - set(present)
         fresh = [segment for segment in present if segment not in self._segments]
-        if not (tombs or gone or fresh):
+        if not (tombstones or gone or fresh):
             return
-        self._last_tombstone = max([self._last_tombstone, *(tomb for tomb, _, _ in tombs)])
+        self._last_tombstone = max([self._last_tombstone, *(tombstone for tombstone, _, _ in tombstones)])
         dead_by_segment = dict[int, list[int]]()
-        for _, segment, chunk in tombs:
+        for _, segment, chunk in tombstones:
             dead_by_segment.setdefault(segment, []).append(chunk)
         newly_dead = [
             chunk for segment in dead_by_segment.keys() & self._segments.keys() for chunk in dead_by_segment[segment]

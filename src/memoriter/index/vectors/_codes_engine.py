@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memoriter.index.files import _files
-from memoriter.index.files._filters import condition
+from memoriter.index.files._queries import condition
 from memoriter.index.store._connection import snapshot, transaction
-from memoriter.index.vectors import _binary_quantization, _cache, _oversampling, _ranking, _segments
+from memoriter.index.vectors import _binary_quantization, _cache, _engines, _segments
 from memoriter.index.vectors._code_cache import CodeCache
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from memoriter.index.store._connection import Database
     from memoriter.index.vectors._cache import VectorSet
-    from memoriter.index.vectors._engines import EngineName
-    from memoriter.index.vectors._ranking import StandardizedCosines
+    from memoriter.index.vectors._engines import EngineName, StandardizedCosines
     from memoriter.index.vectors._segments import CodeMeans
     from memoriter.types import Filters
 
@@ -37,7 +36,9 @@ def needs_settling(connection: Database, vector_set: VectorSet) -> bool:
     if _segments.is_outdated(connection, vector_set):
         return True
     vectors = _segments.count_codes(connection, vector_set)
-    return vectors > COMPARE_ALL and _oversampling.is_due(_segments.measured_vectors(connection, vector_set), vectors)
+    return vectors > COMPARE_ALL and _binary_quantization.is_due(
+        _segments.measured_vectors(connection, vector_set), vectors
+    )
 
 
 class CodesEngine:
@@ -61,12 +62,12 @@ class CodesEngine:
         return self._codes.size
 
     @property
-    def measured(self) -> _oversampling.Measurement | None:
+    def measured(self) -> _binary_quantization.Measurement | None:
         """The measured oversampling; None while all chunks are compared exactly."""
         code_means = self._code_means
         if code_means is None or not code_means.measured or self.size <= COMPARE_ALL:
             return None
-        return _oversampling.Measurement(code_means.oversampling, code_means.recall)
+        return _binary_quantization.Measurement(code_means.oversampling, code_means.recall)
 
     def loaded(self, version: int) -> bool:
         """Return whether the codes are those of `version`."""
@@ -82,7 +83,11 @@ class CodesEngine:
             with transaction(self._connection):
                 _segments.reconcile(self._connection, self._set)
         self._load()
-        if self._code_means and self.size > COMPARE_ALL and _oversampling.is_due(self._code_means.measured, self.size):
+        if (
+            self._code_means
+            and self.size > COMPARE_ALL
+            and _binary_quantization.is_due(self._code_means.measured, self.size)
+        ):
             self._measure(self._code_means)
         self._version = version
 
@@ -93,8 +98,8 @@ class CodesEngine:
 
         if self._code_means is None:
             return np.empty(0, dtype=np.int64)
-        oversampling = self._code_means.oversampling if self._code_means.measured else _oversampling.STEPS[-1]
-        count = _oversampling.breadth(oversampling, limit)
+        oversampling = self._code_means.oversampling if self._code_means.measured else _binary_quantization.STEPS[-1]
+        count = _binary_quantization.breadth(oversampling, limit)
         excluded = self._excluded(filters)
         allowed = excluded.size - int(np.count_nonzero(excluded))
         if self.size <= COMPARE_ALL or allowed <= count:
@@ -131,11 +136,11 @@ class CodesEngine:
             _, rows = self.take(
                 self._codes.ids[self._nearest(code_means, query, count, self._codes.excluded, None)].tolist()
             )
-            return _ranking.cosines(rows, query)
+            return _engines.cosines(rows, query)
 
-        _, rows = self.take(_ranking.random_ids(self.ids(), _oversampling.QUERIES, seed=0))
-        queries = _oversampling.sample_queries(rows, code_means.means, seed=0)
-        measured = _oversampling.measure(self._connection, self._set, queries, search)
+        _, rows = self.take(_engines.random_ids(self.ids(), _binary_quantization.QUERIES, seed=0))
+        queries = _binary_quantization.sample_queries(rows, code_means.means, seed=0)
+        measured = _binary_quantization.measure(self._connection, self._set, queries, search)
         with transaction(self._connection):
             _segments.save_measurement(self._connection, self._set, code_means.epoch, measured, vectors=self.size)
         self._load()
@@ -155,7 +160,7 @@ class CodesEngine:
         scores = _binary_quantization.estimates(bits[:, near], self._codes.factors[:, near], residual)
         if standardized is not None and groups is not None:
             scores = standardized.scores(scores + code_means.means @ query, groups.numbers[near])
-        return near[_ranking.top(scores, count)]
+        return near[_engines.top(scores, count)]
 
     def _best(
         self, query: NDArray[np.float32], near: NDArray[np.intp], limit: int, standardized: StandardizedCosines | None
@@ -165,9 +170,9 @@ class CodesEngine:
             self._codes.places[near], query, lambda places: _cache.vectors_by_id(self._connection, self._set, places)
         )
         if standardized is None:
-            return _ranking.near_top(cosines, limit, slack=2 * error)
+            return _engines.near_top(cosines, limit, slack=2 * error)
         scores = standardized.scores(cosines, standardized.numbers(self._codes.ids[near]))
-        return _ranking.near_top(scores, limit, slack=2 * error * standardized.steepest)
+        return _engines.near_top(scores, limit, slack=2 * error * standardized.steepest)
 
     def _groups(
         self, code_means: CodeMeans, query: NDArray[np.float32], standardized: StandardizedCosines

@@ -1,18 +1,24 @@
-"""The vector engine protocol, the engine names and the loading of sqlite-vec."""
+"""What all vector engines share: their Protocol and names, and exact cosines with their order.
+
+Every engine returns the same results, because the cosines and their order are computed here.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
+
+from memoriter.errors import BadVector
+from memoriter.index.files import _files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from memoriter.index.files._files import StoredChange
-    from memoriter.index.vectors._ranking import StandardizedCosines
-    from memoriter.types import Filters
+    from memoriter.index.store._connection import Database
+    from memoriter.types import Filters, ScriptBaselines
 
 EngineName = Literal["auto", "exact", "codes", "sqlite-vec"]
 ENGINES: tuple[EngineName, ...] = ("auto", "exact", "codes", "sqlite-vec")
@@ -57,3 +63,156 @@ class VectorEngine(Protocol):
     def ids(self) -> NDArray[np.int64]:
         """Return every chunk with a vector, ascending."""
         ...
+
+
+SLACK = 1e-5
+"""Far above the rounding error of a float32 dot product of unit vectors: no top result is lost before the exact scores
+are known."""
+
+
+def unit_query(query: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:
+    """Return the query scaled to length 1. Raises BadVector if its dimensions do not fit this set."""
+    import numpy as np
+
+    flat = np.asarray(query, dtype=np.float32).reshape(-1)
+    if flat.size != dimensions:
+        raise BadVector(f"The query vector has {flat.size} dimensions, the vectors in the index have {dimensions}.")
+    return unit_rows(flat.reshape(1, -1), dimensions)[0]
+
+
+def unit_rows(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:
+    """Return rows scaled to length 1, (n, dims) float32.
+
+    Raises:
+        BadVector: a row is not finite, zero or of another length.
+    """
+    import numpy as np
+
+    rows = np.ascontiguousarray(vectors, dtype="<f4")
+    if rows.ndim != 2 or rows.shape[1] != dimensions:
+        raise BadVector(f"Vectors of shape {rows.shape} do not fit a set of {dimensions} dimensions.")
+    # Use float64, in which the square of a float32 neither overflows nor underflows.
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    if not np.all(np.isfinite(lengths)) or not np.all(lengths > 0):
+        raise BadVector("A vector is zero or not finite.")
+    if np.all(np.abs(lengths - 1) < 1e-6):
+        return rows
+    return (rows / lengths[:, None]).astype("<f4")
+
+
+def cosines(rows: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return exact cosines of unit rows. Unlike a BLAS product, equal rows give equal results wherever they lie."""
+    import numpy as np
+
+    return np.multiply(rows, query, dtype=np.float64).sum(axis=1)
+
+
+def best(ids: NDArray[np.int64], scores: NDArray[np.float64], limit: int) -> NDArray[np.intp]:
+    """Return the positions of the highest scores, highest first; ties by id."""
+    import numpy as np
+
+    return np.lexsort((ids, -scores))[:limit]
+
+
+def near_top(scores: NDArray[np.float32], limit: int, *, slack: float) -> NDArray[np.intp]:
+    """Return the positions of all that may belong to the best `limit`, in no order; `slack` is their rounding error."""
+    import numpy as np
+
+    if scores.size <= limit:
+        return np.arange(scores.size)
+    last = np.partition(scores, scores.size - limit)[scores.size - limit]
+    return np.flatnonzero(scores >= last - slack)
+
+
+def top(scores: NDArray[Any], count: int) -> NDArray[np.intp]:
+    """Return the positions of the `count` highest scores, in no order."""
+    import numpy as np
+
+    return np.arange(scores.size) if scores.size <= count else np.argpartition(-scores, count - 1)[:count]
+
+
+def random_ids(ids: NDArray[np.int64], count: int, seed: int) -> Sequence[int]:
+    """Return up to `count` random ids, each at most once, ascending; the same seed gives the same ids."""
+    import numpy as np
+
+    chosen = np.random.default_rng(seed).choice(ids.size, size=min(count, ids.size), replace=False)
+    return list(map(int, ids[np.sort(chosen)]))
+
+
+_ROOM = 1024
+_Float = TypeVar("_Float", "np.float32", "np.float64")
+
+
+class ChunkScripts:
+    """One byte for each chunk id since the oldest chunk; only new ids are read, because chunks never change.
+
+    The ids of a file begin far above those of the file that it replaced, so they are counted from its oldest chunk.
+    """
+
+    def __init__(self, connection: Database) -> None:
+        import numpy as np
+
+        self._connection = connection
+        self._numbers: dict[str, int] = {}
+        self._numbers_by_id = np.zeros(0, dtype=np.uint8)
+        self._oldest_id = 0
+        """The oldest chunk when the first one was read; later chunks have higher ids."""
+        self._newest_id = 0
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Script names, by their numbers; grows as `numbers_of` meets new scripts."""
+        return tuple(self._numbers)
+
+    def numbers_of(self, ids: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the script number of each chunk."""
+        if ids.size and ids.max() > self._newest_id:
+            self._load_new()
+        return self._numbers_by_id[ids - self._oldest_id]
+
+    def _load_new(self) -> None:
+        import numpy as np
+
+        newest = _files.newest_id(self._connection)
+        if not self._newest_id:
+            self._oldest_id = int(self._connection.execute("SELECT min(id) FROM chunks").get or newest)
+        used = newest - self._oldest_id + 1
+        if used > self._numbers_by_id.size:
+            grown = np.zeros(used + used // 4 + _ROOM, dtype=np.uint8)
+            grown[: self._numbers_by_id.size] = self._numbers_by_id
+            self._numbers_by_id = grown
+        statement = "SELECT id, script FROM chunks WHERE id BETWEEN ? AND ?"
+        rows = self._connection.execute(statement, (self._newest_id + 1, newest))
+        for chunk_id, script in cast("Iterable[tuple[int, str]]", rows):
+            self._numbers_by_id[chunk_id - self._oldest_id] = self._numbers.setdefault(script, len(self._numbers))
+        self._newest_id = newest
+
+
+class StandardizedCosines:
+    """Converts cosines with a query to deviations above the baseline of each chunk's script: higher is better."""
+
+    def __init__(self, scripts: ChunkScripts, baselines: ScriptBaselines) -> None:
+        self._scripts = scripts
+        self._baselines = baselines
+
+    @property
+    def named(self) -> Sequence[str]:
+        """The scripts that have a baseline of their own."""
+        return [script for script in self._baselines if script]
+
+    @property
+    def steepest(self) -> float:
+        """The factor by which a cosine's rounding error can grow."""
+        return 1 / min(deviation for _, deviation in self._baselines.values())
+
+    def numbers(self, ids: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the script numbers of chunks, for `scores`."""
+        return self._scripts.numbers_of(ids)
+
+    def scores(self, cosines: NDArray[_Float], numbers: NDArray[np.uint8]) -> NDArray[_Float]:
+        """Return the standardized cosines of chunks with these script numbers, in the precision of the cosines."""
+        import numpy as np
+
+        baselines = [self._baselines.get(script, self._baselines[""]) for script in self._scripts.names]
+        unrelated, deviations = np.array(baselines, dtype=cosines.dtype).reshape(-1, 2).T
+        return cast("NDArray[_Float]", (cosines - unrelated[numbers]) / deviations[numbers])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memoriter.index.files import _files
-from memoriter.index.files._filters import condition
-from memoriter.index.store._meta import counter
+from memoriter.index.files._queries import condition
+from memoriter.index.store._connection import counter
 from memoriter.index.vectors import _cache
-from memoriter.index.vectors._ranking import SLACK, near_top
+from memoriter.index.vectors._engines import SLACK, near_top
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from memoriter.index.store._connection import Database
     from memoriter.index.vectors._cache import VectorSet
-    from memoriter.index.vectors._engines import EngineName
-    from memoriter.index.vectors._ranking import StandardizedCosines
+    from memoriter.index.vectors._engines import EngineName, StandardizedCosines
     from memoriter.types import Filters
 
 _BATCH = 256
@@ -45,8 +44,7 @@ class ExactEngine:
         self._overwritten: int = 0
         self._slots = np.empty(0, dtype=np.int64)
         self._rows = np.empty((0, vector_set.dimensions), dtype=np.float32)
-        self._size = 0
-        self._order: NDArray[np.intp] | None = None
+        self._resize(0)
         self._filter_positions: dict[Filters, NDArray[np.intp]] = {}
 
     def apply_change(self, change: _files.StoredChange, *, before: int) -> None:
@@ -145,7 +143,7 @@ class ExactEngine:
         capacity = chunks + chunks // 4 + _ROOM
         self._slots = np.empty(capacity, dtype=np.int64)
         self._rows = np.empty((capacity, self._set.dimensions), dtype=np.float32)
-        self._size = 0
+        self._resize(0)
         statement = _cache.ALL_IN_ORDER if cached <= 2 * chunks else _cache.ALL_BY_KEY
         for ids, rows in _cache.read_batches(self._connection, self._set, statement, (self._set.id,), batch=_BATCH):
             self._append(ids, rows)
@@ -167,7 +165,7 @@ class ExactEngine:
         if end > self._slots.size:  # Another process added vectors during the read.
             self._slots, self._rows = _grow(self._slots, end), _grow(self._rows, end)
         self._slots[self._size : end], self._rows[self._size : end] = ids, rows
-        self._size, self._order = end, None
+        self._resize(end)
 
     def _drop(self, alive: NDArray[np.bool_]) -> None:
         """Fill the gaps with rows from the end; no other row moves."""
@@ -177,15 +175,13 @@ class ExactEngine:
         holes = np.flatnonzero(~alive[:size])
         movers = np.flatnonzero(alive[size:]) + size
         self._slots[holes], self._rows[holes] = self._slots[movers], self._rows[movers]
-        self._size, self._order = size, None
+        self._resize(size)
 
-    @property
-    def _ids(self) -> NDArray[np.int64]:
-        return self._slots[: self._size]
-
-    @property
-    def _matrix(self) -> NDArray[np.float32]:
-        return self._rows[: self._size]
+    def _resize(self, size: int) -> None:
+        """Use the first `size` of the reserved rows."""
+        self._size = size
+        self._ids, self._matrix = self._slots[:size], self._rows[:size]
+        self._order: NDArray[np.intp] | None = None
 
 
 def _dot_products(rows: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:

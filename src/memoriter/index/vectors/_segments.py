@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexDamaged
 from memoriter.index.files import _files
-from memoriter.index.store._errors import REBUILD
-from memoriter.index.store._meta import counter, set_counter
+from memoriter.index.store._connection import counter, set_counter
+from memoriter.index.store._soundness import REBUILD
 from memoriter.index.vectors import _binary_quantization, _cache
 from memoriter.index.vectors._cache import BrokenCodes, blob_sum
 from memoriter.values import dataclass
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.index.store._connection import Database
+    from memoriter.index.vectors._binary_quantization import Measurement
     from memoriter.index.vectors._cache import VectorSet
-    from memoriter.index.vectors._oversampling import Measurement
 
 MAX_CODES = 4096
 """The maximum number of codes in a segment."""

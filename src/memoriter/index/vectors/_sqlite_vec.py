@@ -6,11 +6,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING, cast
 
 from memoriter.index.files import _files
-from memoriter.index.files._filters import condition
-from memoriter.index.store._connection import transaction
-from memoriter.index.store._meta import counter, set_counter
+from memoriter.index.files._queries import condition
+from memoriter.index.store._connection import counter, set_counter, transaction
 from memoriter.index.vectors import _cache
-from memoriter.index.vectors._ranking import SLACK
+from memoriter.index.vectors._engines import SLACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 
     from memoriter.index.store._connection import Database
     from memoriter.index.vectors._cache import VectorSet
-    from memoriter.index.vectors._engines import EngineName
-    from memoriter.index.vectors._ranking import StandardizedCosines
+    from memoriter.index.vectors._engines import EngineName, StandardizedCosines
     from memoriter.types import Filters
 
 _LARGEST_K = 4096

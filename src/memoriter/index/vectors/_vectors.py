@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
 from memoriter.index.files import _files
-from memoriter.index.store._connection import transaction
-from memoriter.index.store._meta import increment
-from memoriter.index.vectors import _cache, _oversampling, _ranking, _segments
+from memoriter.index.store._connection import increment, transaction
+from memoriter.index.vectors import _binary_quantization, _cache, _engines, _segments
+from memoriter.index.vectors._binary_quantization import RECALL, Measurement
 from memoriter.index.vectors._cache import BrokenCodes, BrokenVectors
 from memoriter.index.vectors._codes_engine import CodesEngine, needs_settling
-from memoriter.index.vectors._engines import LARGEST_MATRIX, MOST_COMPARED
+from memoriter.index.vectors._engines import LARGEST_MATRIX, MOST_COMPARED, ChunkScripts, StandardizedCosines
 from memoriter.index.vectors._exact import ExactEngine
-from memoriter.index.vectors._oversampling import RECALL, Measurement
-from memoriter.index.vectors._ranking import ChunkScripts, StandardizedCosines
 from memoriter.index.vectors._sqlite_vec import SqliteVecEngine, load_sqlite_vec
 from memoriter.types import Diagnostic, Filters
 
@@ -42,7 +40,7 @@ MAX_REPAIRS = 64
 """The maximum number of repeated searches after a repair; each repair removes a whole batch of damaged data."""
 _LOW_RECALL = Diagnostic(
     "vector_recall",
-    f"Codes tell these vectors apart so badly that less than {RECALL:.0%} of the nearest passages are found.",
+    f"Binary quantization loses too much on these vectors: less than {RECALL:.0%} of the nearest passages are found.",
     "Set memorySearch.store.vector.engine to exact.",
 )
 
@@ -104,7 +102,11 @@ class Vectors:
         if chunks <= MOST_COMPARED:
             return "exact"
         code_means = self._code_means()
-        if code_means is None or code_means.recall >= RECALL or _oversampling.is_due(code_means.measured, chunks):
+        if (
+            code_means is None
+            or code_means.recall >= RECALL
+            or _binary_quantization.is_due(code_means.measured, chunks)
+        ):
             return "codes"
         return "exact" if chunks * code_means.means.nbytes <= LARGEST_MATRIX else "codes"
 
@@ -170,11 +172,6 @@ class Vectors:
             self._cached_counts = version, having, _cache.count_failed(self._connection, self._set)
         return self._cached_counts[1:]
 
-    def pending(self, version: int) -> int:
-        """Return the number of chunks that wait for a vector; 0 if no set is active."""
-        having, failed = self.counts(version)
-        return max(0, _files.corpus(self._connection).chunks - having - failed) if self._set else 0
-
     def nearest(
         self,
         query: NDArray[np.float32],
@@ -186,14 +183,14 @@ class Vectors:
     ) -> list[tuple[int, float]]:
         if self._set is None or limit <= 0:
             return []
-        unit = _ranking.unit_query(query, self._set.dimensions)
+        unit = _engines.unit_query(query, self._set.dimensions)
         standardized = StandardizedCosines(self._chunk_scripts(), baselines) if baselines else None
         ids, rows = self._query_engine(
             version, lambda engine: engine.take(engine.candidates(unit, limit, filters, standardized).tolist())
         )
-        cosines = _ranking.cosines(rows, unit)
+        cosines = _engines.cosines(rows, unit)
         scores = standardized.scores(cosines, standardized.numbers(ids)) if standardized else cosines
-        order = _ranking.best(ids, scores, limit)
+        order = _engines.best(ids, scores, limit)
         return list(zip(ids[order].tolist(), cosines[order].tolist(), strict=True))
 
     def at(self, ids: Collection[int], *, version: int) -> tuple[list[int], NDArray[np.float32]]:
@@ -208,9 +205,9 @@ class Vectors:
     def cosines(self, query: NDArray[np.float32], ids: Collection[int], *, version: int) -> dict[int, float]:
         if self._set is None or not ids:
             return {}
-        unit = _ranking.unit_query(query, self._set.dimensions)
+        unit = _engines.unit_query(query, self._set.dimensions)
         found_ids, rows = self._query_engine(version, lambda engine: engine.take(list(ids)))
-        return dict(zip(found_ids.tolist(), _ranking.cosines(rows, unit).tolist(), strict=True))
+        return dict(zip(found_ids.tolist(), _engines.cosines(rows, unit).tolist(), strict=True))
 
     def sample(self, count: int, *, seed: int, version: int) -> NDArray[np.float32]:
         import numpy as np
@@ -218,7 +215,7 @@ class Vectors:
         if self._set is None:
             return np.empty((0, 0), dtype=np.float32)
         _, rows = self._query_engine(
-            version, lambda engine: engine.take(_ranking.random_ids(engine.ids(), count, seed))
+            version, lambda engine: engine.take(_engines.random_ids(engine.ids(), count, seed))
         )
         return rows
 
@@ -232,21 +229,23 @@ class Vectors:
         return [texts[chunk_id] for chunk_id in kept], vectors[[positions[chunk_id] for chunk_id in kept]]
 
     def _query_engine(self, version: int, operation: Callable[[VectorEngine], _T]) -> _T:
+        """Return the result of an operation of the engine. Repair what is damaged, and replace a failing engine."""
         import apsw
-
-        def run() -> _T:
-            return operation(self._current_engine(version))
 
         for _ in range(MAX_REPAIRS):
             try:
-                return self._with_fallback(run)
+                return operation(self._current_engine(version))
             except (BrokenVectors, BrokenCodes) as broken:
                 self._repair(broken)
             except apsw.ReadOnlyError:  # codes and tables of engines cannot be brought up to date
                 if self._engine_name == "exact":
                     raise
                 self._engine_name, self._engine, self._engine_setting = "exact", None, ("exact", None)
-        return self._with_fallback(run)
+            except apsw.SQLError as error:
+                if self._engine_name == "exact":
+                    raise
+                self._fall_back(self._engine_name, str(error))
+        return operation(self._current_engine(version))
 
     def _repair(self, broken: BrokenVectors | BrokenCodes) -> None:
         """Delete what is damaged: vectors are computed again, codes are made again from the vectors."""
@@ -260,18 +259,6 @@ class Vectors:
         self._auto_checked = -1
         if isinstance(broken, BrokenVectors):
             self.dropped += len(broken.ids)
-
-    def _with_fallback(self, operation: Callable[[], _T]) -> _T:
-        """Run `operation`; if the extension fails, switch to the exact engine and run it again."""
-        import apsw
-
-        try:
-            return operation()
-        except apsw.SQLError as error:
-            if self._engine_name == "exact":
-                raise
-            self._fall_back(self._engine_name, str(error))
-            return operation()
 
     def _current_engine(self, version: int) -> VectorEngine:
         engine = self._active_engine()
@@ -315,10 +302,19 @@ class Vectors:
             return
         _segments.apply_change(self._connection, self._set, change, before=before)
         if self._engine_name == "sqlite-vec":
-            self._with_fallback(lambda: self._active_engine().apply_change(change, before=before))
+            self._apply_to_table(change, before)
+
+    def _apply_to_table(self, change: _files.StoredChange, before: int) -> None:
+        """Apply a change to the table of sqlite-vec; if the extension fails, use the exact engine from now on."""
+        import apsw
+
+        try:
+            self._active_engine().apply_change(change, before=before)
+        except apsw.SQLError as error:
+            self._fall_back(self._engine_name, str(error))
 
     def put(self, keys: Sequence[bytes], vectors: NDArray[np.float32], *, now: float) -> None:
-        rows = _ranking.unit_rows(vectors, self.active().dimensions)
+        rows = _engines.unit_rows(vectors, self.active().dimensions)
         if len(rows) != len(keys):
             raise EmbeddingError(f"{len(keys)} keys were given with {len(rows)} vectors.")
         replaced = _cache.store(self._connection, self.active(), keys, rows, now=now)

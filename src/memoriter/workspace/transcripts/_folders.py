@@ -131,7 +131,7 @@ class Transcripts:
             for each in transcript.lines(first=first):
                 if last is not None and each.number > last:
                     break
-                if not (line := each.said.rendered):
+                if not (line := each.parsed.rendered):
                     continue
                 if length + len(line) > max_chars:
                     messages += [line[:max_chars]] if not messages else []

@@ -96,7 +96,7 @@ class TranscriptLine:
     """Line number, 1-based."""
     end: int
     """Bytes from the beginning of the file to the end of the line."""
-    said: ParsedLine
+    parsed: ParsedLine
     too_long: bool = False
     """True if the line was skipped because of its length."""
 

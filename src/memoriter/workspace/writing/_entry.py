@@ -1,16 +1,215 @@
-"""The Markdown form of an entry."""
+"""Add entries to notes: their Markdown form, which follows the note, and whether a note has them already."""
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
 
-def entry_of(text: str) -> str:
-    r"""Return a text as lines of Markdown: a paragraph becomes a list item, text with a structure stays as it is.
+from memoriter.ids import normalize
+from memoriter.layout import daily_title, names_one_day
+from memoriter.types import ORIGIN
+from memoriter.values import dataclass
+from memoriter.workspace._confined import decode
 
-    >>> entry_of("We chose PostgreSQL.")
-    '- We chose PostgreSQL.\n'
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+_ITEM = re.compile(r"(?P<bullet>[-*+])[ \t]+(?P<task>\[[ xX]\][ \t]+)?(?=\S)")
+_HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
+_TIME = re.compile(
+    r"(?P<before>\*\*|__|`|\[|\()?(?:\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d\d(?::\d\d)?"
+    r"(?P<after>:?(?:\*\*|__|`|\]|\))?:?(?:[ \t]*[-–—|·])?[ \t]+)(?=\S)"
+)
+"""A time of day at the beginning of an entry, such as `14:05 ` or `**14:05** – `."""
+_STRUCTURE = re.compile(r"#{1,6}(?:[ \t]|$)|>|\||```|~~~")
+_BULLETS = ("-", "*", "+")
+_LAST_ENTRIES = 3
+_TAIL = 65_536
+"""Characters at the end of a note that show the form of its last entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Text to append to a note."""
+
+    text: str
+    title: str = ""
+    """Lines to write above the text; they are not part of the entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """The lines of a note that already contain an entry, 1-based and inclusive."""
+
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The lines of an entry, 1-based and inclusive."""
+
+    path: Path
+    start_line: int
+    end_line: int
+    existing: bool = False
+    """True if the lines were there already and nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the entries of a log begin."""
+
+    bullet: str = "-"
+    time: str = ""
+    """Time of day with all that separates it from the text; empty if the entries of the log have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A text to remember."""
+
+    text: str
+    origin: str | None
+    """Its author if that is not the owner."""
+    now: datetime
+    """In the owner's time zone."""
+    log: str = ""
+    """Pattern of the path of a day's note, if the entry belongs into one."""
+    again: bool = False
+    """Whether to add the entry to a note that already contains it."""
+
+    def add_to(self, content: bytes) -> Addition | Existing:
+        """Return what to append to a note with this content, or the lines that already contain the entry."""
+        from memoriter.workspace.untrusted import marked
+
+        if existing := self.find_in(content):
+            return existing
+        note = decode(content)
+        entry = entry_of(self.text, self._form_in(note) if self.log else None)
+        if self.origin is not None:
+            entry = marked(entry, self.origin, self.now.date().isoformat())
+        if self.log and not note.strip():
+            return Addition(entry, f"# {daily_title(self.log, self.now.date())}\n\n")
+        # Without a blank line, a table or paragraph would continue the entry above it.
+        joins = not entry.startswith((*_BULLETS, "<!-- ")) and note.removesuffix("\n").rpartition("\n")[2].strip()
+        return Addition(entry, "\n" if joins else "")
+
+    def find_in(self, content: bytes) -> Existing | None:
+        """Return the lines of a note that prevent the addition; to the owner, entries of others do not count."""
+        return None if self.again else find_entry(decode(content), self.text, foreign=self.origin is not None)
+
+    def _form_in(self, note: str) -> Form:
+        return log_form(note[-_TAIL:], f"{self.now:%H:%M}" if names_one_day(self.log) else f"{self.now:%Y-%m-%d %H:%M}")
+
+
+def entry_of(text: str, form: Form | None = None) -> str:
+    r"""Return a text as lines of Markdown: a list item, or the text itself if it has a structure of its own.
+
+    Args:
+        text: the text.
+        form: how the entries of the log begin; None outside of a log, where several paragraphs stay paragraphs.
+
+    >>> entry_of("We chose PostgreSQL."), entry_of("We chose PostgreSQL.", Form("*", "14:05 "))
+    ('- We chose PostgreSQL.\n', '* 14:05 We chose PostgreSQL.\n')
     """
     stripped = text.strip()
-    if stripped.startswith(("-", "*", "+", "#", ">", "|", "```", "~~~")) or "\n\n" in stripped:
+    lines = stripped.splitlines()
+    if form is None:
+        form = Form()
+        has_structure = bool(_STRUCTURE.match(stripped)) or stripped.startswith(_BULLETS) or "\n\n" in stripped
+    else:
+        has_structure = bool(_STRUCTURE.match(stripped)) or any(_HEADING.match(line) for line in lines)
+    if has_structure:
         return f"{stripped}\n"
-    first, *rest = stripped.splitlines()
-    return "\n".join([f"- {first}", *(f"  {line}" for line in rest)]) + "\n"
+    if _ITEM.match(stripped):
+        return "".join(f"{_item(line, form)}\n" for line in lines)
+    first, *rest = lines
+    return (
+        "\n".join([f"{form.bullet} {_timed(first, form)}", *(f"  {line}" if line.strip() else "" for line in rest)])
+        + "\n"
+    )
+
+
+def _item(line: str, form: Form) -> str:
+    match = _ITEM.match(line)
+    if match is None or match["task"]:
+        return line
+    return f"{form.bullet} {_timed(line[match.end() :], form)}"
+
+
+def _timed(text: str, form: Form) -> str:
+    """Return the text after the time of day, unless it begins with one itself."""
+    return text if _TIME.match(text) else f"{form.time}{text}"
+
+
+def log_form(log: str, time: str) -> Form:
+    """Return the form of the last entries of a log: of the list items below its last heading that are no tasks.
+
+    Args:
+        log: the log, or its end.
+        time: the time of day for the new entry, if its entries have one or there is none yet.
+    """
+    entries: list[re.Match[str]] = []
+    for line in log.splitlines():
+        if _HEADING.match(line):
+            entries.clear()
+        elif (match := _ITEM.match(line)) and not match["task"]:
+            entries.append(match)
+    if not entries:
+        return Form(time=f"{time} ")
+    times = (_TIME.match(entry.string, entry.end()) for entry in reversed(entries[-_LAST_ENTRIES:]))
+    timed = next(filter(None, times), None)
+    return Form(entries[-1]["bullet"], f"{timed['before'] or ''}{time}{timed['after']}" if timed else "")
+
+
+def find_entry(note: str, text: str, *, foreign: bool) -> Existing | None:
+    """Return the lines of a note that contain a text as an entry of its own, or None.
+
+    White space, list markers, times of day and marks of origin make no difference.
+
+    Args:
+        note: the note.
+        text: the entry.
+        foreign: whether an entry counts that the owner did not write.
+    """
+    wanted = " ".join(filter(None, map(_plain, text.strip().splitlines())))
+    if not wanted or max(wanted.split(), key=len) not in normalize("NFC", note):
+        return None
+    from memoriter.workspace.chunking import scan_blocks
+    from memoriter.workspace.untrusted import foreign_lines
+
+    lines = note.split("\n")
+    others = foreign_lines(lines)
+    blocks = [block for block in scan_blocks(lines) if block.kind not in {"comment", "front"}]
+    texts = [" ".join(filter(None, map(_plain, lines[block.start : block.end]))) for block in blocks]
+    for at, block in enumerate(blocks):
+        if not block.depth and (foreign or not others[block.start]):
+            last = _last_part(wanted, texts, at)
+            if last is not None:
+                return Existing(block.start + 1, blocks[last].end)
+    return None
+
+
+def _last_part(wanted: str, texts: Sequence[str], first: int) -> int | None:
+    """Return the index of the text that completes the wanted one, joined from the first one on; None if none does."""
+    rest = wanted
+    for at in range(first, len(texts)):
+        time = _TIME.match(texts[at])
+        forms = (texts[at], texts[at][time.end() :]) if time else (texts[at],)
+        form = next((form for form in forms if f"{rest} ".startswith(f"{form} " if form else "")), None)
+        if form is None:
+            return None
+        rest = rest[len(form) :].lstrip()
+        if not rest:
+            return at
+    return None
+
+
+def _plain(line: str) -> str:
+    """Return a line in NFC without list marker, mark of origin and repeated white space."""
+    text = normalize("NFC", ORIGIN.sub("", f"{line}\n")).strip()
+    item = _ITEM.match(text)
+    return " ".join((text[item.end("bullet") :] if item else text).split())

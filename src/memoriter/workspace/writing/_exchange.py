@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.ids import bytes_hash
 from memoriter.values import dataclass
-from memoriter.workspace.writing._locks import has_name, is_written, read_all, wait_for_no_writer
+from memoriter.workspace.writing._folder import has_name, is_written, read_all, wait_for_no_writer
 
 if TYPE_CHECKING:
     from collections.abc import Generator

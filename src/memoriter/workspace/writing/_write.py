@@ -5,17 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash
-from memoriter.values import dataclass
 from memoriter.workspace._paths import ReadablePath
+from memoriter.workspace.writing._entry import Addition, Appended, Existing
 from memoriter.workspace.writing._exchange import ConcurrentWriteError, remove_file, replace_file, sweep, write_draft
-from memoriter.workspace.writing._folder import open_folder
-from memoriter.workspace.writing._locks import MOVE, READ_AHEAD, has_name, open_locked, read_all
+from memoriter.workspace.writing._folder import MOVE, has_name, open_folder, open_locked, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -38,16 +38,11 @@ _REMEDIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """The range of lines that were written, 1-based and inclusive."""
-
-    path: Path
-    start_line: int
-    end_line: int
+Compose = Callable[[bytes], Addition | Existing]
+"""Decides from the content of a note what is appended to it."""
 
 
-def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) -> Appended:
+def append(file: Path | ReadablePath, text: str | Compose, *, limit: int | None = None) -> Appended:
     """Append text on lines of its own, and create the file and its folders if they are missing.
 
     The file itself is locked, and the text goes out in one write. The text and the name of a new file are on the disk
@@ -57,7 +52,7 @@ def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) ->
     Args:
         file: the note. For a `ReadablePath`, no folder below its base may be a link; for a `Path`, only the file
             itself is checked.
-        text: the text to append.
+        text: the text to append, or a function that returns it for the content of the locked file, or of an empty one.
         limit: largest allowed size of the file afterwards, in bytes.
 
     Returns:
@@ -67,21 +62,25 @@ def append(file: Path | ReadablePath, text: str, *, limit: int | None = None) ->
         WriteError: nothing was written: no text, no space, no permission, or the file would become too large.
         PathRefused: the file is a link, a folder or a device.
     """
-    body = text if text.endswith("\n") else f"{text}\n"
-    if not text.strip():
-        raise WriteError("There is nothing to append.", remedy="Give some text.")
-    place = _to_place(file)
+    place, least = _to_place(file), len(_to_bytes(_composed(text, b"")))
     with _open_for_write(place, make=True) as (folder, name):
-        _check_size(place, len(_encode(body)), limit)
+        _check_size(place, least, limit)
         with open_locked(folder, name, os.O_RDWR | os.O_APPEND, make=True) as descriptor:
-            lines, ends_open = _count_lines(descriptor)
-            content, before = _encode(f"\n{body}" if ends_open else body), os.fstat(descriptor).st_size
-            _check_size(place, before + len(content), limit)
+            _check_size(place, os.fstat(descriptor).st_size, limit)
+            before = read_all(descriptor)
+            match _composed(text, before):
+                case Existing(start, end):
+                    return Appended(_path(place), start, end, existing=True)
+                case Addition() as addition:
+                    pass
+            ends_open = bool(before) and not before.endswith(b"\n")
+            content = (b"\n" if ends_open else b"") + _to_bytes(addition)
+            _check_size(place, len(before) + len(content), limit)
             if not before:  # the process that created the file may have ended before this sync
                 folder.sync(parents=True)
             _write_once(descriptor, content)
-    start = lines + (2 if ends_open else 1)
-    return Appended(_path(place), start, start + body.count("\n") - 1)
+    start = before.count(b"\n") + ends_open + addition.title.count("\n") + 1
+    return Appended(_path(place), start, start + addition.text.count("\n") - 1)
 
 
 def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | None, mode: int = 0o666) -> None:
@@ -244,12 +243,16 @@ def _undo(descriptor: int, before: int, content: bytes) -> None:
         os.ftruncate(descriptor, before)
 
 
-def _count_lines(descriptor: int) -> tuple[int, bool]:
-    """Return the number of newlines in the file, and whether it ends without one."""
-    lines, last = 0, b""
-    while part := os.read(descriptor, READ_AHEAD):
-        lines, last = lines + part.count(b"\n"), part[-1:]
-    return lines, last not in {b"", b"\n"}
+def _composed(text: str | Compose, content: bytes) -> Addition | Existing:
+    if not isinstance(text, str):
+        return text(content)
+    if not text.strip():
+        raise WriteError("There is nothing to append.", remedy="Give some text.")
+    return Addition(text if text.endswith("\n") else f"{text}\n")
+
+
+def _to_bytes(addition: Addition | Existing) -> bytes:
+    return _encode(addition.title + addition.text) if isinstance(addition, Addition) else b""
 
 
 def _encode(text: str) -> bytes:

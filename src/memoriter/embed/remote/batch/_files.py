@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed.remote import _openai, _voyage
-from memoriter.embed.remote._remote_settings import headers_for
+from memoriter.embed.remote._vendor import headers_for
 from memoriter.embed.remote._wire import (
     JSON_TYPE,
     Request,
@@ -22,8 +22,7 @@ from memoriter.embed.remote.batch._job import BatchApi, BatchProgress, BatchRow,
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from memoriter.embed.remote._remote_settings import RemoteSettings
-    from memoriter.embed.remote._vendor import Vendor
+    from memoriter.embed.remote._vendor import RemoteSettings, Vendor
     from memoriter.embed.remote.batch._job import BatchJob, Items
 
 MARK = "memoriter"
@@ -104,9 +103,9 @@ def file_batch_api(
     )
 
 
-def parse_progress(body: bytes, who: str) -> BatchProgress:
+def parse_progress(body: bytes, service: str) -> BatchProgress:
     """Parse the state of a job: `status`, `output_file_id`, `error_file_id`, `errors.data[].message`."""
-    job = json_object(body, who)
+    job = json_object(body, service)
     status = word_of(job.get("status"))
     files = tuple(filter(None, (word_of(job.get(name)) for name in ("output_file_id", "error_file_id"))))
     reason = "" if status == "completed" else status
@@ -145,9 +144,9 @@ def _as_object(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def find_job_id(body: bytes, name: str, who: str) -> str | None:
+def find_job_id(body: bytes, name: str, service: str) -> str | None:
     """Return the id of the job with our name in a list of OpenAI's kind, or None."""
-    jobs = json_object(body, who).get("data")
+    jobs = json_object(body, service).get("data")
     for job in cast("list[Any]", jobs) if isinstance(jobs, list) else []:
         entry = _as_object(job)
         if _as_object(entry.get("metadata")).get(MARK) == name and entry.get("id"):

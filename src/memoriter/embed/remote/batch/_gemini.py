@@ -10,7 +10,7 @@ from memoriter.embed.remote._wire import Request, error_value_text, json_object,
 from memoriter.embed.remote.batch._job import BatchApi, BatchProgress, BatchRow, get_request
 
 if TYPE_CHECKING:
-    from memoriter.embed.remote._remote_settings import RemoteSettings
+    from memoriter.embed.remote._vendor import RemoteSettings
     from memoriter.embed.remote.batch._job import BatchJob, Items
 
 _INLINE = "inline"
@@ -37,8 +37,8 @@ def _poll(settings: RemoteSettings, job_id: str) -> Request:
     return get_request(f"{_base_url(settings)}/{job_id}", headers_of(settings))
 
 
-def _parse_progress(body: bytes, who: str) -> BatchProgress:
-    operation = json_object(body, who)
+def _parse_progress(body: bytes, service: str) -> BatchProgress:
+    operation = json_object(body, service)
     state = word_of(_as_object(operation.get("metadata")).get("state") or operation.get("state"))
     ended = bool(operation.get("done")) or state.endswith(_ENDED)
     if not ended:
@@ -120,8 +120,8 @@ def _find(settings: RemoteSettings) -> Request:
     return get_request(f"{_base_url(settings)}/batches?pageSize=100", headers_of(settings))
 
 
-def _parse_job_id(body: bytes, name: str, who: str) -> str | None:
-    operations = json_object(body, who).get("operations")
+def _parse_job_id(body: bytes, name: str, service: str) -> str | None:
+    operations = json_object(body, service).get("operations")
     for item in cast("list[Any]", operations) if isinstance(operations, list) else []:
         operation = _as_object(item)
         if _as_object(operation.get("metadata")).get("displayName") == name and operation.get("name"):

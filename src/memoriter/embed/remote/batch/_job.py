@@ -17,8 +17,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from memoriter.embed.remote._remote_settings import RemoteSettings
-    from memoriter.embed.remote._vendor import Vendor
+    from memoriter.embed.remote._vendor import RemoteSettings, Vendor
 
     Items = Sequence[tuple[str, str]]
 
@@ -199,15 +198,15 @@ def new_job_name(keys: Sequence[str], now: float) -> str:
     return hashlib.sha256(json.dumps([now, *keys]).encode()).hexdigest()[:24]
 
 
-def parse_id(body: bytes, who: str, name: str = "id") -> str:
+def parse_id(body: bytes, service: str, name: str = "id") -> str:
     """Return the id that a service assigned to a file or a job.
 
     Raises:
         TransientFailure: the response has no id.
     """
-    value = json_object(body, who).get(name)
+    value = json_object(body, service).get(name)
     if not isinstance(value, str) or not value:
-        raise TransientFailure(f"{who} answered without {name!r}: {error_text(body)!r}.")
+        raise TransientFailure(f"{service} answered without {name!r}: {error_text(body)!r}.")
     return value
 
 

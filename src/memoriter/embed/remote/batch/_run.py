@@ -6,8 +6,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from memoriter.embed._limits import utf8_size
-from memoriter.embed._provider import normalise
+from memoriter.embed._provider import normalise, utf8_size
 from memoriter.embed.remote._wire import matrix
 from memoriter.embed.remote.batch._files import OPENAI, VOYAGE
 from memoriter.embed.remote.batch._gemini import GEMINI
@@ -204,14 +203,14 @@ class BatchRun:
         job = BatchJob(new_job_name(keys, now), keys, now, tokens=tokens, tries=tries)
         self._store.save(job)
         items = [(key, self._provider.apply_template(texts[key], "document")) for key in keys]
-        api, settings, who = self._api, self._provider.settings, self._provider.who
+        api, settings, service = self._api, self._provider.settings, self._provider.service
         try:
             if api.upload is not None:
                 request = api.upload(items, settings, job.name)
-                job = job.with_file(self._send(request, lambda body: parse_id(body, who), seconds=_FILE_SECONDS))
+                job = job.with_file(self._send(request, lambda body: parse_id(body, service), seconds=_FILE_SECONDS))
                 self._store.save(job)
             request = api.create(items, settings, job.name, "".join(job.files))
-            read: Callable[[bytes], str] = lambda body: parse_id(body, who, api.id_field)  # noqa: E731
+            read: Callable[[bytes], str] = lambda body: parse_id(body, service, api.id_field)  # noqa: E731
             job = job.with_job_id(self._send(request, read, seconds=_FILE_SECONDS, once=True))
         except TransientFailure:  # the job may exist: the next step looks for it
             return job
@@ -251,7 +250,7 @@ class BatchRun:
         try:
             job_id = self._send(
                 self._api.find(self._provider.settings),
-                lambda body: self._api.parse_job_id(body, job.name, self._provider.who),
+                lambda body: self._api.parse_job_id(body, job.name, self._provider.service),
             )
         except (Throttled, TransientFailure):
             return job.after_failed_poll(now)
@@ -262,7 +261,7 @@ class BatchRun:
         try:
             progress = self._send(
                 self._api.poll(self._provider.settings, job.job_id),
-                lambda body: self._api.progress(body, self._provider.who),
+                lambda body: self._api.progress(body, self._provider.service),
                 job=job,
             )
         except _NotFound:
@@ -280,7 +279,7 @@ class BatchRun:
                 rows += self._send(request, lambda body: self._api.rows(body, job), seconds=_FILE_SECONDS, job=job)
         outcome = sort_results(job, rows)
         failures: dict[str, EmbeddingError] = {
-            row.key: InputRejected(f"{self._provider.who} refused this text: {sentence(row.message)}")
+            row.key: InputRejected(f"{self._provider.service} refused this text: {sentence(row.message)}")
             for row in outcome.failed
         }
         vectors = self._vectors(outcome.rows, failures)
@@ -293,18 +292,20 @@ class BatchRun:
 
     def _vectors(self, rows: Sequence[BatchRow], failures: dict[str, EmbeddingError]) -> dict[str, NDArray[np.float32]]:
         """Return the unit vector of each row, by key; add rows without a usable vector to `failures`."""
-        who, dimensions = self._provider.who, self._provider.spec.dimensions
+        service, dimensions = self._provider.service, self._provider.spec.dimensions
         vectors: dict[str, NDArray[np.float32]] = {}
         for row in rows:
             try:
-                (vector,), (usable,) = normalise(matrix([row.embedding], count=1, dimensions=dimensions, who=who))
+                (vector,), (usable,) = normalise(
+                    matrix([row.embedding], count=1, dimensions=dimensions, service=service)
+                )
             except BadVector as error:
                 failures[row.key] = error
                 continue
             if usable:
                 vectors[row.key] = vector
             else:
-                failures[row.key] = InputRejected(f"{who} gave a vector that is zero or not finite.")
+                failures[row.key] = InputRejected(f"{service} gave a vector that is zero or not finite.")
         return vectors
 
     def _stack(self, vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
@@ -345,7 +346,7 @@ class BatchRun:
                 return _NotFound("not found")
             secrets = self._provider.settings.secrets
             return self._api.vendor.error_of(
-                response.status, response.headers, response.body, secrets, self._provider.who
+                response.status, response.headers, response.body, secrets, self._provider.service
             )
 
         def call() -> Any:

@@ -1,0 +1,152 @@
+"""`memoriter trust`, and the questions and notices about folders that are not trusted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._render import FAILED
+from memoriter.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memoriter.cli._render import Line, Screen
+    from memoriter.config import Place, TrustedFolder
+    from memoriter.environment import Environment
+
+STATES = {
+    "trusted": "",
+    "missing": "  not there any more",
+    "replaced": "  not trusted: another folder has this path now",
+}
+
+
+@click.command(cls=Command, name="trust")
+@click.argument("folders", nargs=-1, metavar="[DIR]...")
+@click.option("--list", "listed", is_flag=True, help="List the trusted folders.")
+@click.option("--remove", is_flag=True, help="Stop trusting these folders.")
+@click.pass_context
+def trust_command(context: click.Context, folders: tuple[str, ...], *, listed: bool, remove: bool) -> None:
+    """Let agents use the notes of a folder that they work in.
+
+        memoriter trust .
+        memoriter trust --list
+        memoriter trust --remove ~/projects/shop
+
+    Agents use your own workspace, the default one or the one that you name with -w or in your settings. A repository
+    may come from anybody, so its notes are neither read nor written by an agent until you trust the folder. memoriter
+    remembers its path and its identity: a folder that was deleted and cloned again must be trusted again. A client that
+    is running uses the folder until it ends. Next: memoriter status.
+    """
+    from memoriter.config import TrustStore
+    from memoriter.environment import read_environment
+
+    options, env = GlobalOptions.current(), read_environment()
+    store, named = TrustStore(env.home), [*folders, *([options.workspace] if options.workspace else [])]
+    if not named:
+        if not listed:
+            raise click.UsageError("Name a folder, such as `memoriter trust .`, or give --list.")
+        _list(store.folders(), options.screen)
+        return
+    rows: list[tuple[Path, bool]] = []
+    for name in named:
+        folder = Path(os.path.normpath(env.cwd / Path(name).expanduser()))
+        if not remove:
+            check_folder(folder, env)
+        rows.append((folder, store.remove(folder) if remove else store.add(folder)))
+    state = ("not trusted any more" if remove else "trusted", "not trusted" if remove else "trusted already")
+    if options.json:
+        key = "removed" if remove else "trusted"
+        options.screen.json([{"folder": str(folder), key: changed if remove else True} for folder, changed in rows])
+    else:
+        for folder, changed in rows:
+            options.screen.show([((str(folder), "bold"), (f" is {state[0] if changed else state[1]}.", ""))])
+    if remove and not all(changed for _, changed in rows):
+        context.exit(FAILED)
+
+
+def _list(folders: tuple[TrustedFolder, ...], screen: Screen) -> None:
+    if screen.as_json:
+        screen.json([{"folder": each.path, "state": each.state} for each in folders])
+    else:
+        screen.show(list(_listed_lines(folders)) or [(("No folder is trusted.", ""),)])
+
+
+def _listed_lines(folders: tuple[TrustedFolder, ...]) -> Iterator[Line]:
+    for each in folders:
+        yield ((each.path, ""), (STATES[each.state], "yellow"))
+
+
+def check_folder(folder: Path, env: Environment) -> None:
+    """Refuse a folder that is not there, or that would not be used although it is trusted. Raises UsageError."""
+    from memoriter.config import distrust_reason
+    from memoriter.permissions import owners_of
+
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {str(folder)!r}.", remedy="Give the path of a folder.")
+    if reason := distrust_reason(folder, owners_of(env.environ)):
+        message = f"The folder {str(folder)!r} cannot be trusted, because of {str(reason[0])!r}: {reason[1]}."
+        raise UsageError(message, remedy="Change its owner and permissions, or name the folder with -w DIR.")
+
+
+def ask_to_trust(place: Place, env: Environment, screen: Screen) -> bool:
+    """Ask the person at the terminal whether to trust the folder that is not trusted; without a terminal, do nothing.
+
+    Returns:
+        Whether the folder is trusted now.
+    """
+    from memoriter.config import TrustStore
+
+    folder = place.untrusted
+    if folder is None or screen.as_json or screen.quiet or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    screen.note(((f"You have not trusted {folder}, so agents neither read nor write its notes.", "yellow"),))
+    if not click.confirm("Do you trust this folder?", err=True):
+        return False
+    TrustStore(env.home).add(folder)
+    return True
+
+
+def offer_trust(options: GlobalOptions) -> None:
+    """Ask at a terminal whether to trust the folder of notes around the current one. Raises ConfigError."""
+    from memoriter.app import read_environment, settle
+
+    if sys.stdin.isatty():
+        env = read_environment()
+        place, _, _ = settle(env, options.workspace, options.config, options.agent)
+        ask_to_trust(place, env, options.screen)
+
+
+def notice_of_untrusted(found: Place, options: GlobalOptions, env: Environment) -> str:
+    """Return what the owner is told, once for each folder, if an agent works in one that is not trusted; else nothing.
+
+    Args:
+        found: the workspace, as far as it is known without the configuration.
+        options: the global options of the hook.
+        env: the environment of the hook, in the agent's folder.
+    """
+    from memoriter.config import TrustStore
+
+    store = TrustStore(env.home)
+    if found.untrusted is None or store.was_told(found.untrusted):
+        return ""
+    from memoriter.config import load, select_place, untrusted_diagnostic
+    from memoriter.workspace import neutral
+
+    try:
+        settings = load(Path(options.config) if options.config else None, home=env.home, environ=env.environ)
+        agent = options.agent or settings.default_agent
+        place = select_place(settings, agent, None, environ=env.environ, cwd=env.cwd, home=env.home)
+        if not store.tell(found.untrusted) or place.untrusted is None:
+            return ""
+    except (ConfigError, OSError):
+        return ""
+    diagnostic = untrusted_diagnostic(place.untrusted)
+    uses = f"Memory is {str(place.workspace)!r} here."
+    return neutral(f"memoriter: {diagnostic.message} {uses} {diagnostic.remedy}")

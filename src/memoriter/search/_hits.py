@@ -1,0 +1,185 @@
+"""The hits that a search shows: without repetitions, with a share for each kind of source, and with snippets.
+
+Repetitions are reduced by maximal marginal relevance (Carbonell and Goldstein 1998), which is off by default. A passage
+also gives way if it has the text of a better hit, or is a heading alone, or with a word below it, in a note that has a
+better hit, or if its note has as many better hits as it may have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
+
+from memoriter.types import ORIGIN
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from memoriter.search._inputs import StoredChunkLike
+    from memoriter.types import Chunk
+
+_ASCII_WORD = re.compile(r"[a-z0-9_]+")
+
+
+def jaccard(left: AbstractSet[Hashable], right: AbstractSet[Hashable]) -> float:
+    """Return shared members over all members, 0..1; two empty sets give 1."""
+    if not left and not right:
+        return 1.0
+    return len(left & right) / len(left | right)
+
+
+def mmr_score(relevance: float, similarity: float, lambda_: float) -> float:
+    """Return λ·relevance − (1 − λ)·similarity."""
+    return lambda_ * relevance - (1 - lambda_) * similarity
+
+
+def mmr_order(scores: Sequence[float], contents: Sequence[AbstractSet[Hashable]], *, lambda_: float) -> list[int]:
+    """Return positions in the order of greedy MMR.
+
+    Args:
+        scores: relevance of each item; they are scaled to 0..1.
+        contents: members of each item, compared by `jaccard`.
+        lambda_: clamped to 0..1; 1 orders by score.
+    """
+    lambda_ = min(max(lambda_, 0.0), 1.0)
+    remaining = sorted(range(len(scores)), key=lambda i: -scores[i]) if lambda_ == 1 else list(range(len(scores)))
+    if lambda_ == 1 or len(remaining) <= 1:
+        return remaining
+    relevance = _normalize(scores)
+    similarity = [0.0] * len(scores)
+    order: list[int] = []
+    while remaining:
+        best = max(remaining, key=lambda i: (mmr_score(relevance[i], similarity[i], lambda_), scores[i]))
+        remaining.remove(best)
+        order.append(best)
+        for i in remaining:
+            similarity[i] = max(similarity[i], jaccard(contents[i], contents[best]))
+    return order
+
+
+def classic_tokens(text: str) -> frozenset[str]:
+    """Return the words that OpenClaw compares: runs of ASCII letters, digits and underscores, in lower case."""
+    return frozenset(_ASCII_WORD.findall(text.lower()))
+
+
+def _normalize(scores: Sequence[float]) -> list[float]:
+    low, high = min(scores), max(scores)
+    return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
+
+
+SHARE = 3
+"""A kind that has hits gets at least one place in this many."""
+_T = TypeVar("_T")
+
+
+def interleave(ranked: Sequence[_T], kinds: Sequence[Hashable], limit: int) -> list[_T]:
+    """Return the first `limit` items, in order, with at least a share for each kind that has items.
+
+    Args:
+        ranked: items, best first.
+        kinds: kind of each item.
+        limit: number of items; 0 or less returns an empty list.
+    """
+    if limit <= 0:
+        return []
+    if len(set(kinds)) < 2:
+        return list(ranked[:limit])
+    share = max(1, limit // SHARE)
+    positions = {
+        kind: [position for position, item_kind in enumerate(kinds) if item_kind == kind]
+        for kind in dict.fromkeys(kinds)
+    }
+    reserved = {0, *(position for of_kind in positions.values() for position in of_kind[:share])}
+    if len(reserved) > limit:
+        reserved = set(sorted(reserved)[:limit])
+    rest = (position for position in range(len(ranked)) if position not in reserved)
+    chosen = sorted([*reserved, *(position for position, _ in zip(rest, range(limit - len(reserved)), strict=False))])
+    return [ranked[position] for position in chosen]
+
+
+def beyond(places: Sequence[str], limit: int) -> list[int]:
+    """Return the positions at which a place occurs more often than `limit` times so far.
+
+    >>> beyond(["a", "b", "a", "a", "b"], 2)
+    [3]
+    """
+    counts = Counter[str]()
+    positions: list[int] = []
+    for position, place in enumerate(places):
+        counts[place] += 1
+        if counts[place] > limit:
+            positions.append(position)
+    return positions
+
+
+def repeated_rows(ranked: Iterable[int], chunks: Mapping[int, StoredChunkLike]) -> set[int]:
+    """Return the rows that repeat a better one.
+
+    Args:
+        ranked: rows, best first.
+        chunks: their chunks; rows without one are left out.
+    """
+    texts, notes = set[str](), set[str]()
+    repeated = set[int]()
+    for row in ranked:
+        if (stored := chunks.get(row)) is None:
+            continue
+        text = _compared(stored.chunk.text)
+        if text in texts or (stored.path in notes and _is_tiny(stored.chunk)):
+            repeated.add(row)
+        texts.add(text)
+        notes.add(stored.path)
+    return repeated
+
+
+_MARKUP = re.compile(r"^[ \t]*[-*+][ \t]+(?:\d{1,2}:\d\d(?=[ \t]))?|\*\*|__|`", re.MULTILINE)
+"""List markers with the time of an entry, and marks of emphasis and code."""
+_TINY = 8
+"""Letters below which a text in ASCII without a digit says nothing that a better hit of its note does not."""
+
+
+def _compared(text: str) -> str:
+    """Return a passage in lower case, without its markup, white space and marks of origin."""
+    return " ".join(_MARKUP.sub("", ORIGIN.sub("", text)).casefold().split())
+
+
+def _is_tiny(chunk: Chunk) -> bool:
+    """Return whether a passage is a heading alone, or with a word below it that is no number."""
+    body = chunk.contextual.partition("\n")[2] if chunk.heading else chunk.text
+    return body.isascii() and sum(map(str.isalpha, body)) < _TINY and not any(map(str.isdigit, body))
+
+
+SNIPPET_LENGTH = 700
+"""Length limit in UTF-16 units, the unit in which agents count characters."""
+
+
+def snippet(text: str, limit: int = SNIPPET_LENGTH) -> str:
+    """Return the beginning of the text, at most `limit` UTF-16 units, ending between two graphemes (UAX #29)."""
+    if len(text) <= limit // 2 or (text.isascii() and len(text) <= limit):
+        return text
+    head = _cut_units(text, limit)
+    if len(head) == len(text) or text.isascii():
+        return head
+    return _cut_graphemes(text, len(head))
+
+
+def _cut_units(text: str, limit: int) -> str:
+    """Return the longest beginning of at most `limit` UTF-16 units that does not end in half a surrogate pair."""
+    units = text.encode("utf-16-le", "surrogatepass")[: 2 * limit]
+    half = len(units) >= 2 and 0xD8 <= units[-1] <= 0xDB
+    return (units[:-2] if half else units).decode("utf-16-le", "surrogatepass")
+
+
+def _cut_graphemes(text: str, end: int) -> str:
+    """Return the longest run of whole graphemes in the first `end` characters. A single longer grapheme is cut."""
+    import regex  # imported here because only long texts that are not ASCII need it
+
+    start = max(text.rfind(" ", 0, end), text.rfind("\n", 0, end), 0)
+    last = start
+    for match in regex.finditer(r"\X", text[start : end + 64]):
+        if start + match.end() > end:
+            break
+        last = start + match.end()
+    return text[:last] or text[:end]

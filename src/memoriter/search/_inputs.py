@@ -1,0 +1,141 @@
+"""The inputs of a ranking: the index that it reads, as Protocols, and its settings.
+
+`memoriter.index.Index` implements the Protocols.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from memoriter.search._cosine_baseline import CosineBaseline
+from memoriter.search._score import VECTOR_WEIGHT
+from memoriter.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.types import Chunk, Filters, ScriptBaselines, SourceKind
+
+
+class CorpusLike(Protocol):
+    """Counts over all indexed chunks."""
+
+    @property
+    def chunks(self) -> int: ...
+    @property
+    def mean_length(self) -> float: ...
+    @property
+    def has_other_names(self) -> bool: ...
+
+
+class ScoringRowLike(Protocol):
+    """Fields of a stored chunk that ranking reads."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def source(self) -> SourceKind: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def term_counts(self) -> bytes: ...
+    @property
+    def day(self) -> int: ...
+    @property
+    def script(self) -> str: ...
+
+
+class StoredChunkLike(Protocol):
+    """A stored chunk with its text."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def source(self) -> SourceKind: ...
+    @property
+    def chunk(self) -> Chunk: ...
+    @property
+    def day(self) -> int: ...
+
+
+class Reader(Protocol):
+    """Read access to both retrievers. The ids of one file's chunks are consecutive, in the order of the file."""
+
+    def corpus(self) -> CorpusLike: ...
+    def count(self, filters: Filters) -> int: ...
+    def document_frequency(self, terms: Collection[str]) -> Mapping[str, int]: ...
+    def other_names(self, names: Collection[str]) -> Mapping[str, Sequence[str]]: ...
+    def keyword_search(
+        self,
+        terms: Sequence[str],
+        *,
+        limit: int,
+        filters: Filters,
+        frequency: Mapping[str, int] | None,
+        weights: Mapping[str, float] | None,
+    ) -> Sequence[tuple[int, float]]: ...
+    def keyword_search_all(
+        self, terms: Sequence[str], *, limit: int, filters: Filters
+    ) -> Sequence[tuple[int, float]]: ...
+    def vector_search(
+        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: ScriptBaselines | None = None
+    ) -> Sequence[tuple[int, float]]: ...
+    def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]: ...
+    def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunkLike]: ...
+    def scoring_rows(self, ids: Collection[int]) -> Mapping[int, ScoringRowLike]: ...
+
+
+Scoring = Literal["calibrated", "rrf", "classic"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """Settings of a search. Every field has the default of a fresh installation."""
+
+    max_results: int = 6
+    min_score: float = 0.35
+    scoring: Scoring = "calibrated"
+    hybrid: bool = True
+    """False uses the vector retriever only, if it is available."""
+    vector_weight: float | None = None
+    """Weight relative to `text_weight`, 0..1; `None` uses the measured weight of the scoring."""
+    text_weight: float | None = None
+    candidate_multiplier: int = 4
+    mmr_lambda: float | None = None
+    """`None` turns MMR off."""
+    half_life_days: float | None = None
+    """`None` turns decay off."""
+    background: CosineBaseline = field(default_factory=lambda: CosineBaseline.of_model((0.0, 0.1)))
+    """Similarity of unrelated chunks."""
+    max_per_note: int | None = None
+    """Most hits of one note if other notes have any; `None`: no limit. Classic scoring has none."""
+    kinds: tuple[SourceKind, ...] = ()
+    """Kinds of sources that share the hits, if there are several."""
+
+    @property
+    def weight(self) -> float:
+        """Weight of the vector score in the calibrated score, 0..1."""
+        vector, text = self.vector_weight, self.text_weight
+        if vector is None and text is None:
+            return VECTOR_WEIGHT
+        vector = 1 - (text or 0.0) if vector is None else vector
+        text = 1 - vector if text is None else text
+        return vector / (vector + text) if vector + text > 0 else VECTOR_WEIGHT
+
+    @property
+    def classic_weights(self) -> tuple[float, float]:
+        """Vector and text weight of classic scoring; their sum is 1."""
+        vector = 0.7 if self.vector_weight is None else self.vector_weight
+        text = 0.3 if self.text_weight is None else self.text_weight
+        total = vector + text
+        return (vector / total, text / total) if total > 0 else (0.7, 0.3)
+
+    @property
+    def candidates(self) -> int:
+        """Number of chunks that each retriever may propose, 1..200."""
+        return min(max(self.max_results * self.candidate_multiplier, 1), 200)

@@ -1,0 +1,279 @@
+"""The released Claude Code with memoriter and a scripted model. Without npm and its registry, the tests are skipped."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shlex
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hook_inputs import FOLDER as RECORDED
+from hostile_repository import contents, hostile_repository
+from memory_env import MemoryEnv
+from odd_files import posix_only
+from released_clients import SECONDS, released_client, write_program
+from servers.agent_model import SERVER, AgentModel, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = "@anthropic-ai/claude-code@2.1.330"
+MODEL = "claude-sonnet-4-6"
+FULL = 164_000
+"""Tokens, of a window of 200,000 which Claude Code compacts at 167,000."""
+KEY = "sk-ant-scripted-0123456789abcdef"
+QUIET = (
+    "DISABLE_TELEMETRY",
+    "DISABLE_ERROR_REPORTING",
+    "DISABLE_AUTOUPDATER",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+)
+"""Variables without which the client contacts its vendor."""
+EVENTS = {
+    "session-start": "SessionStart",
+    "user-prompt": "UserPromptSubmit",
+    "stop": "Stop",
+    "pre-compact": "PreCompact",
+}
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3 * SECONDS), posix_only]
+
+
+@dataclass
+class ClaudeCode:
+    """The client in a folder of work, with a home of its own and the scripted model."""
+
+    env: MemoryEnv
+    model: AgentModel
+    work: Path
+    program: Path
+    environ: dict[str, str]
+
+    @property
+    def servers(self) -> Path:
+        return self.env.home / ".claude.json"
+
+    @property
+    def settings(self) -> Path:
+        return self.env.home / ".claude" / "settings.json"
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(
+            command,
+            env=self.environ,
+            cwd=self.work,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=SECONDS,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def memoriter(self, *words: str) -> str:
+        return self.run(str(self.program), *words)
+
+    def ask(self, prompt: str, *options: str) -> str:
+        """Let the client answer once and print the answer."""
+        return self.run("claude", "-p", prompt, "--model", MODEL, "--allowedTools", SERVER.strip("_"), *options)
+
+    def give_time(self) -> None:
+        """Let hooks take as long as they need on a busy machine, as their owner may."""
+        settings = json.loads(self.settings.read_text(encoding="utf-8"))
+        for groups in settings["hooks"].values():
+            for hook in (hook for group in groups for hook in group["hooks"]):
+                hook["timeout"] = SECONDS
+        self.settings.write_text(json.dumps(settings), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def released() -> Path:
+    return released_client(PACKAGE, "claude")
+
+
+@pytest.fixture
+def model() -> Iterator[AgentModel]:
+    with AgentModel() as model:
+        yield model
+
+
+@pytest.fixture
+def claude(released: Path, model: AgentModel, tmp_path: Path) -> ClaudeCode:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="none")
+    (tmp_path / "work").mkdir()
+    environ = {
+        **env.environment(),
+        **dict.fromkeys(QUIET, "1"),
+        "PATH": f"{released.parent}{os.pathsep}{os.environ['PATH']}",
+        "ANTHROPIC_BASE_URL": model.root,
+        "ANTHROPIC_API_KEY": KEY,
+        "MCP_TIMEOUT": str(SECONDS * 1_000),
+        "TERM": "xterm-256color",
+    }
+    return ClaudeCode(env, model, tmp_path / "work", write_program(env, tmp_path), environ)
+
+
+def written(notes: Path) -> str:
+    return "".join(note.read_text(encoding="utf-8") for note in notes.rglob("*.md"))
+
+
+def test_a_session_has_the_notes_recalls_searches_appends_and_has_them_again_after_a_compaction(
+    claude: ClaudeCode, tmp_path: Path
+) -> None:
+    own = {
+        event: [{"hooks": [{"type": "command", "command": f"cat >> {tmp_path / word}"}]}]
+        for word, event in EVENTS.items()
+    }
+    claude.settings.parent.mkdir()
+    claude.settings.write_text(json.dumps({"hooks": own}), encoding="utf-8")
+    claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
+    claude.give_time()
+    claude.model.play(
+        Step(tool="memory_search", arguments={"query": "which database for the ledger", "maxResults": None}),
+        Step(tool="memory_append", arguments={"text": "The printers moved to VLAN 20."}),
+        Step("The result.", tokens=FULL),
+    )
+    question = "Which VLAN does the Omada router keep for the printers?"
+    assert claude.ask(question) == "The result.\n"  # and no request to write notes after it, although it is full
+    first, last = claude.model.requests[0], claude.model.requests[-1]
+    assert {f"{SERVER}memory_{verb}" for verb in ("search", "get", "append")} <= {
+        tool["name"] for tool in first["tools"]
+    }
+    context = claude.model.seen(0)
+    assert "SessionStart hook additional context: <memoriter-recall>" in context
+    assert "We chose PostgreSQL for the ledger" in context
+    assert "The Omada ER605 keeps VLAN 10 for the printers." in context
+    assert "MEMORY.md#L1-L3" in json.dumps(last["messages"])
+    assert "The printers moved to VLAN 20." in written(claude.env.notes / "memory")
+
+    claude.model.play(Step("A summary."))
+    claude.ask("/compact", "--continue")
+    claude.model.play(Step("Well."))
+    assert claude.ask("Go on.", "--continue") == "Well.\n"
+    assert "We chose PostgreSQL for the ledger" in claude.model.seen(0)
+    assert question not in claude.model.seen(0)
+
+    # The inputs that the quick tests give to hooks are those that this client gives.
+    recorded = json.loads((RECORDED / "claude-code.json").read_text(encoding="utf-8"))
+    for word in EVENTS:
+        given = (tmp_path / word).read_text(encoding="utf-8")
+        fields: dict[str, Any] = json.JSONDecoder().raw_decode(given)[0]
+        assert fields.keys() == recorded[word].keys(), word
+
+
+def test_a_full_conversation_in_a_terminal_is_asked_for_notes_once_and_goes_on(claude: ClaudeCode) -> None:
+    project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    first_run = {"hasCompletedOnboarding": True, "theme": "dark", "projects": {str(claude.work): project}}
+    approved = {"customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []}}
+    claude.servers.write_text(json.dumps(first_run | approved), encoding="utf-8")
+    claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
+    claude.give_time()
+    claude.model.play(
+        Step("The result.", tokens=FULL),
+        Step(tool="memory_append", arguments={"text": "The ledger is audited in May."}, tokens=FULL),
+        Step("NO_REPLY", tokens=FULL),
+    )
+    shown = in_terminal(claude, "Which database does the ledger use?")
+    asked = [text for text in map(claude.model.seen, range(len(claude.model.requests))) if "Stop hook" in text]
+    assert asked
+    assert f"Stop hook additional context: Append to {claude.env.notes}" in asked[0]
+    assert asked[-1].count("Stop hook additional context") == 1
+    assert "reported a problem" not in shown
+    assert "The ledger is audited in May." in written(claude.env.notes / "memory")
+
+
+def in_terminal(claude: ClaudeCode, prompt: str) -> str:
+    """Run the client in a terminal until the steps are played and nothing more is asked, and return the screen."""
+    keyboard, terminal = os.openpty()
+    command = ["claude", prompt, "--model", MODEL, "--allowedTools", SERVER.strip("_")]
+    with subprocess.Popen(
+        command, env=claude.environ, cwd=claude.work, stdin=terminal, stdout=terminal, stderr=terminal
+    ) as process:
+        shown, requests, end = b"", -1, time.monotonic() + SECONDS
+        try:
+            while (claude.model.steps or requests != len(claude.model.requests)) and time.monotonic() < end:
+                requests = len(claude.model.requests)
+                quiet = time.monotonic() + 5.0
+                while time.monotonic() < quiet:
+                    if select.select([keyboard], [], [], 0.2)[0]:
+                        shown += os.read(keyboard, 65_536)
+        finally:
+            process.terminate()
+    os.close(terminal)
+    os.close(keyboard)
+    screen = shown.decode("utf-8", "replace")
+    assert not claude.model.steps, screen
+    return screen
+
+
+def test_a_repository_that_is_not_trusted_is_neither_read_nor_written(claude: ClaudeCode) -> None:
+    own = claude.env.home / "workspace"
+    own.mkdir()
+    (own / "MEMORY.md").write_text("# Own\n\n- The zeppelin ledger is kept in the safe.\n", encoding="utf-8")
+    claude.memoriter("install", "claude-code")
+    claude.give_time()
+    hostile_repository(claude.work)
+    before = contents(claude.work)
+    claude.model.play(
+        Step(tool="memory_search", arguments={"query": "Where is the zeppelin ledger kept?"}),
+        Step(tool="memory_append", arguments={"text": "My door code is 4711."}),
+        Step("The result."),
+    )
+    shown = claude.ask("Where is the zeppelin ledger kept?")
+    assert shown == "The result.\n"
+    seen = claude.model.seen()
+    assert "The zeppelin ledger is kept in the safe." in seen
+    assert "MEMORY.md#L1-L3" in seen
+    assert "evil.example" not in seen
+    assert contents(claude.work) == before
+    assert "4711" in written(own)
+
+
+def test_a_memoriter_that_hangs_does_not_keep_the_agent_from_its_answer(claude: ClaudeCode, tmp_path: Path) -> None:
+    claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
+    started = tmp_path / "started"
+    claude.program.write_text(
+        f'#!/bin/sh\necho "$$ $*" >> {shlex.quote(str(started))}\nexec sleep {4 * SECONDS}\n', encoding="utf-8"
+    )
+    claude.environ["MCP_TIMEOUT"] = "5000"
+    claude.model.play(Step("The result."))
+    try:
+        assert claude.ask("Which database does the ledger use?") == "The result.\n"  # within SECONDS
+    finally:
+        lines = [line.split() for line in started.read_text(encoding="utf-8").splitlines()]
+        for number, *_ in lines:
+            if Path(f"/proc/{number}/cmdline").exists() and b"sleep" in Path(f"/proc/{number}/cmdline").read_bytes():
+                os.kill(int(number), signal.SIGKILL)
+    assert {words[-1] for words in lines} == {"session-start", "user-prompt", "stop", "mcp"}
+
+
+def test_removal_restores_the_files_of_the_client_byte_for_byte(claude: ClaudeCode) -> None:
+    claude.model.play(Step("Well."))
+    claude.ask("Hello.")  # the client writes its files
+    claude.settings.parent.mkdir(exist_ok=True)
+    claude.settings.write_text(
+        '{\n   "hooks": {"Stop": [{"hooks": [{"type":"command","command":"true"}]}]}\n}', "utf-8"
+    )
+    before = {file: file.read_bytes() for file in (claude.servers, claude.settings)}
+    claude.memoriter("install", "claude-code")
+    assert all(b"memoriter" in file.read_bytes() for file in before)
+    claude.memoriter("install", "claude-code", "--remove")
+    assert {file: file.read_bytes() for file in before} == before
+
+    claude.memoriter("install", "claude-code")
+    claude.ask("Hello again.")  # the client changes its file
+    changed = json.loads(claude.servers.read_text(encoding="utf-8"))
+    claude.memoriter("install", "claude-code", "--remove")
+    del changed["mcpServers"]["memoriter"]
+    left = json.loads(claude.servers.read_text(encoding="utf-8"))
+    assert left == changed or left | {"mcpServers": {}} == changed
+    assert claude.settings.read_bytes() == before[claude.settings]
+    assert list(claude.env.home.rglob("*.memoriter-backup")) == []

@@ -1,0 +1,96 @@
+"""The released Codex with memoriter and a scripted model. Without npm and its registry, the test is skipped."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory_env import MemoryEnv
+from released_clients import SECONDS, released_client, write_program
+from servers.agent_model import AgentModel, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PACKAGE = "@openai/codex@0.169.0"
+FULL = 250_000
+"""Tokens, of a window of 258,400."""
+CONFIGURATION = """
+model = "scripted"
+model_provider = "scripted"
+model_context_window = 258400
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{url}/v1"
+wire_api = "responses"
+"""
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * SECONDS)]
+
+
+@pytest.fixture(scope="module")
+def codex() -> Path:
+    """The released program; without npm and its registry, the tests are skipped."""
+    return released_client(PACKAGE, "codex")
+
+
+@pytest.fixture
+def model() -> Iterator[AgentModel]:
+    with AgentModel() as model:
+        yield model
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the program is started by its first line")
+def test_codex_searches_and_writes_notes_runs_the_hooks_and_prints_its_own_last_answer(
+    codex: Path, model: AgentModel, tmp_path: Path
+) -> None:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="none")
+    config, hooks = env.home / ".codex" / "config.toml", env.home / ".codex" / "hooks.json"
+    config.parent.mkdir()
+    config.write_text(CONFIGURATION.format(url=model.root), encoding="utf-8")
+    own = {"hooks": [{"type": "command", "command": f"touch {tmp_path / 'mine'}"}]}
+    hooks.write_text(json.dumps({"hooks": {"Stop": [own]}}), encoding="utf-8")
+    before = hooks.read_bytes()
+    program = write_program(env, tmp_path)
+    environ = {**env.environment(), "PATH": f"{codex.parent}{os.pathsep}{os.environ['PATH']}"}
+
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            command, env=environ, cwd=env.home, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8"
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run(str(program), "-w", str(env.notes), "install", "codex")
+    assert json.loads(hooks.read_text(encoding="utf-8"))["hooks"]["Stop"][0] == own
+    model.play(
+        Step(
+            tool="memory_search",
+            arguments={"query": "which database for the ledger", "maxResults": None, "source": "all"},
+        ),
+        Step(tool="memory_append", arguments={"text": "The ledger is audited in May."}),
+        Step("The result.", tokens=FULL),
+        Step("NO_REPLY", tokens=FULL),
+    )
+    bypass = "--dangerously-bypass-hook-trust"
+    result = run("codex", "exec", bypass, "--skip-git-repo-check", "Which database does the ledger use?")
+    assert result == "The result.\n"  # and no NO_REPLY after it, although the conversation is full
+    assert "<memoriter-recall>" in json.dumps(model.requests[0]["input"])
+    results = [str(item["output"]) for item in model.requests[-1]["input"] if item["type"] == "function_call_output"]
+    assert '"citation":"MEMORY.md#L1-L3"' in results[-2]
+    assert "The ledger is audited in May." in "".join(
+        note.read_text(encoding="utf-8") for note in (env.notes / "memory").glob("*.md")
+    )
+    assert (tmp_path / "mine").exists()
+    run(str(program), "-w", str(env.notes), "install", "codex", "--remove")
+    assert hooks.read_bytes() == before
+    assert "memoriter" not in config.read_text(encoding="utf-8")
+    env.close()

@@ -1,0 +1,71 @@
+"""Released agent clients from npm, and memoriter as a program that they can start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from memory_env import MemoryEnv
+
+SECONDS = 300
+"""A limit for anything that a client does on a busy machine."""
+PROGRAM = """#!{python}
+import sys
+sys.path[:0] = {paths!r}
+sys.argv[0] = __file__
+from memoriter.cli import main
+sys.exit(main())
+"""
+
+
+def released_client(package: str, program: str) -> Path:
+    """Return the program of an npm package, or skip the test without npm and its registry.
+
+    Args:
+        package: the name and version, such as `@openai/codex@0.169.0`. Each is installed once for this user, below the
+            folder for temporary files, and used again by later runs.
+        program: the name of the program in the package.
+    """
+    cache = Path(tempfile.gettempdir()) / f"memoriter-test-clients-{os.getuid()}"
+    cache.mkdir(mode=0o700, exist_ok=True)
+    if cache.is_symlink() or cache.stat().st_uid != os.getuid():
+        pytest.skip(f"NOT TESTED with {package}: {cache} belongs to somebody else")
+    folder = cache / package.strip("@").replace("/", "-")
+    if not (folder / "node_modules" / ".bin" / program).exists():
+        _install(package, folder)
+    return folder / "node_modules" / ".bin" / program
+
+
+def _install(package: str, folder: Path) -> None:
+    """Install a package beside its folder, and move it there when it is complete."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip(f"NOT TESTED with {package}: there is no npm")
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="part-") as part:
+        command = [npm, "install", "--no-audit", "--no-fund", "--prefix", part, package]
+        try:
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=SECONDS, cwd=part)
+        except subprocess.TimeoutExpired:
+            pytest.skip(f"NOT TESTED with {package}: npm did not end in {SECONDS} seconds")
+        if done.returncode:
+            pytest.skip(f"NOT TESTED with {package}: {done.stderr[-500:]}")
+        if not folder.exists():  # another process may have been faster
+            Path(part).rename(folder)
+            Path(part).mkdir()
+
+
+def write_program(env: MemoryEnv, folder: Path) -> Path:
+    """Write an executable `memoriter` that runs the sources under test."""
+    program = folder / "memoriter"
+    paths = env.environment()["PYTHONPATH"].split(os.pathsep)
+    program.write_text(PROGRAM.format(python=sys.executable, paths=paths), encoding="utf-8")
+    program.chmod(0o755)
+    return program

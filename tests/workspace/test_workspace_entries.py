@@ -1,0 +1,181 @@
+"""Entries that are remembered: their form in the note of the day, and entries that are already there."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoriter.layout import DAILY_NOTE
+from memoriter.workspace.writing._entry import Addition, Entry, Existing
+from memory_env import MemoryEnv, paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TODAY = "memory/2026-03-10.md"
+TEXT = "We chose PostgreSQL."
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
+
+
+def settings(env: MemoryEnv, memory: dict[str, Any], zone: str = "UTC") -> None:
+    defaults = {"userTimezone": zone, "memorySearch": {"provider": "none"}}
+    env.config.write_text(json.dumps({"agents": {"defaults": defaults}, "memory": memory}), encoding="utf-8")
+
+
+def note(env: MemoryEnv, path: str = TODAY) -> str:
+    return (env.notes / path).read_text(encoding="utf-8")
+
+
+def test_a_new_note_of_the_day_has_a_title_and_entries_with_the_time_of_the_owner(env: MemoryEnv) -> None:
+    settings(env, {}, zone="Asia/Seoul")
+    memory = env.open()
+    written = memory.remember(TEXT)
+    env.wait(3_900)
+    second = memory.remember("First line.\nSecond line.\n\nAnother paragraph.")
+    assert note(env) == (
+        f"# 2026-03-10\n\n- 21:00 {TEXT}\n- 22:05 First line.\n  Second line.\n\n  Another paragraph.\n"
+    )
+    assert (written.start_line, written.end_line, second.start_line, second.end_line) == (3, 3, 4, 7)
+    assert memory.read(f"{TODAY}#L{second.start_line}-L{second.end_line}").text.startswith("- 22:05 First line.")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "written"),
+    [
+        ("Daily/%Y/%m/%d.md", "Daily/2026/03/10.md", f"# 2026-03-10\n\n- 12:00 {TEXT}\n"),
+        ("Journal/%d.%m.%Y.md", "Journal/10.03.2026.md", f"# 10.03.2026\n\n- 12:00 {TEXT}\n"),
+        ("Weeks/%G-W%V.md", "Weeks/2026-W11.md", f"# 2026-W11\n\n- 2026-03-10 12:00 {TEXT}\n"),
+    ],
+)
+def test_the_title_suits_the_pattern_of_the_daily_note(env: MemoryEnv, pattern: str, path: str, written: str) -> None:
+    settings(env, {"layout": "notes", "dailyNote": pattern})
+    env.open().remember(TEXT)
+    assert note(env, path) == written
+
+
+@pytest.mark.parametrize(
+    ("before", "added"),
+    [
+        ("# Tuesday\n\n- Woke up.\n- Had tea.\n", f"- {TEXT}\n"),
+        ("# Tuesday\n\n* Woke up.\n* Had tea.", f"\n* {TEXT}\n"),
+        ("- **09:15** – Woke up.\n- Had tea.\n", f"- **12:00** – {TEXT}\n"),
+        ("+ [9:15:30] Woke up.\n", f"+ [12:00] {TEXT}\n"),
+        ("# 2026-03-10\n", f"- 12:00 {TEXT}\n"),
+        ("# 2026-03-10\n\n- Woke up.\n\n## 09:15\n\nWe talked.\n", f"- 12:00 {TEXT}\n"),
+        ("## Log\n\n- 9:15 Woke up.\n\n## Tasks\n\n- [ ] Call Dana.\n", f"- 12:00 {TEXT}\n"),
+        ("- 12:00 a\n- b\n- c\n- d\n", f"- {TEXT}\n"),
+    ],
+)
+def test_an_entry_has_the_form_of_the_last_entries(env: MemoryEnv, before: str, added: str) -> None:
+    env.write(TODAY, before)
+    env.open().remember(TEXT)
+    assert note(env) == before + added
+
+
+@pytest.mark.parametrize(
+    ("text", "added"),
+    [
+        ("- One.\n- [ ] Two.", "- 12:00 One.\n- [ ] Two.\n"),
+        ("09:30 Stand-up with Priya.", "- 09:30 Stand-up with Priya.\n"),
+        ("**Decision**: tea.", "- 12:00 **Decision**: tea.\n"),
+        ("Run this:\n\n```sh\nmake\n```", "- 12:00 Run this:\n\n  ```sh\n  make\n  ```\n"),
+        ("## Tea\n\nWe chose it.", "## Tea\n\nWe chose it.\n"),
+        ("> Quoted.", "> Quoted.\n"),
+        ("#work We met.", "- 12:00 #work We met.\n"),
+    ],
+)
+def test_lists_keep_their_items_and_text_with_headings_stays_as_it_is(env: MemoryEnv, text: str, added: str) -> None:
+    env.open().remember(text)
+    assert note(env) == f"# 2026-03-10\n\n{added}"
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "lines"),
+    [
+        (f"- 09:15 {TEXT}\n", TEXT, (1, 1)),
+        ("# Day\n\n- **9:15** We\n  chose   PostgreSQL.\n", f" {TEXT}\n", (3, 4)),
+        (f"{TEXT}\n\n- More.\n", f"- {TEXT}", (1, 1)),
+        ("- 9:15 One.\n\n  Two.\n- Three.\n", "One.\n\nTwo.", (1, 3)),
+        ("- 09:15 Took the pill.\n- 12:00 Had tea.\n", "09:15 Took the pill.", (1, 1)),
+        (f"```\n{TEXT}\n```\n", TEXT, None),
+        (f"- Priya said:\n  - {TEXT}\n", TEXT, None),
+        (f"- We know that {TEXT}\n", TEXT, None),
+        ("- 09:15 Took the pill.\n", "18:30 Took the pill.", None),
+        (f"- {TEXT.upper()}\n", TEXT, None),
+    ],
+)
+def test_an_entry_that_is_already_there_is_not_written_again(
+    env: MemoryEnv, before: str, text: str, lines: tuple[int, int] | None
+) -> None:
+    env.write(TODAY, before)
+    written = env.open().remember(text)
+    assert written.existing == (note(env) == before) == (lines is not None)
+    if lines:
+        assert (written.start_line, written.end_line) == lines
+
+
+def test_what_the_long_term_memory_has_is_not_added_to_the_log_but_the_other_way_round_it_is(env: MemoryEnv) -> None:
+    memory = env.open()
+    fact = "We chose PostgreSQL for the ledger because of ACID."
+    known = memory.remember(fact)
+    assert (known.existing, known.path.name, known.start_line) == (True, "MEMORY.md", 3)
+    assert not (env.notes / TODAY).exists()
+    assert not memory.remember(TEXT).existing
+    assert not memory.remember(TEXT, to="long-term").existing
+    assert memory.remember(TEXT, to="long-term").start_line == 4
+    assert not memory.remember(fact, again=True).existing
+    assert note(env).endswith(f"- 12:00 {fact}\n")
+
+
+def test_of_many_that_begin_the_note_at_once_one_writes_the_title_and_one_writes_each_entry(env: MemoryEnv) -> None:
+    memory = env.open()
+    with ThreadPoolExecutor(8) as threads:
+        written = list(threads.map(lambda number: memory.remember(f"Entry {number % 4}."), range(16)))
+    assert sorted(note(env).splitlines()) == ["", "# 2026-03-10", *(f"- 12:00 Entry {number}." for number in range(4))]
+    assert sum(not each.existing for each in written) == 4
+
+
+def test_an_entry_with_a_time_is_found_and_can_be_forgotten(env: MemoryEnv) -> None:
+    memory = env.open()
+    memory.remember("The walrus sleeps.\n\nAnd snores.")
+    memory.remember(TEXT)
+    assert paths(memory.search("walrus sleeps"))[0] == TODAY
+    memory.forget(memory.plan_forget(match="The walrus"))
+    assert note(env) == f"# 2026-03-10\n\n- 12:00 {TEXT}\n"
+    assert not memory.remember("The walrus sleeps.\n\nAnd snores.").existing
+
+
+@pytest.mark.parametrize("before", ["- Mine.\n", "- Mine."])
+def test_a_table_below_an_item_is_no_part_of_it(env: MemoryEnv, before: str) -> None:
+    env.write(TODAY, before)
+    written = env.open().remember("| a | b |\n|---|---|\n| 1 | 2 |")
+    assert note(env) == "- Mine.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    assert (written.start_line, written.end_line) == (3, 5)
+
+
+PARTS = ["a", "b c", "- d", "* [ ] e", "12:30 f", "- 12:30 g", "  h", "", "> i", "#j k", "| l |"]
+
+
+@given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=6).map("\n".join).filter(str.strip))
+def test_every_entry_that_was_added_is_recognized(text: str) -> None:
+    entry = Entry(text, None, datetime(2026, 3, 10, 12, tzinfo=UTC), DAILY_NOTE)
+    before = "# Day\n\n- 09:00 Something else.\n"
+    addition = entry.add_to(before.encode())
+    assert isinstance(addition, Addition)
+    again = entry.add_to(f"{before}{addition.title}{addition.text}".encode())
+    first = 4 + len(addition.title)
+    assert again == Existing(first, first + addition.text.count("\n") - 1)
