@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from memoriter.types import Chunk, SourceKind
 
 
@@ -92,3 +94,5 @@ class Corpus:
     """Tokens per chunk; 0 if there are no chunks."""
     has_other_names: bool = False
     """Whether any note has more than one name."""
+    kinds: Mapping[SourceKind, KindCount] = field(default_factory=dict["SourceKind", "KindCount"])
+    """Totals of each kind of source that is indexed."""

@@ -134,7 +134,7 @@ def test_once_turned_off_they_are_not_found_even_before_they_have_left_the_index
     assert "sessions" in {hit.source for hit in env.open(**ON, **store).search("billing script").hits}
     off = env.open(**store, sync={"onSearch": False})
     assert {hit.source for hit in off.search("billing script", min_score=0.0).hits} == {"memory"}
-    assert off._backend.index.kinds()["sessions"].files == 1
+    assert off._backend.index.corpus().kinds["sessions"].files == 1
     report = off.sync()
     assert (report.removed, report.files) == (1, 1)
 

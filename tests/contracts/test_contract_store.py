@@ -89,7 +89,7 @@ def found(store: Store, *terms: str, filters: Filters = ANYTHING) -> list[str]:
 
 
 def test_a_new_store_is_empty(store: Store) -> None:
-    assert (store.files(), store.corpus().chunks, store.kinds(), store.all_ids()) == ({}, 0, {}, [])
+    assert (store.files(), store.corpus().chunks, store.corpus().kinds, store.all_ids()) == ({}, 0, {}, [])
     assert (store.pending(), store.vectors(), store.failures(), store.forgetting, store.read_only) == (0,) * 3 + (
         False,
     ) * 2
@@ -118,7 +118,7 @@ def test_a_growing_file_keeps_its_first_chunks_and_new_ones_get_consecutive_ids(
     with store.lease():
         store.touch_file(source("a.jsonl", size=9), tail="there")
     assert (store.files()["a.jsonl"].size, store.files()["a.jsonl"].tail) == (9, "there")
-    assert store.kinds()["sessions"].chunks == 4
+    assert store.corpus().kinds["sessions"].chunks == 4
 
 
 def test_filters_narrow_both_retrievers(store: Store) -> None:

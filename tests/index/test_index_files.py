@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from memoriter.index.store._connection import path_matches
-from memoriter.records import Corpus, IndexedFile, StoredChunk
+from memoriter.records import Corpus, IndexedFile, KindCount, StoredChunk
 from memoriter.types import Chunk, Filters
 
 
@@ -56,7 +56,7 @@ def test_putting_a_file_again_replaces_all_of_it_under_new_ids(index, make):
     assert not set(old) & set(new)
     assert index.all_ids() == new
     assert index.keyword_search(["alpha"], limit=5) == []
-    assert index.corpus() == Corpus(1, 1, 1.0)
+    assert index.corpus() == Corpus(1, 1, 1.0, kinds={"memory": KindCount(1, 1)})
 
 
 def test_an_id_never_comes_back_even_after_everything_was_removed(index, make):
@@ -69,7 +69,7 @@ def test_an_id_never_comes_back_even_after_everything_was_removed(index, make):
 def test_the_corpus_adds_up_from_the_files(index, make):
     make.put(index, "a.md", "one two three", "four")
     make.put(index, "b.md", "five six")
-    assert index.corpus() == Corpus(2, 3, 2.0)
+    assert index.corpus() == Corpus(2, 3, 2.0, kinds={"memory": KindCount(2, 3)})
 
 
 def test_a_file_without_chunks_is_still_known(index, make):

@@ -175,7 +175,7 @@ class BuiltinBackend:
 
     def _rank(self, index: Store, question: _Question) -> _Ranking:
         """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
-        scope = scope_of(question.query.filters, self.settings.sources, index.kinds())
+        scope = scope_of(question.query.filters, self.settings.sources, index.corpus().kinds)
         settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
         verified = Verified(index, self._verifier, question.watch)
         with question.watch.stage("rank"):

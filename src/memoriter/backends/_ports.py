@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.records import Corpus, KindCount, StoredChunk
-    from memoriter.types import CompactReport, Diagnostic, SourceKind, Spent
+    from memoriter.records import Corpus, StoredChunk
+    from memoriter.types import CompactReport, Diagnostic, Spent
 
 _T = TypeVar("_T")
 
@@ -78,10 +78,6 @@ class Store(WritableStore, Reader, Protocol):
 
     def corpus(self) -> Corpus:
         """Return the totals."""
-        ...
-
-    def kinds(self) -> Mapping[SourceKind, KindCount]:
-        """Return the totals of each kind of source that is stored."""
         ...
 
     def all_ids(self) -> list[int]:

@@ -91,7 +91,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         key_source=choice.key_source if choice else "",
         indexing=run if (run := last_run(settings.index_path)) and run.ended is None else None,
         last_attempt=backend.embedding.last_attempt if choice and choice.kind in KEPT else None,
-        sources=tuple(SourceCount(kind, *index.kinds().get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
+        sources=tuple(SourceCount(kind, *corpus.kinds.get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
     )
 
 

@@ -68,7 +68,8 @@ class OpenFile:
         self._process = os.getpid()
         self._rlock = threading.RLock()
         self._notices: list[Diagnostic] = []
-        self._version = 0
+        self.version = 0
+        """A number that changes whenever the content may have changed, in any process, as of the last `reading`."""
         self._data_version = -1
         self._replaced = False
 
@@ -116,7 +117,7 @@ class OpenFile:
         self.opened, self.generation = opened, opened.generation
         self.read_only = opened.read_only_reason is not None
         self._data_version = -1
-        self._version += 1
+        self._content_changed()
         self.vectors = Vectors(opened.connection, self._add_notice)
         self.vectors.choose(*self._effective_engine)
         if self.spec is not None:
@@ -177,15 +178,10 @@ class OpenFile:
         if reason not in self._notices:
             self._notices.append(reason)
 
-    def version(self) -> int:
-        """Return a number that changes whenever the content may have changed, in any process."""
-        with self.reading() as connection:
-            data_version = int(connection.pragma("data_version"))
-            if data_version != self._data_version:
-                self._data_version = data_version
-                self._version += 1
-                self.vectors.forget_progress()
-            return self._version
+    def _content_changed(self) -> None:
+        """Forget what is cached of the content."""
+        self.version += 1
+        self.counts = _files.Counts()
 
     # the file behind the path
 
@@ -258,11 +254,19 @@ class OpenFile:
 
     @contextmanager
     def reading(self) -> Generator[Database]:
-        """Give this thread the connection; errors of SQLite become errors of the index."""
+        """Give this thread the connection, and notice what other processes changed.
+
+        Errors of SQLite become errors of the index.
+        """
         with self.lock, translate_errors(self.path):
             if self.opened is None:
                 raise IndexUnavailable(f"The index {str(self.path)!r} is not open.", remedy="Open it again.")
-            yield self.opened.connection
+            connection = self.opened.connection
+            if (data_version := connection.pragma("data_version")) != self._data_version:
+                self._data_version = data_version
+                self._content_changed()
+                self.vectors.forget_progress()
+            yield connection
 
     @contextmanager
     def writing(self) -> Generator[Database]:
@@ -272,7 +276,7 @@ class OpenFile:
             with _connection.transaction(connection):
                 self.storage.lease.check()
                 yield connection
-            self._version += 1
+            self._content_changed()
 
     def mark_stored(self, path: str) -> None:
         """Record that a file was stored, for a rebuild in place."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from memoriter.index._open_file import OpenFile
     from memoriter.index.vectors import EngineName
-    from memoriter.records import Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
-    from memoriter.types import Diagnostic, ModelSpec, ScriptBaselines, SourceKind
+    from memoriter.records import Corpus, IndexedFile, ScoringRow, StoredChunk
+    from memoriter.types import Diagnostic, ModelSpec, ScriptBaselines
 
 _T = TypeVar("_T")
 _EVERYTHING = Filters()
@@ -75,16 +75,17 @@ class IndexReader:
 
     def version(self) -> int:
         """Return a number that changes whenever the content may have changed, in any process. Use it as a cache key."""
-        return self._file.version()
+        with self._file.reading():
+            return self._file.version
 
     def at_one_state(self, read: Callable[[], _T]) -> _T:
         """Return the result of `read`, all of whose reads see one state of the index; `read` may run several times.
 
         Threads may read at the same time. If the index changed meanwhile, `read` runs again while nothing can.
         """
-        version = self._file.version()
+        version = self.version()
         result = read()
-        if self._file.version() == version:
+        if self.version() == version:
             return result
         with self._file.reading() as connection:
             return _connection.at_one_state(connection, read)
@@ -106,7 +107,7 @@ class IndexReader:
     def files(self) -> dict[str, IndexedFile]:
         """Return every indexed file by its path; during a rebuild, only the files stored again so far."""
         with self._file.reading() as connection:
-            files, stored = self._file.counts.listing(connection, self._file.version()), self._file.stored_paths
+            files, stored = self._file.counts.listing(connection), self._file.stored_paths
         return files if stored is None else {path: file for path, file in files.items() if path in stored}
 
     def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:
@@ -117,7 +118,7 @@ class IndexReader:
     def corpus(self) -> Corpus:
         """Return totals; they are counted once until the index changes."""
         with self._file.reading() as connection:
-            return self._file.counts.corpus(connection, self._file.version())
+            return self._file.counts.corpus(connection)
 
     def content(self) -> int:
         """Return a number that changes with every change of chunks or vectors and is the same in every process."""
@@ -128,11 +129,6 @@ class IndexReader:
         """Return the number of chunks that pass the filters."""
         with self._file.reading() as connection:
             return _files.count(connection, filters)
-
-    def kinds(self) -> Mapping[SourceKind, KindCount]:
-        """Return totals for each kind of source that is indexed; they are counted once until the index changes."""
-        with self._file.reading() as connection:
-            return self._file.counts.kinds(connection, self._file.version())
 
     def rows(self, ids: Collection[int]) -> dict[int, StoredChunk]:
         """Return complete chunks by id; ids that no longer exist are absent."""
@@ -192,7 +188,7 @@ class IndexReader:
     def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
         """Return the number of chunks that contain each term; 0 if no chunk does."""
         with self._file.reading() as connection:
-            return self._file.counts.document_frequency(connection, terms, self._file.version())
+            return self._file.counts.document_frequency(connection, terms)
 
     def other_names(self, names: Collection[str]) -> dict[str, list[str]]:
         """Return for each name of a note the other names of the notes that have it."""
@@ -207,26 +203,24 @@ class IndexReader:
         With `of`, only of the chunks with these ids, in their order.
         """
         with self._file.reading():
-            self._file.version()  # forgets how far the search for them came if another process wrote
             return self._file.vectors.missing(limit, of=of)
 
     def pending(self) -> int:
         """Return the number of chunks that wait for a vector; 0 if no set is active."""
         with self._file.reading() as connection:
-            version = self._file.version()
-            having, failed = self._file.vectors.counts(version)
-            chunks = self._file.counts.corpus(connection, version).chunks
+            having, failed = self._file.vectors.counts(self._file.version)
+            chunks = self._file.counts.corpus(connection).chunks
             return max(0, chunks - having - failed) if self._file.spec else 0
 
     def failures(self) -> int:
         """Return the number of chunks whose text the model refused."""
         with self._file.reading():
-            return self._file.vectors.counts(self._file.version())[1]
+            return self._file.vectors.counts(self._file.version)[1]
 
     def vectors(self) -> int:
         """Return the number of chunks that have a vector in the active set."""
         with self._file.reading():
-            return self._file.vectors.counts(self._file.version())[0]
+            return self._file.vectors.counts(self._file.version)[0]
 
     def referenced(self, keys: Collection[bytes]) -> set[bytes]:
         """Return the keys that chunks currently refer to."""
@@ -248,18 +242,18 @@ class IndexReader:
         """
         with self._file.reading():
             return self._file.vectors.nearest(
-                query, limit=limit, filters=filters, baselines=levels, version=self._file.version()
+                query, limit=limit, filters=filters, baselines=levels, version=self._file.version
             )
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
         """Return the cosine with the query of each chunk that has a vector."""
         with self._file.reading():
-            return self._file.vectors.cosines(query, ids, version=self._file.version())
+            return self._file.vectors.cosines(query, ids, version=self._file.version)
 
     def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
         """Return the chunks that have a vector, ascending, and their vectors: (m ids, (m, dims))."""
         with self._file.reading():
-            return self._file.vectors.at(ids, version=self._file.version())
+            return self._file.vectors.at(ids, version=self._file.version)
 
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
         """Return texts and vectors of up to `count` chunks with different texts: (m texts, (m, dims)).
@@ -267,12 +261,12 @@ class IndexReader:
         The hashes of the texts determine the selection and its order, so the same notes give the same sample.
         """
         with self._file.reading():
-            return self._file.vectors.sample_texts(count, version=self._file.version())
+            return self._file.vectors.sample_texts(count, version=self._file.version)
 
     def sample_vectors(self, count: int, *, seed: int) -> NDArray[np.float32]:
         """Return the vectors of `count` random chunks (or of all, if fewer), each at most once: (m, dims)."""
         with self._file.reading():
-            return self._file.vectors.sample(count, seed=seed, version=self._file.version())
+            return self._file.vectors.sample(count, seed=seed, version=self._file.version)
 
     def providers(self) -> set[str]:
         """Return the providers whose models made the stored vectors."""

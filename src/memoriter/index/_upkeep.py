@@ -57,7 +57,7 @@ class Upkeep:
         with file.lock:
             if not file.closed:
                 with file.reading():
-                    file.vectors.settle(file.version())
+                    file.vectors.settle(file.version)
 
     def purge(self, *, always: bool = True) -> None:
         """Remove deleted text from the file and release free space; in a large index only if much was deleted.
@@ -70,7 +70,7 @@ class Upkeep:
                 return
             with file.reading() as connection:
                 deleted = _connection.counter(connection, "deleted")
-                chunks = file.counts.corpus(connection, file.version()).chunks if deleted else 0
+                chunks = file.counts.corpus(connection).chunks if deleted else 0
                 if deleted and (always or _queries.is_purge_due(deleted, chunks)):
                     with _connection.transaction(connection):
                         _queries.purge(connection)
@@ -162,7 +162,7 @@ class Upkeep:
                 _tidy(connection, serving=serving, extension_path=file.engine_setting[1])
             with file.reading():
                 # The engine updates its data in the file before the file is rewritten.
-                file.vectors.at((0,), version=file.version())
+                file.vectors.at((0,), version=file.version)
             with file.reading() as connection:
                 unused = _count_unused(connection)
                 _rewrite(file.storage, after=file.generation, network=file.network)

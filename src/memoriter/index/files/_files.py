@@ -153,12 +153,6 @@ def listing(connection: Database) -> dict[str, IndexedFile]:
     return {str(row[0]): IndexedFile(*row) for row in rows}
 
 
-def kinds(connection: Database) -> dict[SourceKind, KindCount]:
-    """Return totals for each kind of source that is indexed."""
-    rows = connection.execute("SELECT kind, count(*), sum(chunks) FROM files GROUP BY kind ORDER BY kind")
-    return {kind: KindCount(files, chunks) for kind, files, chunks in cast("Iterable[tuple[Any, int, int]]", rows)}
-
-
 def listing_of(connection: Database, paths: Collection[str]) -> dict[str, IndexedFile]:
     """Return the indexed files among `paths`, by path."""
     statement = (
@@ -171,11 +165,13 @@ def listing_of(connection: Database, paths: Collection[str]) -> dict[str, Indexe
 
 def corpus(connection: Database) -> Corpus:
     """Return totals, from the rows of files and names."""
-    statement = (
-        "SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(length), 0), EXISTS (SELECT 1 FROM names) FROM files"
-    )
-    files, chunks, length, names = cast("tuple[int, int, int, int]", connection.execute(statement).get)
-    return Corpus(files, chunks, length / chunks if chunks else 0.0, bool(names))
+    statement = "SELECT kind, count(*), sum(chunks), sum(length) FROM files GROUP BY kind ORDER BY kind"
+    rows = cast("list[tuple[SourceKind, int, int, int]]", connection.execute(statement).fetchall())
+    kinds = {kind: KindCount(files, chunks) for kind, files, chunks, _ in rows}
+    files, chunks = (sum(column) for column in zip(*kinds.values(), strict=True)) if kinds else (0, 0)
+    mean_length = sum(length for *_, length in rows) / chunks if chunks else 0.0
+    names = connection.execute("SELECT EXISTS (SELECT 1 FROM names)").get
+    return Corpus(files, chunks, mean_length, bool(names), kinds)
 
 
 def count(connection: Database, filters: Filters) -> int:
@@ -281,39 +277,27 @@ MAX_CACHED_TERMS = 16_384
 
 
 class Counts:
-    """A cache of counts and of the list of files; `version` is that of the index."""
+    """Counts and the list of files, each read once. A change of the index needs a new object."""
 
     def __init__(self) -> None:
-        self._version = -1
         self._corpus: Corpus | None = None
-        self._kinds: dict[SourceKind, KindCount] | None = None
         self._listing: dict[str, IndexedFile] | None = None
         self._common: dict[str, int] = {}
 
-    def corpus(self, connection: Database, version: int) -> Corpus:
+    def corpus(self, connection: Database) -> Corpus:
         """Return totals."""
-        self._reset_if_changed(version)
         if self._corpus is None:
             self._corpus = corpus(connection)
         return self._corpus
 
-    def kinds(self, connection: Database, version: int) -> dict[SourceKind, KindCount]:
-        """Return totals for each kind of source."""
-        self._reset_if_changed(version)
-        if self._kinds is None:
-            self._kinds = kinds(connection)
-        return self._kinds
-
-    def listing(self, connection: Database, version: int) -> dict[str, IndexedFile]:
+    def listing(self, connection: Database) -> dict[str, IndexedFile]:
         """Return every indexed file by its path."""
-        self._reset_if_changed(version)
         if self._listing is None:
             self._listing = listing(connection)
         return self._listing
 
-    def document_frequency(self, connection: Database, terms: Iterable[str], version: int) -> dict[str, int]:
+    def document_frequency(self, connection: Database, terms: Iterable[str]) -> dict[str, int]:
         """Return the number of chunks that contain each term. The time grows with the counts of uncached terms."""
-        self._reset_if_changed(version)
         wanted = dict.fromkeys(terms)
         unknown = [term for term in wanted if term not in self._common]
         new_counts = dict(zip(unknown, _count_terms(connection, unknown), strict=True))
@@ -321,10 +305,6 @@ class Counts:
         if len(self._common) < MAX_CACHED_TERMS:
             self._common |= {term: count for term, count in new_counts.items() if count >= COMMON}
         return {term: counts[term] for term in wanted}
-
-    def _reset_if_changed(self, version: int) -> None:
-        if version != self._version:
-            self._version, self._corpus, self._kinds, self._listing, self._common = version, None, None, None, {}
 
 
 def _count_terms(connection: Database, terms: list[str]) -> list[int]:
