@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from types import FrameType
 
 PACKAGE = str(Path(memoriter.__file__).parent)
-MOST_FUNCTIONS, MOST_FILES = 254, 42
+MOST_FUNCTIONS, MOST_FILES = 198, 42
+INLINED = ("<listcomp>", "<dictcomp>", "<setcomp>")
+"""Comprehensions, which Python 3.11 calls as functions and later versions do not. They are left out everywhere."""
 
 
 def test_a_warm_search_runs_through_few_functions_of_few_files(tmp_path: Path) -> None:
@@ -29,7 +31,7 @@ def test_a_warm_search_runs_through_few_functions_of_few_files(tmp_path: Path) -
 
     def note_call(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(PACKAGE):
+        if event == "call" and code.co_filename.startswith(PACKAGE) and code.co_name not in INLINED:
             functions_of_searches[-1].add((code.co_filename.removeprefix(PACKAGE), code.co_qualname))
 
     with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:

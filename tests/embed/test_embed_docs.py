@@ -115,8 +115,8 @@ def chosen(content: str, tmp_path: Path, environ: dict[str, str]) -> Choice:
     configuration = load(file, home=tmp_path, environ=environ)
     embedding = embedding_of(configuration, configuration.search_for("main"), around)
     try:
-        assert embedding.choice is not None, embedding.problem
-        return embedding.choice
+        assert embedding.current.choice is not None, embedding.current.problem
+        return embedding.current.choice
     finally:
         embedding.close()
 

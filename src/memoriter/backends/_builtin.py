@@ -145,13 +145,13 @@ class BuiltinBackend:
             empty_reasons = explain_empty(index, text, vector, settings, filters=filters, now=now)
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem))]
         health, is_late = health_of(self._context, index, reasons, serving=vector is not None), deadline.passed
-        by_meaning = vector is not None or not query.update
+        by_meaning, spec = vector is not None or not query.update, self.embedding.current.spec
         return SearchResult(
             hits=hits,
             # A search that was cut short or lacks vectors may miss a better passage.
             outcome=outcome_of(hits, certain=not (is_late or (by_meaning and health.pending))),
             provider=self.embedding.provider_name,
-            model=self.embedding.spec.model if self.embedding.spec else "",
+            model=spec.model if spec else "",
             mode="keyword" if vector is None else "hybrid" if self.settings.search.hybrid else "vector",
             health=health,
             fallback=problem,
@@ -192,7 +192,7 @@ class BuiltinBackend:
 
     def _settings(self, index: Store, query: Query) -> SearchSettings:
         settings = self.settings.search
-        spec = self.embedding.spec
+        spec = self.embedding.current.spec
         if spec is not None:
             settings = replace(settings, background=self._baseline_of(index, spec))
         if query.max_results is not None:
@@ -223,7 +223,7 @@ class BuiltinBackend:
         """
         if self.embedding.warming:
             return None, WARMING
-        while self.embedding.spec is not None and index.vectors():
+        while self.embedding.current.spec is not None and index.vectors():
             if deadline.passed and not self.embedding.knows(text):
                 return None, Diagnostic("deadline", "The deadline left no time for vector search.", "Ask again.")
             try:
@@ -234,7 +234,7 @@ class BuiltinBackend:
                     return None, Diagnostic(error.code, error.message, error.remedy)
             # The index must hold the vectors of the model that embeds the query.
             self._context.follow_provider(index)
-        return None, self.embedding.problem or self.embedding.failed or self.embedding.paused
+        return None, self.embedding.current.problem or self.embedding.failed or self.embedding.paused
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
@@ -290,7 +290,7 @@ class BuiltinBackend:
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """Why the provider cannot be used, as far as it is known without a request."""
-        return tuple(filter(None, (self.embedding.problem,)))
+        return tuple(filter(None, (self.embedding.current.problem,)))
 
     @property
     def background_run(self) -> BackgroundRun | None:

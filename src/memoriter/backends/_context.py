@@ -183,20 +183,21 @@ class BackendContext:
         return Diagnostic("index_read_only", message, "Make it writable, or set memorySearch.store.path.")
 
     def _prepare(self, index: Store) -> None:
-        if (spec := self.embedding.spec) is not None:
+        if (spec := self.embedding.current.spec) is not None:
             index.use_vectors(spec)
 
     def follow_provider(self, index: Store) -> None:
         """Switch the index to the vectors of the provider that serves now."""
         self.embedding.select_provider()
-        spec = self.embedding.spec
+        spec = self.embedding.current.spec
         if spec is not None and spec != index.spec:
             index.use_vectors(spec)
 
     def serving(self, index: Store) -> bool:
         """Return whether vector search would work. This is determined without loading a model."""
-        usable = not self.embedding.problem and not self.embedding.trouble and not self.embedding.refusal(0)
-        return self.embedding.spec is not None and usable and index.vectors() > 0
+        provider = self.embedding.current
+        usable = not provider.problem and not self.embedding.trouble and not self.embedding.refusal(0)
+        return provider.spec is not None and usable and index.vectors() > 0
 
     def with_recovery(self, act: Callable[[Store], _T], tries: int = 2) -> _T:
         """Return the result of `act`; run it again if the index was damaged or replaced meanwhile.

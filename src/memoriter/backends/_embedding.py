@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._ports import Ledger, Store
     from memoriter.embed import BatchRules, Choice, EmbeddingProvider, ProviderContext, ProviderSettings
-    from memoriter.types import Attempt, ModelSpec
+    from memoriter.types import Attempt
 
     Downloading = Callable[[int, int | None], None]
 
@@ -58,7 +58,7 @@ LOADED = frozenset({"bundled", "fake", "local", "onnx"})
 
 @dataclass(slots=True)
 class Embedding:
-    """The provider that serves now. `spec` is None if there is no provider or its model is not known yet."""
+    """The providers of a backend: the configured one, and the fallback that replaces it for a while if it fails."""
 
     settings: ProviderSettings
     outside: ProviderContext
@@ -94,14 +94,23 @@ class Embedding:
         return fallback and fallback.reason
 
     @property
-    def choice(self) -> Choice | None:
-        """The provider that serves now; None if the configured provider does not exist."""
-        return self._slot.choice
+    def current(self) -> Slot:
+        """The provider that serves now, with its model as far as that is known without loading it or asking for it."""
+        is_fallback = self._fallback is not None
+        slot = self._slots.get(is_fallback) or self._slot_of(fallback=is_fallback)
+        if not slot.spec_checked and slot.choice is not None:
+            slot.spec_checked = True
+            try:
+                slot.spec = spec_at_hand(slot.choice, self.settings, self.outside)
+            except MemoriterError as error:
+                self._disable(slot, error)
+        return slot
 
     @property
     def provider_name(self) -> str:
         """The configured name of the provider that serves now; for `auto`, the provider that was chosen."""
-        return self.choice.name if self.choice else self.settings.name
+        choice = self.current.choice
+        return choice.name if choice else self.settings.name
 
     @property
     def first_name(self) -> str:
@@ -110,43 +119,30 @@ class Embedding:
         return choice.name if choice else self.settings.name
 
     @property
-    def problem(self) -> Diagnostic | None:
-        """The reason why the provider that should serve cannot be used, or None."""
-        _ = self.spec
-        return self._slot.problem
-
-    @property
     def configured(self) -> bool:
         """Whether passages should have vectors, even if the provider cannot be used."""
-        return self.choice is None or self.choice.kind != "none"
+        choice = self.current.choice
+        return choice is None or choice.kind != "none"
 
     @property
     def last_attempt(self) -> Attempt | None:
         """The last attempt of any process to reach the provider that serves now."""
-        choice = self.choice
+        choice = self.current.choice
         return None if choice is None or choice.kind == "none" else self._attempts.last(choice)
 
     @property
     def trouble(self) -> Diagnostic | None:
         """The reason why the last attempt to reach the provider failed; None if it succeeded."""
-        return reason_of(self.last_attempt, self.provider_name)
+        attempt = self.last_attempt
+        if attempt is None or attempt.reason is None:
+            return None
+        return reason_of(attempt.at, attempt.reason, self.provider_name)
 
     @property
     def unknown(self) -> bool:
         """Whether the model is known only after a request to the provider."""
-        return self.spec is None and self.problem is None and self.choice is not None and self.choice.kind != "none"
-
-    @property
-    def spec(self) -> ModelSpec | None:
-        """The model that should be used, as far as it is known without loading it or sending a request."""
-        slot = self._slot
-        if not slot.spec_checked and slot.choice is not None:
-            slot.spec_checked = True
-            try:
-                slot.spec = spec_at_hand(slot.choice, self.settings, self.outside)
-            except MemoriterError as error:
-                self._disable(slot, error)
-        return slot.spec
+        slot = self.current
+        return slot.spec is None and slot.problem is None and slot.choice is not None and slot.choice.kind != "none"
 
     def open(self, deadline: Deadline | None = None, on_download: Downloading | None = None) -> EmbeddingProvider:
         """Return the open provider, for one caller.
@@ -162,15 +158,16 @@ class Embedding:
         return opened if endpoint is None else PatientProvider(opened, endpoint, deadline)
 
     def _opened(self, deadline: Deadline | None, on_download: Downloading | None = None) -> Observed:
-        slot, choice, endpoint = self._slot, self.choice, self._endpoint
+        slot, endpoint = self.current, self._endpoint
         if slot.opened is not None:
             return slot.opened
-        if self.problem is not None:
-            raise ProviderUnavailable(self.problem.message, remedy=self.problem.remedy)
+        if slot.problem is not None:
+            raise ProviderUnavailable(slot.problem.message, remedy=slot.problem.remedy)
+        choice = slot.choice
         assert choice is not None
         if endpoint is None:
             return self._open_local(slot, choice, on_download)
-        if self.spec is not None:  # opening sends no request
+        if slot.spec is not None:  # opening sends no request
             return self._open_slot(slot, choice, None)
         return endpoint.ask((OPEN,), lambda: self._open_slot(slot, choice, None), within(deadline, QUERY_SECONDS))
 
@@ -215,12 +212,13 @@ class Embedding:
     @property
     def _endpoint(self) -> SharedEndpoint | None:
         """The service that serves now; None if the provider is not remote."""
-        choice = self.choice
+        slot = self.current
+        choice = slot.choice
         if choice is None or choice.kind != "remote":
             return None
         pauses = Pauses(self.ledger, f"{choice.vendor}:{choice.endpoint}")
         name, note = f"{choice.name} at {choice.endpoint}", partial(self._attempts.note, choice)
-        return SharedEndpoint(name, self.calls, pauses, self.outside, self._slot.late, note)
+        return SharedEndpoint(name, self.calls, pauses, self.outside, slot.late, note)
 
     @property
     def paused(self) -> Diagnostic | None:
@@ -234,7 +232,8 @@ class Embedding:
 
     def warm(self) -> None:
         """Start loading a local model in a thread of its own. Do nothing for a service."""
-        if self.choice is None or self.choice.kind not in LOADED or self.warming or self._slot.opened is not None:
+        slot = self.current
+        if slot.choice is None or slot.choice.kind not in LOADED or self.warming or slot.opened is not None:
             return
         self._loading = Thread(target=self._load, name="memoriter-warm", daemon=True)
         self._loading.start()
@@ -256,7 +255,7 @@ class Embedding:
 
     def renew(self) -> None:
         """Request the model of a service again, since it may have changed. No answer changes nothing."""
-        slot = self._slot
+        slot = self.current
         if slot.choice is None or slot.choice.kind != "remote" or slot.problem is not None:
             return
         try:
@@ -323,7 +322,7 @@ class Embedding:
                     self._slots.pop(is_fallback, None)
             elif slot.spec is None and self._recently_worked(slot):  # another process may have learned the model
                 slot.spec_checked = False
-        if (problem := self.problem) is not None:
+        if (problem := self.current.problem) is not None:
             self.fall_back(ProviderUnavailable(problem.message, remedy=problem.remedy))
 
     def _recently_worked(self, slot: Slot) -> bool:
@@ -335,8 +334,9 @@ class Embedding:
 
     def refusal(self, tokens: int) -> Diagnostic | None:
         """Return why a request of `tokens` tokens cannot be sent to the service now, or None. Nothing is sent."""
-        choice = self.choice
-        if choice is None or choice.remote is None or self.problem is not None:
+        slot = self.current
+        choice = slot.choice
+        if choice is None or choice.remote is None or slot.problem is not None:
             return None
         try:
             if tokens and (account := self.account(choice)) is not None:
@@ -359,14 +359,15 @@ class Embedding:
 
     def batches(self, provider: EmbeddingProvider, index: Store) -> Batches | None:
         """Return the batch interface of an open provider; None if it has none, or batches are disabled."""
-        choice = self.choice
+        slot = self.current
+        choice = slot.choice
         if self.rules is None or choice is None or choice.kind != "remote":
             return None
         from memoriter.embed import batch_vendors
 
         if choice.vendor not in batch_vendors():
             return None
-        opened, note = self._slot.opened, partial(self._attempts.note, choice)
+        opened, note = slot.opened, partial(self._attempts.note, choice)
         inner = provider if opened is None else opened.inner
         return Batches(index, inner, self.outside, self.rules, self.account(choice), note)
 
@@ -378,11 +379,6 @@ class Embedding:
                 self.calls.when_idle(slot.opened.close)
                 slot.opened = None
         self.ledger.close()
-
-    @property
-    def _slot(self) -> Slot:
-        is_fallback = self._fallback is not None
-        return self._slots.get(is_fallback) or self._slot_of(fallback=is_fallback)
 
     def _slot_of(self, *, fallback: bool) -> Slot:
         with self._lock:

@@ -92,22 +92,24 @@ def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], 
         reasons: diagnostics so far; more are added.
         serving: whether vector search works.
     """
-    embedding = context.embedding
+    embedding, provider = context.embedding, context.embedding.current
     index_unread = {IndexBusy.code, IndexUnavailable.code, *UNUSED, "index_read_only", "not_indexed", "unreadable"}
-    if not index.corpus().chunks and index_unread.isdisjoint(reason.code for reason in reasons):
+    chunks = index.corpus().chunks
+    if not chunks and index_unread.isdisjoint(reason.code for reason in reasons):
         reasons.append(_no_notes(context, index))
-    pending = pending_of(context, index)
-    if pending and embedding.problem is None:
-        message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; only keyword search finds them."
+    # While the model is not known, every chunk waits, unless no provider is configured.
+    pending = index.pending() if provider.spec else chunks if embedding.configured else 0
+    if pending and provider.problem is None:
+        message = f"{pending} of {chunks} chunks have no vector yet; only keyword search finds them."
         jobs = len(index.metas("batch:")) if embedding.rules else 0
         batches = f" {jobs} batches are waiting at the service." if jobs else ""
         reasons.append(Diagnostic("vectors_pending", message + batches, "Run `memoriter index`."))
     if pending or not serving:
         refusal = embedding.refusal(_next_request_tokens(context, index, pending))
         reasons += [refusal] if refusal and refusal.code not in {reason.code for reason in reasons} else []
-    for diagnostic in (embedding.problem, embedding.trouble):
+    for diagnostic in (provider.problem, embedding.trouble):
         reasons += [diagnostic] if diagnostic and diagnostic.code not in {reason.code for reason in reasons} else []
-    if failures := (index.failures() if embedding.spec else 0):
+    if failures := (index.failures() if provider.spec else 0):
         message = f"{failures} chunks could not be embedded; only keyword search finds them."
         reasons.append(Diagnostic("vectors_failed", message, "Run `memoriter index --force`."))
     if index.forgetting:
@@ -116,13 +118,6 @@ def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], 
     reasons += undecoded_of(index)
     legs = {"keyword": True, "vector": serving}
     return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
-
-
-def pending_of(context: BackendContext, index: Store) -> int:
-    """Return the number of chunks without a vector: all chunks while the model or its provider is unknown."""
-    if context.embedding.spec is not None:
-        return index.pending()
-    return index.corpus().chunks if context.embedding.configured else 0
 
 
 def _no_notes(context: BackendContext, index: Store) -> Diagnostic:
@@ -136,7 +131,7 @@ def _no_notes(context: BackendContext, index: Store) -> Diagnostic:
 
 def _next_request_tokens(context: BackendContext, index: Store, pending: int) -> int:
     """Return the approximate number of tokens of the next indexing request."""
-    texts = index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.spec else ()
+    texts = index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.current.spec else ()
     return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
 
@@ -150,7 +145,7 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
         plan: the changes among them that are not indexed yet.
     """
     loading = WARMING if context.embedding.warming else None
-    problems = [each for each in (context.embedding.problem, context.embedding.failed, loading) if each]
+    problems = [each for each in (context.embedding.current.problem, context.embedding.failed, loading) if each]
     indexed = index.files()
     unreadable = [
         Skipped(source.path, "unreadable", "it may not be read")

@@ -210,10 +210,11 @@ class Indexing:
 
         self.context.follow_provider(index)
         for _ in range(2):
-            if (problem := embedding.problem) is not None:
-                diagnostics.append(problem)
+            provider = embedding.current
+            if provider.problem is not None:
+                diagnostics.append(provider.problem)
                 break
-            if embedding.warming or embedding.choice is None or embedding.choice.kind == "none":
+            if embedding.warming or provider.choice is None or provider.choice.kind == "none":
                 break
             if (paused := embedding.paused) is not None:
                 diagnostics.append(paused)
@@ -222,7 +223,7 @@ class Indexing:
                 if embedding.unknown:
                     open_provider()
                     self.context.follow_provider(index)
-                if task.question and embedding.choice.kind != "remote" and index.pending():
+                if task.question and provider.choice.kind != "remote" and index.pending():
                     embedding.query_vector(task.question)
                 report = sync.embed(open_provider, report, task)
                 break
@@ -359,12 +360,12 @@ class Indexing:
                 report = sync.read(task)
             report = self.embed(index, sync, report, task, [])
         self._scanned = replace(self._scanned, fully=True)
-        embedding = self.context.embedding
-        pending = bool(report is not None and report.pending and embedding.spec is not None)
+        embedding, provider = self.context.embedding, self.context.embedding.current
+        pending = bool(report is not None and report.pending and provider.spec is not None)
         out_of_time = deadline.passed and pending and embedding.paused is None
         unfinished = report is not None and bool(report.unread or out_of_time)
-        waiting = pending or (report is not None and embedding.spec is None and embedding.unknown)
-        diagnostics = tuple(each for each in (embedding.problem, embedding.failed, embedding.trouble) if each)
+        waiting = pending or (report is not None and embedding.unknown)
+        diagnostics = tuple(each for each in (provider.problem, embedding.failed, embedding.trouble) if each)
         return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics)
 
     def slice_from(self, clock: Callable[[], float], scan_seconds: float = 0.0) -> Deadline:

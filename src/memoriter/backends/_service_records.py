@@ -203,13 +203,11 @@ class Observed:
         self.inner.close()
 
 
-def reason_of(attempt: Attempt | None, name: str) -> Diagnostic | None:
-    """Return why the last attempt failed, with its time; None if it succeeded or there was none."""
-    if attempt is None or attempt.reason is None:
-        return None
-    at = datetime.fromtimestamp(attempt.at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
-    code, message, remedy = attempt.reason.code, attempt.reason.message, attempt.reason.remedy
-    return Diagnostic(code, f"The last attempt to reach {name} failed at {at} UTC: {message}", remedy)
+def reason_of(at: float, reason: Diagnostic, name: str) -> Diagnostic:
+    """Return why the last attempt to reach the provider `name` failed `at` (seconds since 1970), with the time."""
+    time = datetime.fromtimestamp(at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+    message = f"The last attempt to reach {name} failed at {time} UTC: {reason.message}"
+    return Diagnostic(reason.code, message, reason.remedy)
 
 
 def _to_json(attempt: Attempt) -> str:

@@ -57,8 +57,9 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         deep: also search for passages that must be found, through the real search path.
     """
     check = run_canaries(backend, index) if deep else CanaryReport()
-    spec, settings = backend.embedding.spec, backend.settings
-    corpus, choice, scan = index.corpus(), backend.embedding.choice, backend.workspace.scan()
+    provider, settings = backend.embedding.current, backend.settings
+    spec, choice = provider.spec, provider.choice
+    corpus, scan = index.corpus(), backend.workspace.scan()
     indexed = index.files()
     plan = confirmed(make_plan(scan.sources, indexed), backend.workspace, indexed)
     health = check.apply_to(backend.health(index, scan, plan))
@@ -120,7 +121,8 @@ def estimate_of(sync: Sync, embedding: Embedding, *, measured: bool = False) -> 
     without_vector = () if rebuild else index.missing(index.corpus().chunks)
     texts = (*(chunk.contextual for chunk in chunks), *(text for _, text in without_vector))
     tokens = sum(map(estimate_tokens, texts)) if index.spec or embedding.unknown else 0
-    account = embedding.account(embedding.choice) if embedding.choice else None
+    choice = embedding.current.choice
+    account = embedding.account(choice) if choice else None
     in_batches = embedding.rules is not None and len(texts) >= WORTH_A_BATCH
     return Estimate(
         files=len(scan.sources),
@@ -146,8 +148,8 @@ QUICK_TOKENS = 20_000
 
 def _measured_seconds(embedding: Embedding, texts: Sequence[str], tokens: int) -> float | None:
     """Return how long all texts will take, from the time of a sample; None if it cannot or need not be measured."""
-    choice = embedding.choice
-    if tokens < QUICK_TOKENS or choice is None or choice.kind not in MEASURED or embedding.problem is not None:
+    choice, problem = embedding.current.choice, embedding.current.problem
+    if tokens < QUICK_TOKENS or choice is None or choice.kind not in MEASURED or problem is not None:
         return None
     sample = texts[:: max(1, len(texts) // SAMPLE)][:SAMPLE]
     monotonic = embedding.outside.monotonic
@@ -352,7 +354,7 @@ class _CanaryRun:
     def computed_vectors(self) -> dict[int, NDArray[np.float32]]:
         """Return the vectors that the model computes for the passages now; empty if it is not in use."""
         if self._computed is None:
-            self._computed = self._embed() if self.backend.embedding.spec and self.index.vectors() else {}
+            self._computed = self._embed() if self.backend.embedding.current.spec and self.index.vectors() else {}
         return self._computed
 
     def _embed(self) -> dict[int, NDArray[np.float32]]:

@@ -207,9 +207,9 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment, 
     embedding = embedding_of(configuration, configuration.search_for(agent), env, scratch, agent=agent)
     is_local = True
     try:
-        choice = embedding.choice
-        if choice is None or embedding.problem:
-            return _broken("provider", embedding.problem), is_local
+        choice, problem = embedding.current.choice, embedding.current.problem
+        if choice is None or problem:
+            return _broken("provider", problem), is_local
         is_local = choice.kind != "remote"
         if choice.kind == "none":
             return Finding("provider", "note", "No provider is configured: keyword search only."), is_local
@@ -224,11 +224,11 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment, 
 
 def _try_model(embedding: Embedding, choice: Choice, env: Environment) -> Finding:
     """Return the finding of one embedding call. Raises MemoriterError."""
-    started, has_spec = env.monotonic(), embedding.spec is not None
+    started, has_spec = env.monotonic(), embedding.current.spec is not None
     embedding.open()
     if has_spec or choice.kind != "remote":
         embedding.query_vector("ready")
-    seconds, spec = env.monotonic() - started, embedding.spec
+    seconds, spec = env.monotonic() - started, embedding.current.spec
     assert spec is not None
     endpoint = f" at {choice.endpoint}" if choice.endpoint else ""
     key = f" with the key from {choice.key_source}" if choice.key_source else ""

@@ -186,21 +186,23 @@ class OpenFile:
     # the file behind the path
 
     def refresh(self) -> bool:
-        """Reopen the index if its path leads to another file or to none, and return whether that has happened."""
-        moved, self._replaced = self._replaced, False
-        return self._reopen_if_replaced() or moved
+        """Reopen the index if its path leads to another file or to none.
 
-    def _reopen_if_replaced(self) -> bool:
+        Returns:
+            Whether this call has reopened it, or `storing` has since the last call.
+        """
         if self.mode == "inspect":
             return False
         with self.lock, translate_errors(self.path):
             is_current = self.opened and identity(self.storage.path) == self.opened.identity
             if self.closed or self.mode == "build" or is_current:
-                return not self.closed and self.read_only and self._try_writable()
-            before = self.generation
-            self._close_file()
-            self.adopt(self._open(after=before))
-            return True
+                moved = (not self.closed and self.read_only and self._try_writable()) or self._replaced
+            else:
+                before, moved = self.generation, True
+                self._close_file()
+                self.adopt(self._open(after=before))
+            self._replaced = False
+            return moved
 
     def _try_writable(self) -> bool:
         opened = self._open()
@@ -262,7 +264,7 @@ class OpenFile:
             if self.opened is None:
                 raise IndexUnavailable(f"The index {str(self.path)!r} is not open.", remedy="Open it again.")
             connection = self.opened.connection
-            if (data_version := connection.pragma("data_version")) != self._data_version:
+            if (data_version := connection.execute("PRAGMA data_version").get) != self._data_version:
                 self._data_version = data_version
                 self._content_changed()
                 self.vectors.forget_progress()
@@ -304,7 +306,7 @@ class OpenFile:
         with ExitStack() as stack:
             with translate_errors(self.path):
                 stack.enter_context(lease.hold(wait))
-            self._replaced = self._reopen_if_replaced() or self._replaced
+            self._replaced = self.refresh()
             if self.opened is not None:
                 stack.enter_context(self.storage.seal.reseal(self.opened.file))
             yield

@@ -93,11 +93,12 @@ def rank(
     passing = [item for item in ordered if item.score >= settings.min_score]
     kept, chunks = _choose(reader, passing, candidates, settings)
     explained = explain and settings.scoring == "calibrated"
-    return tuple(
+    hits = [
         _hit(chunks[item.row], item.score, _explain(candidates, item, settings) if explained else None)
         for item in kept
         if item.row in chunks
-    )
+    ]
+    return tuple(hits)
 
 
 def _choose(
@@ -123,14 +124,15 @@ def _choose(
             chosen = [item for item in ranked if item in chosen or item in left] if left else chosen
         return chosen
 
-    chosen, unread = choose(()), dict.fromkeys(item.row for item in ranked)
+    rows = [item.row for item in ranked]
+    chosen, unread = choose(()), dict.fromkeys(rows)
     chunks: dict[int, StoredChunkLike] = {}
-    while any(item.row in unread for item in chosen):
-        block = list(dict.fromkeys((*(item.row for item in chosen if item.row in unread), *islice(unread, limit))))
+    while missing := [item.row for item in chosen if item.row in unread]:
+        block = list(dict.fromkeys((*missing, *islice(unread, limit))))
         chunks |= reader.rows(block)
         for row in block:
             del unread[row]
-        chosen = choose(repeated_rows((item.row for item in ranked), chunks))
+        chosen = choose(repeated_rows(rows, chunks))
     return chosen, chunks
 
 
@@ -141,7 +143,7 @@ def outcome_of(hits: tuple[Hit, ...], *, certain: bool = True) -> Outcome:
     """
     if not hits:
         return "none"
-    return "match" if certain and max(hit.score for hit in hits) >= MATCH else "weak"
+    return "match" if certain and max([hit.score for hit in hits]) >= MATCH else "weak"
 
 
 def calibrated(candidates: Candidates, settings: SearchSettings) -> dict[int, float]:

@@ -80,7 +80,7 @@ def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, me
         mean_length: mean length of a chunk in terms.
     """
     absent = [term for term in terms if is_compound(term) and not frequency.get(term, 0)]
-    used = tuple(term for term in terms if term not in absent) or tuple(terms)
+    used = tuple([term for term in terms if term not in absent] or terms)
     corpus = chunks + UNSEEN_CHUNKS
     idf: list[float] = []
     for term in used:

@@ -207,7 +207,7 @@ def list_areas(
     own = [Area(os.path.join(root, name), root, (name,), name, suffixes=suffixes) for name in (*LONG_TERM, FOLDER)]
     if layout == "notes":
         own = [Area(root, root, (), ".", listed=False, suffixes=suffixes)]
-    return (*own, *(_extra_area(root, extra, suffixes) for extra in extra_paths if extra.path.strip()))
+    return (*own, *[_extra_area(root, extra, suffixes) for extra in extra_paths if extra.path.strip()])
 
 
 def _extra_area(root: str, extra: ExtraPath, suffixes: tuple[str, ...]) -> Area:

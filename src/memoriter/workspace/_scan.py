@@ -71,12 +71,6 @@ class Walk:
     """Directory entries after which the walk ends."""
     _inodes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
-    def result(self) -> Scan:
-        sources = sorted(self.sources.values(), key=attrgetter("path"))
-        source_paths = {source.path for source in sources}
-        skipped = [skip for skip in self.skipped.values() if skip.path not in source_paths]
-        return Scan(tuple(sources), tuple(sorted(skipped, key=attrgetter("path"))), self.folders)
-
     def add_area(self, area: Area) -> None:
         """Walk from the area's first folder to its path, then through all folders below it."""
         place = self._open_area(area)
@@ -235,7 +229,11 @@ def scan_areas(
     walk = Walk(max_bytes, previous=previous or {}, entries_left=most_entries)
     for area in areas:
         walk.add_area(area)
-    return walk.result(), walk.current
+    sources = sorted(walk.sources.values(), key=attrgetter("path"))
+    source_paths = {source.path for source in sources}
+    skipped = [skip for skip in walk.skipped.values() if skip.path not in source_paths]
+    scan = Scan(tuple(sources), tuple(sorted(skipped, key=attrgetter("path"))), walk.folders)
+    return scan, walk.current
 
 
 def notes_outside(root: str, areas: Sequence[Area], max_bytes: int, suffixes: tuple[str, ...]) -> Diagnostic | None:

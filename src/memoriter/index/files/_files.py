@@ -167,7 +167,7 @@ def corpus(connection: Database) -> Corpus:
     """Return totals, from the rows of files and names."""
     statement = "SELECT kind, count(*), sum(chunks), sum(length) FROM files GROUP BY kind ORDER BY kind"
     rows = cast("list[tuple[SourceKind, int, int, int]]", connection.execute(statement).fetchall())
-    kinds = {kind: KindCount(files, chunks) for kind, files, chunks, _ in rows}
+    kinds: dict[SourceKind, KindCount] = {kind: KindCount(files, chunks) for kind, files, chunks, _ in rows}
     files, chunks = (sum(column) for column in zip(*kinds.values(), strict=True)) if kinds else (0, 0)
     mean_length = sum(length for *_, length in rows) / chunks if chunks else 0.0
     names = connection.execute("SELECT EXISTS (SELECT 1 FROM names)").get
