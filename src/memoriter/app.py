@@ -26,7 +26,7 @@ from memoriter.config import (
 from memoriter.embedding_setup import embedding_of
 from memoriter.environment import Environment, read_environment
 from memoriter.errors import WorkspaceNotFound
-from memoriter.index import Index, InspectedIndex, index_files, is_foreign, network_of
+from memoriter.index import Index, InspectedIndex, index_files, is_foreign, network_of, runs_in_background
 from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
@@ -306,24 +306,34 @@ def _backend_settings(
 
 
 def _store_opener(settings: MemorySearch, env: Environment, place: IndexPlace) -> OpenStore:
-    """Return what opens the store of the settings, with its vector engine."""
-    vector = settings.store.vector
-    engine = vector.engine if vector.enabled else "exact"
-    extension_path = str(in_home(vector.extension_path, env.user_home)) if vector.extension_path else None
-
-    def open_sqlite(*, inspect: bool) -> Store:
-        if inspect:
-            index = InspectedIndex.inspect(place.path, clock=env.wall)
-        else:
-            index = Index.open(place.path, clock=env.wall, network=place.network)
-        index.choose_engine(engine, extension_path)
-        return index
-
+    """Return what opens the store of the settings."""
     match settings.store.driver:
         case "sqlite":
-            return open_sqlite
+            return _SqliteOpener(settings, env, place)
         case _:
             assert_never(settings.store.driver)
+
+
+@dataclass(frozen=True, slots=True)
+class _SqliteOpener:
+    """Opens the index of SQLite with the vector engine of the settings."""
+
+    settings: MemorySearch
+    env: Environment
+    place: IndexPlace
+
+    def __call__(self, *, inspect: bool) -> Store:
+        vector, path, clock = self.settings.store.vector, self.place.path, self.env.wall
+        if inspect:
+            index = InspectedIndex.inspect(path, clock=clock)
+        else:
+            index = Index.open(path, clock=clock, network=self.place.network)
+        extension_path = str(in_home(vector.extension_path, self.env.user_home)) if vector.extension_path else None
+        index.choose_engine(vector.engine if vector.enabled else "exact", extension_path)
+        return index
+
+    def runs_in_background(self) -> bool:
+        return runs_in_background(self.place.path)
 
 
 def _search_settings(settings: MemorySearch) -> SearchSettings:

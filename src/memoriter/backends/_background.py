@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from math import inf
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from threading import Event
 
+    from memoriter.backends._context import BackendSettings
     from memoriter.backends._indexing import Indexing
     from memoriter.backends._ports import Store
     from memoriter.sync import Progress
@@ -141,32 +141,13 @@ def _record_of(index_path: Path) -> Path:
     return index_path.with_name(f"{index_path.name}.run")
 
 
-def last_run(index_path: Path) -> BackgroundRun | None:
+def last_run(settings: BackendSettings) -> BackgroundRun | None:
     """Return the last run in the background of an index, which may be at work, or None. Nothing is changed."""
-    file = _record_of(index_path)
+    file = _record_of(settings.index_path)
     try:
         run = BackgroundRun(**json.loads(read_plain(file, LONGEST_RECORD)))
-        if run.ended is None and not _is_locked(index_path.with_name(f"{index_path.name}.background")):
+        if run.ended is None and not settings.open_store.runs_in_background():
             return replace(run, ended=file.stat().st_mtime)  # it was killed
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     return run
-
-
-def _is_locked(lock: Path) -> bool:
-    """Return whether a process holds a lock file; True if the system offers no way to look."""
-    if sys.platform == "win32":
-        return lock.exists()
-    import fcntl
-
-    try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

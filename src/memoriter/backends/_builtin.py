@@ -295,7 +295,7 @@ class BuiltinBackend:
     @property
     def background_run(self) -> BackgroundRun | None:
         """The last run in the background, which may be at work."""
-        return last_run(self.settings.index_path)
+        return last_run(self.settings)
 
     def estimate(self, *, measured: bool = False) -> Estimate:
         """Return what `sync` would do and cost; `measured` adds the time. The index is not created or changed."""

@@ -160,6 +160,10 @@ class OpenStore(Protocol):
         """Return the open store. With `inspect`, nothing is created or changed, and it is empty if there is none."""
         ...
 
+    def runs_in_background(self) -> bool:
+        """Return whether a process holds `Store.background_lease`. Nothing is opened or changed."""
+        ...
+
 
 class Ledger(Protocol):
     """What must outlive every store: spending at providers, and what is known about them."""

@@ -90,7 +90,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         oversampling=index.oversampling,
         endpoint=choice.endpoint if choice else "",
         key_source=choice.key_source if choice else "",
-        indexing=run if (run := last_run(settings.index_path)) and run.ended is None else None,
+        indexing=run if (run := last_run(settings)) and run.ended is None else None,
         last_attempt=backend.embedding.last_attempt if choice and choice.kind in KEPT else None,
         sources=tuple(SourceCount(kind, *corpus.kinds.get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
     )

@@ -5,7 +5,7 @@
 
 from memoriter.index._index import Index, InspectedIndex
 from memoriter.index._ledger import Ledger
-from memoriter.index.store._generations import index_files, is_foreign, network_of
+from memoriter.index.store._generations import index_files, is_foreign, network_of, runs_in_background
 from memoriter.index.vectors import ENGINES, EngineName
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "index_files",
     "is_foreign",
     "network_of",
+    "runs_in_background",
 ]

@@ -11,7 +11,7 @@ from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _opening
 from memoriter.index.files import _files
 from memoriter.index.store import _connection
-from memoriter.index.store._generations import IndexFiles, on_network
+from memoriter.index.store._generations import BACKGROUND, IndexFiles, on_network
 from memoriter.index.store._lease import identity
 from memoriter.index.store._soundness import translate_errors
 from memoriter.index.vectors._vectors import Vectors
@@ -323,7 +323,7 @@ class OpenFile:
         self.check_writable()
         message = f"Another process is indexing the notes of {str(self.path)!r} in the background."
         busy = IndexBusy(message, remedy="Do nothing: the other process does the work.")
-        return self.storage.exclusive("background", busy, BACKGROUND_WAIT)
+        return self.storage.exclusive(BACKGROUND, busy, BACKGROUND_WAIT)
 
     def watching(self) -> AbstractContextManager[None]:
         """Hold the right to watch; IndexBusy if another process watches."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from memoriter.index.store._connection import Database
 
 _COMPANIONS = ("-wal", "-shm", "-journal")
+BACKGROUND = "background"
+"""The name of the lock of the one run in the background."""
 _LOCK_SECONDS = 10.0
 """Creating and swapping take milliseconds; a process that holds this lock longer is stuck."""
 
@@ -40,6 +43,34 @@ def index_files(path: Path) -> list[Path]:
         names = os.listdir(path.parent)  # noqa: PTH208 (names are all that is needed)
         return [path.with_name(each) for each in names if own.match(each) or generation.match(each)]
     return []
+
+
+def runs_in_background(path: Path) -> bool:
+    """Return whether a process holds the lock of the run in the background; True if the system offers no way to look.
+
+    Args:
+        path: the path of the index.
+    """
+    lock = _lock_file(follow_links(Path(os.path.abspath(path))), BACKGROUND)  # noqa: PTH100 (as in `IndexFiles`)
+    if sys.platform == "win32":
+        return lock.exists()
+    import fcntl
+
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _lock_file(path: Path, name: str) -> Path:
+    return path.with_name(f"{path.name}.{name}")
 
 
 class IndexFiles:
@@ -154,7 +185,7 @@ class IndexFiles:
         """Hold the lock file of this name beside the index; raise `busy` if it is not free within `wait` seconds."""
         from filelock import FileLock, Timeout
 
-        lock = FileLock(self.path.with_name(f"{self.path.name}.{name}"), mode=PRIVATE_FILE)
+        lock = FileLock(_lock_file(self.path, name), mode=PRIVATE_FILE)
         with translate_errors(self.path):
             try:
                 lock.acquire(timeout=wait)
@@ -171,8 +202,7 @@ class IndexFiles:
         from filelock import FileLock, Timeout
 
         try:
-            lock = self.path.with_name(f"{self.path.name}.lock")
-            with FileLock(lock, timeout=_LOCK_SECONDS, mode=PRIVATE_FILE):
+            with FileLock(_lock_file(self.path, "lock"), timeout=_LOCK_SECONDS, mode=PRIVATE_FILE):
                 yield
         except Timeout as error:
             message = f"Another process holds {str(self.path)!r} for longer than it should."
