@@ -305,14 +305,19 @@ def counting_connections() -> Iterator[tuple[str, list[object]]]:
     thread.join(LIMIT)
 
 
-def on_a_terminal(env: MemoryEnv, *words: str, typed: bytes = b"") -> str:
-    """Run the program on a terminal, type something at once, and return what it shows."""
+def on_a_terminal(env: MemoryEnv, *words: str, typed: bytes = b"", output: int | None = None) -> str:
+    """Run the program on a terminal, type something at once, and return what it shows.
+
+    `output` is where its stdout goes instead.
+    """
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     environ = env.environment() | {"TERM": "xterm-256color"}
     command = env.command("-w", str(env.notes), *words)
     shown = b""
-    with subprocess.Popen(command, env=environ, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+    with subprocess.Popen(
+        command, env=environ, stdin=theirs, stdout=theirs if output is None else output, stderr=theirs
+    ) as process:
         os.close(theirs)
         os.write(ours, typed)
         with suppress(OSError):  # the other end was closed
@@ -337,6 +342,12 @@ def test_a_terminal_is_asked_once_which_provider_a_key_is_for(env: MemoryEnv) ->
     assert QUESTION in on_a_terminal(env, "init", typed=b"\n")
     assert 'provider: "bundled"' in env.config.read_text(encoding="utf-8").replace('"provider"', "provider")
     assert QUESTION not in on_a_terminal(env, "index")
+
+
+def test_the_question_for_a_provider_is_asked_although_the_output_is_piped(env: MemoryEnv) -> None:
+    env.config.write_text("{}", encoding="utf-8")
+    env.environ |= KEYS
+    assert QUESTION in on_a_terminal(env, "init", typed=b"\n", output=subprocess.DEVNULL)
 
 
 def test_a_search_on_a_terminal_shows_how_fast_it_computes_vectors_and_a_pipe_gets_no_bar(env: MemoryEnv) -> None:

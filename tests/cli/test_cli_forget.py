@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,24 +95,45 @@ def test_what_cannot_be_forgotten_is_a_clear_refusal(program: Program, words: tu
     assert notes(program) == before
 
 
+def at_a_keyboard(*flags: str, answer: str = "", stderr_too: bool = True) -> tuple[str, str, int]:
+    """Run the program with a keyboard, and stdout in a pipe; return stderr, stdout and the exit code."""
+    keyboard, terminal = os.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(Path(memoriter.__file__).parents[1]), "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "memoriter", "forget", "--match", "flat white", *flags]
+    stderr = terminal if stderr_too else subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdin=terminal, stdout=subprocess.PIPE, stderr=stderr) as process:
+        os.close(terminal)
+        os.write(keyboard, answer.encode())
+        shown = b""
+        with suppress(OSError):  # the other end was closed
+            while part := os.read(keyboard, 1_000):
+                shown += part
+        out, err = process.communicate(timeout=60)
+    os.close(keyboard)
+    return (shown if stderr_too else err).decode(), out.decode(), process.returncode
+
+
 @pytest.mark.matrix
 @pytest.mark.skipif(os.name == "nt", reason="terminals are opened in another way there")
 @pytest.mark.parametrize(("answer", "gone"), [("y\n", True), ("n\n", False), ("\n", False)])
-def test_on_a_terminal_it_shows_and_asks(program: Program, answer: str, gone: bool) -> None:
-    import pty
+def test_on_a_terminal_it_shows_and_asks_wherever_the_receipt_goes(program: Program, answer: str, gone: bool) -> None:
+    shown, out, exit_code = at_a_keyboard(answer=answer)
 
-    master, slave = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": str(Path(memoriter.__file__).parents[1])}
-    command = [sys.executable, "-m", "memoriter", "forget", "--match", "flat white"]
-    with subprocess.Popen(
-        command, env=environment, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        os.write(master, answer.encode())
-        out, err = process.communicate(timeout=60)
-    os.close(master)
-    os.close(slave)
-
-    assert "  - Coffee: flat white." in out.splitlines()
-    assert "Remove this for good?" in err
+    assert "  - Coffee: flat white." in shown.splitlines()
+    assert "Remove this for good?" in shown
+    assert ("Gone: " in out) is gone
     assert ("flat white" not in notes(program)) is gone
-    assert process.returncode == (0 if gone else 130)
+    assert exit_code == (0 if gone else 130)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="terminals are opened in another way there")
+def test_where_no_question_would_be_seen_nothing_is_asked_and_nothing_goes(program: Program) -> None:
+    unseen, out, exit_code = at_a_keyboard(answer="y\n", stderr_too=False)
+    assert unseen.startswith("Error: Confirmation is needed, and there is no terminal.")
+    assert (out, exit_code) == ("", 2)
+
+    quiet, _, exit_code = at_a_keyboard("--quiet", answer="y\n")
+    assert "Error: Confirmation is needed, and --json or --quiet is given." in quiet
+    assert exit_code == 2
+    assert "flat white" in notes(program)

@@ -138,7 +138,7 @@ def _offer_index(options: GlobalOptions, env: Environment) -> None:
             return
         screen.show([((_work_left(estimate), ""),)])
         question = "Index them now, in the background?"
-        if is_interactive(screen) and click.confirm(question, default=True):
+        if is_interactive(screen) and click.confirm(question, default=True, err=True):
             if start(options, env, memory, wanted=True):
                 screen.show([(("`memoriter status` shows the progress.", ""),)])
             return

@@ -10,7 +10,7 @@ import click
 
 from memoriter.api_json import appended_json, excerpt_json, forget_plan_json, forgotten_json, refusal_json
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import DONE, FAILED, USAGE, pluralize
+from memoriter.cli._render import DONE, FAILED, USAGE, is_interactive, pluralize
 from memoriter.errors import PathRefused, UsageError
 
 if TYPE_CHECKING:
@@ -169,11 +169,12 @@ def _show_plan(plan: ForgetPlan, screen: Screen) -> None:
 
 
 def _confirm(plan: ForgetPlan, screen: Screen) -> None:
-    """Show the plan and ask for confirmation. Raises UsageError if no person can answer."""
-    if screen.as_json or not sys.stdin.isatty():
+    """Show the plan and ask for confirmation. Raises UsageError if no person can be asked."""
+    if not is_interactive(screen):
+        why = "--json or --quiet is given" if screen.as_json or screen.quiet else "there is no terminal"
         remedy = "Add --yes to confirm, or --dry-run to look first."
-        raise UsageError("Confirmation is needed, and there is no terminal.", remedy=remedy)
-    screen.show(list(_plan_lines(plan)))
+        raise UsageError(f"Confirmation is needed, and {why}.", remedy=remedy)
+    screen.note(*_plan_lines(plan))
     click.confirm("Remove this for good?", abort=True, err=True)
 
 

@@ -143,8 +143,11 @@ class Screen:
 
 
 def is_interactive(screen: Screen) -> bool:
-    """Return whether a person can be asked: both stdin and stdout are a terminal, and no JSON is wanted."""
-    return not screen.as_json and not screen.quiet and sys.stdin.isatty() and sys.stdout.isatty()
+    """Return whether a person can be asked: stdin and stderr are terminals, and neither JSON nor quiet is wanted.
+
+    Questions go to stderr, with all that is needed to answer them, so stdout may be a pipe or a file.
+    """
+    return not screen.as_json and not screen.quiet and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def diagnostic_lines(reasons: Sequence[Diagnostic]) -> list[Line]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import FAILED
+from memoriter.cli._render import FAILED, is_interactive
 from memoriter.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ def ask_to_trust(place: Place, env: Environment, screen: Screen) -> bool:
     from memoriter.config import TrustStore
 
     folder = place.untrusted
-    if folder is None or screen.as_json or screen.quiet or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if folder is None or not is_interactive(screen):
         return False
     screen.note(((f"You have not trusted {folder}, so agents neither read nor write its notes.", "yellow"),))
     if not click.confirm("Do you trust this folder?", err=True):
@@ -117,7 +116,7 @@ def offer_trust(options: GlobalOptions) -> None:
     """Ask at a terminal whether to trust the folder of notes around the current one. Raises ConfigError."""
     from memoriter.app import read_environment, settle
 
-    if sys.stdin.isatty():
+    if is_interactive(options.screen):
         env = read_environment()
         place, _, _ = settle(env, options.workspace, options.config, options.agent)
         ask_to_trust(place, env, options.screen)
