@@ -134,6 +134,6 @@ def test_where_no_question_would_be_seen_nothing_is_asked_and_nothing_goes(progr
     assert (out, exit_code) == ("", 2)
 
     quiet, _, exit_code = at_a_keyboard("--quiet", answer="y\n")
-    assert "Error: Confirmation is needed, and --json or --quiet is given." in quiet
+    assert "Confirmation is needed, and --json or --quiet is given." in quiet
     assert exit_code == 2
     assert "flat white" in notes(program)

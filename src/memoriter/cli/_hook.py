@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from memoriter.cli._render import Screen
+    from memoriter.config import Place
     from memoriter.discovery import Call
     from memoriter.environment import Environment
 
@@ -154,7 +155,7 @@ def _answer(event: str, seconds: float, *, shared: bool) -> _Answer:
     if event in RECALLING:
         call = replace(call, answer_seconds=seconds, taken_seconds=TAKEN_SHARE * seconds)
     ends = began + seconds
-    answer = _delegate(options, env, event, call) or _answer_here(
+    answer = _delegate(options, env, event, call, place) or _answer_here(
         options, env, event, payload, ends=ends, shared=shared, attended=attended
     )
     notice = notice_of_untrusted(place, options, env) if event in RECALLING else ""
@@ -168,13 +169,13 @@ def _add_message(answer: _Answer, message: str) -> _Answer:
     return replace(answer, output={**output, "systemMessage": "\n".join(messages)})
 
 
-def _delegate(options: GlobalOptions, env: Environment, event: str, call: Call) -> _Answer | None:
+def _delegate(options: GlobalOptions, env: Environment, event: str, call: Call, place: Place) -> _Answer | None:
     from memoriter.discovery import Unanswered
 
     if event not in HOOKS.values():
         return None
     try:
-        reply = ask_server(options, env, call, exact=False)
+        reply = ask_server(options, env, call, exact=False, place=place)
     except Unanswered:
         return None if event in RECALLING else _Answer(None, (UNANSWERED,))
     if reply is None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.cli._render import Line
+    from memoriter.config import Place
     from memoriter.discovery import Call, Reply
     from memoriter.environment import Environment
     from memoriter.memory import Memory
@@ -204,7 +205,9 @@ class CommandGroup(click.Group):
         self.params.extend(global_options(hidden=True))
 
 
-def ask_server(options: GlobalOptions, env: Environment, call: Call, *, exact: bool) -> Reply | None:
+def ask_server(
+    options: GlobalOptions, env: Environment, call: Call, *, exact: bool, place: Place | None = None
+) -> Reply | None:
     """Return the reply of a server that has done the work, or None if this process must do it.
 
     Args:
@@ -212,6 +215,7 @@ def ask_server(options: GlobalOptions, env: Environment, call: Call, *, exact: b
         env: the environment of this process.
         call: the work.
         exact: whether the server must also be the same program with the same environment variables.
+        place: the workspace without the configuration, if the caller has found it.
 
     Raises:
         Unanswered: a server has begun the work, and its result is unknown.
@@ -222,7 +226,7 @@ def ask_server(options: GlobalOptions, env: Environment, call: Call, *, exact: b
     folder = folder_of(env.home)
     if not _is_allowed(env) or not folder.is_dir():
         return None
-    target = resolve_target(options.workspace, options.config, options.agent, env, exact=exact)
+    target = resolve_target(options.workspace, options.config, options.agent, env, exact=exact, place=place)
     return delegate(target, folder, call)
 
 

@@ -25,6 +25,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from memoriter.config import Place
     from memoriter.discovery._announcement import Announcement
     from memoriter.environment import Environment
 
@@ -67,7 +68,13 @@ class TargetMemory:
 
 
 def resolve_target(
-    workspace: str | None, config: str | None, agent: str | None, env: Environment, *, exact: bool = False
+    workspace: str | None,
+    config: str | None,
+    agent: str | None,
+    env: Environment,
+    *,
+    exact: bool = False,
+    place: Place | None = None,
 ) -> TargetMemory:
     """Return the memory that the options of a command, the environment and the current folder select.
 
@@ -77,9 +84,11 @@ def resolve_target(
         agent: the agent as given.
         env: the environment of the command.
         exact: whether a server must also be the same program with the same environment variables.
+        place: the workspace without the configuration, if the caller has found it.
     """
     flag = Path(workspace) if workspace is not None else None
-    place = find_workspace(flag, environ=env.environ, cwd=env.cwd, configured=None, home=env.home, by_person=exact)
+    if place is None:
+        place = find_workspace(flag, environ=env.environ, cwd=env.cwd, configured=None, home=env.home, by_person=exact)
     by_settings = place.reason == BY_SETTINGS or (flag is None and uses_openclaw(config, env))
     real_workspace = "" if by_settings else os.path.realpath(place.workspace)
     return TargetMemory(real_workspace, agent or "", config, env, exact)

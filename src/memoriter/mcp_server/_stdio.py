@@ -11,7 +11,7 @@ import io
 import json
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from memoriter.mcp_server._offered import Offered, is_builtin, tool_json
 from memoriter.values import dataclass
@@ -221,11 +221,32 @@ def _messages(received: bytes) -> list[SessionMessage | Exception]:
     return messages
 
 
-class Resumed:
+_Stream = TypeVar("_Stream", bound="ReadStream[SessionMessage | Exception] | WriteStream[SessionMessage]")
+
+
+class _Around(Generic[_Stream]):
+    """A stream around another one, which is closed with it."""
+
+    def __init__(self, stream: _Stream) -> None:
+        self._stream = stream
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class Resumed(_Around["ReadStream[SessionMessage | Exception]"]):
     """A stream of messages that begins with some that were received before."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], first: list[SessionMessage | Exception]) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._first = first[::-1]
 
     @property
@@ -242,23 +263,12 @@ class Resumed:
     async def __anext__(self) -> SessionMessage | Exception:
         return self._first.pop() if self._first else await self._stream.__anext__()
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class AnsweredOnce:
+class AnsweredOnce(_Around["WriteStream[SessionMessage]"]):
     """A stream of messages to the client that leaves out the answer to a request which was answered before."""
 
     def __init__(self, stream: WriteStream[SessionMessage], answered: int | str | None) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._answered = answered
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -273,14 +283,3 @@ class AnsweredOnce:
             self._answered = None
             return
         await self._stream.send(item)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
