@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.records import Corpus, KindCount, StoredChunk
-    from memoriter.types import CompactReport, Diagnostic, SourceKind, Spent
+    from memoriter.types import CompactReport, Diagnostic, Filters, SourceKind, Spent
 
 _T = TypeVar("_T")
 
@@ -82,6 +82,14 @@ class Store(WritableStore, Reader, Protocol):
 
     def kinds(self) -> Mapping[SourceKind, KindCount]:
         """Return the totals of each kind of source that is stored."""
+        ...
+
+    def ids_at(self, path: str) -> list[int]:
+        """Return the chunk ids of a file, in file order."""
+        ...
+
+    def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
+        """Return those of the chunks that pass the filters."""
         ...
 
     def all_ids(self) -> list[int]:

@@ -129,6 +129,11 @@ class IndexReader:
         with self._file.reading() as connection:
             return _files.count(connection, filters)
 
+    def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
+        """Return those of the chunks that pass the filters."""
+        with self._file.reading() as connection:
+            return _files.passing(connection, ids, filters)
+
     def kinds(self) -> Mapping[SourceKind, KindCount]:
         """Return totals for each kind of source that is indexed; they are counted once until the index changes."""
         with self._file.reading() as connection:
