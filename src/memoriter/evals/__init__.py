@@ -1,11 +1,15 @@
 """Evaluation of retrieval quality: metrics, sets of questions, runs through the real engine, and reports."""
 
 from memoriter.evals._datasets import Dataset, dataset_files, load_dataset
+from memoriter.evals._eval_file import EVAL_FILE, append_question, locate, read_eval_file
 from memoriter.evals._pool import VectorStore
-from memoriter.evals._questions import EvalQuestion, QuestionsReport, ask, load_questions
+from memoriter.evals._question_report import QuestionsReport, ask
+from memoriter.evals._questions import AnswerLines, EvalQuestion, load_questions
 from memoriter.evals._run import DatasetResult, EvalRun, Table, kinds_table, system_table, values
 
 __all__ = [
+    "EVAL_FILE",
+    "AnswerLines",
     "Dataset",
     "DatasetResult",
     "EvalQuestion",
@@ -13,11 +17,14 @@ __all__ = [
     "QuestionsReport",
     "Table",
     "VectorStore",
+    "append_question",
     "ask",
     "dataset_files",
     "kinds_table",
     "load_dataset",
     "load_questions",
+    "locate",
+    "read_eval_file",
     "system_table",
     "values",
 ]
