@@ -159,9 +159,7 @@ def _without(filters: Filters, part: Filters) -> Filters:
     return replace(filters, **changed)
 
 
-def _stage_of(
-    query: RankedQuery, settings: SearchSettings, trace: Trace, watched: AbstractSet[int]
-) -> Stage | None:
+def _stage_of(query: RankedQuery, settings: SearchSettings, trace: Trace, watched: AbstractSet[int]) -> Stage | None:
     """Return the stage of a ranking that lost all of the passages; None if it kept one."""
     if any(item.row in watched for item in trace.kept):
         return None
@@ -258,9 +256,7 @@ class _Trials:
         return None
 
 
-def _smallest_change(
-    query: RankedQuery, settings: SearchSettings, watched: AbstractSet[int]
-) -> dict[str, Any] | None:
+def _smallest_change(query: RankedQuery, settings: SearchSettings, watched: AbstractSet[int]) -> dict[str, Any] | None:
     """Return the smallest change of the settings, by field, with which one of the passages is a hit.
 
     Each stage that loses the passages gets the nearest value of its setting with which it does not. In the end, what
