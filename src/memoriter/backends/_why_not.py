@@ -67,6 +67,13 @@ def explain_miss(backend: BuiltinBackend, query: Query, citation: str) -> WhyNot
         InvalidQuery: the query is empty.
         UsageError: the citation is empty.
     """
+    answer = _explain_once(backend, query, citation)
+    if answer.fix is not None and not answer.fix.verified:  # the index changed between both searches
+        answer = _explain_once(backend, query, citation)
+    return answer
+
+
+def _explain_once(backend: BuiltinBackend, query: Query, citation: str) -> WhyNot:
     seen: list[tuple[Store, Question, Ranking]] = []
 
     def observe(index: Store, question: Question, ranking: Ranking) -> None:
@@ -74,13 +81,12 @@ def explain_miss(backend: BuiltinBackend, query: Query, citation: str) -> WhyNot
 
     result = backend.search(query, observe=observe)
     observed = _Observed(result, *seen[-1])
-    read = partial(_explain, backend, observed, citation)
-    miss, examined = observed.index.at_one_state(read)
+    miss, examined = observed.index.at_one_state(partial(_explain, backend, observed, citation))
     if miss.found or examined is None:
         return miss
     unsearched = _unsearched_kind(backend, query, examined, observed.index)
     fix = None if unsearched else _verified(backend, query, observed.ranking.settings, examined, miss.citation)
-    return replace(miss, fix=fix, remedy="" if fix else unsearched or _remedy(examined))
+    return replace(miss, fix=fix, remedy=unsearched or _remedy(examined, fix))
 
 
 def _explain(backend: BuiltinBackend, observed: _Observed, citation: str) -> tuple[WhyNot, Examination | None]:
@@ -127,13 +133,15 @@ def _explain(backend: BuiltinBackend, observed: _Observed, citation: str) -> tup
 
 
 def _all_stages(reports: Sequence[StageReport]) -> tuple[StageReport, ...]:
-    """Return the reports up to the stage that lost the passage, and the later stages as not reached."""
-    kept: list[StageReport] = []
-    for report in sorted(reports, key=lambda report: STAGES.index(report.stage)):
-        kept.append(report)
-        if report.status == "lost":
-            break
-    return (*kept, *(StageReport(stage, "not_reached", "") for stage in STAGES[len(kept) :]))
+    """Return the reports up to the stage that lost the passage, and the later stages as not reached.
+
+    Of the later stages, `score` keeps its message: what the passage would have scored.
+    """
+    ordered = sorted(reports, key=lambda report: STAGES.index(report.stage))
+    lost_at = next((at for at, report in enumerate(ordered) if report.status == "lost"), len(ordered) - 1)
+    scored = {report.stage: report.message for report in ordered[lost_at + 1 :] if report.stage == "score"}
+    later = STAGES[STAGES.index(ordered[lost_at].stage) + 1 :]
+    return (*ordered[: lost_at + 1], *(StageReport(stage, "not_reached", scored.get(stage, "")) for stage in later))
 
 
 def _ranking_stages(
@@ -145,7 +153,7 @@ def _ranking_stages(
         "embedded": _embedded_message(observed, examined, passage),
         "scope": _scope_message(observed, examined),
         "candidates": _candidates_message(examined, by_meaning=observed.question.vector is not None),
-        "score": _score_message(examined, observed.result),
+        "score": _score_message(examined, observed.result, is_reached=examined.is_candidate and stage != "scope"),
         "threshold": _threshold_message(examined, settings),
         "diversity": _diversity_message(examined, settings, is_lost=stage == "diversity"),
         "budget": f"It is hit {place} of {hits}." if place is not None else _budget_message(examined, settings),
@@ -174,7 +182,7 @@ def _scope_message(observed: _Observed, examined: Examination) -> str:
 def _candidates_message(examined: Examination, *, by_meaning: bool) -> str:
     candidacy = examined.candidacy
     parts = [
-        f"{_ordinal(place)} by {name}" if place else f"not among the first {candidacy.depth:,} by {name}"
+        f"{_ordinal(place)} by {name}" if place else f"in no place by {name}"
         for name, place in (("words", candidacy.keyword), ("meaning", candidacy.vector))
         if name == "words" or by_meaning
     ]
@@ -196,7 +204,7 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def _score_message(examined: Examination, result: SearchResult) -> str:
+def _score_message(examined: Examination, result: SearchResult, *, is_reached: bool) -> str:
     if examined.score is None:
         return "It has no score."
     parts = ""
@@ -205,7 +213,7 @@ def _score_message(examined: Examination, result: SearchResult) -> str:
         parts = f": {meaning}, words {why.keyword:.3f}, blend {why.raw:.3f}"
         parts += f", decay {why.decay:.3f}" if why.decay != 1.0 else ""
     last = f" The last hit has {result.hits[-1].score:.3f}." if result.hits else ""
-    return f"Its score is {examined.score:.3f}{parts}.{last}"
+    return f"Its score {'is' if is_reached else 'would be'} {examined.score:.3f}{parts}.{last}"
 
 
 def _threshold_message(examined: Examination, settings: SearchSettings) -> str:
@@ -255,6 +263,7 @@ def _verified(
     )
     again = replace(
         query,
+        update=False,  # the same state of the index
         filters=examined.filters,
         max_results=values.get("max_results", query.max_results),
         min_score=values.get("min_score", query.min_score),
@@ -267,5 +276,8 @@ def _verified(
     return Fix(changes, leave_out, verified=place is not None, place=place)
 
 
-def _remedy(examined: Examination) -> str:
-    return INDEX if examined.stage == "embedded" else REWRITE
+def _remedy(examined: Examination, fix: Fix | None) -> str:
+    """Return what helps besides a fix, or instead of it."""
+    if examined.stage == "embedded":
+        return INDEX
+    return REWRITE if examined.candidacy.missing or fix is None else ""

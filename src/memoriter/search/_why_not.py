@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from math import floor, inf
+from string import punctuation
 from typing import TYPE_CHECKING, Any
 
 from memoriter.filters import split_filters
@@ -20,7 +21,7 @@ from memoriter.types import Candidacy, Filters
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     import numpy as np
@@ -203,15 +204,34 @@ def _farthest(
 def _candidacy(query: RankedQuery, settings: SearchSettings, trace: Trace, row: int) -> Candidacy:
     """Return the place of a passage in the order of each retriever."""
     by_words, by_meaning = _orders(query, settings)
-    terms = classic_terms(query.text) if trace.candidates is None else query_terms(query.text)[:MAX_TERMS]
+    terms_of = classic_terms if settings.scoring == "classic" else query_terms
     held = members(query.reader.rows([row])[row].term_counts)
     return Candidacy(
         limit=settings.candidates if trace.candidates is None else max(settings.candidates, MIN_CANDIDATES),
         keyword=by_words.index(row) + 1 if row in by_words else None,
         vector=by_meaning.index(row) + 1 if row in by_meaning else None,
         depth=DEPTH,
-        missing=tuple(dict.fromkeys(term for term in terms if term_hash(term) not in held)),
+        missing=_missing_words(query.text, terms_of, held),
     )
+
+
+def _missing_words(text: str, terms_of: Callable[[str], Sequence[str]], held: AbstractSet[int]) -> tuple[str, ...]:
+    """Return the words of a query of which a passage has no term; of a word that is not ASCII, the terms.
+
+    Args:
+        text: the query.
+        terms_of: returns the terms of a text.
+        held: hashes of the passage's terms.
+    """
+    wanted, missing = set(terms_of(text)[:MAX_TERMS]), list[str]()
+    for word in text.split():
+        own = [term for term in terms_of(word) if term in wanted]
+        absent = [term for term in own if term_hash(term) not in held]
+        if absent and len(absent) == len(own) and word.isascii():
+            missing.append(word.strip(punctuation))
+        elif not word.isascii():
+            missing += absent
+    return tuple(dict.fromkeys(missing))
 
 
 def _orders(query: RankedQuery, settings: SearchSettings) -> tuple[list[int], list[int]]:
@@ -259,8 +279,8 @@ class _Trials:
 def _smallest_change(query: RankedQuery, settings: SearchSettings, watched: AbstractSet[int]) -> dict[str, Any] | None:
     """Return the smallest change of the settings, by field, with which one of the passages is a hit.
 
-    Each stage that loses the passages gets the nearest value of its setting with which it does not. In the end, what
-    a later change made unnecessary is taken back.
+    Each stage that loses the passages gets the nearest value of its setting with which it does not. In the end, as much
+    as a later change made unnecessary is taken back.
     """
     trials, reached = _Trials(query, watched), settings
     for _ in range(MOST_CHANGES):
@@ -277,6 +297,14 @@ def _smallest_change(query: RankedQuery, settings: SearchSettings, watched: Abst
         reverted = replace(reached, **{name: getattr(settings, name)})
         if trials.stage(reverted) is None:
             reached = reverted
+    for name in (
+        each for each in _changed_fields(settings, reached) if each in {"candidate_multiplier", "max_results"}
+    ):
+        while trials.left > 0 and getattr(reached, name) > getattr(settings, name) + 1:
+            fewer = replace(reached, **{name: getattr(reached, name) - 1})
+            if trials.stage(fewer) is not None:
+                break
+            reached = fewer
     return {name: getattr(reached, name) for name in _changed_fields(settings, reached)}
 
 
@@ -355,8 +383,8 @@ def _with_more_results(trials: _Trials, settings: SearchSettings) -> SearchSetti
 
 def _fewest(trials: _Trials, settings: SearchSettings, trace: Trace) -> int:
     """Return a number of hits below which none of the passages can be one."""
-    if len(settings.kinds) > 1:
-        return 0  # each kind has a share of the hits
+    if len(settings.kinds) > 1 or settings.max_per_note:
+        return 0  # a passage may be a hit before better ones
     passing: list[RankedRow] = [item for item in trace.ranked if item.score >= settings.min_score]
     repeated = _repeated(trials.query, trace, settings)
     fresh = [item.row for item in passing if item.row not in repeated]

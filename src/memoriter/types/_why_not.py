@@ -77,7 +77,7 @@ class Candidacy:
     depth: int
     """Places that were looked at."""
     missing: tuple[str, ...] = ()
-    """Terms of the query that the passage does not contain."""
+    """Words of the query that the passage does not contain; of a word that is not ASCII, terms such as bigrams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class WhyNot:
     fix: Fix | None = None
     """What would bring the passage back; None if it is found, or if no setting does."""
     remedy: str = ""
-    """What to do in place of a setting; empty if there is a fix, or nothing to do."""
+    """What helps besides the fix, or if there is none; empty if the passage is found."""
     reasons: tuple[Diagnostic, ...] = ()
     """What was wrong with the memory during the search, such as vectors that are missing."""
 
