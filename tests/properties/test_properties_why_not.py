@@ -111,7 +111,7 @@ def places(hits: Sequence[Hit]) -> set[tuple[str, int]]:
 
 @pytest.mark.slow
 @given(workspace=notes, question=questions, filters=filtered, case=st.tuples(ways, st.booleans()))
-@settings(max_examples=25, phases=[Phase.generate])
+@settings(max_examples=15, phases=[Phase.generate])
 def test_a_passage_is_called_found_where_it_is_a_hit_and_the_change_that_is_named_makes_it_one(
     new_index, workspace, question, filters, case
 ):
@@ -141,7 +141,7 @@ def test_a_passage_is_called_found_where_it_is_a_hit_and_the_change_that_is_name
 
 @pytest.mark.slow
 @given(workspace=notes, question=questions, case=st.tuples(ways, st.booleans()))
-@settings(max_examples=20, phases=[Phase.generate])
+@settings(max_examples=12, phases=[Phase.generate])
 def test_one_hit_fewer_or_a_hundredth_more_than_the_change_that_is_named_is_not_enough(
     new_index, workspace, question, case
 ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 SHOWN = 60
 """Characters of a line that a message quotes."""
 LAST_LINE = 1 << 30
+_LINES = re.compile(r"#L\d{1,9}(?:-L?\d{1,9})?\Z")
 INDEX = "Run `memoriter index`."
 
 
@@ -47,6 +49,8 @@ class CitedLines:
         path, first, count = split_citation(citation.strip())
         if not path:
             raise UsageError("The path of the passage is empty.", remedy="Give one, such as MEMORY.md#L4.")
+        if first is None:  # a file that cannot be memory
+            path = _LINES.sub("", path)
         return cls(path, first or 1, LAST_LINE if first is None or count is None else first + count - 1)
 
     @property
@@ -194,12 +198,16 @@ def _left_out(lines: CitedLines, workspace: Workspace) -> Located:
     above = ["/".join(names[:depth]) for depth in range(len(names), 0, -1)]
     refusal = refusal or next((skipped[path] for path in above if path in skipped), None)
     reason: SkipReason = refusal.reason if refusal else "special"
-    message = sentence(refusal.message) if refusal else "It is not a plain file."
+    message = _capitalized(sentence(refusal.message)) if refusal else "It is not a plain file."
     rule = ignoring_line(str(workspace.root), names) if reason == "ignored" else None
     if rule:
         message = f"Line {rule[1]} of {rule[0]} leaves it out: {rule[2]!r}."
     remedy = f"Change line {rule[1]} of {rule[0]}." if rule else _scan_remedy(reason, lines.path, workspace)
     return Located(lines, stages=(passed("written", "The file is there."), lost("scanned", message)), remedy=remedy)
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _scan_remedy(reason: SkipReason, path: str, workspace: Workspace) -> str:

@@ -232,7 +232,7 @@ def _diversity_message(examined: Examination, settings: SearchSettings, *, is_lo
 
 def _budget_message(examined: Examination, settings: SearchSettings) -> str:
     if examined.is_crowded:
-        return f"Its note has {settings.max_per_note} better hits, as many as it may have."
+        return f"Its note has as many better hits as it may have: {settings.max_per_note}."
     if examined.place is None:
         return f"A search returns {settings.max_results} hits."
     return f"It is the {_ordinal(examined.place)} passage in order, and a search returns {settings.max_results}."

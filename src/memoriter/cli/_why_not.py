@@ -80,7 +80,7 @@ def why_not_command(
     arguments = search_limits(on=on, **filters)
     question = " ".join(query)
     with options.open_memory() as memory:
-        if memory.settings.enabled:
+        if memory.settings.enabled and memory.settings.sync.on_search:
             with screen.progress() as progress:
                 options.show_egress_notice(memory).backend.refresh(progress=progress)
         report = memory.why_not(

@@ -6,6 +6,7 @@ keeps the passage with it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import fields, replace
 from math import floor, inf
 from string import punctuation
@@ -111,7 +112,7 @@ def examine(query: RankedQuery, settings: SearchSettings, rows: Sequence[int]) -
     row, alone = _farthest(query, settings, trace, watched)
     ranked = next((item for item in trace.ranked if item.row == row), None)
     score, explanation = alone.get(row, (None, None))
-    candidacy = _candidacy(query, settings, trace, row)
+    candidacy = _candidacy(query, settings, row)
     has_vector = bool(query.reader.vectors_at([row])[0]) if query.vector is not None else False
     if stage == "candidates" and query.vector is not None and not has_vector and candidacy.keyword is None:
         stage = "embedded"
@@ -201,15 +202,15 @@ def _farthest(
     return max(sorted(watched), key=lambda row: scores.get(row, (-inf, None))[0]), scores
 
 
-def _candidacy(query: RankedQuery, settings: SearchSettings, trace: Trace, row: int) -> Candidacy:
+def _candidacy(query: RankedQuery, settings: SearchSettings, row: int) -> Candidacy:
     """Return the place of a passage in the order of each retriever."""
-    by_words, by_meaning = _orders(query, settings)
+    limit = settings.candidates if settings.scoring == "classic" else max(settings.candidates, MIN_CANDIDATES)
     terms_of = classic_terms if settings.scoring == "classic" else query_terms
     held = members(query.reader.rows([row])[row].term_counts)
     return Candidacy(
-        limit=settings.candidates if trace.candidates is None else max(settings.candidates, MIN_CANDIDATES),
-        keyword=by_words.index(row) + 1 if row in by_words else None,
-        vector=by_meaning.index(row) + 1 if row in by_meaning else None,
+        limit=limit,
+        keyword=_keyword_place(query, settings, row, limit),
+        vector=_place(_orders(query, settings, DEPTH)[1], row),
         depth=DEPTH,
         missing=_missing_words(query.text, terms_of, held),
     )
@@ -234,17 +235,35 @@ def _missing_words(text: str, terms_of: Callable[[str], Sequence[str]], held: Ab
     return tuple(dict.fromkeys(missing))
 
 
-def _orders(query: RankedQuery, settings: SearchSettings) -> tuple[list[int], list[int]]:
-    """Return the first `DEPTH` passages of both retrievers, best first: by words, and by meaning."""
+def _place(rows: Sequence[int], row: int) -> int | None:
+    return rows.index(row) + 1 if row in rows else None
+
+
+def _keyword_place(query: RankedQuery, settings: SearchSettings, row: int, limit: int) -> int | None:
+    """Return the place of a passage in the order of the keyword retriever.
+
+    Passages with the same words have an order only as far as the retriever must choose among them. The place of one
+    that it does not propose is the least number of candidates with which it would.
+    """
+    if (place := _place(_orders(query, settings, limit)[0], row)) is not None:
+        return place
+    if row not in _orders(query, settings, DEPTH)[0]:
+        return None
+    most = range(limit + 1, DEPTH + 1)
+    return most[bisect_left(most, True, key=lambda number: row in _orders(query, settings, number)[0])]
+
+
+def _orders(query: RankedQuery, settings: SearchSettings, limit: int) -> tuple[list[int], list[int]]:
+    """Return up to `limit` passages of both retrievers, best first: by words, and by meaning."""
     if settings.scoring == "classic":
         nearest, matches = classic_candidates(
-            query.reader, query.text, query.vector, settings, filters=query.filters, limit=DEPTH
+            query.reader, query.text, query.vector, settings, filters=query.filters, limit=limit
         )
         return [row for row, _ in matches], [row for row, _ in nearest]
     parsed = ParsedQuery(query.text, query_terms(query.text)[:MAX_TERMS], query.vector)
     use_keywords = settings.hybrid or query.vector is None
     candidates = gather_by_kind(
-        query.reader, parsed, settings, filters=query.filters, use_keywords=use_keywords, limit=DEPTH
+        query.reader, parsed, settings, filters=query.filters, use_keywords=use_keywords, limit=limit
     )
     return list(candidates.keyword_ranking), list(candidates.vector_ranking)
 
@@ -297,10 +316,8 @@ def _smallest_change(query: RankedQuery, settings: SearchSettings, watched: Abst
         reverted = replace(reached, **{name: getattr(settings, name)})
         if trials.stage(reverted) is None:
             reached = reverted
-    for name in (
-        each for each in _changed_fields(settings, reached) if each in {"candidate_multiplier", "max_results"}
-    ):
-        while trials.left > 0 and getattr(reached, name) > getattr(settings, name) + 1:
+    for name in _changed_fields(settings, reached):
+        while name in _COUNTS and trials.left > 0 and getattr(reached, name) > getattr(settings, name) + 1:
             fewer = replace(reached, **{name: getattr(reached, name) - 1})
             if trials.stage(fewer) is not None:
                 break
@@ -309,6 +326,7 @@ def _smallest_change(query: RankedQuery, settings: SearchSettings, watched: Abst
 
 
 _FIELDS = ("hybrid", "candidate_multiplier", "max_results", "min_score", "mmr_lambda", "max_per_note")
+_COUNTS = ("candidate_multiplier", "max_results")
 
 
 def _changed_fields(before: SearchSettings, after: SearchSettings) -> list[str]:

@@ -71,7 +71,9 @@ class Candidacy:
     limit: int
     """Chunks that each retriever may propose."""
     keyword: int | None
-    """Place, from 1, in the keyword retriever's order; None if it is not among the first `depth` or has no word."""
+    """Place, from 1, in the keyword retriever's order; None if it is not among the first `depth` or has no word.
+
+    Of passages with the same words, only those that the retriever must choose among have an order."""
     vector: int | None
     """Place, from 1, in the vector retriever's order; None if it is not among the first `depth` or has no vector."""
     depth: int
