@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Spent,
         Status,
         SyncReport,
+        WhyNot,
     )
 
 
@@ -356,3 +357,26 @@ def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
         "left": REASONS.convert(receipt.left),
         "unreached": plan["unreached"],
     }
+
+
+FIX = {
+    "changes": Field(list_of({**plain("key", "now", "value"), "option": Field(omit="empty")})),
+    "leave_out": Field(list),
+    **plain("verified", "place"),
+}
+CANDIDACY = {**plain("limit", "keyword", "vector", "depth"), "missing": Field(list)}
+WHY_NOT = {
+    **plain("query", "citation", "passage", "found", "place", "hits", "stage"),
+    "stages": Field(list_of(plain("stage", "status", "message"))),
+    **plain("score", "last_score"),
+    "candidacy": Field(object_of(CANDIDACY), omit="none"),
+    "explanation": Field(object_of(EXPLANATION), omit="none", key="explain"),
+    "fix": Field(object_of(FIX), omit="none"),
+    "remedy": Field(omit="empty"),
+    "reasons": REASONS,
+}
+
+
+def why_not_json(report: WhyNot) -> dict[str, Any]:
+    """Return the answer of `why-not`; `stage` is null if the passage is found, and `fix` is absent if none helps."""
+    return apply_form(report, WHY_NOT)

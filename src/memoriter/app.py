@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from memoriter.plugins import Plugins
     from memoriter.tools import MemoryLike
     from memoriter.types import Diagnostic
-    from memoriter.watch import Watch, WatchEvent
+    from memoriter.watch import Watch, WatchEvent, Watching
     from memoriter.workspace import Transcripts
 
 RECALL_CHARS = 4_000
@@ -70,13 +70,27 @@ class Assembly:
     notices: tuple[Diagnostic, ...] = ()
     """Diagnostics about untrusted files, files that others could read, and settings without effect."""
 
-    def watch(self, stop: Event, on_event: Callable[[WatchEvent], None]) -> Watch:
+    def watch(self, stop: Event, on_event: Callable[[WatchEvent], None] | None) -> Watch:
         """What keeps the index true to the files until `stop` is set."""
         from memoriter.watch import Watch, WatchRules
 
         sync = self.settings.sync
         rules = WatchRules(sync.watch_debounce_ms / 1000, sync.interval_minutes * 60)
-        return Watch(self.backend, self.workspace, stop, self.wall, self.monotonic, rules, self.remote, on_event)
+        hears = on_event or _nothing
+        return Watch(self.backend, self.workspace, stop, self.wall, self.monotonic, rules, self.remote, hears)
+
+    def watching(self, on_event: Callable[[WatchEvent], None] | None) -> Watching:
+        """The same in a thread, with a backend of its own, so that no search waits for a run of indexing."""
+        from memoriter.watch import Watching
+
+        def opened(stop: Event, hears: Callable[[WatchEvent], None]) -> tuple[Watch, MemoryBackend]:
+            another = self.again()
+            return another.watch(stop, hears), another.backend
+
+        return Watching(opened, on_event or _nothing)
+
+
+def _nothing(_: WatchEvent) -> None: ...
 
 
 def spare_threads() -> None:

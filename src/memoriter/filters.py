@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from memoriter.errors import UsageError
 from memoriter.values import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import date
 
-    from memoriter.types import Filters, SourceKind
+    from memoriter.types import Filters, Query, SourceKind
 
 DAY_FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago"
 """The forms of a day as text."""
@@ -164,23 +164,45 @@ def search_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def make_filters(
-    *,
-    sources: Collection[SourceKind] | None,
-    since: date | str | None,
-    until: date | str | None,
-    on: date | str | None,
-    path: str | None,
-    tags: Collection[str] | None,
+class SearchArguments(TypedDict, total=False):
+    """The arguments of `Memory.search` that decide which passages are hits."""
+
+    max_results: int | None
+    min_score: float | None
+    sources: Collection[SourceKind] | None
+    since: date | str | None
+    until: date | str | None
+    on: date | str | None
+    path: str | None
+    tags: Collection[str] | None
+
+
+def make_query(
+    text: str,
     today: Callable[[], date],
-) -> Filters:
-    """Return the filters for the arguments of `Memory.search`; `today` returns the day for `yesterday` or `7d`.
+    *,
+    max_results: int | None = None,
+    min_score: float | None = None,
+    sources: Collection[SourceKind] | None = None,
+    since: date | str | None = None,
+    until: date | str | None = None,
+    on: date | str | None = None,
+    path: str | None = None,
+    tags: Collection[str] | None = None,
+    explain: bool = False,
+    deadline_ms: int | None = None,
+    update: bool = True,
+) -> Query:
+    """Return the query for the arguments of `Memory.search`; `today` returns the day for `yesterday` or `7d`.
 
     Raises:
-        UsageError: a text is no day, the days exclude each other, or a tag has no name.
+        UsageError: a number is out of its range, a text is no day, the days exclude each other, or a tag has no name.
     """
-    from memoriter.types import Filters
+    from memoriter.types import Filters, Query
 
+    check_range("max_results", max_results, 1, 1_000)
+    check_range("min_score", min_score, 0.0, 1.0)
+    check_range("deadline_ms", deadline_ms, 1, 86_400_000)
     first = last = None
     if not (since is until is on is None):
         days = {"since": since, "until": until, "on": on}
@@ -188,7 +210,8 @@ def make_filters(
     wanted = _split_tags([tags] if isinstance(tags, str) else tags) if tags else None
     if tags and not wanted:
         raise UsageError(f"There is no tag in {tags!r}.", remedy="Give one, such as `recipe` or `work/plan`.")
-    return Filters(frozenset(sources) if sources else None, first, last, path, wanted or None)
+    filters = Filters(frozenset(sources) if sources else None, first, last, path, wanted or None)
+    return Query(text, max_results, min_score, filters, explain, deadline_ms, update)
 
 
 def day_range(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import RLock
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from memoriter.app import assemble, plugins_of, read_environment, surrounds_of
 from memoriter.environment import local_time
 from memoriter.errors import SearchDisabled, UsageError
-from memoriter.filters import check_range, make_filters
-from memoriter.types import Diagnostic, Query, Remembered
+from memoriter.filters import check_range, make_query
+from memoriter.types import Diagnostic, Query, Remembered, WhyNot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from memoriter.app import Assembly
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend
     from memoriter.config import Configuration, MemorySearch, Place
+    from memoriter.filters import SearchArguments
     from memoriter.plugins import Plugins
     from memoriter.sync import Progress
     from memoriter.tools import Tool
     from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, Source, SourceKind, Status, SyncReport
-    from memoriter.watch import Watch, WatchEvent, Watching
+    from memoriter.watch import WatchEvent, Watching
 
 LONGEST_ENTRY = 1_000_000
 
@@ -144,21 +145,36 @@ class Memory:
         """
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
-        check_range("max_results", max_results, 1, 1_000)
-        check_range("min_score", min_score, 0.0, 1.0)
-        check_range("deadline_ms", deadline_ms, 1, 86_400_000)
-        filters = make_filters(
-            sources=sources, since=since, until=until, on=on, path=path, tags=tags, today=lambda: self._now().date()
-        )
-        request = Query(query, max_results, min_score, filters, explain, deadline_ms, update)
-        if operators and self.settings.query.scoring != "classic":
-            from memoriter.search import understand
-
-            request = understand(request, self._now().date())
-        result = self._backend.search(request, progress=progress)
+        limits: SearchArguments = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
+        limits |= {"since": since, "until": until, "on": on, "tags": tags}
+        request = make_query(query, self._today, explain=explain, deadline_ms=deadline_ms, update=update, **limits)
+        result = self._backend.search(self._understood(request) if operators else request, progress=progress)
         if result.hits or (outside := self._workspace.notes_outside()) is None:
             return result
         return replace(result, reasons=(*result.reasons, outside))
+
+    def why_not(
+        self, query: str, citation: str, *, operators: bool = False, **arguments: Unpack[SearchArguments]
+    ) -> WhyNot:
+        """Which stage of a search lost a passage, and the smallest change that brings it back, which was tried.
+
+        Args:
+            query: the question.
+            citation: the passage: a path, with lines as in `memory/2026-02-10.md#L5-L9`, `#L5` or `:5`.
+            operators: as for `search`.
+            arguments: `max_results`, `min_score` and the filters, as for `search`.
+
+        Raises SearchDisabled, InvalidQuery and, for a wrong argument or an empty citation, UsageError.
+        """
+        if not self.settings.enabled:
+            raise SearchDisabled(self._disabled.message)
+        request = make_query(query, self._today, **arguments)
+        return self._backend.why_not(self._understood(request) if operators else request, citation)
+
+    def _understood(self, query: Query) -> Query:
+        from memoriter.search import understand
+
+        return query if self.settings.query.scoring == "classic" else understand(query, self._today())
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Lines of a memory file, as cited; a file that is not there yet has an empty text.
@@ -255,14 +271,9 @@ class Memory:
             raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
         check_range("len(text)", len(text), 1, LONGEST_ENTRY)
         written = self._workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
-        reasons = self._after_writing(written.path)
+        left_out = self._workspace.left_out(written.path) or (None if self.settings.enabled else self._disabled)
+        reasons = (left_out,) if left_out else self._backend.notes_changed(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
-
-    def _after_writing(self, file: Path) -> tuple[Diagnostic, ...]:
-        """Take up a note that was just written; return why the next search may not find it."""
-        if left_out := self._workspace.left_out(file):
-            return (left_out,)
-        return self._backend.notes_changed(file) if self.settings.enabled else (self._disabled,)
 
     @property
     def _disabled(self) -> Diagnostic:
@@ -288,7 +299,7 @@ class Memory:
             stop: may be set by any thread, or by a signal.
             on_event: receives each event.
         """
-        self._assembly.watch(stop, on_event or _nothing).run()
+        self._assembly.watch(stop, on_event).run()
 
     def watching(self, on_event: Callable[[WatchEvent], None] | None = None) -> Watching:
         """The same in a thread, until the returned context manager is closed.
@@ -297,18 +308,9 @@ class Memory:
         ...     memory.search("which database did we choose?")
 
         Searches still compare the notes with the index first, so that none misses a note that was just written.
-
-        Args:
-            on_event: receives each event, in that thread.
+        `on_event` receives each event, in that thread.
         """
-        from memoriter.watch import Watching
-
-        def opened(stop: Event, hears: Callable[[WatchEvent], None]) -> tuple[Watch, MemoryBackend]:
-            # A backend of its own, so that no search waits for a run of indexing.
-            another = self._assembly.again()
-            return another.watch(stop, hears), another.backend
-
-        return Watching(opened, on_event or _nothing)
+        return self._assembly.watching(on_event)
 
     def warm(self) -> None:
         """Begin to load the model in the background; until it is there, words alone answer and `health` says so."""
@@ -326,7 +328,7 @@ class Memory:
     @property
     def daily_path(self) -> str:
         """Today's note, as cited; it may not exist yet. Raises PathRefused."""
-        return self._workspace.daily(self._now().date()).relative_to(self._workspace.root).as_posix()
+        return self._workspace.daily(self._today()).relative_to(self._workspace.root).as_posix()
 
     def egress_notice(self) -> str | None:
         """Return where notes are about to be sent for the first time; None if nowhere, or if it was returned before."""
@@ -337,11 +339,10 @@ class Memory:
         outside = self._workspace.notes_outside()
         notices = (*self.notices, outside) if outside else self.notices
         status = self._backend.status(deep=deep)
-        status = replace(status, notices=notices, trust=self.place.trust, layout=self._workspace.layout)
-        if self.settings.enabled:
-            return status
-        reasons = (self._disabled, *status.health.reasons)
-        return replace(status, health=replace(status.health, reasons=reasons))
+        off = () if self.settings.enabled else (self._disabled,)
+        health = replace(status.health, reasons=(*off, *status.health.reasons))
+        trust, layout = self.place.trust, self._workspace.layout
+        return replace(status, notices=notices, health=health, trust=trust, layout=layout)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -391,9 +392,9 @@ class Memory:
     ) -> None:
         self.close()
 
+    def _today(self) -> date:
+        return self._now().date()
+
     def _now(self) -> datetime:
         """The time in the user's time zone."""
         return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone)
-
-
-def _nothing(_: WatchEvent) -> None: ...

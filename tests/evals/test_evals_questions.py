@@ -10,7 +10,8 @@ import pytest
 from memoriter import Memory
 from memoriter.errors import UsageError
 from memoriter.evals import QuestionsReport, ask, load_questions
-from memoriter.evals._questions import AnswerLines, EvalQuestion, QuestionResult
+from memoriter.evals._question_report import QuestionResult
+from memoriter.evals._questions import AnswerLines, EvalQuestion
 from memoriter.types import Hit
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.backends._background import last_run, run_in_background, take_up_words
-from memoriter.backends._context import BackendContext, scope_of
+from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
 from memoriter.backends._health import WARMING, explain_empty, health_of, standing_health
 from memoriter.backends._indexing import Indexing
 from memoriter.backends._verified import Verified, Verifier
@@ -18,10 +18,9 @@ from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
 from memoriter.search import clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
-from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
     from threading import Event
@@ -34,20 +33,18 @@ if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._ports import Store
     from memoriter.backends._protocol import WatchRun
-    from memoriter.records import StoredChunk
     from memoriter.search import CosineBaseline, Reader, SearchSettings
     from memoriter.sync import IndexJob, Plan, Progress
     from memoriter.types import (
         BackgroundRun,
         CompactReport,
         Estimate,
-        Filters,
         Health,
-        Hit,
         ModelSpec,
         Query,
         Status,
         SyncReport,
+        WhyNot,
     )
     from memoriter.workspace import Scan, Workspace
 
@@ -61,33 +58,6 @@ WARMING_SECONDS = 0.5
 """How long a search waits for a model that is being loaded. The bundled model takes a tenth of it."""
 RANKINGS = 3
 """The most rankings for one search. A ranking is repeated after passages that differ from their notes were repaired."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A query with what its ranking needs."""
-
-    text: str
-    """The cleaned query."""
-    query: Query
-    vector: NDArray[np.float32] | None
-    """(dims,), or None to search by keywords only."""
-    deadline: Deadline
-    watch: Stopwatch
-
-
-@dataclass(frozen=True, slots=True)
-class _Ranking:
-    """The hits of a question in one state of the index, and how they were ranked."""
-
-    hits: tuple[Hit, ...]
-    settings: SearchSettings
-    filters: Filters
-    now: float
-    reasons: tuple[Diagnostic, ...]
-    """Why sources that were requested were not searched."""
-    refused: tuple[StoredChunk, ...]
-    """Passages that differ from their notes."""
 
 
 class BuiltinBackend:
@@ -107,10 +77,19 @@ class BuiltinBackend:
         """The index in its current generation, opened on first use. Operations receive it once, as an argument."""
         return self._context.current_index()
 
-    def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
-        """Return the hits of a query. Index the notes first if nothing is indexed yet. Raises InvalidQuery."""
+    def search(
+        self,
+        query: Query,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        observe: Callable[[Store, Question, Ranking], None] | None = None,
+    ) -> SearchResult:
+        """Return the hits of a query. Index the notes first if nothing is indexed yet. Raises InvalidQuery.
+
+        `observe` receives the index, the question and its ranking.
+        """
         text, watch = clean_query(query.text), Stopwatch(self.clocks.monotonic)
-        act = partial(self._search, text=text, query=query, progress=progress, watch=watch)
+        act = partial(self._search, text=text, query=query, progress=progress, watch=watch, observe=observe)
         result = self._context.with_recovery(act)
         timings = watch.timings()
         log.debug("search stages: %s", Listed(timings))
@@ -119,7 +98,14 @@ class BuiltinBackend:
         return replace(result, timings=timings) if query.explain else result
 
     def _search(
-        self, index: Store, text: str, query: Query, progress: Callable[[Progress], None] | None, watch: Stopwatch
+        self,
+        index: Store,
+        text: str,
+        query: Query,
+        progress: Callable[[Progress], None] | None,
+        watch: Stopwatch,
+        *,
+        observe: Callable[[Store, Question, Ranking], None] | None,
     ) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
@@ -137,8 +123,10 @@ class BuiltinBackend:
                 take_up_words(self._indexing, index, deadline)
         with watch.stage("embed"):
             vector, problem = self._query_vector(index, text, deadline, hasty=limit < self.settings.deadline_ms)
-        question = _Question(text, query, vector, deadline, watch)
+        question = Question(text, query, vector, deadline, watch)
         ranking, repairs = self._rank_verified(index, question, most=RANKINGS if query.update else 1)
+        if observe is not None:
+            observe(index, question, ranking)
         hits, empty_reasons = ranking.hits, tuple[Diagnostic, ...]()
         if not hits:
             settings, filters, now = ranking.settings, ranking.filters, ranking.now
@@ -161,7 +149,7 @@ class BuiltinBackend:
             understood=query.understood,
         )
 
-    def _rank_verified(self, index: Store, question: _Question, most: int) -> tuple[_Ranking, list[Diagnostic]]:
+    def _rank_verified(self, index: Store, question: Question, most: int) -> tuple[Ranking, list[Diagnostic]]:
         """Rank until every passage matches its note, at most `most` times; return the repairs as well."""
         repairs, rankings = list[Diagnostic](), 0
         while True:
@@ -173,7 +161,7 @@ class BuiltinBackend:
             if rankings == most:
                 return ranking, repairs
 
-    def _rank(self, index: Store, question: _Question) -> _Ranking:
+    def _rank(self, index: Store, question: Question) -> Ranking:
         """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
         scope = scope_of(question.query.filters, self.settings.sources, index.corpus().kinds)
         settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
@@ -188,7 +176,7 @@ class BuiltinBackend:
                 now=now,
                 explain=question.query.explain,
             )
-        return _Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()))
+        return Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()))
 
     def _settings(self, index: Store, query: Query) -> SearchSettings:
         settings = self.settings.search
@@ -315,26 +303,32 @@ class BuiltinBackend:
         )
         return replace(report, seconds=self.clocks.monotonic() - started)
 
+    def why_not(self, query: Query, citation: str) -> WhyNot:
+        """Return why a passage is not among the hits of a query; see `MemoryBackend.why_not`."""
+        from memoriter.backends._why_not import explain_miss
+
+        return explain_miss(self, query, citation)
+
+    @contextmanager
+    def varied(self, changes: Mapping[str, Any]) -> Generator[BuiltinBackend]:
+        """Yield a backend with other settings of search; see `MemoryBackend.varied`."""
+        from memoriter.backends._why_not import with_changes
+
+        settings = replace(self.settings, search=with_changes(self.settings.search, changes))
+        other = BuiltinBackend(self.workspace, settings, self.embedding, self.clocks)
+        try:
+            yield other
+        finally:
+            other._context.close_index()
+
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
         """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
-        from memoriter.backends._copies import residual_copies
-        from memoriter.backends._forget import plan_of
+        from memoriter.backends._forget import whole_plan_of
 
         sessions, path = self.settings.sessions_dir, self.settings.index_path
-
-        def plan(index: Store) -> ForgetPlan:
-            planned, providers = plan_of(request, self.workspace, index, sessions), index.providers()
-            copies = residual_copies(
-                planned.request.match,
-                planned.notes,
-                root=self.workspace.root,
-                index=path,
-                sessions=sessions,
-                providers=providers,
-            )
-            return replace(planned, unreached=tuple(copies))
-
-        return self._context.with_recovery(plan)
+        return self._context.with_recovery(
+            lambda index: whole_plan_of(request, self.workspace, index, sessions, index_path=path)
+        )
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
         """Remove a plan's text from notes, transcripts and the index. Raises WriteConflict, WriteError."""

@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._ports import OpenStore, Store
+    from memoriter.environment import Deadline, Stopwatch
+    from memoriter.records import StoredChunk
     from memoriter.search import SearchSettings
     from memoriter.sync import SyncSettings
-    from memoriter.types import Filters, SourceKind
+    from memoriter.types import Filters, Hit, Query, SourceKind
     from memoriter.workspace import Workspace
 
 FIRST_EMBEDDING_MS = 20_000
@@ -95,6 +100,33 @@ def scope_of(filters: Filters, allowed: Collection[SourceKind], there: Collectio
     if filters.sources is None and set(there) <= set(allowed):
         return Scope(filters, kinds)
     return Scope(replace(filters, sources=requested.intersection(allowed)), kinds, reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query with what its ranking needs."""
+
+    text: str
+    """The cleaned query."""
+    query: Query
+    vector: NDArray[np.float32] | None
+    """(dims,), or None to search by keywords only."""
+    deadline: Deadline
+    watch: Stopwatch
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The hits of a question in one state of the index, and how they were ranked."""
+
+    hits: tuple[Hit, ...]
+    settings: SearchSettings
+    filters: Filters
+    now: float
+    reasons: tuple[Diagnostic, ...]
+    """Why sources that were requested were not searched."""
+    refused: tuple[StoredChunk, ...]
+    """Passages that differ from their notes."""
 
 
 _T = TypeVar("_T")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._copies import contexts_of, cut_from_copies, files_containing, wanted_of
+from memoriter.backends._copies import contexts_of, cut_from_copies, files_containing, residual_copies, wanted_of
 from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.layout import OTHER_SUFFIXES, SUFFIX
@@ -90,6 +90,22 @@ class Forgotten:
     """The state of the index before and after; None if the index could not be changed."""
     left: tuple[Diagnostic, ...] = ()
     """Diagnostics for what could not be removed, and how to finish."""
+
+
+def whole_plan_of(
+    request: ForgetRequest, workspace: Workspace, index: Store, sessions: Path | None, *, index_path: Path
+) -> ForgetPlan:
+    """Return what a request would remove, with the places that it does not reach. Raises UsageError."""
+    plan = plan_of(request, workspace, index, sessions)
+    copies = residual_copies(
+        plan.request.match,
+        plan.notes,
+        root=workspace.root,
+        index=index_path,
+        sessions=sessions,
+        providers=index.providers(),
+    )
+    return replace(plan, unreached=tuple(copies))
 
 
 def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions: Path | None) -> ForgetPlan:

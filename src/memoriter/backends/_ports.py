@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.records import Corpus, StoredChunk
-    from memoriter.types import CompactReport, Diagnostic, Spent
+    from memoriter.types import CompactReport, Diagnostic, Filters, Spent
 
 _T = TypeVar("_T")
 
@@ -78,6 +78,14 @@ class Store(WritableStore, Reader, Protocol):
 
     def corpus(self) -> Corpus:
         """Return the totals."""
+        ...
+
+    def ids_at(self, path: str) -> list[int]:
+        """Return the chunk ids of a file, in file order."""
+        ...
+
+    def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
+        """Return those of the chunks that pass the filters."""
         ...
 
     def all_ids(self) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.values import dataclass
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         SearchResult,
         Status,
         SyncReport,
+        WhyNot,
     )
 
 
@@ -51,6 +52,26 @@ class MemoryBackend(Protocol):
 
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Return the hits of a query. Index the notes first if nothing is indexed yet. Raises InvalidQuery."""
+        ...
+
+    def why_not(self, query: Query, citation: str) -> WhyNot:
+        """Return which stage of a search lost a passage, and the smallest setting that brings it back.
+
+        Args:
+            query: the query.
+            citation: the passage: `path`, `path#L5`, `path#L5-L9` or `path:5`.
+
+        Raises:
+            InvalidQuery: the query is empty.
+        """
+        ...
+
+    def varied(self, changes: Mapping[str, Any]) -> AbstractContextManager[MemoryBackend]:
+        """Return a context manager whose value searches the same memory with other settings.
+
+        Args:
+            changes: values by the key of the setting, such as `query.minScore`: the keys of a `SettingChange`.
+        """
         ...
 
     def sync(

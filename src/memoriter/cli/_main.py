@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
 SECTIONS = {
-    "Find": {"search": "_search", "get": "_notes"},
+    "Find": {"search": "_search", "get": "_notes", "why-not": "_why_not"},
     "Keep": {"remember": "_notes", "index": "_index", "watch": "_index", "forget": "_notes"},
     "For agents": {
         "mcp": "_mcp",
@@ -39,7 +39,7 @@ SECTIONS = {
         "eval": "_eval",
     },
 }
-"""The sections of the help: each command with the module of its function, which is named `NAME_command`."""
+"""The sections of the help: each command with the module of its function, `NAME_command` with `_` for `-`."""
 
 
 WHOLE_SENTENCE = 200
@@ -61,7 +61,10 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if module := self.modules.get(cmd_name):
-            return cast("click.Command", getattr(import_module(f"memoriter.cli.{module}"), f"{cmd_name}_command"))
+            return cast(
+                "click.Command",
+                getattr(import_module(f"memoriter.cli.{module}"), f"{cmd_name.replace('-', '_')}_command"),
+            )
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(

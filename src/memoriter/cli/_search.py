@@ -77,7 +77,7 @@ def _filter_option(each: Filter) -> Callable[[Callable[..., None]], Callable[...
             return click.option(each.option, metavar=each.parameter.upper(), multiple=True, help=each.help)
 
 
-def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
+def filter_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of all filters to a command."""
     options = [_filter_option(each) for each in FILTERS]
     until = [each.name for each in FILTERS].index("until")
@@ -85,6 +85,12 @@ def _filter_options(function: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def search_limits(*, on: date | None, **filters: Any) -> dict[str, Any]:
+    """Return the arguments of `Memory.search` for the options of all filters. Raises UsageError."""
+    since, until = day_range(filters["since"], filters["until"], on, prefix="--")
+    return search_arguments({**filters, "since": since, "until": until})
 
 
 def _store_form(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
@@ -117,7 +123,7 @@ class SearchCommand(Command):
     help="At most N passages. Default: the setting, 6.",
 )
 @click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", help="Omit passages with a score below S.")
-@_filter_options
+@filter_options
 @click.option(
     "--format",
     "form",
@@ -166,8 +172,7 @@ def search_command(
     Next: memoriter get PATH.
     """
     options = GlobalOptions.current()
-    since, until = day_range(filters["since"], filters["until"], on, prefix="--")
-    arguments = search_arguments({**filters, "since": since, "until": until})
+    arguments = search_limits(on=on, **filters)
     request = SearchRequest(
         text=_query_text(query, query_option),
         max_results=max_results,

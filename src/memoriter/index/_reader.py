@@ -130,6 +130,11 @@ class IndexReader:
         with self._file.reading() as connection:
             return _files.count(connection, filters)
 
+    def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
+        """Return those of the chunks that pass the filters."""
+        with self._file.reading() as connection:
+            return _files.passing(connection, ids, filters)
+
     def rows(self, ids: Collection[int]) -> dict[int, StoredChunk]:
         """Return complete chunks by id; ids that no longer exist are absent."""
         with self._file.reading() as connection:

@@ -13,11 +13,14 @@ from memoriter.search._terms import analyse, classic_terms, link_terms, pack, qu
 if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
     from memoriter.search._language import understand
+    from memoriter.search._why_not import Examination, RankedQuery, examine
 
 __all__ = [
     "MATCH",
     "WEAK",
     "CosineBaseline",
+    "Examination",
+    "RankedQuery",
     "Reader",
     "Scoring",
     "SearchSettings",
@@ -25,6 +28,7 @@ __all__ = [
     "classic_terms",
     "clean_query",
     "diagnose_empty",
+    "examine",
     "ids_with_words",
     "link_terms",
     "measure",
@@ -41,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the diagnostics of empty results and the operators of queries on first use."""
+    """Load diagnostics and the operators of queries on first use."""
     if name == "understand":
         from memoriter.search import _language
 
@@ -50,4 +54,8 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _empty_result
 
         return getattr(_empty_result, name)
+    if name in {"Examination", "RankedQuery", "examine"}:
+        from memoriter.search import _why_not
+
+        return getattr(_why_not, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -68,15 +68,21 @@ class ParsedQuery:
 
 
 def gather_by_kind(
-    reader: Reader, query: ParsedQuery, settings: SearchSettings, *, filters: Filters, use_keywords: bool
+    reader: Reader,
+    query: ParsedQuery,
+    settings: SearchSettings,
+    *,
+    filters: Filters,
+    use_keywords: bool,
+    limit: int | None = None,
 ) -> Candidates:
     """Gather candidates for each kind of source separately, so that no kind takes the places of another.
 
     Scores that depend on places in a ranking need one ranking of all kinds, so only calibrated scoring separates them.
+    `limit` replaces the number of candidates that the settings allow each retriever.
     """
-    gather_filtered = partial(
-        gather, reader, query, settings.background, limit=settings.candidates, use_keywords=use_keywords
-    )
+    limit = settings.candidates if limit is None else limit
+    gather_filtered = partial(gather, reader, query, settings.background, limit=limit, use_keywords=use_keywords)
     if len(settings.kinds) < 2 or settings.scoring != "calibrated":
         return gather_filtered(filters=filters)
     first, *others = (gather_filtered(filters=replace(filters, sources=frozenset({kind}))) for kind in settings.kinds)

@@ -16,7 +16,7 @@ from memoriter.search._hits import classic_tokens, mmr_order, snippet
 from memoriter.search._terms import classic_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -44,6 +44,23 @@ def merge(vector: Mapping[int, float], text: Mapping[int, float], weights: tuple
     return {row: vector_weight * vector.get(row, 0.0) + text_weight * text.get(row, 0.0) for row in rows}
 
 
+def classic_candidates(
+    reader: Reader,
+    text: str,
+    vector: NDArray[np.float32] | None,
+    settings: SearchSettings,
+    *,
+    filters: Filters,
+    limit: int,
+) -> tuple[Sequence[tuple[int, float]], Sequence[tuple[int, float]]]:
+    """Return up to `limit` rows of each retriever, best first: with their cosines, and with their FTS5 ranks."""
+    nearest = () if vector is None else reader.vector_search(vector, limit=limit, filters=filters)
+    phrases = [" ".join(terms) for word in query_words(text) if (terms := classic_terms(word))]
+    use_keywords = settings.hybrid or vector is None
+    matches = reader.keyword_search_all(phrases, limit=limit, filters=filters) if phrases and use_keywords else ()
+    return nearest, matches
+
+
 def classic_ranking(
     reader: Reader,
     text: str,
@@ -54,16 +71,8 @@ def classic_ranking(
     now: float,
 ) -> list[tuple[StoredChunkLike, float]]:
     """Return chunks with their scores, best first, before the minimum score and the result limit are applied."""
-    vector_scores = (
-        {} if vector is None else dict(reader.vector_search(vector, limit=settings.candidates, filters=filters))
-    )
-    phrases = [" ".join(terms) for word in query_words(text) if (terms := classic_terms(word))]
-    use_keywords = settings.hybrid or vector is None
-    matches = (
-        reader.keyword_search_all(phrases, limit=settings.candidates, filters=filters)
-        if phrases and use_keywords
-        else ()
-    )
+    nearest, matches = classic_candidates(reader, text, vector, settings, filters=filters, limit=settings.candidates)
+    vector_scores = dict(nearest)
     text_scores = {row: text_score(rank) for row, rank in matches}
     weights = settings.classic_weights if settings.hybrid else (1.0, 0.0)
     scores = merge(vector_scores, text_scores, weights)

@@ -17,7 +17,7 @@ from memoriter.types import Explanation, Hit
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -40,6 +40,18 @@ class RankedRow:
     row: int
     score: float
     decay: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The decisions of one ranking."""
+
+    candidates: Candidates | None
+    """None for classic scoring."""
+    ranked: Sequence[RankedRow]
+    """Every candidate, best first, as MMR orders them, also below the minimum score."""
+    kept: Sequence[RankedRow]
+    """The hits."""
 
 
 def clean_query(text: str) -> str:
@@ -66,6 +78,7 @@ def rank(
     filters: Filters,
     now: float,
     explain: bool = True,
+    trace: Callable[[Trace], None] | None = None,
 ) -> tuple[Hit, ...]:
     """Return the hits for a cleaned query, best first.
 
@@ -77,11 +90,15 @@ def rank(
         filters: the chunks that may become hits.
         now: seconds since 1970, for decay.
         explain: whether each hit of a calibrated ranking explains its score.
+        trace: receives the decisions of the ranking.
     """
     if settings.scoring == "classic":
         pairs = classic_ranking(reader, text, vector, settings, filters=filters, now=now)
-        passing = [(chunk, score) for chunk, score in pairs if score >= settings.min_score]
-        return tuple(_hit(chunk, score, None) for chunk, score in passing[: max(settings.max_results, 0)])
+        best = [(chunk, score) for chunk, score in pairs if score >= settings.min_score][: max(settings.max_results, 0)]
+        if trace is not None:
+            ranked, kept = ([RankedRow(chunk.id, score) for chunk, score in each] for each in (pairs, best))
+            trace(Trace(None, ranked, kept))
+        return tuple(_hit(chunk, score, None) for chunk, score in best)
     query = ParsedQuery(text, query_terms(text)[:MAX_TERMS], vector)
     candidates = gather_by_kind(
         reader, query, settings, filters=filters, use_keywords=settings.hybrid or vector is None
@@ -92,6 +109,8 @@ def rank(
         ordered = _diversify(ordered, candidates, settings.mmr_lambda)
     passing = [item for item in ordered if item.score >= settings.min_score]
     kept, chunks = _choose(reader, passing, candidates, settings)
+    if trace is not None:
+        trace(Trace(candidates, ordered, [item for item in kept if item.row in chunks]))
     explained = explain and settings.scoring == "calibrated"
     hits = [
         _hit(chunks[item.row], item.score, _explain(candidates, item, settings) if explained else None)

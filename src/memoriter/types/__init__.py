@@ -36,12 +36,14 @@ from memoriter.types._reports import (
     Status,
     SyncReport,
 )
+from memoriter.types._why_not import Candidacy, Fix, SettingChange, Stage, StageReport, StageStatus, WhyNot
 
 __all__ = [
     "ORIGIN",
     "Attempt",
     "BackgroundRun",
     "Canary",
+    "Candidacy",
     "Chunk",
     "CompactReport",
     "Diagnostic",
@@ -49,6 +51,7 @@ __all__ = [
     "Excerpt",
     "Explanation",
     "Filters",
+    "Fix",
     "Health",
     "Hit",
     "Leg",
@@ -60,12 +63,17 @@ __all__ = [
     "Role",
     "ScriptBaselines",
     "SearchResult",
+    "SettingChange",
     "Skipped",
     "Source",
     "SourceCount",
     "SourceKind",
     "Spending",
     "Spent",
+    "Stage",
+    "StageReport",
+    "StageStatus",
     "Status",
     "SyncReport",
+    "WhyNot",
 ]

@@ -4,14 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.workspace._confined import Loaded, Raw
 from memoriter.workspace._cut import estimate_tokens
-from memoriter.workspace._ignore import in_ignored_folder
+from memoriter.workspace._ignore import ignoring_line, in_ignored_folder
 from memoriter.workspace._paths import ExtraPath, extra_files, is_memory_path, normalise_path, split_citation
 from memoriter.workspace._scan import Scan
 from memoriter.workspace._workspace import MAX_BYTES, Workspace
 
 if TYPE_CHECKING:
     from memoriter.workspace._forget import Removal, RemovedPassage, all_of, blocks_with, holds, lines_of, take_out
-    from memoriter.workspace._note import Note, read_note
+    from memoriter.workspace._noise import noisy_lines
+    from memoriter.workspace._note import Note, read_front_matter, read_note
     from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, scan_blocks
     from memoriter.workspace.transcripts import OpenTranscript, TranscriptFolder, Transcripts, transcripts_of
     from memoriter.workspace.untrusted import (
@@ -59,6 +60,7 @@ __all__ = [
     "folded",
     "foreign_lines",
     "holds",
+    "ignoring_line",
     "in_ignored_folder",
     "injected",
     "is_memory_path",
@@ -68,7 +70,9 @@ __all__ = [
     "neutral",
     "neutral_data",
     "neutral_json",
+    "noisy_lines",
     "normalise_path",
+    "read_front_matter",
     "read_note",
     "replace",
     "scan_blocks",
@@ -86,7 +90,8 @@ def __getattr__(name: str) -> Any:
     """Import the rooms that read, cut or write text on first use: most searches find no changed note to cut."""
     late = {
         "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "take_out"},
-        "_note": {"Note", "read_note"},
+        "_noise": {"noisy_lines"},
+        "_note": {"Note", "read_front_matter", "read_note"},
         "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "scan_blocks"},
         "transcripts": {"OpenTranscript", "TranscriptFolder", "Transcripts", "transcripts_of"},
         "untrusted": {

@@ -287,6 +287,38 @@ class Rules:
         return False
 
 
+def ignoring_line(root: str, names: Sequence[str]) -> tuple[str, int, str] | None:
+    """Return the ignore file, the number and the text of the line that excludes a path; None if no pattern does.
+
+    Args:
+        root: the first folder with an ignore file that counts.
+        names: the names from `root` to the file.
+    """
+    for depth in range(1, len(names) + 1):
+        for above in reversed(range(depth)):
+            file = os.path.join(root, *names[:above], IGNORE_FILE)
+            decision = _deciding_line(file, "/".join(names[above:depth]), folder=depth < len(names))
+            if decision is not None:
+                number, line, excluded = decision
+                if excluded:
+                    return "/".join((*names[:above], IGNORE_FILE)), number, line
+                break
+    return None
+
+
+def _deciding_line(file: str, path: str, *, folder: bool) -> tuple[int, str, bool] | None:
+    """Return the last line of an ignore file that matches a path: its number, its text, and whether it excludes."""
+    try:
+        lines = read_plain(Path(file), _LONGEST_IGNORE_FILE).decode("utf-8-sig", "replace").splitlines()
+    except OSError:
+        return None
+    for number, line in reversed(list(enumerate(lines, 1))):
+        patterns = _compile((line,)) if line.strip() and not line.startswith("#") else None
+        if patterns and (decision := patterns.decision(path, folder=folder)) is not None:
+            return number, line.strip(), decision
+    return None
+
+
 def _read_patterns(file: str) -> tuple[tuple[str, ...], str]:
     """Return the lines of an ignore file that may be patterns, and why the file does not apply.
 

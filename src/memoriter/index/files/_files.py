@@ -180,6 +180,13 @@ def count(connection: Database, filters: Filters) -> int:
     return int(connection.execute(f"SELECT count(*) FROM chunks WHERE {where}", values).get)  # noqa: S608 (fixed text; values are bound)
 
 
+def passing(connection: Database, ids: Iterable[int], filters: Filters) -> set[int]:
+    """Return those of the chunks that pass the filters."""
+    where, values = condition(filters)
+    statement = f"SELECT id FROM chunks WHERE id IN (SELECT value FROM json_each(?)) AND {where}"  # noqa: S608 (fixed text; values are bound)
+    return set(_column(connection, statement, (id_list(ids), *values)))
+
+
 def rows(connection: Database, ids: Iterable[int]) -> dict[int, StoredChunk]:
     """Return complete chunks by id; ids that no longer exist are absent."""
     result = connection.execute(
