@@ -155,6 +155,7 @@ EXPLANATION = {
     "legs": Field(list),
     "terms": Field(list),
     **plain("cosine", "vector", "keyword", "coverage", "saturation", "neighbours", "raw", "calibrated", "decay"),
+    **{name: Field(omit="none") for name in ("rank", "reranked", "relevance")},
 }
 HIT = plain("path", "start_line", "end_line", "score", "snippet", "source")
 HIT_DETAILS = {

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._ports import Store
     from memoriter.backends._protocol import WatchRun
+    from memoriter.backends._reranking import Reranking, Rescoring
     from memoriter.records import StoredChunk
     from memoriter.search import CosineBaseline, Reader, SearchSettings
     from memoriter.sync import IndexJob, Plan, Progress
@@ -74,6 +75,8 @@ class _Question:
     """(dims,), or None to search by keywords only."""
     deadline: Deadline
     watch: Stopwatch
+    rescoring: Rescoring | None
+    """The reranker's part; None without a reranker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +96,17 @@ class _Ranking:
 class BuiltinBackend:
     """A workspace with its index, which is opened on first use. Safe to share between threads."""
 
-    def __init__(self, workspace: Workspace, settings: BackendSettings, embedding: Embedding, clocks: Clocks) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: BackendSettings,
+        embedding: Embedding,
+        clocks: Clocks,
+        reranking: Reranking | None = None,
+    ) -> None:
         """Store the parts. Nothing is opened yet."""
         self.workspace, self.settings, self.embedding, self.clocks = workspace, settings, embedding, clocks
+        self.reranking = reranking
         self._context = BackendContext(workspace, settings, embedding, clocks)
         self._indexing = Indexing(self._context)
         self._baseline: tuple[Store, int, ModelSpec, CosineBaseline] | None = None
@@ -137,13 +148,17 @@ class BuiltinBackend:
                 take_up_words(self._indexing, index, deadline)
         with watch.stage("embed"):
             vector, problem = self._query_vector(index, text, deadline, hasty=limit < self.settings.deadline_ms)
-        question = _Question(text, query, vector, deadline, watch)
+        rescoring = self.reranking and self.reranking.question(text, deadline, watch)
+        question = _Question(text, query, vector, deadline, watch, rescoring)
         ranking, repairs = self._rank_verified(index, question, most=RANKINGS if query.update else 1)
+        if rescoring is not None and rescoring.fetch():
+            ranking, _ = self._rank_verified(index, question, most=1)
         hits, empty_reasons = ranking.hits, tuple[Diagnostic, ...]()
         if not hits:
             settings, filters, now = ranking.settings, ranking.filters, ranking.now
             empty_reasons = explain_empty(index, text, vector, settings, filters=filters, now=now)
-        reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem))]
+        unranked = rescoring and rescoring.problem
+        reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, unranked))]
         health, is_late = health_of(self._context, index, reasons, serving=vector is not None), deadline.passed
         by_meaning = vector is not None or not query.update
         return SearchResult(
@@ -187,6 +202,7 @@ class BuiltinBackend:
                 filters=scope.filters,
                 now=now,
                 explain=question.query.explain,
+                rescorer=question.rescoring,
             )
         return _Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()))
 
@@ -317,24 +333,11 @@ class BuiltinBackend:
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
         """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
-        from memoriter.backends._copies import residual_copies
-        from memoriter.backends._forget import plan_of
+        from memoriter.backends._forget import plan_with_copies
 
         sessions, path = self.settings.sessions_dir, self.settings.index_path
-
-        def plan(index: Store) -> ForgetPlan:
-            planned, providers = plan_of(request, self.workspace, index, sessions), index.providers()
-            copies = residual_copies(
-                planned.request.match,
-                planned.notes,
-                root=self.workspace.root,
-                index=path,
-                sessions=sessions,
-                providers=providers,
-            )
-            return replace(planned, unreached=tuple(copies))
-
-        return self._context.with_recovery(plan)
+        act = partial(plan_with_copies, request, self.workspace, sessions=sessions, path=path)
+        return self._context.with_recovery(act)
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
         """Remove a plan's text from notes, transcripts and the index. Raises WriteConflict, WriteError."""
@@ -347,7 +350,8 @@ class BuiltinBackend:
 
     def egress_notice(self) -> str | None:
         """Return where notes are about to be sent for the first time; None if nowhere, or if reported before."""
-        return self.embedding.egress_notice()
+        notices = self.embedding.egress_notice(), self.reranking and self.reranking.egress_notice()
+        return " and to ".join(filter(None, notices)) or None
 
     def status(self, *, deep: bool = False) -> Status:
         """Return the state of the memory. Nothing is created or changed.
@@ -391,4 +395,6 @@ class BuiltinBackend:
 
     def close(self) -> None:
         """Close files and models."""
+        if self.reranking is not None:
+            self.reranking.close()
         self._context.close()

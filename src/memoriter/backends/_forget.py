@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._copies import contexts_of, cut_from_copies, files_containing, wanted_of
+from memoriter.backends._copies import contexts_of, cut_from_copies, files_containing, residual_copies, wanted_of
 from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.layout import OTHER_SUFFIXES, SUFFIX
@@ -121,6 +121,22 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions
     if not files and not indexed and not plan.unfinished:
         raise UsageError(f"There is no session {request.session!r} in {str(sessions)!r}.", remedy="Look at its files.")
     return replace(plan, transcripts=files, indexed=indexed)
+
+
+def plan_with_copies(
+    request: ForgetRequest, workspace: Workspace, index: Store, *, sessions: Path | None, path: Path
+) -> ForgetPlan:
+    """Return the plan, with the copies of the text that forgetting does not reach; `path` is that of the index."""
+    plan = plan_of(request, workspace, index, sessions)
+    copies = residual_copies(
+        plan.request.match,
+        plan.notes,
+        root=workspace.root,
+        index=path,
+        sessions=sessions,
+        providers=index.providers(),
+    )
+    return replace(plan, unreached=tuple(copies))
 
 
 def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:
