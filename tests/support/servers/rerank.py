@@ -12,8 +12,8 @@ From docs.voyageai.com/reference/reranker-api: `POST /v1/rerank` with `model`, `
 {"total_tokens"}}`; a refusal is `{"detail": words}`.
 
 From llama.cpp's tools/server/README.md: `POST /v1/rerank` with `query`, `documents` and perhaps `model` and `top_n`;
-the answer is `{"model", "object": "list", "usage", "results": [{"index", "relevance_score"}]}`, whose scores are logits;
-a refusal is `{"error": {"code", "message", "type"}}`.
+the answer is `{"model", "object": "list", "usage", "results": [{"index", "relevance_score"}]}`, and its scores are
+logits; a refusal is `{"error": {"code", "message", "type"}}`.
 """
 
 from __future__ import annotations
@@ -137,9 +137,7 @@ class LlamaCppServer(RerankServer):
         return {"error": {"code": 400, "message": words, "type": "invalid_request_error"}}
 
 
-RERANK_SERVERS = {
-    server.vendor: server for server in (CohereServer, JinaServer, LlamaCppServer, VoyageRerankServer)
-}
+RERANK_SERVERS = {server.vendor: server for server in (CohereServer, JinaServer, LlamaCppServer, VoyageRerankServer)}
 
 
 def reranker_of(server: RerankServer, watch: Watch | None = None, *, real_time: bool = False, **more: Any) -> Any:
