@@ -28,7 +28,7 @@ WORDS = [
         "postgresql",
     ),
     *("bananas", "ripen", "at", "night", "slowly", "gateway", "runs", "on", "mac", "studio", "in", "office", "who"),
-    *("why", "when", "because", "of", "acid", "sqlite", "queue", "cache", "vault"),
+    *("postgresql", "why", "when", "because", "of", "acid", "sqlite", "queue", "cache", "vault"),
 ]
 HIDDEN, INNER, HEADS, POSITIONS = 32, 64, 4, 64
 

@@ -53,7 +53,7 @@ class RerankServer(ScriptedServer):
         need(body.get("model") and body["query"].strip(), 400, self.refusal("model and query must not be empty"))
         need(body["documents"] and all(body["documents"]), 400, self.refusal("documents must not be empty"))
         need(1 <= body[self.limit] <= len(body["documents"]), 400, self.refusal(f"{self.limit} is out of range"))
-        scores = [type(self).judge(body["query"], text) for text in body["documents"]]
+        scores = [self.judge(body["query"], text) for text in body["documents"]]
         order = sorted(range(len(scores)), key=lambda at: -scores[at])
         rows = [{"index": at, "relevance_score": scores[at]} for at in order[: body[self.limit]]]
         return Answer(200, {self.results: rows, **self.around(body)})
