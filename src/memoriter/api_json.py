@@ -99,6 +99,7 @@ HEALTH = {"ok": Field(), "legs": Field(dict), **plain("pending", "generation"), 
 SKIPPED = Field(list_of(plain("path", "reason", "message")))
 ATTEMPT = {"at": Field(iso_time, key="time"), "ok": Field(), "reason": Field(object_of(REASON), omit="none")}
 RUN = {"pid": Field(), "since": Field(iso_time), **plain("stage", "done", "total")}
+RERANKER = plain("provider", "model", "endpoint", "key_source", "leaves_machine")
 CANARY = {**plain("citation", "query", "found"), "lost": Field(list)}
 STATUS = {
     **plain("agent", "workspace", "workspace_reason", "trust", "layout", "index", "index_bytes", "files", "chunks"),
@@ -114,6 +115,7 @@ STATUS = {
     "index_reason": Field(omit="empty"),
     "oversampling": Field(omit="none"),
     "canaries": Field(list_of(CANARY), omit="empty"),
+    "reranker": Field(object_of(RERANKER), omit="none"),
 }
 SPENDING = {"day": Field(date.isoformat), **plain("provider", "model", "calls", "tokens", "unpriced", "dollars")}
 

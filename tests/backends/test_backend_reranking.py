@@ -197,7 +197,7 @@ def test_when_it_fails_the_hits_have_the_engines_order_and_health_says_why(
     result = env.open().search(QUESTION, explain=True)
     assert paths(result) == before
     (reason,) = [reason for reason in result.health.reasons if reason.code == "not_reranked"]
-    assert "'cohere' did not order these hits" in reason.message
+    assert "'cohere' does not order the hits" in reason.message
     assert reason.remedy
     assert KEY not in reason.message
     assert all(hit.explanation and hit.explanation.reranked is None for hit in result.hits)

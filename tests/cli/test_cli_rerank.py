@@ -75,7 +75,7 @@ def test_when_the_service_fails_the_search_answers_in_the_engines_order_and_says
     assert KEY not in outcome.out + outcome.err
     again = env.run("search", QUESTION)
     assert (again.exit_code, len(server.calls)) == (0, 1)
-    assert "The reranker 'cohere' did not order these hits" in " ".join(again.err.split())
+    assert "The reranker 'cohere' does not order the hits" in " ".join(again.err.split())
 
 
 @pytest.mark.slow

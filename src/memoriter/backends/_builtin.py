@@ -336,7 +336,7 @@ class BuiltinBackend:
         from memoriter.backends._forget import plan_with_copies
 
         sessions, path = self.settings.sessions_dir, self.settings.index_path
-        act = partial(plan_with_copies, request, self.workspace, sessions=sessions, path=path)
+        act = partial(plan_with_copies, request, self.workspace, sessions=sessions, path=path, reranking=self.reranking)
         return self._context.with_recovery(act)
 
     def forget(self, plan: ForgetPlan) -> Forgotten:

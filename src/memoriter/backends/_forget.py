@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends._ports import Store
+    from memoriter.backends._reranking import Reranking
     from memoriter.types import CompactReport
     from memoriter.workspace import Workspace
 
@@ -124,7 +125,13 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions
 
 
 def plan_with_copies(
-    request: ForgetRequest, workspace: Workspace, index: Store, *, sessions: Path | None, path: Path
+    request: ForgetRequest,
+    workspace: Workspace,
+    index: Store,
+    *,
+    sessions: Path | None,
+    path: Path,
+    reranking: Reranking | None,
 ) -> ForgetPlan:
     """Return the plan, with the copies of the text that forgetting does not reach; `path` is that of the index."""
     plan = plan_of(request, workspace, index, sessions)
@@ -136,7 +143,8 @@ def plan_with_copies(
         sessions=sessions,
         providers=index.providers(),
     )
-    return replace(plan, unreached=tuple(copies))
+    sent = reranking and reranking.sent
+    return replace(plan, unreached=(*copies, *((sent,) if sent else ())))
 
 
 def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:

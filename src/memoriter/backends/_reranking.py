@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._endpoint import LateVectors, SharedEndpoint, destination_of, is_consented, is_news, within
-from memoriter.backends._service_records import Attempts, Budget, Pauses, UsageMeter
+from memoriter.backends._service_records import Attempts, Budget, Pauses, UsageMeter, reason_of
 from memoriter.embed import choose_reranker, open_reranker
 from memoriter.errors import EmbeddingError, MemoriterError, OverBudget, ProviderUnavailable, TransientFailure, sentence
-from memoriter.types import Diagnostic
+from memoriter.types import Diagnostic, RerankerState
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -128,6 +128,33 @@ class Reranking:
         endpoint = SharedEndpoint(name, self._calls, pauses, self._outside, LateVectors(), note)
         endpoint.ask((_PURPOSE, key.hex()), fetch, patience)
 
+    @property
+    def state(self) -> RerankerState:
+        """The reranker, as far as it is known without asking it."""
+        try:
+            choice = self._chosen()
+        except MemoriterError:
+            return RerankerState(self.settings.name, self.settings.model)
+        return RerankerState(choice.name, choice.model, choice.endpoint, choice.key_source, choice.leaves_machine)
+
+    @property
+    def trouble(self) -> Diagnostic | None:
+        """Why the reranker cannot be used, or why its last attempt failed; None if neither is known."""
+        try:
+            last = reason_of(self._attempts.last(self._usable_choice()), f"the reranker {self.settings.name!r}")
+        except MemoriterError as error:
+            return not_reranked(self.settings.name, error.message, error.remedy)
+        return last and Diagnostic("not_reranked", last.message, last.remedy)
+
+    @property
+    def sent(self) -> Diagnostic | None:
+        """Where passages may have been sent; None if they stay on this machine."""
+        state = self.state
+        if not state.leaves_machine:
+            return None
+        message = f"Passages that were hits may have been sent to {state.provider}. What the service keeps is unknown."
+        return Diagnostic("sent", message, "Ask the service to delete it.")
+
     def egress_notice(self) -> str | None:
         """Return where passages may be sent from now on; None if nowhere, or if the user was informed before."""
         try:
@@ -227,11 +254,7 @@ class Rescoring:
         if not self._missing:
             return None
         reason, remedy = self._failure or ("The notes changed during the search.", "Ask again.")
-        name = self.reranking.settings.name
-        message = (
-            f"The reranker {name!r} did not order these hits; they have the engine's own order. {sentence(reason)}"
-        )
-        return Diagnostic("not_reranked", message, remedy)
+        return not_reranked(self.reranking.settings.name, reason, remedy)
 
     def _key(self, passages: Sequence[str]) -> bytes:
         """Return a name for the question and its passages, which differs as soon as one of them does."""
@@ -240,6 +263,12 @@ class Rescoring:
             encoded = text.encode("utf-8", "surrogatepass")
             digest.update(len(encoded).to_bytes(8, "big") + encoded)
         return digest.digest()
+
+
+def not_reranked(name: str, reason: str, remedy: str) -> Diagnostic:
+    """Return the diagnostic that hits are in the engine's own order."""
+    message = f"The reranker {name!r} does not order the hits; they are in the engine's own order. {sentence(reason)}"
+    return Diagnostic("not_reranked", message, remedy)
 
 
 def _remedy_of(error: MemoriterError) -> str:

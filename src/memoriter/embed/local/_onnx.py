@@ -228,10 +228,9 @@ def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
     """
     require_packages()
     model = read_onnx_folder(path)
-    threads = threads_to_use(threads)
 
     def load() -> LocalEngine:
-        return OnnxEngine(model, threads)
+        return OnnxEngine(model, threads_to_use(threads))
 
     # A graph without configuration files must run once to show its dimensions.
     dimensions = model.dimensions or load().embed("how long?").size
