@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memoriter.config import load
+from memoriter.embed.remote import rerank_vendor_of
+from memoriter.embedding_setup import embedding_of, reranking_of
+from memoriter.environment import Environment
+from memoriter.providers import RERANKERS
 from memory_env import MemoryEnv
 from servers import KEY, CohereServer, refused
 from serving import hook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from memory_env import Outcome
 
@@ -134,3 +141,71 @@ def test_a_file_that_comes_with_a_folder_chooses_no_reranker(env: MemoryEnv, ser
         assert outcome.exit_code == 2
         assert "may not be set by" in outcome.err
     assert server.calls == []
+
+
+# the page about it
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reranking.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def words(text: str) -> str:
+    """The text without its line breaks, which depend on the width of the terminal."""
+    return " ".join(text.split())
+
+
+def test_the_page_shows_what_the_program_prints(env: MemoryEnv, server: CohereServer) -> None:
+    explained, notice, status, failure = blocks("text")
+    official = "https://api.cohere.com/v2"
+    server.judge = lambda _, passage: 0.8 * ("PostgreSQL" in passage)
+
+    def run(*command: str) -> str:
+        outcome = env.run(*command, before=FAR)
+        return words((outcome.out + outcome.err).replace(server.base_url, official))
+
+    searched = run("search", "--explain", QUESTION)
+    assert words(notice) in searched
+    assert words(explained) in searched
+    assert words(status) in run("status")
+    server.always = refused(server.wrong_key())
+    failed = run("search", "Which ledger database?")
+    host = server.base_url.removeprefix("http://").removesuffix("/v2")
+    assert words(failure) in failed.replace(host, "Cohere")
+
+
+def test_each_configuration_of_the_page_chooses_the_reranker_of_its_name(tmp_path: Path) -> None:
+    chosen: dict[str, Any] = {}
+    environ = {"COHERE_API_KEY": "c", "ATTIC_KEY": "a"}
+    for content in blocks("json5"):
+        file = tmp_path / "memoriter.json5"
+        file.write_text(content, encoding="utf-8")
+        around = Environment(environ, tmp_path, tmp_path, time.time, time.monotonic)
+        configuration = load(file, home=tmp_path, environ=environ)
+        search = configuration.search_for("main")
+        reranking = reranking_of(configuration, search, around, embedding_of(configuration, search, around))
+        assert reranking is not None
+        state = reranking.state
+        chosen[state.provider] = (state.model, state.endpoint, state.key_source, state.leaves_machine)
+    assert chosen == {
+        "cohere": ("rerank-v5.0-fast", "https://api.cohere.com/v2", "query.rerank.remote.apiKey", True),
+        "compatible": ("", "http://127.0.0.1:8080/v1", "", False),
+        "attic": ("Qwen3-Reranker-0.6B", "http://192.168.1.20:8080/v1", "models.providers.attic.apiKey", True),
+        "onnx": ("bge-reranker-v2-m3", "", "", False),
+        "local": ("bge-reranker-v2-m3-Q8_0.gguf", "", "", False),
+    }
+
+
+def test_the_page_has_every_reranker_with_its_model_and_key_and_every_price() -> None:
+    for name, row in RERANKERS.items():
+        (line,) = [line for line in PAGE.splitlines() if line.startswith(f"| [`{name}`]")]
+        assert all(f"`{word}`" in line for word in (*row.key_variables, row.default_model) if word)
+    prices = [
+        f"| {name} `{model}` | {price.plain or ''} | {price.request or ''} | {price.seen} |".replace("|  |", "| |")
+        for name in ("cohere", "voyage", "jina", "compatible")
+        for model, price in rerank_vendor_of(name).prices.items()
+    ]
+    table = PAGE.partition("| model |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert table == prices

@@ -335,8 +335,7 @@ class BuiltinBackend:
         """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
         from memoriter.backends._forget import plan_with_copies
 
-        sessions, path = self.settings.sessions_dir, self.settings.index_path
-        act = partial(plan_with_copies, request, self.workspace, sessions=sessions, path=path, reranking=self.reranking)
+        act = partial(plan_with_copies, request, self.workspace, settings=self.settings, reranking=self.reranking)
         return self._context.with_recovery(act)
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
@@ -366,7 +365,8 @@ class BuiltinBackend:
         """Return the result of `act` for this backend if its index is open, or for one that only reads the index."""
         if write or self._context.is_open or self.settings.inspect:
             return self._follow_and_act(act)
-        inspector = BuiltinBackend(self.workspace, replace(self.settings, inspect=True), self.embedding, self.clocks)
+        settings = replace(self.settings, inspect=True)
+        inspector = BuiltinBackend(self.workspace, settings, self.embedding, self.clocks, self.reranking)
         try:
             return inspector._follow_and_act(act)
         finally:

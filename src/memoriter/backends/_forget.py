@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from memoriter.backends._context import BackendSettings
     from memoriter.backends._ports import Store
     from memoriter.backends._reranking import Reranking
     from memoriter.types import CompactReport
@@ -129,17 +130,17 @@ def plan_with_copies(
     workspace: Workspace,
     index: Store,
     *,
-    sessions: Path | None,
-    path: Path,
+    settings: BackendSettings,
     reranking: Reranking | None,
 ) -> ForgetPlan:
-    """Return the plan, with the copies of the text that forgetting does not reach; `path` is that of the index."""
+    """Return the plan, with the copies of the text that forgetting does not reach."""
+    sessions = settings.sessions_dir
     plan = plan_of(request, workspace, index, sessions)
     copies = residual_copies(
         plan.request.match,
         plan.notes,
         root=workspace.root,
-        index=path,
+        index=settings.index_path,
         sessions=sessions,
         providers=index.providers(),
     )
