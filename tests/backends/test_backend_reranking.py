@@ -10,8 +10,10 @@ import pytest
 
 from memoriter import Memory
 from memoriter.app import Environment, assemble
+from memoriter.backends import ForgetRequest
 from memoriter.index import Ledger
 from memoriter.search._rerank import LONGEST_PASSAGE
+from memoriter.types import RerankerState
 from memory_env import MemoryEnv, codes, paths
 from rerank_models import write_cross_encoder
 from servers import KEY, Answer, CohereServer, LlamaCppServer, altered, half_written, html_page, refused
@@ -382,4 +384,33 @@ def test_offline_sends_nothing(env: MemoryEnv, server: CohereServer) -> None:
     assert memory.egress_notice() is None
     (reason,) = [each for each in memory.search(QUESTION).health.reasons if each.code == "not_reranked"]
     assert "offline" in reason.message
+    assert server.calls == []
+
+
+# what is reported
+
+
+@pytest.mark.usefixtures("far")
+def test_a_status_names_the_reranker_and_why_its_last_attempt_failed(env: MemoryEnv, server: CohereServer) -> None:
+    env.configure(**reranked(server))
+    memory = opened(env, attended=True)
+    assert memory.status().reranker == RerankerState(
+        "cohere", "rerank-v5.0-fast", server.base_url, "query.rerank.remote.apiKey", leaves_machine=True
+    )
+    assert memory.status().health.ok or "not_reranked" not in codes(memory.status())
+    server.always = refused(server.wrong_key())
+    memory.search(QUESTION)
+    (reason,) = [each for each in opened(env, attended=True).status().health.reasons if each.code == "not_reranked"]
+    assert "The last attempt to reach the reranker 'cohere' failed" in reason.message
+    assert len(server.calls) == 1
+    env.configure(provider="fake")
+    assert env.open().status().reranker is None
+
+
+@pytest.mark.usefixtures("far")
+def test_forgetting_names_the_service_that_may_have_received_passages(env: MemoryEnv, server: CohereServer) -> None:
+    env.configure(**reranked(server))
+    plan = opened(env, attended=True).backend.plan_forget(ForgetRequest(path="memory/acid.md"))
+    (sent,) = [each for each in plan.unreached if each.code == "sent"]
+    assert "may have been sent to cohere" in sent.message
     assert server.calls == []
