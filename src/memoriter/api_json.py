@@ -100,6 +100,7 @@ HEALTH = {"ok": Field(), "legs": Field(dict), **plain("pending", "generation"), 
 SKIPPED = Field(list_of(plain("path", "reason", "message")))
 ATTEMPT = {"at": Field(iso_time, key="time"), "ok": Field(), "reason": Field(object_of(REASON), omit="none")}
 RUN = {"pid": Field(), "since": Field(iso_time), **plain("stage", "done", "total")}
+RERANKER = plain("provider", "model", "endpoint", "key_source", "leaves_machine")
 CANARY = {**plain("citation", "query", "found"), "lost": Field(list)}
 STATUS = {
     **plain("agent", "workspace", "workspace_reason", "trust", "layout", "index", "index_bytes", "files", "chunks"),
@@ -115,6 +116,7 @@ STATUS = {
     "index_reason": Field(omit="empty"),
     "oversampling": Field(omit="none"),
     "canaries": Field(list_of(CANARY), omit="empty"),
+    "reranker": Field(object_of(RERANKER), omit="none"),
 }
 SPENDING = {"day": Field(date.isoformat), **plain("provider", "model", "calls", "tokens", "unpriced", "dollars")}
 
@@ -156,6 +158,7 @@ EXPLANATION = {
     "legs": Field(list),
     "terms": Field(list),
     **plain("cosine", "vector", "keyword", "coverage", "saturation", "neighbours", "raw", "calibrated", "decay"),
+    **{name: Field(omit="none") for name in ("rank", "reranked", "relevance")},
 }
 HIT = plain("path", "start_line", "end_line", "score", "snippet", "source")
 HIT_DETAILS = {

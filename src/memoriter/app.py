@@ -23,7 +23,7 @@ from memoriter.config import (
     openclaw_keys,
     select_place,
 )
-from memoriter.embedding_setup import embedding_of
+from memoriter.embedding_setup import embedding_of, reranking_of
 from memoriter.environment import Environment, read_environment
 from memoriter.errors import WorkspaceNotFound
 from memoriter.index import Index, InspectedIndex, index_files, is_foreign, network_of, runs_in_background
@@ -167,7 +167,8 @@ def assemble(
         settings, env, agent=chosen, reason=place.reason, index=index, inspect=scratch is not None
     )
     embedding = embedding_of(configuration, settings, env, scratch, agent=chosen, attended=attended)
-    backend = BuiltinBackend(notes, backend_settings, embedding, Clocks(env.wall, env.monotonic))
+    reranking = reranking_of(configuration, settings, env, embedding)
+    backend = BuiltinBackend(notes, backend_settings, embedding, Clocks(env.wall, env.monotonic), reranking)
     return Assembly(
         place,
         configuration,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, cast, get_args
 
 DiagnosticCode = Literal[
+    "bad_scores",
     "bad_vector",
     "below_min_score",
     "canaries_lost",
@@ -53,6 +54,7 @@ DiagnosticCode = Literal[
     "no_text",
     "no_words",
     "not_indexed",
+    "not_reranked",
     "not_sent",
     "not_utf8",
     "notes_found",

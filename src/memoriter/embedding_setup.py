@@ -1,4 +1,4 @@
-"""The embedding provider that the settings name, and the ledger of what services cost."""
+"""The embedding provider and the reranker that the settings name, and the ledger of what services cost."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from memoriter.config import default_local_model, expand, in_home, openclaw_keys
 from memoriter.embed import ProviderContext, ProviderSettings, ServiceConfig, model_place
 from memoriter.errors import ConfigError
 from memoriter.index import Ledger, network_of
+from memoriter.providers import OFF
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from memoriter.config import Configuration, MemorySearch, ModelProvider, RemoteSection
+    from memoriter.backends import Reranking
+    from memoriter.config import Configuration, MemorySearch, ModelProvider, RemoteSection, RerankRemote
     from memoriter.embed import BatchRules
     from memoriter.environment import Environment
 
@@ -70,7 +72,48 @@ def embedding_of(
     return Embedding(provider_settings, outside, ledger, budget, rules, attended=attended)
 
 
-def _address(written: RemoteSection | ModelProvider, api: str | None, environ: Mapping[str, str]) -> ServiceConfig:
+def reranking_of(
+    configuration: Configuration, settings: MemorySearch, env: Environment, embedding: Embedding
+) -> Reranking | None:
+    """Return the reranker that the settings name; nothing is opened yet. None if searches use none.
+
+    It shares the ledger, the budget and the calls of the embedding provider, and its rule about notices.
+    """
+    written = settings.query.rerank
+    if written.provider.strip() in {"", OFF} or settings.query.scoring == "classic":
+        return None
+    from memoriter.backends import Reranking
+    from memoriter.embed import RerankSettings
+
+    own = _address(written.remote, None, env.environ)
+    entries = configuration.settings.models.providers
+    rerank_settings = RerankSettings(
+        cache_dir=embedding.settings.cache_dir,
+        name=written.provider.strip(),
+        model=written.model,
+        candidates=written.candidates,
+        base_url=own.base_url,
+        api_key=own.api_key,
+        headers=own.headers,
+        problem=own.problem,
+        services={name: _address(entry, entry.api, env.environ) for name, entry in entries.items()},
+        local_model=str(in_home(written.local.model_path, env.user_home)) if written.local.model_path else "",
+        offline=settings.offline,
+        environ=env.environ,
+    )
+    return Reranking(
+        rerank_settings,
+        embedding.outside,
+        embedding.ledger,
+        embedding.budget,
+        embedding.calls,
+        attended=embedding.attended,
+    )
+
+
+def _address(
+    written: RemoteSection | RerankRemote | ModelProvider, api: str | None, environ: Mapping[str, str]
+) -> ServiceConfig:
     """A service as it is written, with `${NAME}` replaced; a variable that is not set is a problem of its user only."""
     try:
         return ServiceConfig(

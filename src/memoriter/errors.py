@@ -14,7 +14,7 @@ MemoriterError                  catch this to catch everything; has `code`, `mes
 ├── IndexUnavailable            the index cannot be used now
 │   ├── IndexBusy               another process is indexing
 │   └── IndexDamaged            the file is broken or belongs to another program
-└── EmbeddingError              text could not become vectors
+└── EmbeddingError              text could not become vectors, or could not be reranked
     ├── ProviderUnavailable     no wheel, no model, no server, no key: the provider cannot start
     ├── Unauthorised            the key is missing, wrong or may not do this
     ├── OutOfQuota              nothing is left to spend; waiting a moment will not help
@@ -23,6 +23,7 @@ MemoriterError                  catch this to catch everything; has `code`, `mes
     ├── InputTooLarge           this text is over the provider's limit
     ├── InputRejected           this text, and only this one, cannot be embedded
     ├── BadVector               the provider answered with something that is not a vector of ours
+    ├── BadScores               the reranker answered with something other than one score for each passage
     └── OverBudget              the day's budget for services is spent; nothing was sent
 
 A leaf says what happened; a base says what a caller can do about it. `remedy` is the next step, in words for a person.
@@ -226,6 +227,13 @@ class BadVector(EmbeddingError):
 
     code = "bad_vector"
     default_remedy = "Try again; if it fails again, set another model in memorySearch.model."
+
+
+class BadScores(EmbeddingError):
+    """The scores of a reranker are too few, too many, not finite, or for passages that were not sent."""
+
+    code = "bad_scores"
+    default_remedy = "Check memorySearch.query.rerank: the model may not be a reranker."
 
 
 class OverBudget(EmbeddingError):

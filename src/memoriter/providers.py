@@ -1,4 +1,4 @@
-"""The embedding providers: one row each, from which every other table of names, keys and defaults is derived."""
+"""The embedding providers and the rerankers: one row each, from which all tables of names, keys and defaults follow."""
 
 from __future__ import annotations
 
@@ -39,9 +39,38 @@ PROVIDERS = (
     Provider("fake", "process", free=True),
 )
 BY_NAME = {provider.name: provider for provider in PROVIDERS}
+
+
+@dataclass(frozen=True, slots=True)
+class Reranker:
+    """One value of `memorySearch.query.rerank.provider`, besides `off`."""
+
+    name: str
+    kind: Literal["process", "service", "compatible"]
+    """`process`: it runs in this process. `service`: `embed/remote/_rerank.py` knows its interface. `compatible`: it is
+    a server with the interface that llama.cpp, vLLM and others share."""
+    default_model: str = ""
+    """Empty where the user names the model."""
+    key_variables: tuple[str, ...] = ()
+    """Environment variables that may hold the key, in order of precedence."""
+
+
+RERANKERS = {
+    reranker.name: reranker
+    for reranker in (
+        Reranker("cohere", "service", "rerank-v5.0-fast", ("COHERE_API_KEY", "CO_API_KEY")),
+        Reranker("jina", "service", "jina-reranker-v3", ("JINA_API_KEY",)),
+        Reranker("voyage", "service", "rerank-2.5", BY_NAME["voyage"].key_variables),
+        Reranker("compatible", "compatible"),
+        Reranker("onnx", "process"),
+        Reranker("local", "process"),
+    )
+}
+OFF = "off"
+"""The value of `query.rerank.provider` without a reranker."""
 ALIASES = {"gemini": "google"}
 """Names under which OpenClaw keeps a service in `models.providers`."""
-KEY_VARIABLES = frozenset(name for provider in PROVIDERS for name in provider.key_variables)
+KEY_VARIABLES = frozenset(name for each in (*PROVIDERS, *RERANKERS.values()) for name in each.key_variables)
 DEFAULT_LOCAL_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
 """The model that OpenClaw downloads for the provider `local` by default."""
 AUTO, NONE = "auto", "none"

@@ -50,6 +50,7 @@ GROUPS = (
         "Below `agents.defaults.memorySearch`; for one agent, below `agents.list[].memorySearch`.",
     ),
     (f"{SEARCH}query.", "Scores and results", "Below `agents.defaults.memorySearch.query`."),
+    (f"{SEARCH}query.rerank.", "Rerankers", "Below `agents.defaults.memorySearch.query.rerank`."),
     (f"{SEARCH}remote.", "Embedding services", "Below `agents.defaults.memorySearch.remote`."),
     (f"{SEARCH}sync.", "Changes of files", "Below `agents.defaults.memorySearch.sync`."),
     ("agents.", "Agents", "Below `agents`."),
@@ -70,6 +71,7 @@ NO_DUMP = {
 }
 """Settings that their user reads itself, and where their effect is tested."""
 SERVICE = {f"{SEARCH}provider": "openai", f"{SEARCH}remote.baseUrl": "http://127.0.0.1:9/v1"}
+RERANKER = {f"{SEARCH}query.rerank.provider": "compatible"}
 SESSIONS = {f"{SEARCH}sources": ["memory", "sessions"], f"{SEARCH}experimental.sessionMemory": True}
 CONTEXTS: dict[str, dict[str, Any]] = {
     f"{SEARCH}remote": SERVICE,
@@ -80,6 +82,7 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     f"{SEARCH}experimental": {f"{SEARCH}sources": ["memory", "sessions"]},
     f"{SEARCH}sessionPaths": SESSIONS,
     f"{SEARCH}extraPaths[].pattern": {f"{SEARCH}extraPaths[].path": "/extra"},
+    f"{SEARCH}query.rerank": RERANKER,
     f"{SEARCH}query.hybrid.mmr.lambda": {f"{SEARCH}query.hybrid.mmr.enabled": True},
     f"{SEARCH}query.hybrid.temporalDecay.halfLifeDays": {f"{SEARCH}query.hybrid.temporalDecay.enabled": True},
     "agents.list[]": {"agents.list[].id": "main"},
@@ -102,6 +105,9 @@ VALUES: dict[str, Any] = {
     f"{SEARCH}store.vector.engine": "exact",
     f"{SEARCH}chunking.strategy": "lines",
     f"{SEARCH}query.scoring": "rrf",
+    f"{SEARCH}query.rerank.provider": "voyage",
+    f"{SEARCH}query.rerank.remote.baseUrl": "http://127.0.0.1:8/v1",
+    f"{SEARCH}query.rerank.remote.headers": {"x-lab": "7"},
     "memory.layout": "notes",
     "memory.extraSuffixes": [".txt"],
     "memory.dailyNote": "memory/days/%Y-%m-%d.md",
@@ -178,6 +184,7 @@ def parts(memory: Memory) -> dict[str, Any]:
         "default": memory.configuration.default_agent,
         "backend": plain(backend.settings),
         "provider": plain(embedding.settings),
+        "reranker": plain(backend.reranking.settings) if backend.reranking else None,
         "budget": plain(embedding.budget),
         "batch": plain(embedding.rules),
         "extra": plain(assembly.workspace._extra_paths),

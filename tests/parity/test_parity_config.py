@@ -53,6 +53,7 @@ def search_as_openclaw(search: MemorySearch, cfg: Any, agent_id: str) -> Any:
     ours |= {
         "scoring": shape["query"],
         "deadlineMs": shape["query"],
+        "rerank": shape["query"],
         "budget": shape["remote"],
         "background": shape["sync"],
     }

@@ -11,8 +11,10 @@ from memoriter.backends._service_records import Budget, UsageMeter
 if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._ports import Ledger, OpenStore, Store
+    from memoriter.backends._reranking import TO_RERANK, Reranking
 
 __all__ = [
+    "TO_RERANK",
     "BackendSettings",
     "Budget",
     "BuiltinBackend",
@@ -24,6 +26,7 @@ __all__ = [
     "Ledger",
     "MemoryBackend",
     "OpenStore",
+    "Reranking",
     "Store",
     "UsageMeter",
     "WatchRun",
@@ -31,7 +34,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names for forgetting and typing on first use."""
+    """Load the names for forgetting, reranking and typing on first use."""
+    if name in {"TO_RERANK", "Reranking"}:
+        from memoriter.backends import _reranking
+
+        return getattr(_reranking, name)
     if name in {"ForgetPlan", "ForgetRequest", "Forgotten"}:
         from memoriter.backends import _forget
 

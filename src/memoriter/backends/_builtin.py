@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._ports import Store
     from memoriter.backends._protocol import WatchRun
+    from memoriter.backends._reranking import Reranking
     from memoriter.search import CosineBaseline, Reader, SearchSettings
     from memoriter.sync import IndexJob, Plan, Progress
     from memoriter.types import (
@@ -63,9 +64,17 @@ RANKINGS = 3
 class BuiltinBackend:
     """A workspace with its index, which is opened on first use. Safe to share between threads."""
 
-    def __init__(self, workspace: Workspace, settings: BackendSettings, embedding: Embedding, clocks: Clocks) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: BackendSettings,
+        embedding: Embedding,
+        clocks: Clocks,
+        reranking: Reranking | None = None,
+    ) -> None:
         """Store the parts. Nothing is opened yet."""
         self.workspace, self.settings, self.embedding, self.clocks = workspace, settings, embedding, clocks
+        self.reranking = reranking
         self._context = BackendContext(workspace, settings, embedding, clocks)
         self._indexing = Indexing(self._context)
         self._baseline: tuple[Store, int, ModelSpec, CosineBaseline] | None = None
@@ -123,15 +132,19 @@ class BuiltinBackend:
                 take_up_words(self._indexing, index, deadline)
         with watch.stage("embed"):
             vector, problem = self._query_vector(index, text, deadline, hasty=limit < self.settings.deadline_ms)
-        question = Question(text, query, vector, deadline, watch)
+        rescoring = self.reranking and self.reranking.question(text, deadline, watch)
+        question = Question(text, query, vector, deadline, watch, rescoring)
         ranking, repairs = self._rank_verified(index, question, most=RANKINGS if query.update else 1)
+        if rescoring is not None and rescoring.fetch():
+            ranking, _ = self._rank_verified(index, question, most=1)
         if observe is not None:
             observe(index, question, ranking)
         hits, empty_reasons = ranking.hits, tuple[Diagnostic, ...]()
         if not hits:
             settings, filters, now = ranking.settings, ranking.filters, ranking.now
             empty_reasons = explain_empty(index, text, vector, settings, filters=filters, now=now)
-        reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem))]
+        unranked = rescoring and rescoring.problem
+        reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, unranked))]
         health, is_late = health_of(self._context, index, reasons, serving=vector is not None), deadline.passed
         by_meaning, spec = vector is not None or not query.update, self.embedding.current.spec
         return SearchResult(
@@ -175,6 +188,7 @@ class BuiltinBackend:
                 filters=scope.filters,
                 now=now,
                 explain=question.query.explain,
+                rescorer=question.rescoring,
             )
         return Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()))
 
@@ -315,7 +329,7 @@ class BuiltinBackend:
         from memoriter.backends._why_not import with_changes
 
         settings = replace(self.settings, search=with_changes(self.settings.search, changes))
-        other = BuiltinBackend(self.workspace, settings, self.embedding, self.clocks)
+        other = BuiltinBackend(self.workspace, settings, self.embedding, self.clocks, self.reranking)
         try:
             yield other
         finally:
@@ -323,12 +337,10 @@ class BuiltinBackend:
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
         """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
-        from memoriter.backends._forget import whole_plan_of
+        from memoriter.backends._forget import plan_with_copies
 
-        sessions, path = self.settings.sessions_dir, self.settings.index_path
-        return self._context.with_recovery(
-            lambda index: whole_plan_of(request, self.workspace, index, sessions, index_path=path)
-        )
+        act = partial(plan_with_copies, request, self.workspace, settings=self.settings, reranking=self.reranking)
+        return self._context.with_recovery(act)
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
         """Remove a plan's text from notes, transcripts and the index. Raises WriteConflict, WriteError."""
@@ -341,7 +353,8 @@ class BuiltinBackend:
 
     def egress_notice(self) -> str | None:
         """Return where notes are about to be sent for the first time; None if nowhere, or if reported before."""
-        return self.embedding.egress_notice()
+        notices = self.embedding.egress_notice(), self.reranking and self.reranking.egress_notice()
+        return " and to ".join(filter(None, notices)) or None
 
     def status(self, *, deep: bool = False) -> Status:
         """Return the state of the memory. Nothing is created or changed.
@@ -356,7 +369,8 @@ class BuiltinBackend:
         """Return the result of `act` for this backend if its index is open, or for one that only reads the index."""
         if write or self._context.is_open or self.settings.inspect:
             return self._follow_and_act(act)
-        inspector = BuiltinBackend(self.workspace, replace(self.settings, inspect=True), self.embedding, self.clocks)
+        settings = replace(self.settings, inspect=True)
+        inspector = BuiltinBackend(self.workspace, settings, self.embedding, self.clocks, self.reranking)
         try:
             return inspector._follow_and_act(act)
         finally:
@@ -385,4 +399,6 @@ class BuiltinBackend:
 
     def close(self) -> None:
         """Close files and models."""
+        if self.reranking is not None:
+            self.reranking.close()
         self._context.close()

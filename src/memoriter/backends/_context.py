@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._ports import OpenStore, Store
+    from memoriter.backends._reranking import Rescoring
     from memoriter.environment import Deadline, Stopwatch
     from memoriter.records import StoredChunk
     from memoriter.search import SearchSettings
@@ -113,6 +114,8 @@ class Question:
     """(dims,), or None to search by keywords only."""
     deadline: Deadline
     watch: Stopwatch
+    rescoring: Rescoring | None
+    """The reranker's part; None without a reranker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,8 +310,8 @@ def egress_notice(
         env: what a provider needs of its surroundings.
     """
     remote = [place for place in (first, other) if place and place.leaves_machine]
-    places = [place for place in remote if _can_start(place, settings, env) and _is_news(place, ledger)]
-    names = [f"{at.name} at {at.endpoint}" + (f" ({at.key_source})" if at.key_source else "") for at in places]
+    places = [place for place in remote if _can_start(place, settings, env) and is_news(place, ledger)]
+    names = [destination_of(place) for place in places]
     if other in places and first is not None:
         names[-1] += f" whenever {first.name} fails"
     return " and to ".join(names) or None
@@ -325,7 +325,13 @@ def _can_start(choice: Choice, settings: ProviderSettings, env: ProviderContext)
     return False
 
 
-def _is_news(choice: Choice, ledger: Ledger) -> bool:
+def destination_of(choice: Choice) -> str:
+    """Return the name of a service, its address and the source of the key, for the notice."""
+    return f"{choice.name} at {choice.endpoint}" + (f" ({choice.key_source})" if choice.key_source else "")
+
+
+def is_news(choice: Choice, ledger: Ledger) -> bool:
+    """Return whether a person was not informed about the service yet, and record that one is being informed."""
     try:
         if is_consented(choice, ledger):
             return False

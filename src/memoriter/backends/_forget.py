@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from memoriter.backends._context import BackendSettings
     from memoriter.backends._ports import Store
+    from memoriter.backends._reranking import Reranking
     from memoriter.types import CompactReport
     from memoriter.workspace import Workspace
 
@@ -92,22 +94,6 @@ class Forgotten:
     """Diagnostics for what could not be removed, and how to finish."""
 
 
-def whole_plan_of(
-    request: ForgetRequest, workspace: Workspace, index: Store, sessions: Path | None, *, index_path: Path
-) -> ForgetPlan:
-    """Return what a request would remove, with the places that it does not reach. Raises UsageError."""
-    plan = plan_of(request, workspace, index, sessions)
-    copies = residual_copies(
-        plan.request.match,
-        plan.notes,
-        root=workspace.root,
-        index=index_path,
-        sessions=sessions,
-        providers=index.providers(),
-    )
-    return replace(plan, unreached=tuple(copies))
-
-
 def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions: Path | None) -> ForgetPlan:
     """Return what a request would remove.
 
@@ -137,6 +123,29 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions
     if not files and not indexed and not plan.unfinished:
         raise UsageError(f"There is no session {request.session!r} in {str(sessions)!r}.", remedy="Look at its files.")
     return replace(plan, transcripts=files, indexed=indexed)
+
+
+def plan_with_copies(
+    request: ForgetRequest,
+    workspace: Workspace,
+    index: Store,
+    *,
+    settings: BackendSettings,
+    reranking: Reranking | None,
+) -> ForgetPlan:
+    """Return the plan, with the copies of the text that forgetting does not reach."""
+    sessions = settings.sessions_dir
+    plan = plan_of(request, workspace, index, sessions)
+    copies = residual_copies(
+        plan.request.match,
+        plan.notes,
+        root=workspace.root,
+        index=settings.index_path,
+        sessions=sessions,
+        providers=index.providers(),
+    )
+    sent = reranking and reranking.sent
+    return replace(plan, unreached=(*copies, *((sent,) if sent else ())))
 
 
 def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memoriter.backends._context import BackendSettings
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._ports import Store
+    from memoriter.backends._reranking import Reranking
     from memoriter.records import IndexedFile, StoredChunk
     from memoriter.sync import Plan, Sync
     from memoriter.types import Chunk, Health, Leg, SearchResult, Source
@@ -43,6 +44,7 @@ class Inspected(Protocol):
     workspace: Workspace
     settings: BackendSettings
     embedding: Embedding
+    reranking: Reranking | None
 
     def search(self, query: Query) -> SearchResult: ...
     def health(self, index: Store, scan: Scan, plan: Plan) -> Health: ...
@@ -62,7 +64,9 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
     corpus, scan = index.corpus(), backend.workspace.scan()
     indexed = index.files()
     plan = confirmed(make_plan(scan.sources, indexed), backend.workspace, indexed)
-    health = check.apply_to(backend.health(index, scan, plan))
+    health, reranking = check.apply_to(backend.health(index, scan, plan)), backend.reranking
+    if reranking is not None and (trouble := reranking.trouble) is not None:
+        health = replace(health, reasons=(*health.reasons, trouble))
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),
@@ -93,6 +97,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         indexing=run if (run := last_run(settings)) and run.ended is None else None,
         last_attempt=backend.embedding.last_attempt if choice and choice.kind in KEPT else None,
         sources=tuple(SourceCount(kind, *corpus.kinds.get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
+        reranker=reranking.state if reranking else None,
     )
 
 

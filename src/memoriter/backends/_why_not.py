@@ -109,7 +109,9 @@ def _explain(backend: BuiltinBackend, observed: _Observed, citation: str) -> tup
     if not located.passages:
         return replace(answer, stage=located.lost, stages=_all_stages(located.stages)), None
     question = observed.question
-    query = RankedQuery(observed.index, question.text, question.vector, ranking.filters, ranking.now)
+    query = RankedQuery(
+        observed.index, question.text, question.vector, ranking.filters, ranking.now, question.rescoring
+    )
     rows = [passage.id for passage in located.passages]
     if place is not None:
         cited = result.hits[place - 1].start_line, result.hits[place - 1].end_line

@@ -32,6 +32,7 @@ STAGES = (
     ("keyword", "keyword retrieval"),
     ("vector", "vector retrieval"),
     ("rank", "rank"),
+    ("rerank", "rerank"),
     ("verify", "verify"),
     ("total", "total"),
 )
@@ -271,7 +272,11 @@ def explanation_rows(explanation: Explanation) -> list[str]:
     score = f"blend {explanation.raw:.3f}, calibrated {explanation.calibrated:.3f}, decay {explanation.decay:.3f}"
     retrievers = " and ".join(explanation.legs) or "no retriever"
     terms = ", ".join(explanation.terms) or "none"
-    return [f"{meaning}; {words}", f"{score}; found by {retrievers}; terms: {terms}"]
+    rows = [f"{meaning}; {words}", f"{score}; found by {retrievers}; terms: {terms}"]
+    if explanation.reranked is not None:
+        relevance = f"relevance {explanation.relevance:.3f}"
+        rows.append(f"reranked from place {explanation.rank} to place {explanation.reranked} ({relevance})")
+    return rows
 
 
 def outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:

@@ -131,7 +131,12 @@ class GlobalOptions:
 
 def egress_line(destination: str) -> Line:
     """Return the line for the first time that text of the notes leaves the machine."""
-    remedy = 'To stay on this machine, set memorySearch.provider to "bundled" (memoriter config path).'
+    from memoriter.backends import TO_RERANK
+
+    provider, off = 'memorySearch.provider to "bundled"', 'memorySearch.query.rerank to "off"'
+    reranks = destination.endswith(TO_RERANK)
+    settings = f"{provider} and {off}" if reranks and " and to " in destination else off if reranks else provider
+    remedy = f"To stay on this machine, set {settings} (memoriter config path)."
     return ((f"Note text will be sent to {destination}. {remedy}", "yellow"),)
 
 

@@ -132,6 +132,11 @@ def status_rows(state: Status) -> Iterator[tuple[str, str]]:
     if (attempt := state.last_attempt) is not None:
         at = datetime.fromtimestamp(attempt.at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         yield "asked", f"{at}: {'it answered' if attempt.reason is None else attempt.reason.message}"
+    if (reranker := state.reranker) is not None:
+        where = f"hits are sent to {reranker.endpoint}" if reranker.leaves_machine else "nothing leaves this machine"
+        model = f", {reranker.model}" if reranker.model else ""
+        key = f", key from {reranker.key_source}" if reranker.key_source else ""
+        yield "reranker", f"{reranker.provider}{model}{key}; {where}"
     yield "search", f"{state.backend}, {state.scoring} scores"
 
 

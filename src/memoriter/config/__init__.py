@@ -67,6 +67,9 @@ if TYPE_CHECKING:
         Mmr,
         QuerySettings,
         RemoteSection,
+        Rerank,
+        RerankLocal,
+        RerankRemote,
         Scoring,
         SessionSync,
         Store,
@@ -116,6 +119,9 @@ __all__ = [
     "QmdSettings",
     "QuerySettings",
     "RemoteSection",
+    "Rerank",
+    "RerankLocal",
+    "RerankRemote",
     "Scoring",
     "SessionSync",
     "SettingRow",
@@ -190,8 +196,8 @@ def __getattr__(name: str) -> Any:
         ),
         "_search": (
             "Batch Cache Chunking DayBudget Engine Experimental ExtraPathSetting Hybrid Local MemorySearch "
-            "Mmr QuerySettings RemoteSection Scoring SessionSync Store Strategy SyncSection TemporalDecay "
-            "VectorStoreSection default_local_model"
+            "Mmr QuerySettings RemoteSection Rerank RerankLocal RerankRemote Scoring SessionSync Store Strategy "
+            "SyncSection TemporalDecay VectorStoreSection default_local_model"
         ),
         "_tree": "parse_value",
         "_trust": "TrustStore TrustedFolder",

@@ -26,7 +26,7 @@ from memoriter.config._section import (
 )
 from memoriter.errors import sentence
 from memoriter.layout import daily_note_fault
-from memoriter.providers import AUTO, BY_NAME, NONE
+from memoriter.providers import AUTO, BY_NAME, NONE, OFF, RERANKERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -182,8 +182,9 @@ def range_text(doc: Doc) -> str:
 
 
 def provider_problems(key: Key, value: str, custom: Mapping[str, object]) -> Iterator[Problem]:
-    built_in = (*BY_NAME, NONE) if key[-1] == "fallback" else (AUTO, *BY_NAME, NONE)
-    names = [*built_in, *ELSEWHERE, *custom]
+    reranks = key[-2] == "rerank"
+    built_in = (OFF, *RERANKERS) if reranks else (*BY_NAME, NONE) if key[-1] == "fallback" else (AUTO, *BY_NAME, NONE)
+    names = [*built_in, *(() if reranks else ELSEWHERE), *custom]
     if value in names:
         return
     from difflib import get_close_matches
@@ -191,8 +192,8 @@ def provider_problems(key: Key, value: str, custom: Mapping[str, object]) -> Ite
     similar = get_close_matches(value, names, n=1, cutoff=0.5)
     offered = [name for name in (*built_in, *custom) if name != "fake"]  # that one is for tests
     hint = f"Perhaps you mean {similar[0]!r}." if similar else f"There are {', '.join(offered)}."
-    shown = describe_value(value, plain=True)
-    yield Problem(key, f"The setting {dotted(key)} is {shown}, which is not a provider. {hint}")
+    shown, kind = describe_value(value, plain=True), "reranker" if reranks else "provider"
+    yield Problem(key, f"The setting {dotted(key)} is {shown}, which is not a {kind}. {hint}")
 
 
 class SettingRow(NamedTuple):

@@ -17,6 +17,8 @@ Names = tuple[str, ...]
 """The names that lead to a setting, from the outermost section inwards."""
 
 SEARCH = ("agents", "defaults", "memorySearch")
+RERANK = (*SEARCH, "query", "rerank")
+"""Its settings are called as those of the embedding provider, which are meant by a name alone."""
 _BLANK_OR_COMMENT = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
 _INDENT = re.compile(r"\n([ \t]+)[^\s/]")
@@ -190,6 +192,7 @@ def setting_names(key: str, known: Sequence[str]) -> Names:
     found = list(dict.fromkeys(exact or matching))
     if len(found) > 1:  # what a search setting is called counts more than what the same name means elsewhere
         found = [names for names in found if names[:3] == SEARCH] or found
+        found = [names for names in found if names[: len(RERANK)] != RERANK] or found
     if len(found) == 1:
         return found[0]
     if found:

@@ -181,6 +181,8 @@ ALLOWED: tuple[Key, ...] = (
     ("memory", "extraSuffixes"),
 )
 """Keys that affect only searches in the folder. `extraPaths` is allowed too, within the folder."""
+OWNERS_ONLY: tuple[Key, ...] = ((*SEARCH, "query", "rerank"),)
+"""Keys below the allowed ones that are not allowed, because they choose a service or a model file."""
 
 
 def find_forbidden(project: ConfigDocument, workspace: Path) -> Iterator[Problem]:
@@ -188,10 +190,14 @@ def find_forbidden(project: ConfigDocument, workspace: Path) -> Iterator[Problem
     for key, value in leaf_values(project.tree):
         if key == (*SEARCH, "extraPaths"):
             yield from find_outside_paths(key, value, workspace)
-        elif not any(key[: len(allowed)] == allowed for allowed in ALLOWED):
+        elif _begins_with(key, OWNERS_ONLY) or not _begins_with(key, ALLOWED):
             yield Problem(key, refusal_text(dotted(key), project.path))
     for name in project.ignored:
         yield Problem(tuple(name.split(".")), refusal_text(name, project.path))
+
+
+def _begins_with(key: Key, sections: tuple[Key, ...]) -> bool:
+    return any(key[: len(section)] == section for section in sections)
 
 
 def refusal_text(name: str, path: Path | None) -> str:

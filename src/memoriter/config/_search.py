@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 from memoriter.config._section import Doc, Section, Whole
-from memoriter.providers import AUTO, DEFAULT_LOCAL_MODEL, default_model
+from memoriter.providers import AUTO, DEFAULT_LOCAL_MODEL, OFF, default_model
 from memoriter.types import SourceKind
 from memoriter.values import dataclass, field
 
@@ -190,6 +190,47 @@ class Hybrid(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RerankRemote(Section):
+    """Reranking by a service."""
+
+    base_url: Annotated[
+        str | None, Doc("Address of the reranking service, in place of the provider's own", address=True)
+    ] = field(default=None, repr=False)
+    api_key: Annotated[
+        str | None, Doc("Key of the reranking service; `${NAME}` is read from the environment", secret=True)
+    ] = field(default=None, repr=False)
+    headers: Annotated[
+        Mapping[str, str], Doc("Extra HTTP headers; `${NAME}` is read from the environment", secret=True)
+    ] = field(default_factory=dict[str, str], repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankLocal(Section):
+    """Reranking by a local model file."""
+
+    model_path: Annotated[
+        str | None, Doc("A GGUF file, for the provider `local`; a folder with an ONNX cross-encoder, for `onnx`")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rerank(Section):
+    """Reranking: a model that reads the question and a passage together orders the best hits."""
+
+    provider: Annotated[
+        str,
+        Doc(
+            "Who orders the best hits once more: `off`, `cohere`, `jina`, `voyage`, `compatible`, `onnx`, `local`, or "
+            "an id of `models.providers`"
+        ),
+    ] = OFF
+    model: Annotated[str, Doc("Reranking model; empty: the provider's default")] = ""
+    candidates: Annotated[Whole, Doc("Hits that are ordered once more", low=2, high=50)] = 20
+    remote: Annotated[RerankRemote, Doc("Reranking over the network")] = RerankRemote()
+    local: Annotated[RerankLocal, Doc("Reranking by a model file of your own")] = RerankLocal()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySettings(Section):
     """Settings of queries."""
 
@@ -203,6 +244,7 @@ class QuerySettings(Section):
     ] = "calibrated"
     deadline_ms: Annotated[Whole, Doc("Milliseconds after which the best answer so far is returned", low=1)] = 20_000
     hybrid: Annotated[Hybrid, Doc("How both sides of a search are combined")] = Hybrid()
+    rerank: Annotated[Rerank, Doc("A model that orders the best hits once more")] = Rerank()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

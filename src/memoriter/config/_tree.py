@@ -252,6 +252,9 @@ def canonicalize_search(search: Tree) -> Tree:
         search["extraPaths"] = [item for item in entries if str(table(item).get("path", "?")).strip()]
     if isinstance(search.get("remote"), dict):
         search["remote"] = inline_key_reference(search["remote"])
+    query = table(search.get("query"))
+    if isinstance(query.get("rerank"), str):
+        search["query"] = {**query, "rerank": {"provider": query["rerank"]}}
     return search
 
 

@@ -1,4 +1,4 @@
-"""Text to vectors: providers behind one Protocol, the choice between them, and batches of texts."""
+"""Text to vectors: providers behind one Protocol, the choice between them, and batches of texts; and rerankers."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ from memoriter.embed.local import is_model_uri
 
 if TYPE_CHECKING:
     from memoriter.embed._batches import BatchFailure, Embedded, embed_in_batches
+    from memoriter.embed._rerank import Reranker, RerankSettings, choose_reranker, open_reranker
     from memoriter.embed.remote.batch import BatchJob, BatchRules, Collected, batch_vendors
 
 __all__ = [
@@ -51,12 +52,15 @@ __all__ = [
     "EmbedsWithin",
     "ProviderContext",
     "ProviderSettings",
+    "RerankSettings",
+    "Reranker",
     "SendsTexts",
     "ServiceConfig",
     "batch_of",
     "batch_vendors",
     "choose",
     "choose_fallback",
+    "choose_reranker",
     "cosine",
     "embed_in_batches",
     "group_by_budget",
@@ -66,6 +70,7 @@ __all__ = [
     "normalise",
     "open_choice",
     "open_provider",
+    "open_reranker",
     "price_of",
     "price_row",
     "provider_choices",
@@ -78,9 +83,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the modules for batches and remote services at first use, since most searches need neither."""
+    """Import the modules for batches, rerankers and remote services at first use, since most searches need none."""
     later = {
         "_batches": ("Embedded", "BatchFailure", "embed_in_batches"),
+        "_rerank": ("RerankSettings", "Reranker", "choose_reranker", "open_reranker"),
         "remote.batch": ("BatchJob", "BatchRules", "Collected", "batch_vendors"),
     }
     for module, names in later.items():

@@ -330,15 +330,14 @@ def _variables(vendor: str) -> tuple[str, ...]:
 
 def price_row(provider: str, model: str) -> Price | None:
     """Return the known price of a model, or None. Free tiers and discounts of an account are left out."""
-    if provider not in REMOTE:
-        return None
-    from memoriter.embed.remote import vendor_of
+    from memoriter.embed.remote import rerank_vendor_of, rerank_vendors, vendor_of
 
-    return vendor_of(provider).prices.get(model)
+    row = vendor_of(provider).prices.get(model) if provider in REMOTE else None
+    return row or (rerank_vendor_of(provider).prices.get(model) if provider in rerank_vendors() else None)
 
 
 def price_of(provider: str, model: str, tokens: int, *, batch: bool = False) -> float | None:
-    """Return US dollars for so many tokens; None if the price is unknown, which is not the same as free.
+    """Return US dollars for one request of so many tokens; None if the price is unknown, which is not the same as free.
 
     The price is the vendor's own: a model of the same name at another address may cost something else.
     """
@@ -348,4 +347,4 @@ def price_of(provider: str, model: str, tokens: int, *, batch: bool = False) -> 
     if row is None:
         return None
     rate = row.batch if batch and row.batch is not None else row.plain
-    return rate * tokens / 1_000_000
+    return row.request + rate * tokens / 1_000_000

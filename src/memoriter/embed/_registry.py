@@ -218,7 +218,7 @@ def _create_remote(
     )
     settings = choice.remote if anew else _with_stored_model(choice.remote, choice.endpoint, outside.store)
     owner = owner_of((choice.endpoint, *choice.remote.secrets))
-    breaker_store = _StoredBreaker(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.store)
+    breaker_store = StoredBreaker(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.store)
     return RemoteProvider(settings, http, wall=outside.wall, breakers=breaker_store, account=account)
 
 
@@ -248,7 +248,7 @@ def _store_model(provider: RemoteProvider, store: KeyValueStore) -> None:
     )
 
 
-class _StoredBreaker:
+class StoredBreaker:
     """Stores a circuit breaker in a `KeyValueStore`."""
 
     def __init__(self, name: str, store: KeyValueStore) -> None:

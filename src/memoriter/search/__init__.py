@@ -7,6 +7,7 @@ from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import path_date, terms_of_day
 from memoriter.search._inputs import Reader, Scoring, SearchSettings
 from memoriter.search._pipeline import clean_query, outcome_of, rank
+from memoriter.search._rerank import Rescorer
 from memoriter.search._score import MATCH, WEAK
 from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms
 
@@ -22,6 +23,7 @@ __all__ = [
     "Examination",
     "RankedQuery",
     "Reader",
+    "Rescorer",
     "Scoring",
     "SearchSettings",
     "analyse",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from memoriter.search._candidates import Candidates, ParsedQuery, gather_by_kind
 from memoriter.search._classic import classic_ranking
 from memoriter.search._dates import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._hits import beyond, interleave, mmr_order, repeated_rows, snippet
+from memoriter.search._rerank import rerank
 from memoriter.search._score import KEYWORDS_ONLY, MATCH, WITH_VECTORS, ZERO_SCORE, blend, cap_below_match
 from memoriter.search._terms import members, query_terms
 from memoriter.types import Explanation, Hit
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.search._inputs import Reader, ScoringRowLike, SearchSettings, StoredChunkLike
+    from memoriter.search._rerank import Reranked, Rescorer
     from memoriter.types import Filters, Outcome
 
 MAX_QUERY_LENGTH = 4_000
@@ -40,6 +43,8 @@ class RankedRow:
     row: int
     score: float
     decay: float = 1.0
+    reranked: Reranked | None = None
+    """What a reranker did to it, if one did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,7 @@ def rank(
     now: float,
     explain: bool = True,
     trace: Callable[[Trace], None] | None = None,
+    rescorer: Rescorer | None = None,
 ) -> tuple[Hit, ...]:
     """Return the hits for a cleaned query, best first.
 
@@ -91,6 +97,7 @@ def rank(
         now: seconds since 1970, for decay.
         explain: whether each hit of a calibrated ranking explains its score.
         trace: receives the decisions of the ranking.
+        rescorer: decides the order of the best candidates; None: their scores do. Classic scoring uses none.
     """
     if settings.scoring == "classic":
         pairs = classic_ranking(reader, text, vector, settings, filters=filters, now=now)
@@ -105,6 +112,10 @@ def rank(
     )
     scores = calibrated(candidates, settings) if settings.scoring == "calibrated" else _fuse(candidates)
     ordered = _sort(candidates, _apply_decay(candidates, scores, settings, now))
+    if rescorer is not None:
+        pairs = [(item.row, item.score) for item in ordered]
+        moved = rerank(reader, pairs, rescorer, min_score=settings.min_score)
+        ordered = [replace(ordered[at], reranked=what) for at, what in moved]
     if settings.mmr_lambda is not None:
         ordered = _diversify(ordered, candidates, settings.mmr_lambda)
     passing = [item for item in ordered if item.score >= settings.min_score]
@@ -221,7 +232,9 @@ def _sort(candidates: Candidates, ranked: list[RankedRow]) -> list[RankedRow]:
 
 def _diversify(ranked: list[RankedRow], candidates: Candidates, lambda_: float) -> list[RankedRow]:
     term_sets = [members(candidates.scoring_rows[item.row].term_counts) for item in ranked]
-    order = mmr_order([item.score for item in ranked], term_sets, lambda_=lambda_)
+    # After a reranking, each candidate has the relevance of the place that it was given.
+    relevance = sorted((item.score for item in ranked), reverse=True)
+    order = mmr_order(relevance, term_sets, lambda_=lambda_)
     return [ranked[position] for position in order]
 
 
@@ -240,6 +253,9 @@ def _explain(candidates: Candidates, item: RankedRow, settings: SearchSettings) 
         calibrated=item.score / item.decay if item.decay else 0.0,
         decay=item.decay,
         legs=candidates.retrievers(item.row),
+        rank=item.reranked and item.reranked.rank,
+        reranked=item.reranked and item.reranked.reranked,
+        relevance=item.reranked and item.reranked.relevance,
     )
 
 

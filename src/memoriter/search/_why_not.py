@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memoriter.filters import FilterPart
     from memoriter.search._inputs import Reader, SearchSettings
     from memoriter.search._pipeline import RankedRow, Trace
+    from memoriter.search._rerank import Rescorer
     from memoriter.types import Explanation, Hit, Stage
 
 DEPTH = 2_000
@@ -57,12 +58,23 @@ class RankedQuery:
     filters: Filters
     now: float
     """Seconds since 1970."""
+    rescorer: Rescorer | None = None
+    """The reranker's scores, as far as they are known; other candidates keep the engine's order."""
 
     def rank(self, settings: SearchSettings, *, filters: Filters | None = None) -> tuple[tuple[Hit, ...], Trace]:
         """Return the hits and the decisions of the ranking with these settings."""
         traces: list[Trace] = []
         within = self.filters if filters is None else filters
-        hits = rank(self.reader, self.text, self.vector, settings, filters=within, now=self.now, trace=traces.append)
+        hits = rank(
+            self.reader,
+            self.text,
+            self.vector,
+            settings,
+            filters=within,
+            now=self.now,
+            trace=traces.append,
+            rescorer=self.rescorer,
+        )
         return hits, traces[-1]
 
 

@@ -57,6 +57,12 @@ class Explanation:
     decay: float = 1.0
     legs: tuple[str, ...] = ()
     """The retrievers that proposed the chunk: `vector`, `keyword`."""
+    rank: int | None = None
+    """Place in the engine's own order, from 1; None if no reranker read the chunk."""
+    reranked: int | None = None
+    """Place in the order of the reranker, from 1."""
+    relevance: float | None = None
+    """The reranker's score, on a scale of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,19 @@ class BackgroundRun:
 
 
 @dataclass(frozen=True, slots=True)
+class RerankerState:
+    """The reranker that the settings name."""
+
+    provider: str
+    model: str = ""
+    endpoint: str = ""
+    """Where passages are sent; empty where they stay in this process."""
+    key_source: str = ""
+    """Where the key of the service is from; never the key."""
+    leaves_machine: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """What there is and whether it works."""
 
@@ -166,6 +179,8 @@ class Status:
     """The last attempt of any process to reach the provider; None if unknown, or if it is part of this program."""
     indexing: BackgroundRun | None = None
     """The process that is indexing in the background now."""
+    reranker: RerankerState | None = None
+    """None if searches use no reranker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,19 +19,24 @@ from servers.gemini import GeminiServer
 from servers.mistral import MistralServer
 from servers.ollama import OllamaServer
 from servers.openai import OpenAIServer
+from servers.rerank import RERANK_SERVERS, CohereServer, LlamaCppServer, RerankServer, reranker_of
 from servers.voyage import VoyageServer
 
 SERVERS = {server.vendor: server for server in (GeminiServer, MistralServer, OllamaServer, OpenAIServer, VoyageServer)}
 
 __all__ = [
     "KEY",
+    "RERANK_SERVERS",
     "SERVERS",
     "Answer",
+    "CohereServer",
     "Fault",
     "GeminiServer",
+    "LlamaCppServer",
     "MistralServer",
     "OllamaServer",
     "OpenAIServer",
+    "RerankServer",
     "ScriptedServer",
     "VoyageServer",
     "Watch",
@@ -42,5 +47,6 @@ __all__ = [
     "html_page",
     "provider_of",
     "refused",
+    "reranker_of",
     "reset",
 ]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed._artefact import write_whole
 from memoriter.embed.bundled._native import processor_flags
-from memoriter.errors import BadVector, InputRejected, InputTooLarge, ProviderUnavailable, sentence
+from memoriter.errors import BadScores, BadVector, InputRejected, InputTooLarge, ProviderUnavailable, sentence
 from memoriter.extras import install_command
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ _SERVER_POOLINGS = {
     "mean": "LLAMA_POOLING_TYPE_MEAN",
     "cls": "LLAMA_POOLING_TYPE_CLS",
     "last": "LLAMA_POOLING_TYPE_LAST",
+    "rank": "LLAMA_POOLING_TYPE_RANK",
 }
 _NOTHING_TO_READ = "."
 """Replaces a text without any token."""
@@ -184,6 +185,22 @@ class LlamaServer:
             return np.asarray(response["data"][0]["embedding"], np.float32)
         except (LookupError, TypeError, ValueError) as error:
             raise BadVector("The engine llama.cpp answered without a vector.") from error
+
+    def relevance(self, query: str, passage: str) -> float:
+        """Return how relevant a passage is to a question, by a model that was loaded with the pooling `rank`.
+
+        Raises:
+            InputTooLarge: both together are longer than the model reads.
+        """
+        if (server := self._server) is None:
+            raise _stopped_error("it was closed")
+        response: dict[str, Any] = server.handle_rerank({"query": query, "documents": [passage]})
+        if "error" in response:
+            raise _rejection(response["error"])
+        try:
+            return float(response["results"][0]["relevance_score"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise BadScores("The engine llama.cpp answered without a score.") from error
 
     def close(self) -> None:
         self._server = None

@@ -226,19 +226,23 @@ def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
     Raises:
         ProviderUnavailable: a package is not installed, or the folder does not hold an embedding model.
     """
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        message = f"To run ONNX models, {' and '.join(missing)} must be installed."
-        raise ProviderUnavailable(message, remedy=f"Run `{install_command('onnx')}`.")
+    require_packages()
     model = read_onnx_folder(path)
-    threads = threads_to_use(threads)
 
     def load() -> LocalEngine:
-        return OnnxEngine(model, threads)
+        return OnnxEngine(model, threads_to_use(threads))
 
     # A graph without configuration files must run once to show its dimensions.
     dimensions = model.dimensions or load().embed("how long?").size
     return LocalProvider(_spec(model, dimensions, cache_dir), "NFC", load)
+
+
+def require_packages() -> None:
+    """Raise ProviderUnavailable if a package that runs ONNX models is not installed."""
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        message = f"To run ONNX models, {' and '.join(missing)} must be installed."
+        raise ProviderUnavailable(message, remedy=f"Run `{install_command('onnx')}`.")
 
 
 def onnx_spec(path: Path, *, cache_dir: Path) -> ModelSpec | None:
@@ -276,10 +280,10 @@ class OnnxEngine:
             ProviderUnavailable: the tokenizer or graph does not load, or the graph has unknown inputs or outputs.
         """
         self._model = model
-        self._tokenizer = _tokenizer(model)
-        session = _session(model, threads)
+        self._tokenizer = load_tokenizer(model)
+        session = load_session(model, threads)
         self._session = session
-        self._inputs = {node.name: _input_builder(node, model) for node in session.get_inputs()}
+        self._inputs = {node.name: input_builder(node, model) for node in session.get_inputs()}
         self._output, rank = _choose_output(session.get_outputs(), model)
         self._pool: Callable[[Any], NDArray[np.float32]] | None = None if rank == 2 else _POOLINGS[model.pooling]
         if self._pool is not None and model.dense:
@@ -319,7 +323,8 @@ class OnnxEngine:
         return [*ids[:head_length], *ids[end:]], [*type_ids[:head_length], *type_ids[end:]]
 
 
-def _tokenizer(model: OnnxFolder) -> Any:
+def load_tokenizer(model: OnnxFolder) -> Any:
+    """Return the tokenizer, which neither cuts nor pads. Raises ProviderUnavailable."""
     import tokenizers
 
     try:
@@ -335,7 +340,8 @@ def _tokenizer(model: OnnxFolder) -> Any:
     return tokenizer
 
 
-def _session(model: OnnxFolder, threads: int) -> Any:
+def load_session(model: OnnxFolder, threads: int) -> Any:
+    """Return the graph, ready to run. Raises ProviderUnavailable."""
     import onnxruntime
 
     runtime = cast("Any", onnxruntime)
@@ -353,7 +359,7 @@ def _session(model: OnnxFolder, threads: int) -> Any:
         ) from error
 
 
-def _input_builder(node: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any]:
+def input_builder(node: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any]:
     """Return a function that computes an input from the ids and type ids of one text."""
     import numpy as np
 

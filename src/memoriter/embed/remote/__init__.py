@@ -3,16 +3,20 @@
 from memoriter.embed.remote._breaker import BreakerState, owner_of
 from memoriter.embed.remote._http import HttpClient
 from memoriter.embed.remote._remote import RemoteProvider, UsageRecorder, vendor_of
+from memoriter.embed.remote._rerank import RemoteReranker, rerank_vendor_of, rerank_vendors
 from memoriter.embed.remote._vendor import RemoteSettings, is_local_network, is_loopback
 
 __all__ = [
     "BreakerState",
     "HttpClient",
     "RemoteProvider",
+    "RemoteReranker",
     "RemoteSettings",
     "UsageRecorder",
     "is_local_network",
     "is_loopback",
     "owner_of",
+    "rerank_vendor_of",
+    "rerank_vendors",
     "vendor_of",
 ]

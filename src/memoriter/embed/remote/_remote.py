@@ -203,9 +203,8 @@ class RemoteProvider:
         return np.concatenate(in_threads(fetched, groups, CONCURRENCY))
 
     def count_tokens(self, text: str) -> int:
-        """An estimate that is seldom too low: three letters a token, one for any other character, more for far ones."""
-        wide = 0 if text.isascii() else len(_WIDE.findall(text)) // 2 + 3 * len(_ASTRAL.findall(text))
-        return len(_PIECES.findall(text)) + wide + 1
+        """Return an estimate; see `estimate_tokens`."""
+        return estimate_tokens(text)
 
     def hint_batch_size(self, chunks: int) -> None:
         """Nothing is heavy here."""
@@ -348,6 +347,12 @@ def _no_time(service: str) -> TransientFailure:
     error = TransientFailure(f"There was no time left for a request to {service}.", remedy="Run `memoriter index`.")
     error.attempted = False
     return error
+
+
+def estimate_tokens(text: str) -> int:
+    """Return an estimate that is seldom too low: three letters or one other character a token."""
+    wide = 0 if text.isascii() else len(_WIDE.findall(text)) // 2 + 3 * len(_ASTRAL.findall(text))
+    return len(_PIECES.findall(text)) + wide + 1
 
 
 def in_threads(act: Callable[[_T], _R], items: Sequence[_T], most: int) -> list[_R]:

@@ -255,6 +255,8 @@ class Price:
     """The vendor's page with the current price."""
     seen: str = "2026-05"
     """Year and month of the figure."""
+    request: float = 0.0
+    """US dollars for each request, where a vendor bills requests."""
 
 
 @dataclass(frozen=True, slots=True)

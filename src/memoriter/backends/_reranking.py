@@ -1,0 +1,282 @@
+"""The reranker of a backend: opened at the first question that needs it, and asked at most once in a search.
+
+A search never fails and never waits long because of it: without its scores, the hits have the engine's own order, and
+`health` gives the reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memoriter.backends._calls import GivenUp
+from memoriter.backends._endpoint import LateVectors, SharedEndpoint, destination_of, is_consented, is_news, within
+from memoriter.backends._service_records import Attempts, Budget, Pauses, UsageMeter, reason_of
+from memoriter.embed import choose_reranker, open_reranker
+from memoriter.errors import EmbeddingError, MemoriterError, OverBudget, ProviderUnavailable, TransientFailure, sentence
+from memoriter.types import Diagnostic, RerankerState
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memoriter.backends._calls import Calls
+    from memoriter.backends._ports import Ledger
+    from memoriter.embed import Choice, ProviderContext, Reranker, RerankSettings
+    from memoriter.environment import Deadline, Stopwatch
+
+TO_RERANK = "to rerank hits"
+"""The end of the notice about a reranking service."""
+RERANK_SECONDS = 5.0
+"""The longest time that a search waits for a service; at most half of the search's own time."""
+LATE_SECONDS = 10.0
+"""How long a request may take whose caller stopped waiting. Its scores serve the same question, asked again."""
+REMEMBERED = 256
+"""The most questions whose scores are kept."""
+_PURPOSE = "rerank"
+_UNSEEN = "Run `memoriter search` in a terminal to use it, or set memorySearch.query.rerank to off."
+
+
+class Reranking:
+    """The reranker that the settings name. Safe to share between threads."""
+
+    def __init__(
+        self,
+        settings: RerankSettings,
+        outside: ProviderContext,
+        ledger: Ledger,
+        budget: Budget,
+        calls: Calls,
+        *,
+        attended: bool,
+    ) -> None:
+        """Store the parts. Nothing is opened yet.
+
+        Args:
+            settings: the settings.
+            outside: clocks and storage.
+            ledger: records spending, and the services that a person was informed about.
+            budget: the day's budget of all services.
+            calls: runs the calls; `abort` ends all waiting.
+            attended: whether a person sees notices; if not, only services that one was informed about are used.
+        """
+        self.settings = settings
+        self._outside, self._ledger, self._budget, self._calls = outside, ledger, budget, calls
+        self._attended = attended
+        self._attempts = Attempts(ledger, outside.wall, settings.local_model)
+        self._lock = threading.Lock()
+        self._choice: Choice | None = None
+        self._opened: Reranker | None = None
+        self._known: OrderedDict[bytes, tuple[float, ...]] = OrderedDict()
+
+    def question(self, text: str, deadline: Deadline, watch: Stopwatch) -> Rescoring:
+        """Return the reranker's part in the search for a cleaned query."""
+        return Rescoring(self, text, deadline, watch)
+
+    def known(self, key: bytes) -> tuple[float, ...] | None:
+        """Return the scores of exactly these passages for exactly this question, if they were computed before."""
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+            return self._known.get(key)
+
+    def ask(self, key: bytes, query: str, passages: Sequence[str], deadline: Deadline) -> None:
+        """Compute the scores of passages, after which `known` returns them.
+
+        Args:
+            key: the name of these passages and this question.
+            query: the question.
+            passages: the passages, at least two.
+            deadline: the deadline of the search.
+
+        Raises:
+            MemoriterError: there are no scores in time.
+        """
+        choice = self._usable_choice()
+        if deadline.passed:
+            raise TransientFailure("The deadline left no time for it.", remedy="Ask again.")
+        remote = choice.kind == "remote"
+        seconds = min(deadline.left / 2, RERANK_SECONDS) if remote else deadline.left / 2
+        patience = within(deadline, seconds)
+
+        def fetch() -> None:
+            limit = max(LATE_SECONDS, seconds)
+            try:
+                scores = self._open(choice).scores(query, passages, seconds=limit)
+            except EmbeddingError as error:
+                self._attempts.note(choice, error)
+                raise
+            self._attempts.note(choice, None)
+            self._keep(key, scores)
+
+        name = f"{choice.name} at {choice.endpoint}" if remote else f"{choice.name} {choice.model}".strip()
+        if not remote:
+            self._calls.run((_PURPOSE, name, key), fetch, service=name, deadline=patience)
+            return
+        pauses = Pauses(self._ledger, f"{_PURPOSE}:{choice.vendor}:{choice.endpoint}")
+        pause, now = pauses.load(), self._outside.wall()
+        if pause.reason(now) is not None:
+            left = max(1, round(pause.until - now))
+            raise TransientFailure(
+                f"{sentence(pause.message)} It is not contacted again for {left} s.",
+                remedy="Check the service; it is contacted again after that time.",
+            )
+        note = partial(self._attempts.note, choice)
+        endpoint = SharedEndpoint(name, self._calls, pauses, self._outside, LateVectors(), note)
+        endpoint.ask((_PURPOSE, key.hex()), fetch, patience)
+
+    @property
+    def state(self) -> RerankerState:
+        """The reranker, as far as it is known without asking it."""
+        try:
+            choice = self._chosen()
+        except MemoriterError:
+            return RerankerState(self.settings.name, self.settings.model)
+        return RerankerState(choice.name, choice.model, choice.endpoint, choice.key_source, choice.leaves_machine)
+
+    @property
+    def trouble(self) -> Diagnostic | None:
+        """Why the reranker cannot be used, or why its last attempt failed; None if neither is known."""
+        try:
+            attempt = self._attempts.last(self._usable_choice())
+        except MemoriterError as error:
+            return not_reranked(self.settings.name, error.message, error.remedy)
+        if attempt is None or attempt.reason is None:
+            return None
+        last = reason_of(attempt.at, attempt.reason, f"the reranker {self.settings.name!r}")
+        return Diagnostic("not_reranked", last.message, last.remedy)
+
+    @property
+    def sent(self) -> Diagnostic | None:
+        """Where passages may have been sent; None if they stay on this machine."""
+        state = self.state
+        if not state.leaves_machine:
+            return None
+        message = f"Passages that were hits may have been sent to {state.provider}. What the service keeps is unknown."
+        return Diagnostic("sent", message, "Ask the service to delete it.")
+
+    def egress_notice(self) -> str | None:
+        """Return where passages may be sent from now on; None if nowhere, or if the user was informed before."""
+        try:
+            choice = self._chosen()
+        except MemoriterError:
+            return None
+        if not choice.leaves_machine or not is_news(choice, self._ledger):
+            return None
+        return f"{destination_of(choice)} {TO_RERANK}"
+
+    def close(self) -> None:
+        """Close the model or the connections; they are opened again when they are needed."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            self._calls.when_idle(opened.close)
+
+    def _chosen(self) -> Choice:
+        if self._choice is None:
+            self._choice = choose_reranker(self.settings)
+        return self._choice
+
+    def _usable_choice(self) -> Choice:
+        """Return the choice. Raises MemoriterError: nobody can use it, or nobody was informed about it."""
+        choice = self._chosen()
+        if not self._attended and not is_consented(choice, self._ledger):
+            raise _NotSent(
+                f"Nothing is sent to {destination_of(choice)}: you have not seen the notice about this service yet.",
+                remedy=_UNSEEN,
+            )
+        return choice
+
+    def _open(self, choice: Choice) -> Reranker:
+        with self._lock:
+            if self._opened is None:
+                account = None
+                if choice.metered:
+                    priced = choice.official_endpoint
+                    account = UsageMeter(self._ledger, self._budget, choice.vendor, choice.model, priced=priced)
+                self._opened = open_reranker(choice, self.settings, self._outside, account)
+            return self._opened
+
+    def _keep(self, key: bytes, scores: Sequence[float]) -> None:
+        with self._lock:
+            self._known[key] = tuple(scores)
+            if len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+
+
+class _NotSent(ProviderUnavailable):
+    code = "not_sent"
+
+
+@dataclass(slots=True)
+class Rescoring:
+    """The reranker's part in one search; a `Rescorer` of the ranking.
+
+    The ranking asks for the scores of its candidates. If they are not known yet, it keeps the engine's order, `fetch`
+    computes them while nothing is locked, and the ranking is made again.
+    """
+
+    reranking: Reranking
+    query: str
+    deadline: Deadline
+    watch: Stopwatch
+    _missing: tuple[str, ...] = ()
+    _fetched: bool = False
+    _failure: tuple[str, str] | None = None
+    """A reason and a remedy."""
+
+    @property
+    def candidates(self) -> int:
+        return self.reranking.settings.candidates
+
+    def scores(self, passages: Sequence[str]) -> Sequence[float] | None:
+        """Return the scores of passages; if they are not known, remember the passages for `fetch`."""
+        known = self.reranking.known(self._key(passages))
+        self._missing = () if known is not None else tuple(passages)
+        return known
+
+    def fetch(self) -> bool:
+        """Compute the scores that the last ranking missed, once in a search; return whether to rank again."""
+        if not self._missing or self._fetched:
+            return False
+        self._fetched = True
+        with self.watch.stage("rerank"):
+            try:
+                self.reranking.ask(self._key(self._missing), self.query, self._missing, self.deadline)
+            except MemoriterError as error:
+                self._failure = error.message, _remedy_of(error)
+                return False
+        return True
+
+    @property
+    def problem(self) -> Diagnostic | None:
+        """Why the hits have the engine's own order; None if they are reranked, or if there are too few of them."""
+        if not self._missing:
+            return None
+        reason, remedy = self._failure or ("The notes changed during the search.", "Ask again.")
+        return not_reranked(self.reranking.settings.name, reason, remedy)
+
+    def _key(self, passages: Sequence[str]) -> bytes:
+        """Return a name for the question and its passages, which differs as soon as one of them does."""
+        digest = hashlib.sha256()
+        for text in (self.query, *passages):
+            encoded = text.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "big") + encoded)
+        return digest.digest()
+
+
+def not_reranked(name: str, reason: str, remedy: str) -> Diagnostic:
+    """Return the diagnostic that hits are in the engine's own order."""
+    message = f"The reranker {name!r} does not order the hits; they are in the engine's own order. {sentence(reason)}"
+    return Diagnostic("not_reranked", message, remedy)
+
+
+def _remedy_of(error: MemoriterError) -> str:
+    if isinstance(error, GivenUp):
+        return "Ask again; if it stays slow, set memorySearch.query.rerank.candidates lower, or rerank to off."
+    if isinstance(error, OverBudget):
+        return "Wait until midnight (UTC), or raise memorySearch.remote.budget."
+    return error.remedy

@@ -1,0 +1,210 @@
+"""Rerankers behind one Protocol, and the choice between them. A reranker reads a question and each passage together.
+
+Nothing is opened or sent before the first question.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from memoriter.embed._choice import Choice, ServiceConfig
+from memoriter.embed._registry import StoredBreaker
+from memoriter.errors import ConfigError, ProviderUnavailable
+from memoriter.extras import install_command, missing_packages
+from memoriter.providers import OFF, RERANKERS
+from memoriter.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memoriter.embed._registry import ProviderContext
+    from memoriter.embed.remote import RemoteReranker, UsageRecorder
+
+_KEY = "query.rerank.remote.apiKey"
+
+
+class Reranker(Protocol):
+    """Scores passages for a question. Safe to share between threads."""
+
+    @property
+    def service(self) -> str:
+        """The name of the service or model, for messages."""
+        ...
+
+    def scores(self, query: str, passages: Sequence[str], *, seconds: float) -> list[float]:
+        """Return one finite score for each passage, in order; larger is more relevant, on a scale of its own.
+
+        Args:
+            query: the question.
+            passages: texts, at least one.
+            seconds: the time limit.
+
+        Raises:
+            EmbeddingError: there are no scores.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the model or the connections. Closing twice is harmless."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RerankSettings:
+    """The settings of a reranker, with `${NAME}` and `~` already replaced."""
+
+    cache_dir: Path
+    """Folder for files that can be created again."""
+    name: str = OFF
+    model: str = ""
+    candidates: int = 20
+    base_url: str = field(default="", repr=False)
+    api_key: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    problem: ConfigError | None = None
+    """The error in address, key or headers; raised when the reranker is chosen."""
+    services: Mapping[str, ServiceConfig] = field(default_factory=dict[str, ServiceConfig])
+    """The entries of `models.providers`."""
+    local_model: str = ""
+    """A GGUF file, or a folder with an ONNX cross-encoder."""
+    offline: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+def choose_reranker(settings: RerankSettings) -> Choice:
+    """Return the reranker that the settings name; the kind `none` for `off`.
+
+    Raises:
+        ConfigError: there is no such reranker, or its settings are invalid.
+        ProviderUnavailable: it cannot be used here, such as a service without a key.
+    """
+    name = settings.name.strip() or OFF
+    row = RERANKERS.get(name)
+    if name == OFF:
+        return Choice(OFF, "none")
+    if row is not None and row.kind == "process":
+        return _of_a_file(name, settings)
+    if row is not None or name in settings.services:
+        return _of_a_service(name, settings)
+    raise ConfigError(
+        f"There is no reranker {name!r}.",
+        remedy=f"Set memorySearch.query.rerank to one of: {', '.join((OFF, *RERANKERS, *settings.services))}.",
+    )
+
+
+def _of_a_file(name: str, settings: RerankSettings) -> Choice:
+    if not settings.local_model:
+        what = "a GGUF file" if name == "local" else "a folder with model.onnx and tokenizer.json"
+        raise ConfigError(
+            f"The setting memorySearch.query.rerank.provider is {name!r}, but no model is named.",
+            remedy=f"Set memorySearch.query.rerank.local.modelPath to {what}.",
+        )
+    return Choice(name, "onnx" if name == "onnx" else "local", model=Path(settings.local_model).name)
+
+
+def _of_a_service(name: str, settings: RerankSettings) -> Choice:
+    if missing := missing_packages("remote"):
+        raise ProviderUnavailable(
+            f"The reranker {name!r} needs the extra 'remote': {', '.join(missing)} is not installed.",
+            remedy=f"Run `{install_command('remote')}`.",
+        )
+    from memoriter.embed.remote import RemoteSettings, is_local_network, is_loopback, rerank_vendor_of
+
+    entry = settings.services.get(name, ServiceConfig())
+    if (problem := settings.problem or entry.problem) is not None:
+        raise problem
+    vendor = rerank_vendor_of(_interface(name, entry))
+    written = settings.base_url or entry.base_url
+    endpoint = vendor.address(written) if written or vendor.base_url else ""
+    official = bool(endpoint) and endpoint == vendor.base_url
+    key, key_source = _key(name, settings, entry, official=official)
+    remote = vendor.resolved(
+        RemoteSettings(
+            vendor=vendor.name,
+            model=settings.model,
+            base_url=written,
+            api_key=key,
+            headers={**entry.headers, **settings.headers},
+            offline=settings.offline,
+        )
+    )
+    if official and not remote.secrets:
+        variables = " or ".join(RERANKERS[vendor.name].key_variables)
+        raise ProviderUnavailable(
+            f"There is no key for the reranker {name!r}.",
+            remedy=f"Set memorySearch.{_KEY}, models.providers.{name}.apiKey or {variables}.",
+        )
+    leaves = not is_loopback(endpoint)
+    if settings.offline and leaves:
+        raise ProviderUnavailable(
+            f"The reranker {name!r} is at {endpoint}, and memorySearch.offline forbids the network.",
+            remedy="Set memorySearch.query.rerank to off, or use a reranker on this machine.",
+        )
+    return Choice(
+        name,
+        "remote",
+        remote,
+        endpoint,
+        leaves,
+        metered=not is_local_network(endpoint),
+        key_source=key_source,
+        vendor=vendor.name,
+        model=remote.model,
+        official_endpoint=official,
+    )
+
+
+def _interface(name: str, entry: ServiceConfig) -> str:
+    """Return the interface of a service: its own, the one that `api` names, or that of most servers."""
+    from memoriter.embed.remote import rerank_vendors
+
+    api = entry.api.strip().lower()
+    return name if name in rerank_vendors() else api if api in rerank_vendors() else "compatible"
+
+
+def _key(name: str, settings: RerankSettings, entry: ServiceConfig, *, official: bool) -> tuple[str, str]:
+    """Return the key and where it is from, or two empty texts. Variables count only for the vendor's own address."""
+    variables = RERANKERS[name].key_variables if official and name in RERANKERS else ()
+    sources = [
+        (settings.api_key, _KEY),
+        (entry.api_key, f"models.providers.{name}.apiKey"),
+        *((settings.environ.get(variable, ""), f"environment {variable}") for variable in variables),
+    ]
+    return next(((value.strip(), source) for value, source in sources if value.strip()), ("", ""))
+
+
+def open_reranker(
+    choice: Choice, settings: RerankSettings, outside: ProviderContext, account: UsageRecorder | None = None
+) -> Reranker:
+    """Return the reranker, ready to be asked. Models are loaded at the first question, and nothing is sent before.
+
+    Raises:
+        EmbeddingError: it cannot be used now; the message gives the reason, the remedy the next step.
+    """
+    match choice.kind:
+        case "remote":
+            return _open_remote(choice, outside, account)
+        case "onnx":
+            from memoriter.embed.local._rerank import open_onnx_reranker
+
+            return open_onnx_reranker(Path(settings.local_model), clock=outside.monotonic)
+        case "local":
+            from memoriter.embed.local._rerank import open_gguf_reranker
+
+            path, cache = Path(settings.local_model), settings.cache_dir
+            return open_gguf_reranker(path, cache_dir=cache, clock=outside.monotonic)
+        case "none" | "bundled" | "fake":
+            raise ProviderUnavailable("No reranker is configured.", remedy="Set memorySearch.query.rerank.")
+
+
+def _open_remote(choice: Choice, outside: ProviderContext, account: UsageRecorder | None) -> RemoteReranker:
+    from memoriter.embed.remote import HttpClient, RemoteReranker, owner_of
+
+    assert choice.remote is not None
+    http = HttpClient(
+        clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
+    )
+    owner = owner_of((choice.endpoint, *choice.remote.secrets))
+    breakers = StoredBreaker(f"breaker:rerank:{choice.vendor}:{choice.endpoint}:{owner}", outside.store)
+    return RemoteReranker(choice.remote, http, wall=outside.wall, breakers=breakers, account=account)
