@@ -64,7 +64,7 @@ def why_not_command(
     on: date | None,
     **filters: Any,
 ) -> None:
-    """Explain why a search does not find a passage, and what would bring it back.
+    """Explain why a search does not find a passage.
 
         memoriter why-not "which database" MEMORY.md#L12
         memoriter why-not "release train" memory/2026-02-10.md#L5-L9 --since 7d
