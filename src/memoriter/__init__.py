@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Source,
         Status,
         SyncReport,
+        WhyNot,
     )
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "Status",
     "SyncReport",
     "UsageError",
+    "WhyNot",
     "WorkspaceNotFound",
     "WriteError",
 ]
@@ -85,7 +87,7 @@ def __getattr__(name: str) -> Any:
         "memory": "Memory",
         "types": (
             "Canary CompactReport Diagnostic Estimate Excerpt Explanation Filters Health Hit Remembered SearchResult "
-            "Skipped Source Status SyncReport"
+            "Skipped Source Status SyncReport WhyNot"
         ),
     }
     for module, names in late.items():

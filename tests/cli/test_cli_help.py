@@ -127,7 +127,9 @@ def test_the_help_of_a_command_teaches(path: tuple[str, ...], command: click.Com
 
 def test_every_command_is_in_the_overview() -> None:
     texts = [file.read_text("utf-8") for file in FOLDER.glob("_*.py")]
-    written = {name for text in texts for name in re.findall(r"^def (\w+)_command\(", text, re.MULTILINE)}
+    written = {
+        name.replace("_", "-") for text in texts for name in re.findall(r"^def (\w+)_command\(", text, re.MULTILINE)
+    }
     assert written == {path[0] for path, _ in EVERY}
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import memoriter
 from memoriter import Memory
 from memoriter.ids import vector_key
 from memoriter.sync import ChunkingSettings, note_of
@@ -308,6 +313,40 @@ def test_a_file_of_questions_that_cannot_be_read_does_not_stop_the_answer_unless
     assert "Verified by a search with it" in done.out
     assert "eval.md" in done.err
     assert program("why-not", *question, "--eval", "eval.md").exit_code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="terminals are opened in another way there")
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_on_a_terminal_it_offers_to_add_the_question_of_a_passage_that_was_not_found(
+    program: Program, answer: str
+) -> None:
+    configure(program)
+    question = "ledger of the guild of bakers in the harbour town"
+    keyboard, terminal = os.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(Path(memoriter.__file__).parents[1])}
+    command = [sys.executable, "-m", "memoriter", "why-not", question, "MEMORY.md#L3", "--min-score", "0.9"]
+    with subprocess.Popen(
+        command, env=environment, stdin=terminal, stderr=terminal, stdout=subprocess.PIPE, text=True
+    ) as process:
+        os.close(terminal)
+        shown = b""
+        while b"[y/N]" not in shown:
+            shown += os.read(keyboard, 1_000)
+        os.write(keyboard, f"{answer}\n".encode())
+        out, _ = process.communicate(timeout=60)
+    os.close(keyboard)
+    assert "was lost at the stage 'threshold'" in out
+    assert b"Add the question to eval.md, with MEMORY.md#L3 as its answer?" in shown
+    file = program.workspace / "eval.md"
+    assert file.exists() is (answer == "y")
+    assert not file.exists() or f"- {question} → MEMORY.md#L3" in file.read_text("utf-8").splitlines()
+
+
+def test_a_file_of_questions_that_does_not_exist_is_refused(program: Program) -> None:
+    done = program("why-not", "ledger", "MEMORY.md", "--eval", "none.md")
+    assert done.exit_code == 2
+    assert "There is no file 'none.md'." in done.err
 
 
 @pytest.mark.parametrize(("words", "said"), [(("", "MEMORY.md"), "The query is empty."), (("ledger", " "), "is empty")])

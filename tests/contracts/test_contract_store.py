@@ -279,3 +279,14 @@ def test_compacting_changes_no_result(store: Store) -> None:
     store.compact(max_entries=0, max_bytes=0)
     assert (store.vector_search(unit(1), limit=5, filters=ANYTHING), found(store, "tea")) == (hits, ["green tea"])
     store.check()
+
+
+def test_only_chunks_that_pass_the_filters_are_passing(store: Store) -> None:
+    put(store, "memory/a.md", "one", "two")
+    put(store, "memory/b.md", "three")
+    first, second = store.ids_at("memory/a.md")
+    [other] = store.ids_at("memory/b.md")
+    assert store.passing([first, second, other], ANYTHING) == {first, second, other}
+    assert store.passing([first, other, other + 99], Filters(path="memory/a.md")) == {first}
+    assert store.passing([first, second], Filters(phrases=("two",))) == {second}
+    assert store.passing([], ANYTHING) == set()

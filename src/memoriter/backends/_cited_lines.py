@@ -220,15 +220,15 @@ def _scan_remedy(reason: SkipReason, path: str, workspace: Workspace) -> str:
         case "ignored":
             return "Rename the file or its folder."
         case "symlink":
-            return "Replace the link with the file, or name its target in memorySearch.extraPaths."
+            return "Replace the link with the file, or name its target in extraPaths."
         case "too_large":
             return "Split the file."
         case "outside" if path.endswith(".jsonl"):
             return "To search transcripts, see memorySearch.sources and experimental.sessionMemory."
         case "outside" if workspace.layout == "openclaw" and not path.startswith(("../", "/")):
             root = quote(str(workspace.root))
-            return f"Run `memoriter init -w {root} --layout=notes`, or name it in memorySearch.extraPaths."
+            return f"Run `memoriter init -w {root} --layout=notes`, or name it in extraPaths."
         case "outside":
-            return "Name it in memorySearch.extraPaths."
+            return "Name it in extraPaths."
         case _:
             return "See docs/health.md, or put a plain file there that can be read."

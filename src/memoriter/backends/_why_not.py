@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from memoriter.backends._cited_lines import INDEX, CitedLines, citation_of, locate, lost
 from memoriter.backends._context import NOTES_ARE_OFF, TRANSCRIPTS_ARE_OFF
@@ -14,14 +14,15 @@ from memoriter.types import Fix, SettingChange, Stage, StageReport, WhyNot
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
-    from memoriter.backends._builtin import BuiltinBackend
-    from memoriter.backends._context import Question, Ranking
+    from memoriter.backends._context import BackendSettings, Question, Ranking
     from memoriter.backends._ports import Store
     from memoriter.records import StoredChunk
     from memoriter.search import Examination, SearchSettings
     from memoriter.types import Query, SearchResult
+    from memoriter.workspace import Workspace
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 FIELDS: Mapping[str, str] = {
@@ -40,6 +41,18 @@ REWRITE = "Ask with words of the passage, or write words of the question into it
 STALE = "The index holds another text than the file."
 
 
+class Searcher(Protocol):
+    """What an explanation needs of a backend."""
+
+    workspace: Workspace
+    settings: BackendSettings
+
+    def search(
+        self, query: Query, *, observe: Callable[[Store, Question, Ranking], None] | None = None
+    ) -> SearchResult: ...
+    def varied(self, changes: Mapping[str, Any]) -> AbstractContextManager[Searcher]: ...
+
+
 def with_changes(settings: SearchSettings, changes: Mapping[str, Any]) -> SearchSettings:
     """Return the settings with values by the keys of `FIELDS`. Raises KeyError for another key."""
     return replace(settings, **{FIELDS[key]: value for key, value in changes.items()})
@@ -55,7 +68,7 @@ class _Observed:
     ranking: Ranking
 
 
-def explain_miss(backend: BuiltinBackend, query: Query, citation: str) -> WhyNot:
+def explain_miss(backend: Searcher, query: Query, citation: str) -> WhyNot:
     """Return which stage lost a passage, and the smallest change that brings it back.
 
     Args:
@@ -73,7 +86,7 @@ def explain_miss(backend: BuiltinBackend, query: Query, citation: str) -> WhyNot
     return answer
 
 
-def _explain_once(backend: BuiltinBackend, query: Query, citation: str) -> WhyNot:
+def _explain_once(backend: Searcher, query: Query, citation: str) -> WhyNot:
     seen: list[tuple[Store, Question, Ranking]] = []
 
     def observe(index: Store, question: Question, ranking: Ranking) -> None:
@@ -89,7 +102,7 @@ def _explain_once(backend: BuiltinBackend, query: Query, citation: str) -> WhyNo
     return replace(miss, fix=fix, remedy=unsearched or _remedy(examined, fix))
 
 
-def _explain(backend: BuiltinBackend, observed: _Observed, citation: str) -> tuple[WhyNot, Examination | None]:
+def _explain(backend: Searcher, observed: _Observed, citation: str) -> tuple[WhyNot, Examination | None]:
     """Return the answer without a fix, and what the ranking did with the passage if it came so far."""
     result, ranking = observed.result, observed.ranking
     located = locate(citation, backend.workspace, observed.index, backend.settings.sync.chunking)
@@ -184,7 +197,7 @@ def _scope_message(observed: _Observed, examined: Examination) -> str:
 def _candidates_message(examined: Examination, *, by_meaning: bool) -> str:
     candidacy = examined.candidacy
     parts = [
-        f"{_ordinal(place)} by {name}" if place else f"in no place by {name}"
+        f"{_ordinal(place)} by {name}" if place else f"without a place by {name}"
         for name, place in (("words", candidacy.keyword), ("meaning", candidacy.vector))
         if name == "words" or by_meaning
     ]
@@ -240,7 +253,7 @@ def _budget_message(examined: Examination, settings: SearchSettings) -> str:
     return f"It is the {_ordinal(examined.place)} passage in order, and a search returns {settings.max_results}."
 
 
-def _unsearched_kind(backend: BuiltinBackend, query: Query, examined: Examination, index: Store) -> str:
+def _unsearched_kind(backend: Searcher, query: Query, examined: Examination, index: Store) -> str:
     """Return what to do if the settings exclude the kind of the passage; empty if they do not."""
     kind = index.rows([examined.row])[examined.row].source
     if query.filters.sources is not None or kind in backend.settings.sources:
@@ -249,7 +262,7 @@ def _unsearched_kind(backend: BuiltinBackend, query: Query, examined: Examinatio
 
 
 def _verified(
-    backend: BuiltinBackend, query: Query, settings: SearchSettings, examined: Examination, citation: str
+    backend: Searcher, query: Query, settings: SearchSettings, examined: Examination, citation: str
 ) -> Fix | None:
     """Search again with the change that should bring a passage back; None if there is no such change."""
     if not examined.changes and not examined.excluded_by:

@@ -14,9 +14,7 @@ from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import pluralize
 from memoriter.cli._search import filter_options, search_limits
 from memoriter.errors import UsageError
-from memoriter.evals import EVAL_FILE, LAST_LINE, AnswerLines, append_question, locate, read_eval_file, setting_effect
 from memoriter.types import Diagnostic
-from memoriter.workspace import split_citation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +62,7 @@ def why_not_command(
     on: date | None,
     **filters: Any,
 ) -> None:
-    """Explain why a search does not find a passage, and what would bring it back.
+    """Explain why a search does not find a passage.
 
         memoriter why-not "which database" MEMORY.md#L12
         memoriter why-not "release train" memory/2026-02-10.md#L5-L9 --since 7d
@@ -79,14 +77,17 @@ def why_not_command(
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     arguments = search_limits(on=on, **filters)
     question = " ".join(query)
+    if eval_file and not add and not Path(eval_file).is_file():
+        raise UsageError(f"There is no file {eval_file!r}.", remedy="Give a file of questions, or add --add.")
     with options.open_memory() as memory:
+        options.show_egress_notice(memory)
         if memory.settings.enabled and memory.settings.sync.on_search:
             with screen.progress() as progress:
-                options.show_egress_notice(memory).backend.refresh(progress=progress)
+                memory.backend.refresh(progress=progress)
         report = memory.why_not(
             question, citation, max_results=max_results, min_score=min_score, operators=True, **arguments
         )
-        file = Path(eval_file) if eval_file else memory.place.workspace / EVAL_FILE
+        file = Path(eval_file) if eval_file else _file_of_questions(memory)
         effect = _effect(memory, report, file, screen, is_given=eval_file is not None)
         if not screen.as_json:
             screen.show([*_report_lines(report), *_fix_lines(report), *_effect_lines(effect, file)])
@@ -96,12 +97,20 @@ def why_not_command(
     screen.show_diagnostics(report.reasons)
 
 
+def _file_of_questions(memory: Memory) -> Path:
+    from memoriter.evals import EVAL_FILE
+
+    return memory.place.workspace / EVAL_FILE
+
+
 def _effect(memory: Memory, report: WhyNot, file: Path, screen: Screen, *, is_given: bool) -> SettingEffect | None:
     """Return what the fix does to the owner's questions; None without a fix of the settings, or without questions.
 
     Raises:
         UsageError: the file that was given cannot be used. For the one in the folder of notes, a notice is printed.
     """
+    from memoriter.evals import locate, read_eval_file, setting_effect
+
     fix = report.fix
     if fix is None or not fix.changes or not fix.verified or not file.is_file():
         return None
@@ -199,6 +208,9 @@ def _is_to_be_added(report: WhyNot, file: Path, screen: Screen, *, asked: bool) 
 
 def _add(memory: Memory, report: WhyNot, question: str, file: Path, screen: Screen) -> bool:
     """Add the question to the owner's questions; return whether it was not there. Raises UsageError, WriteError."""
+    from memoriter.evals import LAST_LINE, AnswerLines, append_question
+    from memoriter.workspace import split_citation
+
     path, first, count = split_citation(report.citation)
     last = LAST_LINE if first is None or count is None else first + count - 1
     added = append_question(file, question, [AnswerLines(path, first or 1, last)])

@@ -14,7 +14,8 @@ from memoriter.search._terms import analyse, classic_terms, link_terms, pack, qu
 if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
     from memoriter.search._language import understand
-    from memoriter.search._why_not import Examination, RankedQuery, examine
+    from memoriter.search._smallest_change import RankedQuery
+    from memoriter.search._why_not import Examination, examine
 
 __all__ = [
     "MATCH",
