@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import json5
 import pytest
 
 from memoriter.config import load
@@ -113,6 +114,41 @@ def test_the_name_alone_is_enough_and_config_shows_no_key(env: MemoryEnv) -> Non
     shown = env.run("config", "show", "--json").json
     assert "voyage" in json.dumps(shown)
     assert env.run("config", "check").exit_code == 0
+
+
+def test_config_set_takes_the_name_alone_and_leaves_the_provider_of_vectors_as_it_is(env: MemoryEnv) -> None:
+    env.configure(provider="fake")
+    for name in ("rerank", "query.rerank", "query.rerank.provider"):
+        assert env.run("config", "set", name, "jina").exit_code == 0
+        assert '"jina"' in env.config.read_text(encoding="utf-8")
+        assert env.run("config", "set", name, "off").exit_code == 0
+    env.configure(provider="fake", query={"rerank": "cohere"})
+    assert env.run("config", "set", "query.rerank", "voyage").exit_code == 0
+    assert json5.loads(env.config.read_text(encoding="utf-8"))["agents"]["defaults"]["memorySearch"] == {
+        "provider": "fake",
+        "query": {"rerank": "voyage"},
+    }
+    assert env.run("config", "set", "provider", "none").exit_code == 0
+    assert (
+        json5.loads(env.config.read_text(encoding="utf-8"))["agents"]["defaults"]["memorySearch"]["provider"] == "none"
+    )
+    assert env.run("config", "unset", "query.rerank").exit_code == 0
+    assert "rerank" not in env.config.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_what_a_hook_puts_before_a_turn_is_in_the_order_of_the_reranker(env: MemoryEnv, server: CohereServer) -> None:
+    env.write("memory/one.md", "# One\n\nThe ledger has a database of its own, which we did not choose.\n")
+    env.write("memory/two.md", "# Two\n\nWhich database did we choose for the ledger: PostgreSQL.\n")
+    remote = {"baseUrl": server.base_url, "apiKey": KEY}
+    env.configure(provider="none", query={"rerank": {"provider": "cohere", "remote": remote}})
+    env.trust()
+    for best, order in (("PostgreSQL", ["two", "one"]), ("of its own", ["one", "two"])):
+        server.judge = lambda _, passage, best=best: float(best in passage)
+        outcome = hook(env, "user-prompt", prompt="Which database did we choose for the ledger?", session_id=order[0])
+        context = outcome.json["hookSpecificOutput"]["additionalContext"]
+        assert [name for name in re.findall(r"\[memory/(\w+)\.md", context) if name != "three"] == order
+    assert len(server.calls) == 2
 
 
 @pytest.mark.parametrize(

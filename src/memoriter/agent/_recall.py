@@ -208,8 +208,8 @@ class MarkdownRecall:
         result = self.memory.search(query, sources=sources, explain=True, deadline_ms=deadline_ms, update=self.update)
         # Each hit is judged by itself: an answer that lacks vectors, or was cut short, is never called a match.
         return [
-            RecallPassage(hit.snippet, hit.citation, hit.score, trusted=is_owned(self.memory, hit))
-            for hit in result.hits
+            RecallPassage(hit.snippet, hit.citation, place, trusted=is_owned(self.memory, hit))
+            for hit, place in zip(result.hits, places_of(result.hits), strict=True)
             if is_confident(hit) and (private or hit.path.lower() not in LONG_TERM)
         ]
 
@@ -232,6 +232,14 @@ def is_owned(memory: ReadableMemory, hit: Hit) -> bool:
     if note.truncated and len(lines) <= hit.end_line:
         return False
     return not any(foreign_lines(lines)[hit.start_line - 1 : hit.end_line])
+
+
+def places_of(hits: Sequence[Hit]) -> list[float]:
+    """Return a score for each hit, by which the hits keep their order beside passages from elsewhere.
+
+    A reranker may have changed the order: then the first hit gets the highest of all scores, and so on.
+    """
+    return sorted((hit.score for hit in hits), reverse=True)
 
 
 def is_confident(hit: Hit) -> bool:

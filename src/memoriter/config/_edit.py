@@ -72,13 +72,18 @@ def _written_names(text: str, names: Names, file: str) -> Names:
     if names[:3] != SEARCH:
         return names
     tree = parse(text, file)
+    if names == (*RERANK, "provider") and isinstance(_value_at(tree, _written_names(text, RERANK, file)), str):
+        return _written_names(text, RERANK, file)  # the name of the reranker, in place of a section
     for other in (SEARCH, ("memorySearch",), ("memory", "search")):
-        value: Any = tree
-        for name in other:
-            value = table(value).get(name)
-        if isinstance(value, dict):
+        if isinstance(_value_at(tree, other), dict):
             return (*other, *names[3:])
     return names
+
+
+def _value_at(tree: Any, names: Names) -> Any:
+    for name in names:
+        tree = table(tree).get(name)
+    return tree
 
 
 def _with_member(text: str, section: Node, name: str, value: Any) -> str:
@@ -176,6 +181,8 @@ def setting_names(key: str, known: Sequence[str]) -> Names:
     from difflib import get_close_matches
 
     steps = tuple(step for step in key.strip().strip(".").split(".") if step)
+    if steps and steps == RERANK[-len(steps) :]:  # a reranker may be written as its name alone
+        steps = (*steps, "provider")
     exact, matching = list[Names](), list[Names]()
     for name in known:
         parts = tuple(name.split("."))

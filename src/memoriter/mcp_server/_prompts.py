@@ -98,8 +98,8 @@ def _passages(memory: ProgressMemory, question: str, *, citations: bool) -> str:
     """
     try:
         result, owned = memory.search(question), not memory.place.origin
-        passages = [
-            RecallPassage(hit.snippet, hit.citation, hit.score, owned and is_owned(memory, hit)) for hit in result.hits
+        passages = [  # all with one score, so that they keep their order
+            RecallPassage(hit.snippet, hit.citation, trusted=owned and is_owned(memory, hit)) for hit in result.hits
         ]
     except MemoriterError as error:
         return neutral(f"The notes could not be searched: {error_text(error)}")
