@@ -45,8 +45,8 @@ def refusal(response: Response) -> EmbeddingError:
 
 def send(http: HttpClient, url: str, **options: Any) -> bytes:
     request = Request(url, {"authorization": "Bearer planted"}, options.pop("body", b"{}"))
-    told = {"timeout": SECONDS, "read": lambda answer: answer.body, "error_of": refusal, "tries": 1, **options}
-    return http.send(request, **told)
+    arguments = {"timeout": SECONDS, "read": lambda answer: answer.body, "error_of": refusal, "tries": 1, **options}
+    return http.send(request, **arguments)
 
 
 def check(error: EmbeddingError) -> None:

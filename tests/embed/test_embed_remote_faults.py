@@ -367,7 +367,7 @@ def test_nothing_that_is_said_or_logged_has_the_key(server: ScriptedServer, capl
         Answer(400, {"error": f"no {KEY}"}),
         Answer(500, KEY),
     ]
-    said: list[str] = []
+    texts: list[str] = []
     with caplog.at_level(logging.DEBUG):
         for answer in faults:
             server.always = refused(answer)
@@ -375,9 +375,9 @@ def test_nothing_that_is_said_or_logged_has_the_key(server: ScriptedServer, capl
                 known(server, headers={"x-extra": "planted-header-secret"}).embed(TEXTS, role="document")
             error: BaseException | None = failed.value
             while error is not None:
-                said += [str(error), repr(error), str(vars(error))]
+                texts += [str(error), repr(error), str(vars(error))]
                 error = error.__cause__ or error.__context__
         provider = known(server)
-    said += [caplog.text, repr(provider), repr(provider.spec), repr(RemoteSettings("openai", api_key=KEY))]
+    texts += [caplog.text, repr(provider), repr(provider.spec), repr(RemoteSettings("openai", api_key=KEY))]
     assert server.calls[0].headers["x-extra"] == "planted-header-secret"
-    assert not [text for text in said if KEY in text or "planted" in text]
+    assert not [text for text in texts if KEY in text or "planted" in text]

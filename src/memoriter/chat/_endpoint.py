@@ -71,8 +71,8 @@ def endpoint_of(
         UsageError: the service is ambiguous, or it has no key.
         ConfigError: the configuration names a variable that is not set.
     """
-    given_url = _check_url(base_url)
-    name, model_name = _split_model(model.strip(), given_url, providers)
+    chosen_url = _check_url(base_url)
+    name, model_name = _split_model(model.strip(), chosen_url, providers)
     entry = providers.get(name)
     interface = entry.api if entry and entry.api else name if name in OFFICIAL_URLS else "openai"
     api = INTERFACES.get(interface)
@@ -82,7 +82,7 @@ def endpoint_of(
             remedy=f"Name a service that speaks one of: {', '.join(INTERFACES)}.",
         )
     url = (
-        given_url
+        chosen_url
         or (_check_url(expand(entry.base_url, environ)) if entry and entry.base_url else "")
         or OFFICIAL_URLS[api]
     )

@@ -258,7 +258,7 @@ class RemoteProvider:
     def _fetched(self, texts: Sequence[str], role: Role, *, seconds: float) -> NDArray[np.float32]:
         """Unit vectors of one request."""
         try:
-            rows = self._asked(texts, role, seconds)
+            rows = self._request(texts, role, seconds)
         except InputTooLarge as error:
             if len(texts) == 1 and self.count_tokens(texts[0]) <= _SURELY_SHORT:
                 raise ProviderUnavailable(error.message, remedy=_NOT_EVEN_SHORT) from error
@@ -282,12 +282,12 @@ class RemoteProvider:
         if self._answered:
             return
         try:
-            self._asked([self.apply_template(PROBE[0], role)], role, seconds)
+            self._request([self.apply_template(PROBE[0], role)], role, seconds)
         except InputRejected:
             raise ProviderUnavailable(error.message, remedy=_NOT_EVEN_SHORT) from error
         self._answered = True
 
-    def _asked(self, texts: Sequence[str], role: Role, seconds: float) -> NDArray[np.float64]:
+    def _request(self, texts: Sequence[str], role: Role, seconds: float) -> NDArray[np.float64]:
         """The vectors of one request as they came."""
         request = self._vendor.build_request(texts, role, self._settings)
         dimensions = self._spec.dimensions if self._spec is not None else None
