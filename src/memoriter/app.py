@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Event
 
-    from memoriter.agent import Surrounds
+    from memoriter.agent import SessionEnvironment
     from memoriter.backends import MemoryBackend, OpenStore, Store
     from memoriter.config import Configuration, IndexPlace, MemorySearch, Place
     from memoriter.plugins import Plugins
@@ -194,16 +194,16 @@ def plugins_of(assembly: Assembly) -> Plugins:
     return load_plugins(slots.memory, installed_plugins(), home=env.home, wall=env.wall)
 
 
-def surrounds_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> Surrounds:
+def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> SessionEnvironment:
     """What the sessions of a memory share."""
-    from memoriter.agent import HookBus, Surrounds, recall_listener
+    from memoriter.agent import HookBus, SessionEnvironment, recall_listener
     from memoriter.tools import citations_on
 
     env, settings = assembly.env, assembly.configuration.settings
     defaults, limit = settings.agents.defaults, settings.memory.qmd.limits.max_injected_chars
     bus = HookBus(plugins.listeners(memory), monotonic=env.monotonic)
     recalls = tuple(recall_listener(source) for source in plugins.recall_sources(memory))
-    return Surrounds(
+    return SessionEnvironment(
         workspace=assembly.workspace,
         bus=bus,
         recalls=recalls,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Literal, Self
 
-from memoriter.app import assemble, plugins_of, read_environment, surrounds_of
+from memoriter.app import assemble, plugins_of, read_environment, session_environment_of
 from memoriter.environment import local_time
 from memoriter.errors import SearchDisabled, UsageError
 from memoriter.filters import check_range, make_filters
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from threading import Event
     from types import TracebackType
 
-    from memoriter.agent import Audience, Session, Surrounds
+    from memoriter.agent import Audience, Session, SessionEnvironment
     from memoriter.app import Assembly
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend
     from memoriter.config import Configuration, MemorySearch, Place
@@ -46,7 +46,7 @@ class Memory:
         self._workspace = assembly.workspace
         self._sessions = set[str]()
         self._loaded: Plugins | None = None
-        self._surrounds: Surrounds | None = None
+        self._session_env: SessionEnvironment | None = None
         self._gate = RLock()
 
     @classmethod
@@ -64,7 +64,7 @@ class Memory:
             workspace: the folder; None: as the environment, the current folder or the configuration say.
             config: a JSON5 file, in place of `~/.memoriter/memoriter.json5`.
             agent: whose settings; None: the default agent's.
-            home: where the index and everything else that can be made anew is kept, in place of `~/.memoriter`.
+            home: where the index and everything else that can be rebuilt is kept, in place of `~/.memoriter`.
 
         Raises:
             ConfigError: the configuration is wrong.
@@ -179,8 +179,8 @@ class Memory:
         """Bring the index up to date.
 
         Args:
-            force: build it anew; vectors of unchanged text are kept.
-            vectors: build it anew and compute every vector, too; a service takes its price again.
+            force: rebuild it; vectors of unchanged text are kept.
+            vectors: rebuild it and compute every vector again; a service charges for them again.
             progress: called after every file and every batch.
 
         Raises:
@@ -260,8 +260,8 @@ class Memory:
 
     def _after_writing(self, file: Path) -> tuple[Diagnostic, ...]:
         """Take up a note that was just written; return why the next search may not find it."""
-        if left_out := self._workspace.left_out(file):
-            return (left_out,)
+        if exclusion := self._workspace.exclusion_of(file):
+            return (exclusion,)
         return self._backend.notes_changed(file) if self.settings.enabled else (self._disabled,)
 
     @property
@@ -364,9 +364,9 @@ class Memory:
         from memoriter.agent import Session
 
         with self._gate:
-            self._surrounds = self._surrounds or surrounds_of(self._assembly, self._plugins, self)
+            self._session_env = self._session_env or session_environment_of(self._assembly, self._plugins, self)
         place = replace(self.place, trust="trusted") if project else self.place
-        return Session(key, audience, replace(self._surrounds, writable=writable, origin=place.origin))
+        return Session(key, audience, replace(self._session_env, writable=writable, origin=place.origin))
 
     @property
     def _plugins(self) -> Plugins:

@@ -191,7 +191,7 @@ class Owners:
 
     uids: frozenset[int] | None = None
     """None: nothing is checked."""
-    look: Callable[[Path, bool], os.stat_result] = lambda path, follow: os.stat(path, follow_symlinks=follow)  # noqa: PTH116
+    status_of: Callable[[Path, bool], os.stat_result] = lambda path, follow: os.stat(path, follow_symlinks=follow)  # noqa: PTH116
     """The status of a path, and whether to follow a link at its end; raises OSError."""
     mounts: Path = MOUNTS
 
@@ -204,7 +204,7 @@ class Owners:
             return ""
         for follow in (False, True):
             try:
-                found = self.look(path, follow)
+                found = self.status_of(path, follow)
             except FileNotFoundError:
                 return ""
             except OSError as error:
@@ -219,7 +219,7 @@ class Owners:
         if self.uids is None:
             return False
         try:
-            everybody = self.look(folder, True).st_mode & stat.S_IWOTH
+            everybody = self.status_of(folder, True).st_mode & stat.S_IWOTH
         except OSError:
             return False
         return bool(everybody) and not _without_modes(folder, self.mounts)

@@ -133,13 +133,13 @@ def test_a_passage_that_another_process_indexes_again_meanwhile_is_not_called_da
     env.configure(provider="fake", sync={"onSearch": False})
     memory, other = env.open(), env.open()
     memory.sync()
-    mend = Indexing.mend
+    repair = Indexing.repair
 
-    def mend_too_late(indexing: Indexing, *arguments: Any) -> Any:
+    def repair_too_late(indexing: Indexing, *arguments: Any) -> Any:
         other.sync()
-        return mend(indexing, *arguments)
+        return repair(indexing, *arguments)
 
-    monkeypatch.setattr(Indexing, "mend", mend_too_late)
+    monkeypatch.setattr(Indexing, "repair", repair_too_late)
     env.write("MEMORY.md", "# Decisions\n\nFirst another line.\n\n- We chose SQLite for the ledger because of size.\n")
     result = memory.search(QUESTION)
     assert codes(result) == ["stale"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from memoriter.backends._background import last_run, run_in_background, take_up_words
+from memoriter.backends._background import index_words, last_run, run_in_background
 from memoriter.backends._context import BackendContext, scope_of
 from memoriter.backends._health import WARMING, explain_empty, health_of, standing_health
 from memoriter.backends._indexing import Indexing
@@ -134,7 +134,7 @@ class BuiltinBackend:
             if query.update:
                 reasons[:0] = self._indexing.update_before_search(index, deadline, progress, watch, question=text)
             else:
-                take_up_words(self._indexing, index, deadline)
+                index_words(self._indexing, index, deadline)
         with watch.stage("embed"):
             vector, problem = self._query_vector(index, text, deadline, hasty=limit < self.settings.deadline_ms)
         question = _Question(text, query, vector, deadline, watch)
@@ -169,7 +169,7 @@ class BuiltinBackend:
             if not ranking.refused or most == 1:
                 return ranking, repairs
             with question.watch.stage("index"):
-                repairs += self._indexing.mend(index, ranking.refused, self._verifier, question.deadline)
+                repairs += self._indexing.repair(index, ranking.refused, self._verifier, question.deadline)
             if rankings == most:
                 return ranking, repairs
 

@@ -33,7 +33,7 @@ _FAULTS = {"special", "unreadable", "too_large", "hard_link"}
 _NAMED = 3
 
 
-def left_out(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]:
+def unreadable_diagnostics(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]:
     """Return a diagnostic that names the notes which cannot be read, if there are any."""
     faulty = [skip for skip in skipped if skip.reason in _FAULTS]
     if not faulty:
@@ -94,7 +94,7 @@ def changes_of(
     first = scanned.first if scanned else frozenset[str]()
     indexed, scan = index.files(), workspace.scan()
     plan = make_plan(scan.sources, indexed) if task.everything else make_plan(scan.sources, indexed, due)
-    return ChangeSet(version, not plan.empty, plan, indexed, first=first, skipped=left_out(scan.skipped))
+    return ChangeSet(version, not plan.empty, plan, indexed, first=first, skipped=unreadable_diagnostics(scan.skipped))
 
 
 def read(

@@ -10,7 +10,7 @@ from memoriter.workspace._scan import Scan
 from memoriter.workspace._workspace import MAX_BYTES, Workspace
 
 if TYPE_CHECKING:
-    from memoriter.workspace._forget import Removal, RemovedPassage, all_of, blocks_with, holds, lines_of, take_out
+    from memoriter.workspace._forget import Removal, RemovedPassage, all_of, apply_removal, blocks_with, holds, lines_of
     from memoriter.workspace._note import Note, read_note
     from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, scan_blocks
     from memoriter.workspace.transcripts import OpenTranscript, TranscriptFolder, Transcripts, transcripts_of
@@ -50,6 +50,7 @@ __all__ = [
     "Workspace",
     "all_of",
     "append",
+    "apply_removal",
     "blocks_with",
     "chunk_lines",
     "chunk_markdown",
@@ -74,7 +75,6 @@ __all__ = [
     "scan_blocks",
     "skeleton",
     "split_citation",
-    "take_out",
     "transcripts_of",
     "visible",
     "without_digits",
@@ -85,7 +85,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import the rooms that read, cut or write text on first use: most searches find no changed note to cut."""
     late = {
-        "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "take_out"},
+        "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "apply_removal"},
         "_note": {"Note", "read_note"},
         "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "scan_blocks"},
         "transcripts": {"OpenTranscript", "TranscriptFolder", "Transcripts", "transcripts_of"},

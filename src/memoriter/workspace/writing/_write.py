@@ -184,7 +184,7 @@ def _check_unchanged(folder: Folder, name: str, place: ReadablePath, descriptor:
 
 def _create(folder: Folder, name: str, place: ReadablePath, content: bytes, mode: int) -> None:
     """Create the file with its complete content, or raise WriteConflict if it exists."""
-    if folder.look(name) is not None:
+    if folder.stat(name) is not None:
         raise _conflict(place, "already exists")
     with write_draft(folder, name, content, mode) as draft:
         try:
