@@ -66,12 +66,12 @@ class Assembly:
     remote: Callable[[Path], bool]
     """Whether a folder is on a network file system."""
     again: Callable[[], Assembly]
-    """The same once more, for another thread."""
+    """Returns a second assembly with the same settings, for another thread."""
     notices: tuple[Diagnostic, ...] = ()
     """Diagnostics about untrusted files, files that others could read, and settings without effect."""
 
     def watch(self, stop: Event, on_event: Callable[[WatchEvent], None]) -> Watch:
-        """What keeps the index true to the files until `stop` is set."""
+        """Return the watcher that keeps the index in sync with the files until `stop` is set."""
         from memoriter.watch import Watch, WatchRules
 
         sync = self.settings.sync
@@ -80,9 +80,9 @@ class Assembly:
 
 
 def spare_threads() -> None:
-    """Let NumPy start without a thread for each core, in a process that asks one question and ends: .04 CPU-seconds.
+    """Let NumPy start without a thread for each core, in a process that runs one query: saves .04 CPU-seconds.
 
-    Only for a program of ours: who imports memoriter keeps the threads they chose, and those NumPy started with stay.
+    Only for our own program: a program that imports memoriter keeps its number of threads.
     """
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -175,19 +175,19 @@ def assemble(
 
 
 def sessions_of(env: Environment, agent: str) -> Path:
-    """Where an agent's transcripts are kept."""
+    """Return the folder of an agent's transcripts."""
     return env.home / "agents" / agent_name(agent) / "sessions"
 
 
 def new_session() -> str:
-    """A name that no other session has."""
+    """Return a new, unique session name."""
     from uuid import uuid4
 
     return str(uuid4())
 
 
 def plugins_of(assembly: Assembly) -> Plugins:
-    """The active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
+    """Return the active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
     from memoriter.plugins import installed_plugins, load_plugins
 
     slots, env = assembly.configuration.settings.plugins.slots, assembly.env
@@ -195,7 +195,7 @@ def plugins_of(assembly: Assembly) -> Plugins:
 
 
 def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> SessionEnvironment:
-    """What the sessions of a memory share."""
+    """Return the environment that the sessions of a memory share."""
     from memoriter.agent import HookBus, SessionEnvironment, recall_listener
     from memoriter.tools import citations_on
 

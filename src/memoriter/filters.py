@@ -215,6 +215,13 @@ def day_range(
     return first, last
 
 
+def check_query(max_results: int | None, min_score: float | None, deadline_ms: int | None) -> None:
+    """Raise UsageError if a number of a search is given and out of its range."""
+    check_range("max_results", max_results, 1, 1_000)
+    check_range("min_score", min_score, 0.0, 1.0)
+    check_range("deadline_ms", deadline_ms, 1, 86_400_000)
+
+
 def check_range(name: str, value: float | None, low: float, high: float) -> None:
     """Raise UsageError if the value of an argument is given and out of its range."""
     if value is not None and not low <= value <= high:

@@ -349,8 +349,6 @@ def test_who_refuses_is_the_host_where_it_is_not_the_vendor_itself(server: Scrip
 
 
 def test_a_model_that_is_not_there_stops_everything_with_a_remedy(server: ScriptedServer) -> None:
-    if server.vendor == "voyage":
-        server.always = refused(Answer(400, {"detail": "Model nothing-1 is not supported. Supported models are []."}))
     provider = provider_of(server, model="nothing-1", dimensions=4)
     with pytest.raises(ProviderUnavailable) as refusal:
         list(embed_in_batches(provider, TEXTS, role="document"))

@@ -262,11 +262,11 @@ ELSEWHERE = ("bedrock", "deepinfra", "github-copilot")
 """Providers that a later OpenClaw has; such a configuration loads, and the provider says that it is not here."""
 
 WEIGHTS = (0.7, 0.3)
-"""OpenClaw's shares of meaning and words: the other one's value when only one is given."""
+"""OpenClaw's shares of vector and keyword scores: if only one is given, the other has this value."""
 
 
 def resolved(search: MemorySearch) -> MemorySearch:
-    """The settings in force: numbers within their ranges, sources that are allowed, the provider's model."""
+    """Return the effective settings: numbers within their ranges, allowed sources, the provider's model."""
     return replace(
         search,
         sources=sources(search.sources, sessions=search.experimental.session_memory),
@@ -329,12 +329,12 @@ def hybrid(section: Hybrid) -> Hybrid:
 
 
 def weights(vector: float | None, text: float | None) -> tuple[float | None, float | None]:
-    """Shares that add up to 1; both stay unset when neither is given."""
+    """Return shares that add up to 1; both stay unset if neither is given."""
     if vector is None and text is None:
         return None, None
     shares = [
-        clamped(usual if share is None else share, 0.0, 1.0)
-        for share, usual in zip((vector, text), WEIGHTS, strict=True)
+        clamped(default if share is None else share, 0.0, 1.0)
+        for share, default in zip((vector, text), WEIGHTS, strict=True)
     ]
     total = sum(shares)
     return (shares[0] / total, shares[1] / total) if total > 0 else WEIGHTS

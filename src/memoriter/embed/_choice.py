@@ -230,7 +230,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
 def _service(
     name: str, settings: ProviderSettings, *, own: bool
 ) -> tuple[ServiceConfig, tuple[str, ...], Mapping[str, tuple[str, str]]]:
-    """The entry of a service in `models.providers`, its other names there, and the keys that were found elsewhere.
+    """Return the entry of a service in `models.providers`, its other names there, and keys that were found elsewhere.
 
     Other names and keys from elsewhere count only for a service that the settings name.
     """
