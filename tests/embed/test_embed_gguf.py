@@ -213,7 +213,7 @@ def test_a_file_that_llama_cpp_refuses_is_a_reason(tmp_path: Path) -> None:
 def test_a_model_of_other_dimensions_than_it_says_is_refused(tmp_path: Path) -> None:
     opened = open_gguf(write_generator(tmp_path / "tiny.gguf"), cache_dir=tmp_path, threads=1)
     provider = LocalProvider(replace(opened.spec, dimensions=128), "NFKC", opened._load)
-    with pytest.raises(BadVector, match="64 dimensions in place of 128"):
+    with pytest.raises(BadVector, match="64 dimensions instead of 128"):
         provider.embed(["a"], role="query")
     provider.close()
 

@@ -80,7 +80,7 @@ def test_nothing_is_remembered_into_what_is_no_note_and_the_remedy_helps(
     file.unlink()
     make(file)
     error = refused(env, "remember", "--to", "long-term", "Tea, not coffee.")
-    assert error["remedy"].startswith("Move away what is there")
+    assert error["remedy"].startswith("Move away what has this name")
     file.rename(env.notes / "elsewhere")
     answered(env, "remember", "--to", "long-term", "Tea, not coffee.")
     assert found(env, "tea coffee") == ["MEMORY.md"]

@@ -78,8 +78,8 @@ def endpoint_of(
     api = INTERFACES.get(interface)
     if api is None:
         raise UsageError(
-            f"The setting models.providers.{name}.api is {interface!r}, which the chat does not speak.",
-            remedy=f"Name a service that speaks one of: {', '.join(INTERFACES)}.",
+            f"The setting models.providers.{name}.api is {interface!r}, which the chat does not support.",
+            remedy=f"Name a service with one of these interfaces: {', '.join(INTERFACES)}.",
         )
     url = (
         chosen_url

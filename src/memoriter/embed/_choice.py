@@ -149,7 +149,7 @@ def _choice(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
     if name in settings.services or name in REMOTE or name in OPENAI_COMPATIBLE:
         return _of_a_service(name, settings, own=own)
     raise ConfigError(
-        f"There is no embedding provider {name!r}; words alone are searched.",
+        f"There is no embedding provider {name!r}; only keyword search works.",
         remedy=f"Set memorySearch.provider to one of: {', '.join(provider_choices(settings))}.",
     )
 

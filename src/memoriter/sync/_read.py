@@ -41,7 +41,7 @@ def unreadable_diagnostics(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]
     named = "; ".join(f"{skip.path} ({skip.message})" for skip in faulty[:_NAMED])
     more = f"; and {len(faulty) - _NAMED} more" if len(faulty) > _NAMED else ""
     count = "1 path is" if len(faulty) == 1 else f"{len(faulty)} paths are"
-    remedy = "Mend it, move it away, or name it in .memoryignore; `memoriter status -v` lists all."
+    remedy = "Repair it, move it away, or name it in .memoryignore; `memoriter status -v` lists all."
     return (Diagnostic("notes_left_out", f"{count} left out: {named}{more}.", remedy),)
 
 
@@ -57,7 +57,7 @@ def undecoded(paths: Collection[str]) -> tuple[Diagnostic, ...]:
 QUICK_CHUNKS = 2_000
 """The most chunks that are split again within a search. A larger index stays in use as it is."""
 OUTDATED = Diagnostic(
-    "index_outdated", "The index was made with other settings and serves as it is.", "Run `memoriter index`."
+    "index_outdated", "The index was built with other settings and is used as it is.", "Run `memoriter index`."
 )
 
 

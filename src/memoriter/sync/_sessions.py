@@ -289,7 +289,7 @@ def _diagnostic(path: str, tail: Tail, start: Tail) -> Diagnostic | None:
     skipped = _skip(path, tail) if tail != start else None
     if skipped is None:
         return None
-    remedy = "Name it in no memorySearch.sessionPaths, or leave it; `memoriter status -v` lists what is left out."
+    remedy = "Remove it from memorySearch.sessionPaths, or ignore this; `memoriter status -v` lists what is left out."
     return Diagnostic(
         "transcript_left_out", f"The transcript {path!r} is left out: {sentence(skipped.message)}", remedy
     )

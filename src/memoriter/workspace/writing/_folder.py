@@ -32,7 +32,7 @@ _EXCHANGE = {"linux": ("renameat2", 2, -100), "darwin": ("renameatx_np", 2, -2)}
 """By platform: the C function that exchanges two names, its flag for an exchange, and `AT_FDCWD`."""
 _NO_EXCHANGE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM}
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
-MOVE = "Move away what is there under this name, and do it again."
+MOVE = "Move away what has this name, and try again."
 READ_AHEAD = 1 << 20
 _STILL_SECONDS = 0.1
 """Seconds that a file must stay unchanged where the system does not report its writers."""
