@@ -217,14 +217,19 @@ def day_range(
 
 def check_query(max_results: int | None, min_score: float | None, deadline_ms: int | None) -> None:
     """Raise UsageError if a number of a search is given and out of its range."""
-    check_range("max_results", max_results, 1, 1_000)
-    check_range("min_score", min_score, 0.0, 1.0)
-    check_range("deadline_ms", deadline_ms, 1, 86_400_000)
+    ranges = (
+        ("max_results", max_results, 1, 1_000),
+        ("min_score", min_score, 0, 1),
+        ("deadline_ms", deadline_ms, 1, 86_400_000),
+    )
+    for name, value, low, high in ranges:
+        if value is not None:
+            check_range(name, value, low, high)
 
 
-def check_range(name: str, value: float | None, low: float, high: float) -> None:
-    """Raise UsageError if the value of an argument is given and out of its range."""
-    if value is not None and not low <= value <= high:
+def check_range(name: str, value: float, low: float, high: float) -> None:
+    """Raise UsageError if the value of an argument is out of its range."""
+    if not low <= value <= high:
         raise UsageError(
             f"The value of {name} is {value!r}, which is out of range.",
             remedy=f"Give a number from {low:g} to {high:g}.",
