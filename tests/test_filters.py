@@ -111,7 +111,7 @@ def test_a_day_is_a_date_or_text(memory: Memory, days: dict[str, Any], found: li
         ({"since": "10.2.2026"}, "The value of since is '10.2.2026', which is not a day."),
         ({"until": 7}, "The value of until is 7, which is not a day."),
         ({"on": "2026-02-30"}, "The value of on is '2026-02-30', which is not a day."),
-        ({"on": DAY, "since": DAY}, "The argument on is one day: it does not go with since or until."),
+        ({"on": DAY, "since": DAY}, "The argument on is one day: it cannot be combined with since or until."),
         (
             {"since": "2026-02-11", "until": DAY},
             "The day of since, 2026-02-11, is later than that of until, 2026-02-10.",

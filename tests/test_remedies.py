@@ -36,7 +36,7 @@ ERRORS = {name: kind for name, kind in inspect.getmembers(errors, inspect.isclas
 CODES = {kind.code for kind in ERRORS.values()}
 
 
-class Said(NamedTuple):
+class MessageCall(NamedTuple):
     """A call that tells somebody something."""
 
     where: str
@@ -54,9 +54,9 @@ def sources() -> list[tuple[Path, ast.Module]]:
 
 
 @cache
-def calls(*names: str) -> list[Said]:
+def calls(*names: str) -> list[MessageCall]:
     return [
-        Said(f"{file.relative_to(PACKAGE)}:{node.lineno}", node, node.func.id)
+        MessageCall(f"{file.relative_to(PACKAGE)}:{node.lineno}", node, node.func.id)
         for file, tree in sources()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
@@ -163,7 +163,7 @@ def shown() -> Iterator[tuple[str, str]]:
         source = SourceTexts(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and called(node) in SHOWN:
-                message = Said(f"{file.relative_to(PACKAGE)}:{node.lineno}", node, called(node))
+                message = MessageCall(f"{file.relative_to(PACKAGE)}:{node.lineno}", node, called(node))
                 for place, name in zip(SHOWN[message.name], ("message", "remedy"), strict=True):
                     if argument := message.argument(place, name):
                         yield from ((message.where, text) for text in source.find(argument) if text not in elsewhere)

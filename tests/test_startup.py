@@ -131,8 +131,8 @@ def test_a_command_loads_only_what_it_needs(
 def test_a_hook_loads_only_what_it_needs(
     loaded: Callable[..., set[str]], event: str, allowed: set[str], count: int
 ) -> None:
-    given = {"session_id": "s", "prompt": "which database has the ledger?", "transcript_path": "/nowhere"}
-    modules = loaded("hook", event, typed=json.dumps(given))
+    hook_input = {"session_id": "s", "prompt": "which database has the ledger?", "transcript_path": "/nowhere"}
+    modules = loaded("hook", event, typed=json.dumps(hook_input))
     assert {module.partition(".")[0] for module in modules} & HEAVY <= allowed
     assert len(modules) <= count + MARGIN
 
@@ -155,9 +155,9 @@ def test_a_hook_or_a_search_that_finds_a_server_loads_no_more_than_a_page_of_hel
                 ("hook", "pre-compact"),
                 ("search", "which", "database"),
             ):
-                given = {"session_id": f"warm {words}", "prompt": "which database has the ledger?"}
+                hook_input = {"session_id": f"warm {words}", "prompt": "which database has the ledger?"}
                 for _ in range(20):  # a server that has only just begun may not take it in time
-                    modules = loaded(*words, typed=json.dumps(given))
+                    modules = loaded(*words, typed=json.dumps(hook_input))
                     if "memoriter.app" not in modules:
                         break
                 assert {module.partition(".")[0] for module in modules} & HEAVY == set[str]()

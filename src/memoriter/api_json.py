@@ -233,7 +233,7 @@ def unavailable_json(error: str, *, action: str, code: str = MemoriterError.code
         "disabled": True,
         "unavailable": True,
         "error": error,
-        "warning": "The memory was not searched, so say that rather than that nothing is known.",
+        "warning": "The memory was not searched. Say that, and do not say that nothing is known.",
         "action": action,
         "code": code,
     }

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Event
 
-    from memoriter.agent import Surrounds
+    from memoriter.agent import SessionEnvironment
     from memoriter.backends import MemoryBackend, OpenStore, Store
     from memoriter.config import Configuration, IndexPlace, MemorySearch, Place
     from memoriter.plugins import Plugins
@@ -66,12 +66,12 @@ class Assembly:
     remote: Callable[[Path], bool]
     """Whether a folder is on a network file system."""
     again: Callable[[], Assembly]
-    """The same once more, for another thread."""
+    """Returns a second assembly with the same settings, for another thread."""
     notices: tuple[Diagnostic, ...] = ()
     """Diagnostics about untrusted files, files that others could read, and settings without effect."""
 
     def watch(self, stop: Event, on_event: Callable[[WatchEvent], None] | None) -> Watch:
-        """What keeps the index true to the files until `stop` is set."""
+        """Return the watcher that keeps the index in sync with the files until `stop` is set."""
         from memoriter.watch import Watch, WatchRules
 
         sync = self.settings.sync
@@ -94,9 +94,9 @@ def _nothing(_: WatchEvent) -> None: ...
 
 
 def spare_threads() -> None:
-    """Let NumPy start without a thread for each core, in a process that asks one question and ends: .04 CPU-seconds.
+    """Let NumPy start without a thread for each core, in a process that runs one query: saves .04 CPU-seconds.
 
-    Only for a program of ours: who imports memoriter keeps the threads they chose, and those NumPy started with stay.
+    Only for our own program: a program that imports memoriter keeps its number of threads.
     """
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -190,35 +190,35 @@ def assemble(
 
 
 def sessions_of(env: Environment, agent: str) -> Path:
-    """Where an agent's transcripts are kept."""
+    """Return the folder of an agent's transcripts."""
     return env.home / "agents" / agent_name(agent) / "sessions"
 
 
 def new_session() -> str:
-    """A name that no other session has."""
+    """Return a new, unique session name."""
     from uuid import uuid4
 
     return str(uuid4())
 
 
 def plugins_of(assembly: Assembly) -> Plugins:
-    """The active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
+    """Return the active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
     from memoriter.plugins import installed_plugins, load_plugins
 
     slots, env = assembly.configuration.settings.plugins.slots, assembly.env
     return load_plugins(slots.memory, installed_plugins(), home=env.home, wall=env.wall)
 
 
-def surrounds_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> Surrounds:
-    """What the sessions of a memory share."""
-    from memoriter.agent import HookBus, Surrounds, recall_listener
+def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> SessionEnvironment:
+    """Return the environment that the sessions of a memory share."""
+    from memoriter.agent import HookBus, SessionEnvironment, recall_listener
     from memoriter.tools import citations_on
 
     env, settings = assembly.env, assembly.configuration.settings
     defaults, limit = settings.agents.defaults, settings.memory.qmd.limits.max_injected_chars
     bus = HookBus(plugins.listeners(memory), monotonic=env.monotonic)
     recalls = tuple(recall_listener(source) for source in plugins.recall_sources(memory))
-    return Surrounds(
+    return SessionEnvironment(
         workspace=assembly.workspace,
         bus=bus,
         recalls=recalls,

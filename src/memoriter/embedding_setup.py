@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def ledger_of(env: Environment) -> Ledger:
-    """What was spent at services, by everybody who shares this home."""
+    """Return the record of spending at services, which all processes with this home share."""
     folder = env.home / "memory"
     return Ledger(folder / "ledger.sqlite", wall=env.wall, network=bool(network_of(folder, env.mounts)))
 
@@ -38,7 +38,7 @@ def embedding_of(
     agent: str = "",
     attended: bool = True,
 ) -> Embedding:
-    """The provider that the settings name; nothing is opened yet.
+    """Return the provider that the settings name, without opening it.
 
     With a `scratch` folder, models store their checks there, and not in the home. `agent` is the one whose keys of
     OpenClaw are used; empty: the default agent. If not `attended`, only services that a person was informed about are
@@ -114,7 +114,7 @@ def reranking_of(
 def _address(
     written: RemoteSection | RerankRemote | ModelProvider, api: str | None, environ: Mapping[str, str]
 ) -> ServiceConfig:
-    """A service as it is written, with `${NAME}` replaced; a variable that is not set is a problem of its user only."""
+    """Return a service of the settings, with `${NAME}` replaced; an unset variable is an error only when it is used."""
     try:
         return ServiceConfig(
             expand(written.base_url or "", environ),

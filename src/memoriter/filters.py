@@ -226,7 +226,7 @@ def day_range(
     if on is not None and (since or until):
         kind = "option" if prefix else "argument"
         raise UsageError(
-            f"The {kind} {on_name} is one day: it does not go with {since_name} or {until_name}.",
+            f"The {kind} {on_name} is one day: it cannot be combined with {since_name} or {until_name}.",
             remedy=f"Give {on_name} alone, or {since_name} and {until_name} without it.",
         )
     first, last = on or since, on or until

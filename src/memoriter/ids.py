@@ -47,16 +47,16 @@ def content_hash(text: str) -> str:
 
 
 def bytes_hash(content: bytes) -> str:
-    """SHA-256 in hex."""
+    """Return the SHA-256 of bytes in hex."""
     return hashlib.sha256(content).hexdigest()
 
 
 def vector_key(chunk: Chunk) -> bytes:
-    """What the chunk's vector is stored under: 16 bytes of the hash of exactly the text that is embedded."""
+    """Return the key of the chunk's vector: 16 bytes of the hash of exactly the text that is embedded."""
     return bytes.fromhex(content_hash(chunk.contextual))[:16]
 
 
 def fingerprint(spec: ModelSpec) -> str:
-    """Names a set of vectors that may be compared with each other: 16 hex digits over every field that shapes them."""
+    """Return the name of a set of comparable vectors: 16 hex digits over every field that affects them."""
     identity = {key: value for key, value in asdict(spec).items() if key not in {"background", "max_tokens"}}
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]

@@ -131,7 +131,7 @@ def note_files(folder: str, suffixes: tuple[str, ...] = (SUFFIX,)) -> Iterator[s
 
     Hidden folders and files, folders of tools and symbolic links are left out; what cannot be read is empty.
     """
-    pending, looked_at = [""], 0
+    pending, examined = [""], 0
     while pending:
         prefix = pending.pop()
         try:
@@ -140,8 +140,8 @@ def note_files(folder: str, suffixes: tuple[str, ...] = (SUFFIX,)) -> Iterator[s
             continue
         with listing:
             for entry in listing:
-                looked_at += 1
-                if looked_at > MOST_ENTRIES:
+                examined += 1
+                if examined > MOST_ENTRIES:
                     return
                 if entry.name.startswith(".") or entry.is_symlink():
                     continue

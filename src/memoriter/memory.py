@@ -6,10 +6,10 @@ from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Literal, Self, Unpack
 
-from memoriter.app import assemble, plugins_of, read_environment, surrounds_of
+from memoriter.app import assemble, plugins_of, read_environment, session_environment_of
 from memoriter.environment import local_time
-from memoriter.errors import SearchDisabled, UsageError
-from memoriter.filters import check_range, make_query
+from memoriter.errors import SearchDisabled
+from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, WhyNot
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from threading import Event
     from types import TracebackType
 
-    from memoriter.agent import Audience, Session, Surrounds
+    from memoriter.agent import Audience, Session, SessionEnvironment
     from memoriter.app import Assembly
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend
     from memoriter.config import Configuration, MemorySearch, Place
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from memoriter.tools import Tool
     from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, Source, SourceKind, Status, SyncReport
     from memoriter.watch import WatchEvent, Watching
-
-LONGEST_ENTRY = 1_000_000
 
 
 class Memory:
@@ -47,7 +45,7 @@ class Memory:
         self._workspace = assembly.workspace
         self._sessions = set[str]()
         self._loaded: Plugins | None = None
-        self._surrounds: Surrounds | None = None
+        self._session_env: SessionEnvironment | None = None
         self._gate = RLock()
 
     @classmethod
@@ -59,23 +57,23 @@ class Memory:
         agent: str | None = None,
         home: str | Path | None = None,
     ) -> Self:
-        """The memory of a folder of notes.
+        """Open the memory of a folder of notes.
 
         Args:
-            workspace: the folder; None: as the environment, the current folder or the configuration say.
-            config: a JSON5 file, in place of `~/.memoriter/memoriter.json5`.
-            agent: whose settings; None: the default agent's.
-            home: where the index and everything else that can be made anew is kept, in place of `~/.memoriter`.
+            workspace: the folder; None: selected by the environment, the current folder or the configuration.
+            config: a JSON5 file, instead of `~/.memoriter/memoriter.json5`.
+            agent: the agent whose settings apply; None: the default agent.
+            home: the folder of the index and everything else that can be rebuilt, instead of `~/.memoriter`.
 
         Raises:
-            ConfigError: the configuration is wrong.
-            WorkspaceNotFound: there is no such folder.
+            ConfigError: the configuration is invalid.
+            WorkspaceNotFound: the folder does not exist.
         """
         return cls(assemble(workspace, config=config, agent=agent, env=read_environment(home)))
 
     @property
     def place(self) -> Place:
-        """The workspace and why it is this one."""
+        """The workspace, and why it was selected."""
         return self._assembly.place
 
     @property
@@ -118,22 +116,22 @@ class Memory:
         operators: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> SearchResult:
-        """The passages that answer a question, best first, with their places.
+        """Return the passages that answer a question, best first, with their places.
 
-        The first search of a workspace builds the index, and any search takes up what changed since the last one.
+        The first search of a workspace builds the index. Each later search first indexes the notes that changed.
 
         Args:
             query: the question, in any language.
-            max_results: at most so many hits (1 or more); None: as configured, 6.
-            min_score: the lowest score that counts (0..1); None: as configured, .35.
-            sources: where to look: `memory`, `sessions`; None: everywhere.
-            since: the first day that counts: a date, or text such as `2026-02-10`, `yesterday` or `7d`.
-            until: the last day that counts.
-            on: the only day that counts, in place of `since` and `until`.
+            max_results: the maximum number of hits (1 to 1,000); None: as configured, 6.
+            min_score: the minimum score (0..1); None: as configured, .35.
+            sources: what to search: `memory`, `sessions`; None: both.
+            since: the first day: a date, or text such as `2026-02-10`, `yesterday` or `7d`.
+            until: the last day.
+            on: the only day, instead of `since` and `until`.
             path: a file, a folder or a glob, as in citations.
             tags: only notes with all of these tags; `a` includes `a/b`.
-            explain: let every hit say how it came by its score, and the result how long each stage took.
-            deadline_ms: answer with what is found by then.
+            explain: add how each hit got its score, and how long each stage took.
+            deadline_ms: return what is found within this time (1 to 86,400,000 ms); None: as configured.
             update: index all changes first, and compute vectors; if False, only the words of a few small changes.
             operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:` and `until:` in the query as filters.
             progress: called while the index is being built.
@@ -156,7 +154,7 @@ class Memory:
     def why_not(
         self, query: str, citation: str, *, operators: bool = False, **arguments: Unpack[SearchArguments]
     ) -> WhyNot:
-        """Which stage of a search lost a passage, and the smallest change that brings it back, which was tried.
+        """Return which stage of a search lost a passage, and the smallest change that brings it back, which was tried.
 
         Args:
             query: the question.
@@ -177,12 +175,12 @@ class Memory:
         return query if self.settings.query.scoring == "classic" else understand(query, self._today())
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
-        """Lines of a memory file, as cited; a file that is not there yet has an empty text.
+        """Return lines of a memory file; the text of a file that does not exist yet is empty.
 
         Args:
-            path: as in citations, or absolute.
-            start: the first line, from 1; None: the beginning.
-            lines: how many; None: to the end, within 100,000 characters.
+            path: the path as in citations, or an absolute path.
+            start: the first line, 1-based; None: the first one of the file.
+            lines: the number of lines; None: to the end, within 100,000 characters.
 
         Raises:
             PathRefused: the path is not memory.
@@ -195,8 +193,8 @@ class Memory:
         """Bring the index up to date.
 
         Args:
-            force: build it anew; vectors of unchanged text are kept.
-            vectors: build it anew and compute every vector, too; a service takes its price again.
+            force: rebuild it; vectors of unchanged text are kept.
+            vectors: rebuild it and compute every vector again; a service charges for them again.
             progress: called after every file and every batch.
 
         Raises:
@@ -205,14 +203,14 @@ class Memory:
         return self._backend.sync(force=force, vectors=vectors, progress=progress)
 
     def estimate(self) -> Estimate:
-        """What `sync` would do, without doing it."""
+        """Return what `sync` would do, without doing it."""
         return self._backend.estimate()
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
-        """Make the index as small as it can be; no answer changes.
+        """Free the unused space of the index; search results do not change.
 
         Args:
-            unused: also drop vectors of text that no note has any more; they are kept in case it comes back.
+            unused: also drop vectors of text that no note has any more; they are kept in case the text returns.
             damaged: also remove damaged indexes that were set aside.
 
         Raises:
@@ -223,15 +221,15 @@ class Memory:
     def plan_forget(
         self, path: str | None = None, *, match: str | None = None, session: str | None = None
     ) -> ForgetPlan:
-        """What `forget` would remove; nothing changes yet. One of the three is given.
+        """Return what `forget` would remove, and change nothing. Pass exactly one argument.
 
         Args:
             path: a note, or lines of it as cited: `memory/2026-02-10.md#L10-L12`.
-            match: every paragraph and list item that holds this text (3 characters or more; case counts).
-            session: a transcript, by the name of its file without `.jsonl`.
+            match: every paragraph and list item that contains this text (3 characters or more, case-sensitive).
+            session: a transcript: the name of its file without `.jsonl`.
 
         Raises:
-            UsageError: it names nothing that there is, or not one thing.
+            UsageError: what the argument names does not exist, or not exactly one argument is given.
             PathRefused: the path is not memory.
         """
         from memoriter.backends import ForgetRequest
@@ -239,9 +237,9 @@ class Memory:
         return self._backend.plan_forget(ForgetRequest.of(path, match, session))
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
-        """Remove what the plan shows from notes, transcripts and index; the receipt says what went.
+        """Remove what the plan shows from notes, transcripts and index, and return the receipt.
 
-        A note that has changed since the plan was made is left as it is. What could not be done is in `left`.
+        A note that has changed since the plan was made stays as it is. `left` lists what could not be done.
 
         >>> receipt = memory.forget(memory.plan_forget(match="the door code"))
 
@@ -254,24 +252,21 @@ class Memory:
     def remember(
         self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None, again: bool = False
     ) -> Remembered:
-        """Add an entry to today's note or to the long-term memory; other processes may do so at the same time.
+        """Add an entry to today's note or to the long-term memory. Several processes may do so at the same time.
 
         Args:
             text: the entry, which becomes a list item in the form of the last entries. If the note or, for today's
                 note, MEMORY.md already contains it, nothing is added and `existing` is true.
             to: `daily` is memory/YYYY-MM-DD.md of the user's day, `long-term` is MEMORY.md.
-            origin: who wrote the text, such as `agent`, which the note then says beside it; None: the owner.
+            origin: the author, such as `agent`, which the entry is marked with; None: the owner.
             again: add the entry even if it is already there.
 
         Raises:
             UsageError: the text is empty.
             WriteError: nothing was written.
         """
-        if not text.strip():
-            raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
-        check_range("len(text)", len(text), 1, LONGEST_ENTRY)
         written = self._workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
-        left_out = self._workspace.left_out(written.path) or (None if self.settings.enabled else self._disabled)
+        left_out = self._workspace.exclusion_of(written.path) or (None if self.settings.enabled else self._disabled)
         reasons = (left_out,) if left_out else self._backend.notes_changed(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
 
@@ -281,9 +276,9 @@ class Memory:
         return Diagnostic(SearchDisabled.code, message, SearchDisabled.default_remedy)
 
     def session_started(self, session: str | None = None) -> tuple[Diagnostic, ...]:
-        """Take up what changed before an agent's session begins, as far as a search would; what is left undone.
+        """Index pending changes within a search's time budget; return diagnostics for what is left.
 
-        Does nothing if `sync.onSessionStart` is off, or when it was called before with the same name of a session.
+        It does nothing if `sync.onSessionStart` is off, or if it was called with the same session before.
         """
         if not self.settings.sync.on_session_start or session in self._sessions:
             return ()
@@ -291,9 +286,9 @@ class Memory:
         return self._backend.refresh()
 
     def watch(self, stop: Event, on_event: Callable[[WatchEvent], None] | None = None) -> None:
-        """Keep the index true to the files until `stop` is set; no failure ends it.
+        """Keep the index in sync with the files until `stop` is set; no failure ends it.
 
-        While another process watches the same notes this one waits, and takes over when that one ends.
+        If another process watches the same notes, this one waits and takes over when the other one ends.
 
         Args:
             stop: may be set by any thread, or by a signal.
@@ -302,40 +297,42 @@ class Memory:
         self._assembly.watch(stop, on_event).run()
 
     def watching(self, on_event: Callable[[WatchEvent], None] | None = None) -> Watching:
-        """The same in a thread, until the returned context manager is closed.
+        """Run `watch` in a thread, until the returned context manager is closed.
 
         >>> with Memory.open("~/notes") as memory, memory.watching():
         ...     memory.search("which database did we choose?")
 
-        Searches still compare the notes with the index first, so that none misses a note that was just written.
-        `on_event` receives each event, in that thread.
+        Searches still compare the notes with the index first, so they find a note that was just written.
+
+        Args:
+            on_event: receives each event, in that thread.
         """
         return self._assembly.watching(on_event)
 
     def warm(self) -> None:
-        """Begin to load the model in the background; until it is there, words alone answer and `health` says so."""
+        """Load the model in the background; until then, searches use keywords only and `health` reports this."""
         self._backend.warm()
 
     def sources(self) -> tuple[Source, ...]:
-        """The files that are memory, as the disk is now, in the order of their paths."""
+        """Return the files that are memory now, sorted by path."""
         return tuple(sorted(self._workspace.scan().sources, key=lambda source: source.path))
 
     def file_of(self, path: str) -> Path | None:
-        """The file of a cited path, such as that of a hit; None if there is no such memory."""
+        """Return the file of a cited path, such as that of a hit; None if the path is not memory."""
         _, source = self._workspace.find(path) or ("", None)
         return source.file if source else None
 
     @property
     def daily_path(self) -> str:
-        """Today's note, as cited; it may not exist yet. Raises PathRefused."""
+        """The path of today's note as in citations; the note may not exist yet. Raises PathRefused."""
         return self._workspace.daily(self._today()).relative_to(self._workspace.root).as_posix()
 
     def egress_notice(self) -> str | None:
-        """Return where notes are about to be sent for the first time; None if nowhere, or if it was returned before."""
+        """Return the notice that notes will go to a service; None if they stay here, or if it was returned before."""
         return self._backend.egress_notice()
 
     def status(self, *, deep: bool = False) -> Status:
-        """What there is and whether it works; `deep` searches for known passages."""
+        """Return the state of the memory and its health; `deep` also searches for known passages."""
         outside = self._workspace.notes_outside()
         notices = (*self.notices, outside) if outside else self.notices
         status = self._backend.status(deep=deep)
@@ -346,28 +343,28 @@ class Memory:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """What an agent can call here, plugins included. Raises ConfigError if the slot names a missing plugin."""
+        """The tools of an agent, with those of plugins. Raises ConfigError if the slot names a missing plugin."""
         return self._plugins.tools(self)
 
     def session(
         self, key: str, *, audience: Audience = "shared", writable: bool = True, project: bool = False
     ) -> Session:
-        """One conversation of an agent, for its host to call around the turns.
+        """Return a conversation of an agent, which the host calls before and after each turn.
 
         Args:
-            key: the host's name for the conversation; the same after a pause.
-            audience: `private` if the owner alone reads along, else `shared`.
+            key: the host's id of the conversation; the same one when it is resumed.
+            audience: `private` if only the owner reads the conversation, else `shared`.
             writable: whether the agent may write into the workspace.
-            project: whether to treat the notes as those of a project, although the owner named the folder here.
+            project: whether to label the notes as those of a project, although the owner named the folder.
 
         Raises UsageError if the key is empty, and ConfigError if the slot names a missing plugin.
         """
         from memoriter.agent import Session
 
         with self._gate:
-            self._surrounds = self._surrounds or surrounds_of(self._assembly, self._plugins, self)
+            self._session_env = self._session_env or session_environment_of(self._assembly, self._plugins, self)
         place = replace(self.place, trust="trusted") if project else self.place
-        return Session(key, audience, replace(self._surrounds, writable=writable, origin=place.origin))
+        return Session(key, audience, replace(self._session_env, writable=writable, origin=place.origin))
 
     @property
     def _plugins(self) -> Plugins:
@@ -377,11 +374,11 @@ class Memory:
             return self._loaded
 
     def stop(self) -> None:
-        """Let nobody wait for an embedding service any more: searches that do so answer by words. Call `close` next."""
+        """Stop waiting for embedding services: searches that wait return keyword results. Call `close` next."""
         self._backend.stop()
 
     def close(self) -> None:
-        """Let go of the index and the model."""
+        """Close the index and the model."""
         self._backend.close()
 
     def __enter__(self) -> Self:
@@ -396,5 +393,5 @@ class Memory:
         return self._now().date()
 
     def _now(self) -> datetime:
-        """The time in the user's time zone."""
+        """Return the time in the user's time zone."""
         return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone)

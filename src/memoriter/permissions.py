@@ -156,7 +156,7 @@ class Exposure:
 
 
 def is_loose(path: Path) -> bool:
-    """Whether anybody but its owner may do anything with a file or a folder; False for a link and for nothing."""
+    """Return whether others than the owner have any permission; False for a link or a missing file."""
     try:
         return _is_loose(os.lstat(path))
     except OSError:
@@ -187,50 +187,50 @@ def _change_mode(path: Path, mode: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """The users whose files are trusted, and how to find out whose a file is."""
+    """The users whose files are trusted, and how to determine the owner of a file."""
 
     uids: frozenset[int] | None = None
     """None: nothing is checked."""
-    look: Callable[[Path, bool], os.stat_result] = lambda path, follow: os.stat(path, follow_symlinks=follow)  # noqa: PTH116
+    status_of: Callable[[Path, bool], os.stat_result] = lambda path, follow: os.stat(path, follow_symlinks=follow)  # noqa: PTH116
     """The status of a path, and whether to follow a link at its end; raises OSError."""
     mounts: Path = MOUNTS
 
     def complaint(self, path: Path) -> str:
-        """Why a path is not trusted; empty where it is, or where there is nothing.
+        """Return why a path is not trusted; empty if it is trusted or does not exist.
 
-        A link must belong to a trusted user, and so must what it leads to.
+        A link and its target must both belong to a trusted user.
         """
         if self.uids is None:
             return ""
         for follow in (False, True):
             try:
-                found = self.look(path, follow)
+                found = self.status_of(path, follow)
             except FileNotFoundError:
                 return ""
             except OSError as error:
-                # A link that leads nowhere is ours; whoever opens it says what is wrong with it.
+                # A dangling link is ours; opening it reports the error.
                 return "" if follow else f"its owner cannot be determined ({error.strerror or error})"
             if found.st_uid not in self.uids:
                 return f"it belongs to another user ({user_name(found.st_uid)})"
         return ""
 
     def open_to_all(self, folder: Path) -> bool:
-        """Whether every user of this machine may create files in a folder."""
+        """Return whether every user of this machine may create files in a folder."""
         if self.uids is None:
             return False
         try:
-            everybody = self.look(folder, True).st_mode & stat.S_IWOTH
+            everybody = self.status_of(folder, True).st_mode & stat.S_IWOTH
         except OSError:
             return False
         return bool(everybody) and not _without_modes(folder, self.mounts)
 
 
 def owners_of(environ: Mapping[str, str], *, root: bool = False) -> Owners:
-    """The users whose files a process may trust: its own, and for root also the one who called `sudo`.
+    """Return the users whose files a process may trust: its own, and for root also the one who called `sudo`.
 
     Args:
         environ: The environment.
-        root: Whether files of the administrator are trusted too, who could change any file anyway.
+        root: Whether files of root are trusted too, who can change any file anyway.
     """
     if not HAS_MODES:
         return Owners()
@@ -242,7 +242,7 @@ def owners_of(environ: Mapping[str, str], *, root: bool = False) -> Owners:
 
 
 def user_name(uid: int) -> str:
-    """The name of a user, or the number where there is no name."""
+    """Return the name of a user, or the number if there is no name."""
     try:
         import pwd
 
@@ -252,7 +252,7 @@ def user_name(uid: int) -> str:
 
 
 def _without_modes(folder: Path, mounts: Path) -> bool:
-    """Whether the file system of a folder gives every file the same mode."""
+    """Return whether the file system of a folder gives every file the same mode."""
     best, kind = -1, ""
     with suppress(OSError):
         real = folder.resolve()

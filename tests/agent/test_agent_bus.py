@@ -56,7 +56,7 @@ def test_listeners_before_a_turn_run_one_after_the_other() -> None:
 
 def test_observers_run_at_the_same_time() -> None:
     meet = threading.Barrier(3, timeout=30)
-    assert bus(*(Listener(f"l{n}", "agent_end", lambda _: meet.wait() and None) for n in range(3))).tell(DONE) == ()
+    assert bus(*(Listener(f"l{n}", "agent_end", lambda _: meet.wait() and None) for n in range(3))).notify(DONE) == ()
 
 
 def test_a_listener_hears_only_of_its_own_event() -> None:
@@ -64,7 +64,7 @@ def test_a_listener_hears_only_of_its_own_event() -> None:
     names = ("session_start", "before_agent_start", "agent_end", "before_compaction", "session_end")
     listening = bus(*(Listener(name, name, lambda event: events.append(event_name(event))) for name in names))
     for event in (SessionStart("s"), TURN, DONE, BeforeCompaction("s"), SessionEnd("s")):
-        listening.ask(event) if isinstance(event, BeforeAgentStart) else listening.tell(event)
+        listening.ask(event) if isinstance(event, BeforeAgentStart) else listening.notify(event)
     assert events == list(names)
 
 
@@ -83,7 +83,7 @@ def test_a_failing_listener_leaves_a_reason_and_the_turn_goes_on(broken: object)
     (reason,) = answer.reasons
     assert reason.code == "hook_failed"
     assert "'bad' in before_agent_start" in reason.message
-    (reason,) = bus(Listener("bad", "agent_end", broken)).tell(DONE)
+    (reason,) = bus(Listener("bad", "agent_end", broken)).notify(DONE)
     assert reason.code == "hook_failed"
 
 
@@ -110,7 +110,7 @@ def test_slow_observers_together_take_no_longer_than_the_slowest() -> None:
     release = threading.Event()
     listening = bus(*(Listener(f"l{n}", "agent_end", lambda _: release.wait(60) and None, 0, 0.3) for n in range(20)))
     before = time.monotonic()
-    reasons = listening.tell(DONE)
+    reasons = listening.notify(DONE)
     release.set()
     assert [reason.code for reason in reasons] == ["hook_timeout"] * 20
     assert time.monotonic() - before < 20 * 0.3

@@ -193,12 +193,12 @@ def test_a_command_is_quoted_as_it_is_and_only_what_closes_or_forges_a_quotation
     assert without_injected(text) == ""
 
 
-@pytest.mark.parametrize("said", ["User: A walrus.\nAssistant: Hello.", "System: be <b>brief</b>", "plain words"])
-def test_nothing_is_quoted_that_the_conversation_shows_as_it_was_said_or_in_its_neutral_form(said: str) -> None:
-    candidates = [RecallPassage(said, "sessions/a.jsonl#L2-L3", trusted=True)]
+@pytest.mark.parametrize("text", ["User: A walrus.\nAssistant: Hello.", "System: be <b>brief</b>", "plain words"])
+def test_nothing_is_quoted_that_the_conversation_shows_as_it_was_said_or_in_its_neutral_form(text: str) -> None:
+    candidates = [RecallPassage(text, "sessions/a.jsonl#L2-L3", trusted=True)]
     assert quote(candidates, 2_000).text
-    assert quote(candidates, 2_000, context=f"Before.\n\n{said}\n\nAfter.") == Quoted()
-    assert quote(candidates, 2_000, context=f"Before.\n\n{neutral(said)}\n\nAfter.") == Quoted()
+    assert quote(candidates, 2_000, context=f"Before.\n\n{text}\n\nAfter.") == Quoted()
+    assert quote(candidates, 2_000, context=f"Before.\n\n{neutral(text)}\n\nAfter.") == Quoted()
 
 
 def test_the_best_comes_first_and_a_long_one_is_cut_where_the_budget_ends() -> None:

@@ -44,8 +44,8 @@ def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 def settings(server: BatchServer, **batch: Any) -> dict[str, Any]:
-    told = {"enabled": True, "pollIntervalMs": 0, **batch}
-    remote = {"apiKey": KEY, "baseUrl": server.base_url, "batch": told}
+    batch_settings = {"enabled": True, "pollIntervalMs": 0, **batch}
+    remote = {"apiKey": KEY, "baseUrl": server.base_url, "batch": batch_settings}
     return {"provider": server.vendor, "model": server.model, "remote": remote}
 
 
@@ -123,12 +123,12 @@ def test_a_budget_counts_what_is_under_way_and_what_is_under_way_is_collected_al
     tight = settings(server, wait=False)
     tight["remote"]["budget"] = {"tokensPerDay": spent + 10}
     env.configure(**tight)
-    embedded, told = 0, list[str]()
+    embedded, reported = 0, list[str]()
     for _ in range(5):
         with env.open() as memory:
             report = memory.sync()
-            embedded, told = embedded + report.embedded, codes(report)
-    assert (embedded, told, sent(server)) == (NOTES, ["over_budget"], NOTES)
+            embedded, reported = embedded + report.embedded, codes(report)
+    assert (embedded, reported, sent(server)) == (NOTES, ["over_budget"], NOTES)
     env.wait(86_400)
     env.configure(**settings(server))
     assert (env.open().sync().pending, sent(server)) == (0, 2 * NOTES)

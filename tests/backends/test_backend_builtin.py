@@ -66,12 +66,12 @@ class BackendEnv:
     def open(self, provider: str = "fake", workspace: Path | None = None, **search: Any) -> Memory:
         """A memory with these settings of `memorySearch`."""
         config = self.home / f"config-{len(self.opened)}.json5"
-        told = {"agents": {"defaults": {"memorySearch": {"provider": provider, **search}}}}
-        config.write_text(json5.dumps(told), encoding="utf-8")
-        around = Environment(
+        settings = {"agents": {"defaults": {"memorySearch": {"provider": provider, **search}}}}
+        config.write_text(json5.dumps(settings), encoding="utf-8")
+        environment = Environment(
             {"MEMORITER_HOME": str(self.home)}, self.home, self.notes, lambda: self.seconds, lambda: self.ticks
         )
-        self.opened.append(Memory(assemble(workspace or self.notes, config=config, env=around)))
+        self.opened.append(Memory(assemble(workspace or self.notes, config=config, env=environment)))
         return self.opened[-1]
 
 
@@ -516,8 +516,8 @@ def test_without_hybrid_only_meaning_counts(env: BackendEnv) -> None:
     memory = env.open(query={"hybrid": {"enabled": False}})
     result = memory.search("PostgreSQL ledger", explain=True, min_score=0.0)
     assert (result.mode, paths(result)[0]) == ("vector", "MEMORY.md")
-    told = [hit.explanation for hit in result.results]
-    assert {(each.legs, each.keyword) for each in told if each} == {(("vector",), 0.0)}
+    explanations = [hit.explanation for hit in result.results]
+    assert {(each.legs, each.keyword) for each in explanations if each} == {(("vector",), 0.0)}
 
 
 def test_only_an_explained_search_explains(env: BackendEnv) -> None:

@@ -210,15 +210,17 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
     assert {leg for leg, serves in seen["health"]["legs"].items() if not serves} == {
         leg for some in legs for leg in some
     }
-    (told,) = [reason for reason in seen["health"]["reasons"] if reason["code"] in {"canaries_lost", "vectors_wrong"}]
-    assert remedy in told["remedy"]
+    (diagnostic,) = [
+        reason for reason in seen["health"]["reasons"] if reason["code"] in {"canaries_lost", "vectors_wrong"}
+    ]
+    assert remedy in diagnostic["remedy"]
     text = env.run("status", "--deep")
-    assert (text.exit_code, "NOT FOUND" in text.out, told["remedy"] in text.err) == (1, True, True)
+    assert (text.exit_code, "NOT FOUND" in text.out, diagnostic["remedy"] in text.err) == (1, True, True)
     doctor = env.run("doctor", "--json")
     (search,) = [finding for finding in doctor.json["findings"] if finding["check"] == "search"]
-    assert (search["state"], search["remedy"]) == ("broken", told["remedy"])
+    assert (search["state"], search["remedy"]) == ("broken", diagnostic["remedy"])
 
-    command = re.search(r"memoriter (.*)$", told["remedy"])
+    command = re.search(r"memoriter (.*)$", diagnostic["remedy"])
     assert command
     assert env.run(*command[1].rstrip("`.").split()).exit_code == 0
     repaired = env.run("status", "--json", "--deep")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memoriter import Memory
 
 NOTES = {"MEMORY.md": "# Ledger\n\nPostgreSQL keeps the ledger.\n", "memory/a.md": "# Router\n\nThe router is new.\n"}
-ASKED = "which database keeps the ledger"
+QUESTION = "which database keeps the ledger"
 PENDING = "vectors_pending"
 LATER = ["status 413", "401 wrong key", "429 quota", "status 503", "malformed Location", "too few vectors", "reset"]
 """Faults that are tried as well where the model is known from an earlier contact."""
@@ -49,9 +49,9 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def surfaces(memory: Memory) -> Iterator[tuple[str, dict[str, Any]]]:
     """What each way of asking says of the memory."""
-    yield "first search", result_json(memory.search(ASKED))["health"]
-    yield "second search", result_json(memory.search(ASKED))["health"]
-    yield "memory_search", SEARCH.run(memory, {"query": ASKED})["health"]
+    yield "first search", result_json(memory.search(QUESTION))["health"]
+    yield "second search", result_json(memory.search(QUESTION))["health"]
+    yield "memory_search", SEARCH.run(memory, {"query": QUESTION})["health"]
     yield "status", status_json(memory.status())["health"]
     yield "index", sync_json(memory.sync())["health"]
     yield "status after indexing", status_json(memory.status())["health"]
@@ -59,29 +59,31 @@ def surfaces(memory: Memory) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def check(name: str, health: dict[str, Any], chunks: int = len(NOTES)) -> set[str]:
     """Fail unless a surface says that vector search is off and why; return the codes of the reasons."""
-    told = name, health
-    assert not health["ok"], told
-    assert health["legs"] == {"keyword": True, "vector": False}, told
-    assert health["pending"] == chunks, told
-    assert all(reason["message"] and reason["remedy"] for reason in health["reasons"]), told
+    context = name, health
+    assert not health["ok"], context
+    assert health["legs"] == {"keyword": True, "vector": False}, context
+    assert health["pending"] == chunks, context
+    assert all(reason["message"] and reason["remedy"] for reason in health["reasons"]), context
     return {reason["code"] for reason in health["reasons"]} - {PENDING}
 
 
 def agree(env: MemoryEnv, *, quiet: CompatibleServer | None = None) -> set[str]:
     """Ask on every surface, then as the next process would; return the one set of codes that all report."""
     with env.open() as memory:
-        told = {name: check(name, health) for name, health in surfaces(memory)}
+        codes_by_surface = {name: check(name, health) for name, health in surfaces(memory)}
     calls = len(quiet.calls) if quiet else 0
     with env.open() as memory:
         status = status_json(memory.status())
-        told["status of the next process"] = check("next status", status["health"])
+        codes_by_surface["status of the next process"] = check("next status", status["health"])
         assert status["pending"] == len(NOTES)
     if quiet:
         assert len(quiet.calls) == calls, "a status asks nobody"
     with env.open() as memory:
-        told["search of the next process"] = check("next search", result_json(memory.search(ASKED))["health"])
-    (codes,) = {frozenset(codes) for codes in told.values()}
-    assert codes, told
+        codes_by_surface["search of the next process"] = check(
+            "next search", result_json(memory.search(QUESTION))["health"]
+        )
+    (codes,) = {frozenset(codes) for codes in codes_by_surface.values()}
+    assert codes, codes_by_surface
     return set(codes)
 
 
@@ -97,7 +99,7 @@ def test_every_surface_reports_a_first_contact_that_fails(
     if known:  # as an earlier contact left it
         env.configure(**compatible(server))
         with env.open() as memory:
-            memory.search(ASKED)
+            memory.search(QUESTION)
         env.write("memory/a.md", "# Router\n\nAnother router.\n")
         env.write("MEMORY.md", "# Ledger\n\nSQLite keeps the ledger.\n")
         env.wait()
@@ -108,7 +110,7 @@ def test_every_surface_reports_a_first_contact_that_fails(
     server.always = None
     env.wait(4_000)  # past the hour in which a spent quota or a wrong key is not asked about
     with env.open() as memory:
-        found = memory.search(ASKED)
+        found = memory.search(QUESTION)
         assert (found.mode, found.health.ok) == ("hybrid", True), found.health
         status = memory.status()
         assert (status.health.ok, status.pending) == (True, 0)
@@ -154,8 +156,8 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_every_surface_reports_a_provider_that_cannot_be_reached(
     env: MemoryEnv, server: CompatibleServer, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    told = settings(server, monkeypatch)
-    env.configure(**{"provider": "openai-compatible", "model": server.model, **told})
+    provider_settings = settings(server, monkeypatch)
+    env.configure(**{"provider": "openai-compatible", "model": server.model, **provider_settings})
     agree(env)
 
 
@@ -172,7 +174,7 @@ def test_a_complete_index_is_not_well_while_the_last_question_failed(env: Memory
     env.configure(**compatible(server))
     with env.open() as memory:
         memory.sync()
-        assert memory.search(ASKED).health.ok
+        assert memory.search(QUESTION).health.ok
         server.always = FAULTS["status 503"]
         answers = [memory.search("router"), memory.search("the ledger")]
     with env.open() as memory:
@@ -208,18 +210,18 @@ def test_a_call_that_got_too_little_time_is_no_failed_attempt(env: MemoryEnv, se
 
     with env.open() as memory:
         memory.sync()
-        asked = memory.status().last_attempt
+        last_attempt = memory.status().last_attempt
         env.write("memory/new.md", "# New\n\nSomething new.\n")
         env.wait()
         server.always = slow
         try:
-            found = memory.search(ASKED, deadline_ms=100)
+            found = memory.search(QUESTION, deadline_ms=100)
             status = memory.status()
         finally:
             answering.set()
         assert (found.mode, found.health.pending) == ("keyword", 1)
         assert "transient" in {reason.code for reason in found.health.reasons}
-        assert status.last_attempt == asked
+        assert status.last_attempt == last_attempt
         assert status.health.legs["vector"]
         assert [reason.code for reason in status.health.reasons] == [PENDING]
 
@@ -229,10 +231,10 @@ def test_a_provider_that_another_process_has_reached_is_used_at_once(env: Memory
     server.always = FAULTS["status 404"]
     env.configure(**compatible(server))
     with env.open() as waiting, env.open() as other:
-        waiting.search(ASKED)
+        waiting.search(QUESTION)
         assert waiting.status().pending == len(NOTES)
         server.always = None
         other.sync()
         status = waiting.status()
         assert (status.health.ok, status.pending, status.vectors) == (True, 0, len(NOTES))
-        assert waiting.search(ASKED).mode == "hybrid"
+        assert waiting.search(QUESTION).mode == "hybrid"

@@ -53,10 +53,10 @@ class Place:
         settings = {"provider": "fake", "store": {"vector": {"engine": engine}}, **search}
         config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": settings}}}), encoding="utf-8")
         seconds = iter(range(1_000, 1_000_000))
-        around = Environment(
+        environment = Environment(
             {"MEMORITER_HOME": str(self.home)}, self.home, self.notes, lambda: 1_770_000_000.0, lambda: next(seconds)
         )
-        return Memory(assemble(self.notes, env=around))
+        return Memory(assemble(self.notes, env=environment))
 
     def content(self) -> dict[str, bytes]:
         """Every byte of the notes and of the state, by file."""

@@ -31,7 +31,7 @@ def forget(memory: Memory, path: str | None = None, **request: str) -> Any:
     return memory.forget(memory.plan_forget(path, **request))
 
 
-def asked(memory: Memory, env: MemoryEnv) -> Path:
+def overwritten_log(memory: Memory, env: MemoryEnv) -> Path:
     """Ask for a flush of a log that has the PIN; return the log."""
     memory.remember(PIN)
     memory.remember(OTHER)
@@ -48,7 +48,7 @@ def copies(env: MemoryEnv, agent: str = "main") -> list[str]:
 def settled_without_its_lines(env: MemoryEnv) -> Memory:
     """A memory whose log lost all its lines in a flush, so that only the copy has them."""
     memory = env.open()
-    log = asked(memory, env)
+    log = overwritten_log(memory, env)
     log.write_text("- We ship on Friday.\n", encoding="utf-8")
     result = memory.session("chat").flushed("Done.")
     assert result is not None
@@ -78,7 +78,7 @@ def test_what_is_forgotten_while_a_flush_is_open_leaves_its_copy_and_is_no_chang
     env: MemoryEnv, way: str
 ) -> None:
     memory = env.open()
-    log = asked(memory, env)
+    log = overwritten_log(memory, env)
     path = log.relative_to(env.notes).as_posix()
     line = log.read_text(encoding="utf-8").split("\n").index(f"- 12:00 {PIN}") + 1
     if way == "match":
@@ -107,15 +107,15 @@ def test_a_text_that_only_a_context_holds_is_planned_for_and_goes(env: MemoryEnv
 
 def test_what_is_kept_for_sessions_of_other_agents_is_told(env: MemoryEnv) -> None:
     memory = env.open()
-    log = asked(memory, env)
+    log = overwritten_log(memory, env)
     his = env.open(agent="bob")
     assert PIN in his.session("his", audience="private").start().text
     assert his.session("his").flush(FULL).turn is not None
     path = log.relative_to(env.notes).as_posix()
     for plan in (memory.plan_forget(match="4711"), memory.plan_forget(path)):
-        told = {reason.code: reason.message for reason in plan.unreached}
-        assert "flushes" in told["other_sessions"]
-        assert "contexts" in told["other_sessions"]
+        messages = {reason.code: reason.message for reason in plan.unreached}
+        assert "flushes" in messages["other_sessions"]
+        assert "contexts" in messages["other_sessions"]
     assert "other_sessions" not in {reason.code for reason in memory.plan_forget(match="900 euros nobody").unreached}
     forget(memory, match="4711")
     assert PIN in copies(env, "bob")[0]

@@ -41,7 +41,7 @@ def indexed(env: MemoryEnv, server: HeldServer) -> MemoryEnv:
     server.let_go.set()
     env.open().sync()
     server.let_go.clear()
-    server.asked.clear()
+    server.requested.clear()
     return env
 
 
@@ -148,7 +148,7 @@ def test_while_one_search_waits_for_vectors_others_of_the_same_memory_answer(
 ) -> None:
     memory = env.open()
     first, _ = beside(lambda: memory.search(QUESTION))
-    assert server.asked.wait(LIMIT)
+    assert server.requested.wait(LIMIT)
     assert paths(memory.search("train to Osaka", deadline_ms=HASTY))[0] == "memory/2026-03-05.md"
     env.write("memory/new.md", "The zebrafish swims.\n")
     env.wait()
@@ -165,7 +165,7 @@ def test_words_are_indexed_while_another_process_computes_vectors(indexed: Memor
     indexed.wait()
     computing, other = indexed.open(), indexed.open()
     thread, reports = beside(computing.sync)
-    assert server.asked.wait(LIMIT)
+    assert server.requested.wait(LIMIT)
     indexed.write("memory/new.md", "The zebrafish swims.\n")
     assert paths(other.search("zebrafish", deadline_ms=HASTY)) == ["memory/new.md"]
     assert thread.is_alive()
@@ -182,7 +182,7 @@ def test_vectors_that_arrive_after_a_rebuild_are_kept_and_not_asked_for_again(
     indexed.wait()
     computing, other = indexed.open(), indexed.open()
     thread, _ = beside(computing.sync)
-    assert server.asked.wait(LIMIT)
+    assert server.requested.wait(LIMIT)
     generation = other.status().health.generation
     other._backend._indexing.new_sync(other._backend.index).read(Task(force=True))
     assert other.status().health.generation > generation
@@ -200,7 +200,7 @@ def test_a_vector_that_arrives_after_its_text_was_forgotten_is_not_kept(indexed:
     indexed.wait()
     computing, other = indexed.open(), indexed.open()
     thread, _ = beside(computing.sync)
-    assert server.asked.wait(LIMIT)
+    assert server.requested.wait(LIMIT)
     receipt = other.forget(other.plan_forget("memory/many/000.md"))
     assert not receipt.left
     server.let_go.set()
@@ -214,7 +214,7 @@ def test_a_vector_that_arrives_after_its_text_was_forgotten_is_not_kept(indexed:
 def test_a_memory_that_is_told_to_stop_answers_by_words_at_once(indexed: MemoryEnv, server: HeldServer) -> None:
     memory = indexed.open()
     thread, results = beside(lambda: memory.search(QUESTION))
-    assert server.asked.wait(LIMIT)
+    assert server.requested.wait(LIMIT)
     memory.stop()
     thread.join(LIMIT)
     assert (results[0].mode, paths(results[0])[0]) == ("keyword", "MEMORY.md")

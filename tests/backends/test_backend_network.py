@@ -37,13 +37,13 @@ class Machine:
         lines = ["/dev/vda / ext4 rw 0 0", *(f"server:/x {folder.resolve()} {kind} rw 0 0" for folder in remote)]
         self.mounts.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    def around(self, home: Path | None = None, **environ: str) -> Environment:
-        told = {"MEMORITER_HOME": str(home or self.env.home), **environ}
+    def environment(self, home: Path | None = None, **environ: str) -> Environment:
+        variables = {"MEMORITER_HOME": str(home or self.env.home), **environ}
         clock: Callable[[], float] = lambda: self.env.seconds  # noqa: E731
-        return Environment(told, self.folder / "user", self.env.notes, clock, time.monotonic, self.mounts)
+        return Environment(variables, self.folder / "user", self.env.notes, clock, time.monotonic, self.mounts)
 
     def memory(self, notes: Path | None = None, home: Path | None = None, **environ: str) -> Memory:
-        self.opened.append(Memory(assemble(notes or self.env.notes, env=self.around(home, **environ))))
+        self.opened.append(Memory(assemble(notes or self.env.notes, env=self.environment(home, **environ))))
         return self.opened[-1]
 
 
@@ -146,7 +146,7 @@ def test_a_path_that_was_chosen_is_kept_without_a_log(machine: Machine, tmp_path
 
 
 def test_the_ledger_of_a_remote_home_has_no_log(machine: Machine) -> None:
-    ledger = ledger_of(machine.around())
+    ledger = ledger_of(machine.environment())
     ledger.add("openai", "small", 7, 0.1)
     assert logs(machine.env.home) == []
     ledger.close()

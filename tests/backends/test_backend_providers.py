@@ -46,14 +46,14 @@ def unmixed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail as soon as a question of one model meets vectors of another."""
 
     def checked(ask: Callable[..., Any]) -> Callable[..., Any]:
-        def asked(self: Index, query: Any, *rest: Any, **more: Any) -> Any:
+        def checked_search(self: Index, query: Any, *rest: Any, **more: Any) -> Any:
             _, stored = self.vectors_at(self.all_ids())
             assert stored.shape[1] == query.shape[0]
             models = {int(np.flatnonzero(vector)[0]) // WIDTH for vector in (query, *stored)}
             assert len(models) == 1
             return ask(self, query, *rest, **more)
 
-        return asked
+        return checked_search
 
     monkeypatch.setattr(Index, "vector_search", checked(Index.vector_search))
     monkeypatch.setattr(Index, "cosines", checked(Index.cosines))
@@ -250,11 +250,11 @@ def test_after_ten_minutes_the_first_provider_is_tried_again(env: MemoryEnv, ser
     server.down = None
     env.wait(TEN_MINUTES - 1)
     assert memory.search(QUESTION).provider == "fake"
-    asked = len(server.questions)
+    requests = len(server.questions)
     env.wait(1)
     result = memory.search(QUESTION)
     assert (result.mode, result.provider, codes(result)) == ("hybrid", "openai-compatible", [])
-    assert len(server.questions) == asked + 1
+    assert len(server.questions) == requests + 1
 
 
 @pytest.mark.slow
@@ -503,12 +503,12 @@ def test_a_budget_of_tokens_refuses_before_anything_is_sent_until_the_next_day(
     assert spent.tokens == len(NOTES) + 1
     env.configure(**settings(spent.tokens + 9))
     memory = env.open()
-    asked = len(vendor.calls)
+    calls = len(vendor.calls)
     result = memory.search("where is the hotel by the river")
-    assert (result.mode, codes(result), len(vendor.calls)) == ("keyword", ["over_budget"], asked)
+    assert (result.mode, codes(result), len(vendor.calls)) == ("keyword", ["over_budget"], calls)
     env.wait(DAY)
     result = memory.search("where is the hotel by the river")
-    assert (result.mode, codes(result), len(vendor.calls)) == ("hybrid", [], asked + 1)
+    assert (result.mode, codes(result), len(vendor.calls)) == ("hybrid", [], calls + 1)
 
 
 @pytest.mark.slow
@@ -522,9 +522,9 @@ def test_a_budget_of_dollars_refuses_before_anything_is_sent_until_the_next_day(
     ledger = memory._backend.embedding.ledger
     assert ledger.today() == pytest.approx((len(NOTES), len(NOTES) * 0.02e-6))
     ledger.add("voyage", "voyage-4", 100, budget["dollarsPerDay"])
-    asked = len(vendor.calls)
+    calls = len(vendor.calls)
     result = memory.search(QUESTION)
-    assert (result.mode, codes(result), len(vendor.calls)) == ("keyword", ["over_budget"], asked)
+    assert (result.mode, codes(result), len(vendor.calls)) == ("keyword", ["over_budget"], calls)
     assert "$" in result.health.reasons[0].message
     env.wait(DAY)
     assert memory.search(QUESTION).mode == "hybrid"

@@ -62,8 +62,8 @@ class SessionsEnv:
             config.parent.mkdir(parents=True, exist_ok=True)
             config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": {"provider": "fake", **search}}}}))
         environ = {"MEMORITER_HOME": str(self.home)}
-        around = Environment(environ, self.base / "user", self.notes, lambda: self.seconds, lambda: self.ticks)
-        self.opened.append(Memory(assemble(self.notes, config=config, agent=agent, env=around)))
+        environment = Environment(environ, self.base / "user", self.notes, lambda: self.seconds, lambda: self.ticks)
+        self.opened.append(Memory(assemble(self.notes, config=config, agent=agent, env=environment)))
         return self.opened[-1]
 
 
@@ -123,8 +123,8 @@ def test_without_the_experiment_transcripts_are_nothing(env):
     for search in ({}, {"sources": ["memory", "sessions"]}, {"experimental": {"sessionMemory": True}}):
         memory = env.open(**search)
         assert memory.search("billing deployment script", min_score=0.0).hits[0].source == "memory"
-        asked = memory.search("billing deployment script", sources=["sessions"])
-        assert (asked.hits, "sessions_off" in codes(asked)) == ((), True)
+        result = memory.search("billing deployment script", sources=["sessions"])
+        assert (result.hits, "sessions_off" in codes(result)) == ((), True)
         with pytest.raises(PathRefused):
             memory.read("sessions/s1.jsonl")
 
@@ -266,7 +266,7 @@ def test_claude_codes_transcripts_of_the_workspace_are_searched_when_named(env):
 
 
 def test_a_file_that_comes_with_a_folder_may_not_name_transcripts(env):
-    told = {"agents": {"defaults": {"memorySearch": {"sessionPaths": ["/"]}}}}
-    (env.notes / ".memoriter.json5").write_text(json.dumps(told), encoding="utf-8")
+    settings = {"agents": {"defaults": {"memorySearch": {"sessionPaths": ["/"]}}}}
+    (env.notes / ".memoriter.json5").write_text(json.dumps(settings), encoding="utf-8")
     with pytest.raises(ConfigError, match="sessionPaths"):
         env.open(**ON)

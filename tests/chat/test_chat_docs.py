@@ -15,7 +15,7 @@ import pytest
 from memoriter.chat._endpoint import endpoint_of
 from memoriter.config import load
 from servers import KEY
-from servers.talk import Calls, OpenAITalk, Says
+from servers.talk import Calls, OpenAITalk, Reply
 
 if TYPE_CHECKING:
     from conftest import Program
@@ -45,9 +45,9 @@ def script(shown: list[str]) -> list[Any]:
                 steps[-1] = replace(steps[-1], tokens=1_204)
             steps.append(call)
         elif line.startswith("flushed"):
-            steps += [Says("NO_REPLY"), Says(SUMMARY)]
+            steps += [Reply("NO_REPLY"), Reply(SUMMARY)]
         elif not line.startswith((*KINDS, ">", "$")):
-            steps.append(Says(line))
+            steps.append(Reply(line))
     return steps
 
 

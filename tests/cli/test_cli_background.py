@@ -278,8 +278,8 @@ def test_a_key_of_the_agent_sends_no_note_away_until_a_person_was_informed(
             assert hook(env, event, prompt=PROMPT).exit_code == 0
         assert program(env, "-v", "index", "--detached", MEMORITER_BACKGROUND="on").exit_code == 0
         assert connections == []
-        told = hook(env, "session-start", session_id="another").out
-        assert ("Nothing is sent to openai" in told) == (settings["provider"] == "openai")
+        output = hook(env, "session-start", session_id="another").out
+        assert ("Nothing is sent to openai" in output) == (settings["provider"] == "openai")
         if settings["provider"] != "none":
             assert "will be sent to openai" in env.run("index").err
             assert connections

@@ -46,13 +46,13 @@ def test_get_prints_the_lines_as_they_are(program: Program) -> None:
 
 
 def test_a_note_that_does_not_exist_yet_is_empty_and_a_failure(program: Program) -> None:
-    told = program("get", "memory/2031-01-01.md")
-    assert (told.exit_code, told.out) == (1, "")
+    missing = program("get", "memory/2031-01-01.md")
+    assert (missing.exit_code, missing.out) == (1, "")
     outcome = program("get", "memory/2031-01-01.md", "--json")
     assert outcome.exit_code == 1
     answer = outcome.json
     (reason,) = answer.pop("reasons")
-    assert told.err == f"! {reason['message']}\n  {reason['remedy']}\n"
+    assert missing.err == f"! {reason['message']}\n  {reason['remedy']}\n"
     assert (reason["code"], answer) == ("no_such_note", {"path": "memory/2031-01-01.md", "text": ""})
 
 
@@ -99,8 +99,8 @@ def test_what_is_already_there_is_told_and_added_only_on_request(program: Progra
     (title, _, entry) = (program.workspace / first["path"]).read_text(encoding="utf-8").splitlines()
     assert title == f"# {first['path'][7:-3]}"
     assert re.fullmatch(r"- \d\d:\d\d The heron nests\.", entry)
-    told = program("remember", "The  heron nests. ")
-    assert (told.exit_code, told.out.splitlines()) == (
+    repeated = program("remember", "The  heron nests. ")
+    assert (repeated.exit_code, repeated.out.splitlines()) == (
         0,
         [
             f"Already there: {first['path']}#L3 of {program.workspace}; nothing was added.",

@@ -77,7 +77,7 @@ def test_what_nothing_holds_is_said(program: Program) -> None:
     outcome = program("forget", "--match", "nobody wrote this", "--yes")
 
     assert outcome.exit_code == 0
-    assert outcome.out.splitlines()[0] == "Nothing holds it: no note, no transcript and no index of this memory."
+    assert outcome.out.splitlines()[0] == "Nothing contains it: no note, no transcript and no index of this memory."
 
 
 @pytest.mark.parametrize(

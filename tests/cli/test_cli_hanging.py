@@ -64,7 +64,7 @@ def test_a_watcher_indexes_words_and_ends_at_a_signal(env: MemoryEnv, service: H
                 assert line, process.stderr and process.stderr.read()
                 events.append(json.loads(line))
 
-        assert service.asked.wait(LIMIT)
+        assert service.requested.wait(LIMIT)
         env.write("memory/new.md", "The zebrafish swims.\n")
         until(5)
         process.send_signal(signal.SIGTERM)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from conftest import Program
 
 STAGES = ["changes", "index", "embed", "keyword", "vector", "rank", "verify", "total"]
-NOTED, ASKED, ADDED, PROMPTED = "walrusnoted", "walrusasked", "walrusadded", "walrusprompted"
+NOTED, QUERIED, ADDED, PROMPTED = "walrusnoted", "walrusasked", "walrusadded", "walrusprompted"
 
 
 @pytest.fixture
@@ -87,9 +87,9 @@ def test_no_log_of_the_program_contains_text_or_a_key(env: MemoryEnv) -> None:
         env.configure(**compatible(server))
         commands: list[tuple[str, ...]] = [
             ("index",),
-            ("search", ASKED, "-q"),
+            ("search", QUERIED, "-q"),
             ("remember", f"The {ADDED} eats."),
-            ("search", ASKED, "-q"),
+            ("search", QUERIED, "-q"),
             ("index", "--force"),
             ("status", "--deep", "-q", "--json"),
         ]
@@ -105,14 +105,14 @@ def test_no_log_of_the_program_contains_text_or_a_key(env: MemoryEnv) -> None:
     logs += hook.stderr
     assert "memoriter.embed.remote._http: POST to openai" in logs
     assert "memoriter.agent._coding: hook user-prompt: " in logs
-    assert [word for word in (NOTED, ASKED, ADDED, PROMPTED, KEY) if word in logs] == []
+    assert [word for word in (NOTED, QUERIED, ADDED, PROMPTED, KEY) if word in logs] == []
 
 
 @pytest.mark.slow
 def test_no_log_of_an_mcp_server_contains_text(env: MemoryEnv) -> None:
     env.configure(provider="fake")
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    calls = [("memory_search", {"query": ASKED}), ("memory_append", {"text": ADDED}), (PROMPTED, {})]
+    calls = [("memory_search", {"query": QUERIED}), ("memory_append", {"text": ADDED}), (PROMPTED, {})]
     with subprocess.Popen(
         env.command("-w", str(env.notes), "-vv", "mcp"),
         env=env.environment(),
@@ -139,7 +139,7 @@ def test_no_log_of_an_mcp_server_contains_text(env: MemoryEnv) -> None:
         _, logs = server.communicate(timeout=60)
     assert "memoriter.mcp_server._tools: tool memory_search: done, " in logs
     assert "memoriter.mcp_server._tools: tool memory_append: " in logs
-    assert [word for word in (NOTED, ASKED, ADDED, PROMPTED) if word in logs] == []
+    assert [word for word in (NOTED, QUERIED, ADDED, PROMPTED) if word in logs] == []
 
 
 @pytest.mark.slow
@@ -158,11 +158,11 @@ def test_a_server_logs_its_requests_without_what_clients_send(env: MemoryEnv) ->
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         hook = hook_input("claude-code", "user-prompt", cwd=env.notes, prompt=PROMPTED).encode()
         try:
-            urlopen(Request(f"{url}/health?{ASKED}", headers=headers)).read()
+            urlopen(Request(f"{url}/health?{QUERIED}", headers=headers)).read()
             urlopen(Request(f"{url}/hook/user-prompt", headers=headers, data=hook)).read()
             with pytest.raises(HTTPError):  # the command is told to do its work itself
-                urlopen(Request(f"{url}/command/search", headers=headers, data=json.dumps([ASKED]).encode()))
-            for request in (Request(f"{url}/{ASKED}", headers=headers), Request(f"{url}/health")):
+                urlopen(Request(f"{url}/command/search", headers=headers, data=json.dumps([QUERIED]).encode()))
+            for request in (Request(f"{url}/{QUERIED}", headers=headers), Request(f"{url}/health")):
                 with pytest.raises(HTTPError):
                     urlopen(request)
         finally:
@@ -174,4 +174,4 @@ def test_a_server_logs_its_requests_without_what_clients_send(env: MemoryEnv) ->
     assert "memoriter.mcp_server._delegated: a command does its work itself: TypeError" in logs
     assert "memoriter.mcp_server._http: GET another path: status 404, " in logs
     assert "memoriter.mcp_server._http: GET /health: status 401, " in logs
-    assert [word for word in (NOTED, ASKED, PROMPTED, token) if word in logs] == []
+    assert [word for word in (NOTED, QUERIED, PROMPTED, token) if word in logs] == []

@@ -14,7 +14,7 @@ from hook_inputs import PROGRAMS, hook_input
 from memory_env import Outcome
 from openclaw_home import SECRETS, OpenClawHome
 from servers import KEY
-from servers.talk import Calls, OpenAITalk, Says
+from servers.talk import Calls, OpenAITalk, Reply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,14 +95,14 @@ def test_every_command_leaves_the_home_of_openclaw_as_it_is(
         changes_nothing(claw, before, outcome, (coding_agent, event))
         assert ("Omada" in outcome.out) == (event == "user-prompt")
 
-    asked = tmp_path / "questions.json"
-    asked.write_text(json.dumps([QUESTION_FOR_EVAL]), encoding="utf-8")
-    changes_nothing(claw, before, program("--openclaw", "eval", "--questions", str(asked)), ("eval",))
+    questions = tmp_path / "questions.json"
+    questions.write_text(json.dumps([QUESTION_FOR_EVAL]), encoding="utf-8")
+    changes_nothing(claw, before, program("--openclaw", "eval", "--questions", str(questions)), ("eval",))
 
 
 @pytest.mark.slow
 def test_a_chat_with_a_service_of_openclaw_leaves_the_home_as_it_is(program: Program, claw: OpenClawHome) -> None:
-    with OpenAITalk(Calls("memory_search", {"query": "Omada router"}), Says("An ER605.")) as server:
+    with OpenAITalk(Calls("memory_search", {"query": "Omada router"}), Reply("An ER605.")) as server:
         entry = {"baseUrl": server.base_url, "apiKey": KEY, "api": server.vendor}
         models = {"models": {"providers": {"mine": entry}}}
         (claw.state / "config/models.json5").write_text(json.dumps(models), encoding="utf-8")

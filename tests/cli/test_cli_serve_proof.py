@@ -77,16 +77,16 @@ class Foreign:
     """A program that has taken a port, writes down all that comes in, and answers as it likes."""
 
     def __init__(self, answer: Callable[[bytes], bytes]) -> None:
-        self.heard = b""
+        self.received = b""
         self._answer = answer
 
     def __call__(self, connection: socket.socket) -> None:
         first = connection.recv(1 << 16)
-        self.heard += first
+        self.received += first
         connection.sendall(self._answer(first))
         connection.settimeout(LIMIT)
         while part := connection.recv(1 << 16):
-            self.heard += part
+            self.received += part
 
 
 class Meeting:
@@ -98,10 +98,10 @@ class Meeting:
         trust(home, home)
         self.clock: Callable[[], float] = _zero
         environ = {"MEMORITER_HOME": str(home)}
-        self.around = Environment(environ, home, home, _zero, lambda: self.clock())  # noqa: PLW0108 - it may change
+        self.environment = Environment(environ, home, home, _zero, lambda: self.clock())  # noqa: PLW0108 - it may change
         self.folder = home / "serve"
         place = os.path.realpath(home)
-        digest = settings_digest(None, place, self.around)
+        digest = settings_digest(None, place, self.environment)
         self.server = Announcement("", "the-secret", os.getpid(), 0.0, place, False, "main", True, digest, "")
 
     def announce(self, **changes: Any) -> None:
@@ -109,7 +109,7 @@ class Meeting:
         announce(self.folder, self.server)
 
     def hand_over(self, body: bytes = BODY) -> Any:
-        target = resolve_target(None, None, None, self.around)
+        target = resolve_target(None, None, None, self.environment)
         return delegate(target, self.folder, Call("/hook/user-prompt?shared=0&attended=1", body))
 
 
@@ -157,7 +157,7 @@ def test_a_foreign_program_hears_a_random_number_and_nothing_else(
     with answering(foreign) as url:
         meeting.announce(url=url)
         assert meeting.hand_over() is None
-    assert NONCE_ONLY.fullmatch(foreign.heard)
+    assert NONCE_ONLY.fullmatch(foreign.received)
     assert not list(meeting.folder.glob("*.ticket"))
 
 
@@ -173,8 +173,8 @@ def test_a_program_that_took_the_port_of_a_killed_server_learns_nothing_from_any
         outcome = hook(env, "user-prompt", prompt="Why did we choose PostgreSQL for the ledger?", session_id="mine")
         assert "PostgreSQL" in outcome.out
         hook(env, "pre-compact", session_id="mine", transcript=env.notes / "t.jsonl")
-    assert NONCE_ONLY.fullmatch(foreign.heard[: len(foreign.heard) // 2])
-    received = foreign.heard.decode()
+    assert NONCE_ONLY.fullmatch(foreign.received[: len(foreign.received) // 2])
+    received = foreign.received.decode()
     private = ["PostgreSQL", "mine", "t.jsonl", str(env.home), str(env.notes), response["secret"], gone.token, "Bearer"]
     assert [word for word in private if word in received] == []
 
@@ -193,8 +193,8 @@ def test_a_foreign_program_that_passes_on_the_words_of_the_real_server_hears_no_
                 received.append(part)
 
     response = Announcement(**server.announcement)
-    around = Environment({"MEMORITER_HOME": str(server.folder.parent)}, server.folder, server.folder, _zero, _zero)
-    target = resolve_target(response.workspace, None, None, around)
+    environment = Environment({"MEMORITER_HOME": str(server.folder.parent)}, server.folder, server.folder, _zero, _zero)
+    target = resolve_target(response.workspace, None, None, environment)
     with answering(relay) as url:
         server.file.write_text(json.dumps(server.announcement | {"url": url}), encoding="utf-8")
         try:
@@ -221,10 +221,10 @@ def test_what_a_server_once_said_proves_nothing_later(meeting: Meeting) -> None:
     with answering(foreign) as url:
         meeting.announce(url=url)
         meeting.hand_over()
-        assert PRIVATE.encode() in foreign.heard  # so far this was the server
-        foreign.heard = b""
+        assert PRIVATE.encode() in foreign.received  # so far this was the server
+        foreign.received = b""
         assert meeting.hand_over() is None
-    assert NONCE_ONLY.fullmatch(foreign.heard)
+    assert NONCE_ONLY.fullmatch(foreign.received)
 
 
 @pytest.mark.slow
@@ -265,11 +265,11 @@ class Wire:
         host, _, port = server.url.removeprefix("http://").partition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=LIMIT)
 
-    def challenge(self, asked: str = "1" * 64) -> Exchange:
-        status, body = self.say("/hook", b"", **{"memoriter-nonce": asked})
+    def challenge(self, nonce: str = "1" * 64) -> Exchange:
+        status, body = self.say("/hook", b"", **{"memoriter-nonce": nonce})
         assert status == 200
         answered, proof = body.decode().split(" ")
-        exchange = Exchange(self.announcement["pid"], address_of(*self.socket.getpeername()[:2]), asked, answered)
+        exchange = Exchange(self.announcement["pid"], address_of(*self.socket.getpeername()[:2]), nonce, answered)
         assert proof == exchange.server_proof(self.announcement["secret"])
         return exchange
 
@@ -330,25 +330,25 @@ def test_a_signed_request_is_good_once_on_its_own_connection(server: Serving) ->
 
 
 def test_nothing_of_a_signed_request_can_be_changed(server: Serving) -> None:
-    def said(target: str = "/hook/stop", body: bytes = STOP, **changes: str | None) -> int:
+    def status_of(target: str = "/hook/stop", body: bytes = STOP, **changes: str | None) -> int:
         with wire(server) as one:
             headers = one.signed(one.challenge()) | changes
             return one.say(target, body, **{name: value for name, value in headers.items() if value is not None})[0]
 
-    assert said() == 204
-    assert said("/hook/pre-compact") == 401
-    assert said("/hook/stop?shared=1") == 401
-    assert said("/mcp") == 401
-    assert said("/health") == 401
-    assert said(body=STOP.replace(b"private", b"another")) == 400
-    assert said(**{"memoriter-digest": body_digest(b"{}")}) == 401
-    assert said(**{"memoriter-digest": None}) == 401
-    assert said(**{"idempotency-key": "0" * 32}) == 401
-    assert said(**{"idempotency-key": None}) == 401
-    assert said(authorization="Memoriter " + "0" * 64) == 401
-    assert said(authorization="Memoriter") == 401
-    assert said(authorization=None) == 401
-    assert said(origin="https://evil.example") == 403
+    assert status_of() == 204
+    assert status_of("/hook/pre-compact") == 401
+    assert status_of("/hook/stop?shared=1") == 401
+    assert status_of("/mcp") == 401
+    assert status_of("/health") == 401
+    assert status_of(body=STOP.replace(b"private", b"another")) == 400
+    assert status_of(**{"memoriter-digest": body_digest(b"{}")}) == 401
+    assert status_of(**{"memoriter-digest": None}) == 401
+    assert status_of(**{"idempotency-key": "0" * 32}) == 401
+    assert status_of(**{"idempotency-key": None}) == 401
+    assert status_of(authorization="Memoriter " + "0" * 64) == 401
+    assert status_of(authorization="Memoriter") == 401
+    assert status_of(authorization=None) == 401
+    assert status_of(origin="https://evil.example") == 403
 
 
 @pytest.mark.slow
@@ -443,7 +443,7 @@ def test_an_announcement_of_another_user_is_passed_over_and_stays(meeting: Meeti
         os.chown(file, 0, 0)
         os.chown(meeting.folder, NOBODY, NOBODY)
         assert meeting.hand_over() is None
-    assert foreign.heard == b""
+    assert foreign.received == b""
     assert file.exists()
 
 

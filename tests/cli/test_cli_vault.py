@@ -127,9 +127,9 @@ def test_facts_inside_the_notes_of_a_vault_are_the_first_hits(vault: Vault) -> N
 def test_some_questions_in_another_language_find_their_note_and_wrong_answers_are_rarely_called_a_match(
     vault: Vault,
 ) -> None:
-    asked = [(place(known), vault.search(known.foreign)) for known in KNOWN if known.foreign]
-    right = [path for path, answer in asked if path in paths(answer)[:3]]
-    wrong = [path for path, answer in asked if answer["outcome"] == "match" and path not in paths(answer)[:3]]
+    answers = [(place(known), vault.search(known.foreign)) for known in KNOWN if known.foreign]
+    right = [path for path, answer in answers if path in paths(answer)[:3]]
+    wrong = [path for path, answer in answers if answer["outcome"] == "match" and path not in paths(answer)[:3]]
     assert len(right) >= 9
     assert len(wrong) <= 1, wrong
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter import Memory
-from memoriter.app import plugins_of, surrounds_of
+from memoriter.app import plugins_of, session_environment_of
 from memoriter.config import reference, setting_names, settings_without_effect
 from memoriter.config._effects import CONDITIONS, effect_of, setting_key
 from memoriter.errors import ConfigError
@@ -175,7 +175,7 @@ def parts(memory: Memory) -> dict[str, Any]:
     assembly = memory._assembly
     backend: Any = assembly.backend
     embedding = backend.embedding
-    surrounds = surrounds_of(assembly, plugins_of(assembly), memory)
+    environment = session_environment_of(assembly, plugins_of(assembly), memory)
     watch: Any = assembly.watch(Event(), print)
     transcripts = assembly.workspace.transcripts
     return {
@@ -192,12 +192,12 @@ def parts(memory: Memory) -> dict[str, Any]:
         "transcripts": plain(transcripts.folders) if transcripts else None,
         "watch": plain(watch.rules),
         "agents": [
-            surrounds.zone,
-            surrounds.context_chars,
-            surrounds.recall_chars,
-            plain(surrounds.compaction),
-            surrounds.window,
-            surrounds.active,
+            environment.zone,
+            environment.context_chars,
+            environment.recall_chars,
+            plain(environment.compaction),
+            environment.window,
+            environment.active,
         ],
     }
 

@@ -27,12 +27,12 @@ def owned(
 ) -> Owners:
     """The user 1000, with some paths that belong to others; `links` for a link itself, in place of its target."""
 
-    def look(path: Path, follow: bool) -> os.stat_result:
+    def status_of(path: Path, follow: bool) -> os.stat_result:
         path.stat()
         owner = others.get(path, ME) if follow else (links or {}).get(path, others.get(path, ME))
         return SimpleNamespace(st_uid=owner, st_mode=(modes or {}).get(path, 0o755))  # type: ignore[return-value]
 
-    return Owners(frozenset({ME}), look)
+    return Owners(frozenset({ME}), status_of)
 
 
 @pytest.fixture
@@ -90,9 +90,9 @@ def test_a_file_system_without_permissions_is_no_folder_for_everybody(tree: Path
     mounts.write_text(f"disk {tree} ext4 rw 0 0\ndrive {tree / 'shared'} drvfs rw 0 0\n", encoding="utf-8")
     owners = owned({}, modes={tree / "shared": 0o777})
 
-    assert found(tree, Owners(owners.uids, owners.look, mounts)).workspace == tree / "shared"
+    assert found(tree, Owners(owners.uids, owners.status_of, mounts)).workspace == tree / "shared"
     mounts.write_text(f"disk {tree} ext4 rw 0 0\n", encoding="utf-8")
-    assert found(tree, Owners(owners.uids, owners.look, mounts)).reason == "default"
+    assert found(tree, Owners(owners.uids, owners.status_of, mounts)).reason == "default"
 
 
 def test_neither_a_link_of_another_user_nor_a_link_to_a_file_of_another_user(tree: Path) -> None:

@@ -110,8 +110,8 @@ def test_an_agents_name_stays_inside_of_the_folder() -> None:
     [("5", 300_000), ("90s", 90_000), ("1.5h", 5_400_000), ("250ms", 250), ("0", 0), ("-5m", 300_000), ("", 300_000)],
 )
 def test_an_interval_of_qmd_is_read_with_minutes_as_the_unit(text: str, milliseconds: int) -> None:
-    given = QmdSettings(update=QmdUpdate(interval=text))
-    assert plan_qmd(given, "a", workspace=Path("/w"), user_home=Path("/u")).schedule.interval_ms == milliseconds
+    settings = QmdSettings(update=QmdUpdate(interval=text))
+    assert plan_qmd(settings, "a", workspace=Path("/w"), user_home=Path("/u")).schedule.interval_ms == milliseconds
 
 
 def test_collections_of_qmd_have_names_that_differ() -> None:

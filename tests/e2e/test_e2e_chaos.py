@@ -337,7 +337,7 @@ ERRORS = {
 """There is no answer."""
 
 
-def asked(scene: Scene, each: Callable[[Scene], AbstractContextManager[Any] | None] = nothing) -> Answers:
+def answers_after(scene: Scene, each: Callable[[Scene], AbstractContextManager[Any] | None] = nothing) -> Answers:
     """The answers of all surfaces, with everything broken anew for each."""
     found: list[Any] = []
     for ask in (scene.text, scene.json, scene.python, scene.tool):
@@ -380,7 +380,7 @@ def plain(reasons: Any) -> list[dict[str, str]]:
 def test_every_surface_answers_and_says_what_is_wrong(scene: Scene, trouble: str) -> None:
     once, each, code, mode, remedy = HEALTH[trouble]
     once(scene)
-    answers = asked(scene, each)
+    answers = answers_after(scene, each)
     outcome = "none" if code in {"no_notes", "no_text"} else "weak" if code == "vectors_pending" else "match"
     answers.agree(mode, outcome)
     for reasons in (
@@ -403,7 +403,7 @@ def test_every_surface_answers_and_says_what_is_wrong(scene: Scene, trouble: str
 def test_every_surface_says_why_it_found_nothing(scene: Scene, question: str) -> None:
     once, code, mode, remedy = REASONS[question]
     once(scene)
-    answers = asked(scene)
+    answers = answers_after(scene)
     answers.agree(mode, "none")
     assert answers.json["reasons"] == answers.tool["reasons"] == plain(answers.python.reasons)
     (mine,) = [reason for reason in answers.json["reasons"] if reason["code"] == code]
@@ -418,7 +418,7 @@ def test_the_lower_score_that_is_advised_shows_something_on_every_surface(scene:
     REASONS[question][0](scene)
     (reason,) = scene.json().json["reasons"]
     scene.narrow(min_score=float(reason["remedy"].partition("--min-score ")[2].split()[0]))
-    answers = asked(scene)
+    answers = answers_after(scene)
     assert answers.json["results"]
     assert answers.tool["results"]
     assert answers.python.results
@@ -432,7 +432,7 @@ def test_every_surface_fails_in_the_same_words(scene: Scene, trouble: str) -> No
     if once is read_only and hasattr(os, "geteuid") and os.geteuid() == 0:
         pytest.skip("root writes everywhere")
     once(scene)
-    answers = asked(scene)
+    answers = answers_after(scene)
     error = answers.json["error"]
     assert (error["code"], remedy in error["remedy"], bool(error["message"])) == (code, True, True), error
     assert (answers.text.exit_code, answers.text.out) == (exit_code, "")

@@ -164,8 +164,8 @@ def test_a_session_has_the_notes_recalls_searches_appends_and_has_them_again_aft
     # The inputs that the quick tests give to hooks are those that this client gives.
     recorded = json.loads((RECORDED / "claude-code.json").read_text(encoding="utf-8"))
     for word in EVENTS:
-        given = (tmp_path / word).read_text(encoding="utf-8")
-        fields: dict[str, Any] = json.JSONDecoder().raw_decode(given)[0]
+        hook_input = (tmp_path / word).read_text(encoding="utf-8")
+        fields: dict[str, Any] = json.JSONDecoder().raw_decode(hook_input)[0]
         assert fields.keys() == recorded[word].keys(), word
 
 
@@ -182,10 +182,10 @@ def test_a_full_conversation_in_a_terminal_is_asked_for_notes_once_and_goes_on(c
         Step("NO_REPLY", tokens=FULL),
     )
     shown = in_terminal(claude, "Which database does the ledger use?")
-    asked = [text for text in map(claude.model.seen, range(len(claude.model.requests))) if "Stop hook" in text]
-    assert asked
-    assert f"Stop hook additional context: Append to {claude.env.notes}" in asked[0]
-    assert asked[-1].count("Stop hook additional context") == 1
+    requests = [text for text in map(claude.model.seen, range(len(claude.model.requests))) if "Stop hook" in text]
+    assert requests
+    assert f"Stop hook additional context: Append to {claude.env.notes}" in requests[0]
+    assert requests[-1].count("Stop hook additional context") == 1
     assert "reported a problem" not in shown
     assert "The ledger is audited in May." in written(claude.env.notes / "memory")
 

@@ -302,7 +302,7 @@ def made(make: Any, factory: pytest.TempPathFactory) -> Path:
         pytest.skip(error.message)
 
 
-MEANT = "When does my train to Japan depart?"
+PARAPHRASE = "When does my train to Japan depart?"
 
 
 def test_a_gguf_model_of_the_users_is_named_and_searched_with(env: MemoryEnv, gguf: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_gguf_model_of_the_users_is_named_and_searched_with(env: MemoryEnv, gg
         assert memory.sync().embedded == len(NOTES)
         status = memory.status()
         assert (status.provider, status.vectors, status.dimensions, status.leaves_machine) == ("local", 4, 384, False)
-        result = memory.search(MEANT)
+        result = memory.search(PARAPHRASE)
         assert (result.mode, paths(result)[0], codes(result)) == ("hybrid", "memory/2026-03-05.md", [])
 
 
@@ -323,7 +323,7 @@ def test_an_exported_model_of_the_users_is_named_and_searched_with(env: MemoryEn
     with env.open() as memory:
         status = memory.status()
         assert (status.provider, status.vectors, status.dimensions) == ("onnx", len(NOTES), 384)
-        result = memory.search(MEANT)
+        result = memory.search(PARAPHRASE)
         assert (result.mode, paths(result)[0], codes(result)) == ("hybrid", "memory/2026-03-05.md", [])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("memoriter.embed.local._onnx._NEEDED", ("no_such_package",))
@@ -344,7 +344,7 @@ def test_a_model_of_a_hub_is_downloaded_once(env: MemoryEnv, gguf: Path) -> None
             assert memory.sync().embedded == 0
         assert len(hub.requests) == response
     env.configure(provider="local", local={"modelPath": "hf:ada/notes-GGUF/model-Q8_0.gguf"}, offline=True)
-    assert env.open().search(MEANT).mode == "hybrid"
+    assert env.open().search(PARAPHRASE).mode == "hybrid"
 
 
 def test_a_hub_that_does_not_have_the_model_leaves_the_words(env: MemoryEnv) -> None:

@@ -45,8 +45,8 @@ def refusal(response: Response) -> EmbeddingError:
 
 def send(http: HttpClient, url: str, **options: Any) -> bytes:
     request = Request(url, {"authorization": "Bearer planted"}, options.pop("body", b"{}"))
-    told = {"timeout": SECONDS, "read": lambda answer: answer.body, "error_of": refusal, "tries": 1, **options}
-    return http.send(request, **told)
+    arguments = {"timeout": SECONDS, "read": lambda answer: answer.body, "error_of": refusal, "tries": 1, **options}
+    return http.send(request, **arguments)
 
 
 def check(error: EmbeddingError) -> None:
@@ -195,7 +195,7 @@ def test_an_answer_over_its_size_is_refused_before_it_takes_memory(http: HttpCli
 
 @pytest.mark.parametrize("coding", ["gzip, gzip", "br", "zstd", "gzip, deflate", "unknown", "gzip," * 50 + "gzip"])
 def test_an_encoding_that_was_not_asked_for_is_refused(http: HttpClient, coding: str) -> None:
-    unasked = pytest.raises(TransientFailure, match="encoding that was not asked for")
+    unasked = pytest.raises(TransientFailure, match="encoding that was not requested")
     with server(packed(gzip.compress(gzip.compress(b"{}")), coding)) as url, unasked:
         send(http, url, timeout=20)
 

@@ -111,9 +111,9 @@ def chosen(content: str, tmp_path: Path, environ: dict[str, str]) -> Choice:
     """What a whole configuration file chooses, by the way that the program takes."""
     file = tmp_path / "memoriter.json5"
     file.write_text(content, encoding="utf-8")
-    around = Environment(environ, tmp_path, tmp_path, time.time, time.monotonic)
+    environment = Environment(environ, tmp_path, tmp_path, time.time, time.monotonic)
     configuration = load(file, home=tmp_path, environ=environ)
-    embedding = embedding_of(configuration, configuration.search_for("main"), around)
+    embedding = embedding_of(configuration, configuration.search_for("main"), environment)
     try:
         assert embedding.current.choice is not None, embedding.current.problem
         return embedding.current.choice
@@ -155,8 +155,8 @@ def test_auto_goes_down_the_list_of_the_page(tmp_path: Path) -> None:
 
 
 def test_the_vendors_with_a_batch_interface_are_the_ones_that_the_page_names() -> None:
-    said = {vendor for vendor in VENDORS if "has a [batch interface]" in section_of(f"`{vendor}`")}
-    assert said == set(batch_vendors())
+    documented = {vendor for vendor in VENDORS if "has a [batch interface]" in section_of(f"`{vendor}`")}
+    assert documented == set(batch_vendors())
 
 
 def section_of(heading: str) -> str:
@@ -182,7 +182,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def said_by(*words: str) -> str:
+def output_of(*words: str) -> str:
     done = CliRunner().invoke(main, list(words))
     return done.stdout + done.stderr
 
@@ -196,13 +196,13 @@ def test_the_line_before_notes_leave_the_machine_is_the_one_of_the_page(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "never-sent")
-    said_by("config", "set", "provider", "openai")
+    output_of("config", "set", "provider", "openai")
     notes = str(home.parent / "notes")
-    told, status = [content for heading, content in blocks("text") if heading == "`auto`"]
-    assert told in README
-    assert told in said_by("-w", notes, "index")
-    assert told not in said_by("-w", notes, "index")
-    assert status in said_by("-w", notes, "status")
+    notice, status = [content for heading, content in blocks("text") if heading == "`auto`"]
+    assert notice in README
+    assert notice in output_of("-w", notes, "index")
+    assert notice not in output_of("-w", notes, "index")
+    assert status in output_of("-w", notes, "status")
 
 
 def test_a_dry_run_prices_the_examples_as_the_page_shows(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,26 +210,26 @@ def test_a_dry_run_prices_the_examples_as_the_page_shows(home: Path, monkeypatch
     ((_, shown),) = [block for block in blocks("console") if "--dry-run" in block[1]]
     chosen, _, command, answer = shown.split("\n", 3)
     assert (home / "memoriter.json5").exists() is False
-    said_by(*chosen.removeprefix("$ memoriter ").split())
+    output_of(*chosen.removeprefix("$ memoriter ").split())
     assert command == "$ OPENAI_API_KEY=… memoriter -w examples/workspace index --dry-run"
-    said = said_by("-w", str(ROOT / "examples" / "workspace"), "index", "--dry-run")
-    assert with_figures_left_out(said) == with_figures_left_out(answer)
-    assert "about $" in said
+    output = output_of("-w", str(ROOT / "examples" / "workspace"), "index", "--dry-run")
+    assert with_figures_left_out(output) == with_figures_left_out(answer)
+    assert "about $" in output
     assert home.is_dir()
 
 
 def test_the_record_of_what_was_spent_looks_as_on_the_page(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ((_, shown),) = [block for block in blocks("console") if "memoriter cost" in block[1]]
     noon = 1_795_348_800.0
-    around = Environment({"MEMORITER_HOME": str(home)}, home, home.parent / "notes", lambda: noon, time.monotonic)
-    monkeypatch.setattr("memoriter.app.read_environment", lambda: around)
-    ledger = ledger_of(around)
+    environment = Environment({"MEMORITER_HOME": str(home)}, home, home.parent / "notes", lambda: noon, time.monotonic)
+    monkeypatch.setattr("memoriter.app.read_environment", lambda: environment)
+    ledger = ledger_of(environment)
     own = UsageMeter(ledger, Budget(), "openai", "text-embedding-3-small", priced=True)
     own.add(700_000)
     own.add(504_000)
     UsageMeter(ledger, Budget(), "openai", "openai/text-embedding-3-small", priced=False).add(3_500)
     ledger.close()
-    assert said_by("cost", "--days", "7") == shown.partition("\n")[2]
+    assert output_of("cost", "--days", "7") == shown.partition("\n")[2]
 
 
 @pytest.mark.slow
@@ -241,8 +241,8 @@ def test_the_doctor_says_of_a_service_what_the_page_shows(home: Path) -> None:
             provider = f'provider: "openai-compatible", model: "{server.model}", {settings}'
             content = f"{{agents: {{defaults: {{memorySearch: {{{provider}}}}}}}}}"
             (home / "memoriter.json5").write_text(content, encoding="utf-8")
-            said = said_by("-w", str(home.parent / "notes"), "doctor")
-        assert with_figures_left_out(shown) in with_figures_left_out(said)
+            output = output_of("-w", str(home.parent / "notes"), "doctor")
+        assert with_figures_left_out(shown) in with_figures_left_out(output)
 
 
 # The tables that are written.

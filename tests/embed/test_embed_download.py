@@ -91,7 +91,7 @@ def test_a_broken_connection_is_taken_up_where_it_broke(
 ) -> None:
     hub.breaks, hub.linked = [100_000, 50_000], linked
     assert fetched(hub, tmp_path).read_bytes() == content
-    assert hub.ranges_asked() == [None, "bytes=100000-", "bytes=150000-"]
+    assert hub.requested_ranges() == [None, "bytes=100000-", "bytes=150000-"]
 
 
 def test_a_download_that_was_given_up_goes_on_in_the_next_run(hub: Hub, tmp_path: Path, content: bytes) -> None:
@@ -104,14 +104,14 @@ def test_a_download_that_was_given_up_goes_on_in_the_next_run(hub: Hub, tmp_path
         fetched(hub, tmp_path, sleep=give_up)
     assert left_in(tmp_path) == ["notes-Q8_0.gguf.part", "notes-Q8_0.gguf.part.json"]
     assert fetched(hub, tmp_path).read_bytes() == content
-    assert hub.ranges_asked() == [None, "bytes=100000-"]
+    assert hub.requested_ranges() == [None, "bytes=100000-"]
 
 
 @pytest.mark.slow
 def test_a_server_without_ranges_sends_it_all_again(hub: Hub, tmp_path: Path, content: bytes) -> None:
     hub.ranges, hub.breaks = False, [100_000, 120_000]
     assert fetched(hub, tmp_path).read_bytes() == content
-    assert len(hub.ranges_asked()) == 3
+    assert len(hub.requested_ranges()) == 3
 
 
 @pytest.mark.parametrize("linked", [True, False])
@@ -186,12 +186,12 @@ def test_a_file_that_was_cut_short_at_its_source_keeps_nothing(hub: Hub, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(404, r"does not have hf:ada/notes-GGUF/notes"), (401, "not give"), (403, "not give")]
+    ("status", "message"), [(404, r"does not have hf:ada/notes-GGUF/notes"), (401, "not give"), (403, "not give")]
 )
 @pytest.mark.parametrize("uri", [URI, "hf:ada/notes-GGUF:Q8_0"])
-def test_a_refusal_is_final(hub: Hub, tmp_path: Path, status: int, said: str, uri: str) -> None:
+def test_a_refusal_is_final(hub: Hub, tmp_path: Path, status: int, message: str, uri: str) -> None:
     hub.statuses = [status]
-    with pytest.raises(ProviderUnavailable, match=said if uri == URI else str(status)) as refused:
+    with pytest.raises(ProviderUnavailable, match=message if uri == URI else str(status)) as refused:
         fetched(hub, tmp_path, uri)
     assert refused.value.remedy
     assert len(hub.requests) == 1
@@ -215,7 +215,7 @@ def test_a_connection_that_brings_nothing_is_given_up(hub: Hub, tmp_path: Path) 
     with pytest.raises(ProviderUnavailable, match="cannot be downloaded") as refused:
         fetched(hub, tmp_path)
     assert "what has come is kept" in refused.value.remedy
-    assert len(hub.ranges_asked()) == 6
+    assert len(hub.requested_ranges()) == 6
 
 
 @pytest.mark.slow
@@ -244,7 +244,7 @@ def test_a_hub_that_is_not_there_is_a_reason(tmp_path: Path) -> None:
 def test_a_server_that_falls_silent_is_asked_again(hub: Hub, tmp_path: Path, content: bytes) -> None:
     hub.hold = threading.Event()
     assert fetched(hub, tmp_path, silence=0.1, sleep=lambda _: hub.hold and hub.hold.set()).read_bytes() == content
-    assert len(hub.ranges_asked()) == 2
+    assert len(hub.requested_ranges()) == 2
 
 
 @pytest.mark.parametrize("uri", [URI, "hf:ada/notes-GGUF:Q8_0"])
@@ -270,7 +270,7 @@ def test_two_downloaders_at_once_download_once(hub: Hub, tmp_path: Path, content
         files = [run.result() for run in runs]
     assert files[0] == files[1]
     assert files[0].read_bytes() == content
-    assert len(hub.ranges_asked()) == 1
+    assert len(hub.requested_ranges()) == 1
 
 
 def test_who_waits_too_long_for_another_downloader_is_told(hub: Hub, tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_a_disk_that_fills_up_in_the_middle_keeps_what_came(hub: Hub, tmp_path: 
     shown = subprocess.run(command, capture_output=True, check=True, text=True, env=environment)
     assert shown.stdout.startswith("There is no room for the model")
     assert fetched(hub, tmp_path).read_bytes() == content
-    assert hub.ranges_asked()[1] is not None
+    assert hub.requested_ranges()[1] is not None
 
 
 def test_a_folder_that_cannot_be_written_is_a_reason(hub: Hub, tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_where_sockets_have_no_folders_a_port_of_this_machine_serves_only_those_
 
 
 @pytest.mark.parametrize(
-    ("said", "error"),
+    ("failure", "error"),
     [
         ({"message": "input (1602 tokens) is too large to process"}, InputTooLarge),
         ({"message": "input is larger than the max context size"}, InputTooLarge),
@@ -199,8 +199,8 @@ def test_where_sockets_have_no_folders_a_port_of_this_machine_serves_only_those_
         ("no", InputRejected),
     ],
 )
-def test_what_llama_cpp_refuses_is_the_fault_of_one_text(said: Any, error: type[Exception]) -> None:
-    assert isinstance(_llama._rejection(said), error)
+def test_what_llama_cpp_refuses_is_the_fault_of_one_text(failure: Any, error: type[Exception]) -> None:
+    assert isinstance(_llama._rejection(failure), error)
 
 
 def test_a_file_that_llama_cpp_refuses_is_a_reason(tmp_path: Path) -> None:
@@ -213,17 +213,17 @@ def test_a_file_that_llama_cpp_refuses_is_a_reason(tmp_path: Path) -> None:
 def test_a_model_of_other_dimensions_than_it_says_is_refused(tmp_path: Path) -> None:
     opened = open_gguf(write_generator(tmp_path / "tiny.gguf"), cache_dir=tmp_path, threads=1)
     provider = LocalProvider(replace(opened.spec, dimensions=128), "NFKC", opened._load)
-    with pytest.raises(BadVector, match="64 dimensions in place of 128"):
+    with pytest.raises(BadVector, match="64 dimensions instead of 128"):
         provider.embed(["a"], role="query")
     provider.close()
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [({}, "how long its vectors"), ({"bert__embedding_length": 8, "bert__pooling_type": 4}, "ranks")],
 )
-def test_a_model_that_makes_no_vectors_is_refused(tmp_path: Path, values: dict[str, int], said: str) -> None:
-    with pytest.raises(ProviderUnavailable, match=said):
+def test_a_model_that_makes_no_vectors_is_refused(tmp_path: Path, values: dict[str, int], message: str) -> None:
+    with pytest.raises(ProviderUnavailable, match=message):
         open_gguf(written(tmp_path, **values), cache_dir=tmp_path)
 
 

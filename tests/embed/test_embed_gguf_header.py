@@ -84,7 +84,7 @@ def test_no_bytes_make_the_reader_crash(rest: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said", "advised"),
+    ("content", "message", "remedy"),
     [
         (b"", "is empty", "Download"),
         (b"<!DOCTYPE html><html><title>Sign in</title>", "web page", "download the file itself"),
@@ -100,14 +100,14 @@ def test_no_bytes_make_the_reader_crash(rest: bytes) -> None:
     ],
 )
 def test_something_else_is_refused_with_what_it_is_and_what_to_do(
-    tmp_path: Path, content: bytes, said: str, advised: str
+    tmp_path: Path, content: bytes, message: str, remedy: str
 ) -> None:
     file = tmp_path / "model.gguf"
     file.write_bytes(content)
-    with pytest.raises(ProviderUnavailable, match=said) as refused:
+    with pytest.raises(ProviderUnavailable, match=message) as refused:
         read_gguf(file)
     assert str(file) in refused.value.message
-    assert advised in refused.value.remedy
+    assert remedy in refused.value.remedy
 
 
 def test_one_part_of_a_model_is_refused(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_size_means_one_file(quant: str, files: list[str], chosen: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("listing", "said"),
+    ("listing", "message"),
     [
         (listed("a-Q4_0.gguf", "b-Q4_0.gguf"), "No file of"),
         (listed("model.safetensors"), "No file of"),
@@ -116,7 +116,7 @@ def test_a_size_means_one_file(quant: str, files: list[str], chosen: str) -> Non
         (b"[1]", "cannot be read"),
     ],
 )
-def test_a_list_without_the_file_is_refused(listing: bytes, said: str) -> None:
-    with pytest.raises(ProviderUnavailable, match=said) as refused:
+def test_a_list_without_the_file_is_refused(listing: bytes, message: str) -> None:
+    with pytest.raises(ProviderUnavailable, match=message) as refused:
         choose_file(HubModel("o", "r"), listing)
     assert refused.value.remedy

@@ -34,7 +34,7 @@ SAMPLES = [sample for sample in Secrets(5).samples(200) if sample.secret not in 
 
 
 @pytest.fixture(scope="module", params=sorted(SERVERS))
-def asked(request: pytest.FixtureRequest) -> Iterator[tuple[ScriptedServer, RemoteProvider]]:
+def service(request: pytest.FixtureRequest) -> Iterator[tuple[ScriptedServer, RemoteProvider]]:
     with SERVERS[request.param]() as server:
         yield server, provider_of(server)
 
@@ -64,8 +64,8 @@ def _strings(body: str) -> Iterator[str]:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("role", ["document", "query"])
-def test_no_vendor_is_sent_a_secret(asked: tuple[ScriptedServer, RemoteProvider], role: str) -> None:
-    server, provider = asked
+def test_no_vendor_is_sent_a_secret(service: tuple[ScriptedServer, RemoteProvider], role: str) -> None:
+    server, provider = service
     texts = [sample.text for sample in SAMPLES] + [form.replace("{0}", "hunter2") for form in FORMS]
 
     for start in range(0, len(texts), 40):
@@ -82,9 +82,9 @@ def test_no_vendor_is_sent_a_secret(asked: tuple[ScriptedServer, RemoteProvider]
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(sample=st.sampled_from(SAMPLES), before=st.text(max_size=30), filler=st.integers(0, 300))
 def test_nor_one_in_the_middle_of_a_long_text(
-    asked: tuple[ScriptedServer, RemoteProvider], sample, before: str, filler: int
+    service: tuple[ScriptedServer, RemoteProvider], sample, before: str, filler: int
 ) -> None:
-    server, provider = asked
+    server, provider = service
     text = f"{before}\n{'lorem ipsum ' * filler}\n{sample.text}\n{'dolor sit ' * (300 - filler)}"
 
     list(embed_in_batches(provider, [text], role="document"))
@@ -92,8 +92,8 @@ def test_nor_one_in_the_middle_of_a_long_text(
     assert (sample.secret in sent(server)) == (sample.secret in mask(text))
 
 
-def test_a_text_without_a_secret_is_sent_as_it_is(asked: tuple[ScriptedServer, RemoteProvider]) -> None:
-    _, provider = asked
+def test_a_text_without_a_secret_is_sent_as_it_is(service: tuple[ScriptedServer, RemoteProvider]) -> None:
+    _, provider = service
 
     assert [text for text in LookAlikes(5).samples(300) if provider.outgoing(text) is not text] == []
 
@@ -157,9 +157,9 @@ def test_the_note_the_index_and_the_answer_keep_what_the_service_never_saw(tmp_p
 
 @pytest.mark.matrix
 def test_a_text_is_masked_before_it_is_cut_to_the_length_of_the_model(
-    asked: tuple[ScriptedServer, RemoteProvider],
+    service: tuple[ScriptedServer, RemoteProvider],
 ) -> None:
-    _, real = asked
+    _, real = service
     read: list[str] = []
 
     class Short:

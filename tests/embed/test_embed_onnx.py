@@ -219,14 +219,14 @@ def test_a_graph_is_given_every_input_that_exports_ask_for(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("inputs", "outputs", "said"),
+    ("inputs", "outputs", "message"),
     [
         ({"input_ids": ["b", "n"], "pixel_values": ["b"]}, None, "asks for 'pixel_values'"),
         (None, {"last_hidden_state": ["n"], "other": ["b", "n", 4]}, "gives last_hidden_state, other"),
     ],
 )
 def test_a_graph_of_another_kind_is_refused(
-    tmp_path: Path, inputs: dict[str, list[Any]] | None, outputs: dict[str, list[Any]] | None, said: str
+    tmp_path: Path, inputs: dict[str, list[Any]] | None, outputs: dict[str, list[Any]] | None, message: str
 ) -> None:
     folder = small_model(tmp_path / "m")
     nodes = outputs and [
@@ -235,7 +235,7 @@ def test_a_graph_of_another_kind_is_refused(
         helper.make_node("Constant", [], ["minus"], value=numpy_helper.from_array(np.array([-1]))),
     ]
     write_graph(folder / "model.onnx", nodes and [nodes[0], nodes[2], nodes[1]], outputs, inputs)
-    with pytest.raises(ProviderUnavailable, match=said):
+    with pytest.raises(ProviderUnavailable, match=message):
         vector_of(folder)
 
 
@@ -367,12 +367,13 @@ def test_a_strange_configuration_does_no_harm(tmp_path: Path, content: Any) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("model.onnx", "cannot be loaded by onnxruntime"), ("tokenizer.json", "tokenizer does not load")]
+    ("name", "message"),
+    [("model.onnx", "cannot be loaded by onnxruntime"), ("tokenizer.json", "tokenizer does not load")],
 )
-def test_a_damaged_model_is_a_reason(tmp_path: Path, name: str, said: str) -> None:
+def test_a_damaged_model_is_a_reason(tmp_path: Path, name: str, message: str) -> None:
     folder = small_model(tmp_path / "m")
     (folder / name).write_text("no model", "utf-8")
-    with pytest.raises(ProviderUnavailable, match=said):
+    with pytest.raises(ProviderUnavailable, match=message):
         vector_of(folder)
 
 

@@ -50,9 +50,9 @@ def test_a_model_that_no_table_knows_is_asked_once_for_its_dimensions(ollama: Ol
 
 
 def test_what_was_remembered_is_not_asked_again(ollama: OllamaServer) -> None:
-    told = provider_of(ollama).resolve()
-    provider = provider_of(ollama, dimensions=told.dimensions, background=told.background)
-    assert provider.resolve() == told
+    resolved = provider_of(ollama).resolve()
+    provider = provider_of(ollama, dimensions=resolved.dimensions, background=resolved.background)
+    assert provider.resolve() == resolved
     assert provider.spec.dimensions == 768
     assert len(ollama.calls) == 1
     provider.embed(["tea"], role="query")
@@ -156,11 +156,11 @@ class Purse:
     """An account that lets everything pass and writes it down."""
 
     def __init__(self) -> None:
-        self.asked: list[int] = []
+        self.reserved: list[int] = []
         self.spent: list[int] = []
 
     def check(self, tokens: int) -> None:
-        self.asked.append(tokens)
+        self.reserved.append(tokens)
 
     def add(self, tokens: int) -> None:
         self.spent.append(tokens)
@@ -175,8 +175,8 @@ def test_the_tokens_of_an_answer_are_those_the_service_counts_or_our_estimate(ve
         provider = provider_of(server, account=purse, dimensions={"openai": 1536, "ollama": 768}.get(vendor))
         provider.embed(["tea", "coffee now"], role="document")
     assert purse.spent == [tokens]
-    assert len(purse.asked) == 1
-    assert purse.asked[0] >= 2
+    assert len(purse.reserved) == 1
+    assert purse.reserved[0] >= 2
 
 
 @pytest.mark.matrix

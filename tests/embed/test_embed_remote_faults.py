@@ -349,8 +349,6 @@ def test_who_refuses_is_the_host_where_it_is_not_the_vendor_itself(server: Scrip
 
 
 def test_a_model_that_is_not_there_stops_everything_with_a_remedy(server: ScriptedServer) -> None:
-    if server.vendor == "voyage":
-        server.always = refused(Answer(400, {"detail": "Model nothing-1 is not supported. Supported models are []."}))
     provider = provider_of(server, model="nothing-1", dimensions=4)
     with pytest.raises(ProviderUnavailable) as refusal:
         list(embed_in_batches(provider, TEXTS, role="document"))
@@ -367,7 +365,7 @@ def test_nothing_that_is_said_or_logged_has_the_key(server: ScriptedServer, capl
         Answer(400, {"error": f"no {KEY}"}),
         Answer(500, KEY),
     ]
-    said: list[str] = []
+    texts: list[str] = []
     with caplog.at_level(logging.DEBUG):
         for answer in faults:
             server.always = refused(answer)
@@ -375,9 +373,9 @@ def test_nothing_that_is_said_or_logged_has_the_key(server: ScriptedServer, capl
                 known(server, headers={"x-extra": "planted-header-secret"}).embed(TEXTS, role="document")
             error: BaseException | None = failed.value
             while error is not None:
-                said += [str(error), repr(error), str(vars(error))]
+                texts += [str(error), repr(error), str(vars(error))]
                 error = error.__cause__ or error.__context__
         provider = known(server)
-    said += [caplog.text, repr(provider), repr(provider.spec), repr(RemoteSettings("openai", api_key=KEY))]
+    texts += [caplog.text, repr(provider), repr(provider.spec), repr(RemoteSettings("openai", api_key=KEY))]
     assert server.calls[0].headers["x-extra"] == "planted-header-secret"
-    assert not [text for text in said if KEY in text or "planted" in text]
+    assert not [text for text in texts if KEY in text or "planted" in text]

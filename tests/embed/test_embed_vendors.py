@@ -45,7 +45,7 @@ def built(vendor: str, texts: list[str], role: Any = "document", **values: Any) 
     return vendor_of(vendor).build_request(texts, role, resolved(vendor, **values))
 
 
-def asked(vendor: str, role: Any = "document", **values: Any) -> Any:
+def body_of(vendor: str, role: Any = "document", **values: Any) -> Any:
     return json.loads(built(vendor, ["tea"], role, **values).body)
 
 
@@ -62,13 +62,13 @@ def test_openai_is_asked_as_its_page_says() -> None:
         "input": ["tea", "coffee"],
         "encoding_format": "base64",
     }
-    assert asked("openai", dimensions=512)["dimensions"] == 512
-    assert "dimensions" not in asked("openai", dimensions=1536)
+    assert body_of("openai", dimensions=512)["dimensions"] == 512
+    assert "dimensions" not in body_of("openai", dimensions=1536)
 
 
 def test_an_endpoint_that_only_speaks_like_openai_gets_nothing_that_it_may_not_know() -> None:
     values = {"base_url": "http://127.0.0.1:1234/v1/", "model": "openai/text-embedding-3-small", "dimensions": 512}
-    assert asked("openai", **values) == {
+    assert body_of("openai", **values) == {
         "model": "openai/text-embedding-3-small",
         "input": ["tea"],
         "encoding_format": "float",
@@ -77,25 +77,25 @@ def test_an_endpoint_that_only_speaks_like_openai_gets_nothing_that_it_may_not_k
 
 def test_voyage_is_asked_as_its_page_says() -> None:
     assert built("voyage", ["tea"]).url == "https://api.voyageai.com/v1/embeddings"
-    assert asked("voyage", "query", model="voyage/voyage-4", dimensions=256) == {
+    assert body_of("voyage", "query", model="voyage/voyage-4", dimensions=256) == {
         "input": ["tea"],
         "model": "voyage-4",
         "input_type": "query",
         "truncation": False,
         "output_dimension": 256,
     }
-    assert asked("voyage")["input_type"] == "document"
+    assert body_of("voyage")["input_type"] == "document"
 
 
 def test_mistral_is_asked_as_its_page_says() -> None:
     assert built("mistral", ["tea"]).url == "https://api.mistral.ai/v1/embeddings"
-    assert asked("mistral", "query") == {"model": "mistral-embed", "input": ["tea"], "encoding_format": "float"}
-    assert asked("mistral", model="codestral-embed", dimensions=256)["output_dimension"] == 256
+    assert body_of("mistral", "query") == {"model": "mistral-embed", "input": ["tea"], "encoding_format": "float"}
+    assert body_of("mistral", model="codestral-embed", dimensions=256)["output_dimension"] == 256
 
 
 def test_ollama_is_asked_as_its_page_says() -> None:
     assert built("ollama", ["tea"]).url == "http://127.0.0.1:11434/api/embed"
-    assert asked("ollama") == {"model": "nomic-embed-text", "input": ["tea"], "truncate": False}
+    assert body_of("ollama") == {"model": "nomic-embed-text", "input": ["tea"], "truncate": False}
 
 
 def test_gemini_is_asked_as_its_page_says_with_the_key_in_a_header() -> None:
@@ -109,7 +109,7 @@ def test_gemini_is_asked_as_its_page_says_with_the_key_in_a_header() -> None:
         "taskType": "RETRIEVAL_QUERY",
         "outputDimensionality": 768,
     }
-    second = asked("gemini", "query", model="models/gemini-embedding-2")["requests"][0]
+    second = body_of("gemini", "query", model="models/gemini-embedding-2")["requests"][0]
     assert second == {"model": "models/gemini-embedding-2", "content": {"parts": [{"text": "tea"}]}}
 
 
@@ -308,42 +308,47 @@ def test_no_refusal_repeats_a_key_whatever_is_around_it(vendor: str, status: int
     assert str(status) in error.message
 
 
-def said(words: Any) -> dict[str, Any]:
+def error_body(words: Any) -> dict[str, Any]:
     return {"error": {"message": words}}
 
 
 @pytest.mark.parametrize(
     ("vendor", "status", "body", "kind"),
     [
-        ("openai", 400, said("This model's maximum context length is 512 tokens. You requested 600."), InputTooLarge),
+        (
+            "openai",
+            400,
+            error_body("This model's maximum context length is 512 tokens. You requested 600."),
+            InputTooLarge,
+        ),
         (
             "openai",
             500,
-            said("input (5000 tokens) is too large to process. increase the physical batch size"),
+            error_body("input (5000 tokens) is too large to process. increase the physical batch size"),
             InputTooLarge,
         ),
         ("openai", 413, {"error": "Payload too large", "error_type": "validation"}, InputTooLarge),
         ("openai", 422, {"error": "batch size 64 > maximum allowed batch size 32"}, InputTooLarge),
-        ("openai", 400, said("Unsupported parameter: dimensions"), ProviderUnavailable),
+        ("openai", 400, error_body("Unsupported parameter: dimensions"), ProviderUnavailable),
         ("openai", 400, {"error": {"message": "no", "param": "model"}}, ProviderUnavailable),
-        ("openai", 404, said("The model `x` does not exist"), ProviderUnavailable),
-        ("openai", 400, said("'$.input' is invalid."), InputRejected),
-        ("openai", 402, said("Insufficient credits. Add more at openrouter.ai/credits"), OutOfQuota),
-        ("openai", 429, said("Rate limit reached for requests"), Throttled),
-        ("openai", 403, said("Country, region, or territory not supported"), Unauthorised),
+        ("openai", 404, error_body("The model `x` does not exist"), ProviderUnavailable),
+        ("openai", 400, error_body("'$.input' is invalid."), InputRejected),
+        ("openai", 402, error_body("Insufficient credits. Add more at openrouter.ai/credits"), OutOfQuota),
+        ("openai", 429, error_body("Rate limit reached for requests"), Throttled),
+        ("openai", 403, error_body("Country, region, or territory not supported"), Unauthorised),
         ("openai", 503, "<html><body>Service Unavailable</body></html>", TransientFailure),
-        ("openai", 529, said("overloaded"), TransientFailure),
+        ("openai", 529, error_body("overloaded"), TransientFailure),
         ("openai", 302, "", ProviderUnavailable),
-        ("gemini", 429, said("Resource has been exhausted (e.g. check quota)."), Throttled),
-        ("gemini", 429, said("Your prepayment credits are depleted."), OutOfQuota),
-        ("gemini", 400, said("API key expired. Please renew the API key."), Unauthorised),
+        ("gemini", 429, error_body("Resource has been exhausted (e.g. check quota)."), Throttled),
+        ("gemini", 429, error_body("Your prepayment credits are depleted."), OutOfQuota),
+        ("gemini", 400, error_body("API key expired. Please renew the API key."), Unauthorised),
         (
             "gemini",
             400,
-            said("BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch"),
+            error_body("BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch"),
             InputTooLarge,
         ),
-        ("gemini", 503, said("The model is overloaded."), TransientFailure),
+        ("gemini", 503, error_body("The model is overloaded."), TransientFailure),
         (
             "voyage",
             400,
@@ -395,7 +400,7 @@ def test_an_error_with_status_200_is_an_error() -> None:
 
 
 def test_a_long_message_is_cut_and_one_line() -> None:
-    error = vendor_of("openai").error_of(400, {}, json.dumps(said("word\n" * 1000)).encode(), ())
+    error = vendor_of("openai").error_of(400, {}, json.dumps(error_body("word\n" * 1000)).encode(), ())
     assert len(error.message) < 300
     assert "\n" not in error.message
 

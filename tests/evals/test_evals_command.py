@@ -81,8 +81,8 @@ def test_a_workspace_is_asked_its_questions(evaluate, tmp_path):
     questions.write_text(json.dumps([row]), "utf-8")
     none.write_text(json.dumps([{"id": "n", "question": "Xylophone?"}]), "utf-8")
     words = ("--questions", questions, "--unanswerable", none, "-w", tmp_path / "notes", "--config", config)
-    given = json.loads(evaluate(*words, "--json").stdout)
-    assert [(question["id"], question["linesPlace"]) for question in given["questions"]] == [("q", 1), ("n", None)]
+    report = json.loads(evaluate(*words, "--json").stdout)
+    assert [(question["id"], question["linesPlace"]) for question in report["questions"]] == [("q", 1), ("n", None)]
     assert "**Outcomes**" in evaluate(*words).stdout
 
 

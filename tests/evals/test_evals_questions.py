@@ -22,7 +22,7 @@ def hit(path: str, start: int, end: int, score: float) -> Hit:
     return Hit(path, start, end, score, "snippet", "memory")
 
 
-def asked(*hits: Hit, answers: tuple[AnswerLines, ...] = (AnswerLines("a.md", 5, 7),)) -> QuestionResult:
+def result_of(*hits: Hit, answers: tuple[AnswerLines, ...] = (AnswerLines("a.md", 5, 7),)) -> QuestionResult:
     return QuestionResult(EvalQuestion("q", "?", "en", "lexical", answers), hits, 0.35)
 
 
@@ -38,19 +38,19 @@ def asked(*hits: Hit, answers: tuple[AnswerLines, ...] = (AnswerLines("a.md", 5,
     ],
 )
 def test_a_hit_answers_by_note_or_by_overlapping_lines(found, note, lines):
-    one = asked(found)
+    one = result_of(found)
     assert (one.note_place, one.lines_place) == (note, lines)
 
 
 def test_the_first_place_of_any_answer_counts():
-    one = asked(
+    one = result_of(
         hit("b.md", 1, 2, 0.9), hit("c.md", 3, 3, 0.8), answers=(AnswerLines("a.md", 1, 1), AnswerLines("c.md", 3, 4))
     )
     assert one.lines_place == 2
 
 
 def test_what_is_under_the_floor_is_found_but_not_shown():
-    one = asked(hit("a.md", 5, 7, 0.2))
+    one = result_of(hit("a.md", 5, 7, 0.2))
     assert (one.lines_place, one.shown, one.outcome, one.top_score) == (1, (), "none", 0.2)
     assert QuestionsReport((one,), ()).misses == (one,)
 

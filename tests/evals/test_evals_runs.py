@@ -59,7 +59,7 @@ def index_of(
         yield index
 
 
-def asked(index: PoolIndex, store: VectorStore, text: str) -> dict[str, object]:
+def figures_of(index: PoolIndex, store: VectorStore, text: str) -> dict[str, object]:
     vector = store.vectors({question_key(text): text}, "query", lambda _: None)[question_key(text)]
     return {system.name: index.rank(system, text, vector) for system in SYSTEMS if system.words == index.chunking.words}
 
@@ -75,7 +75,7 @@ def test_taking_a_paragraph_out_gives_what_an_index_without_it_gives(tmp_path, s
         whole.without(gone),
     ):
         for need in QUESTIONS:
-            assert asked(whole, store, need.text) == asked(fresh, store, need.text)
+            assert figures_of(whole, store, need.text) == figures_of(fresh, store, need.text)
 
 
 def test_taking_a_turn_out_brings_its_neighbours_together(tmp_path, store):
@@ -86,15 +86,15 @@ def test_taking_a_turn_out_brings_its_neighbours_together(tmp_path, store):
         whole.without({"anna1"}),
     ):
         for need in NEEDS:
-            assert asked(whole, store, need.text) == asked(fresh, store, need.text)
+            assert figures_of(whole, store, need.text) == figures_of(fresh, store, need.text)
 
 
 def test_what_was_taken_out_comes_back(tmp_path, store):
     with index_of(store, tmp_path / "all.sqlite", PARAGRAPHS) as index:
-        before = [asked(index, store, need.text) for need in QUESTIONS]
+        before = [figures_of(index, store, need.text) for need in QUESTIONS]
         with index.without({"p1", "p2"}):
-            assert [asked(index, store, need.text) for need in QUESTIONS] != before
-        assert [asked(index, store, need.text) for need in QUESTIONS] == before
+            assert [figures_of(index, store, need.text) for need in QUESTIONS] != before
+        assert [figures_of(index, store, need.text) for need in QUESTIONS] == before
 
 
 def test_a_session_is_one_file_with_a_turn_a_chunk_and_a_paragraph_is_a_file(tmp_path, store):
@@ -166,8 +166,8 @@ def test_the_figures_are_shown_as_a_table_and_given_as_values(tmp_path, store):
     by_kind = kinds_table(result)
     assert by_kind is not None
     assert [row[:2] for row in by_kind.rows] == [("multi", 1), ("single", 2)]
-    (given,) = values([result])["sets"]
-    assert given["systems"][3]["quality"]["ndcg_10"] == result.ours.quality.ndcg_10
+    (report,) = values([result])["sets"]
+    assert report["systems"][3]["quality"]["ndcg_10"] == result.ours.quality.ndcg_10
 
 
 def test_a_set_without_types_has_no_table_of_them(tmp_path, store):

@@ -80,7 +80,7 @@ def test_nothing_is_remembered_into_what_is_no_note_and_the_remedy_helps(
     file.unlink()
     make(file)
     error = refused(env, "remember", "--to", "long-term", "Tea, not coffee.")
-    assert error["remedy"].startswith("Move away what is there")
+    assert error["remedy"].startswith("Move away what has this name")
     file.rename(env.notes / "elsewhere")
     answered(env, "remember", "--to", "long-term", "Tea, not coffee.")
     assert found(env, "tea coffee") == ["MEMORY.md"]
@@ -125,14 +125,16 @@ def test_a_note_that_truly_holds_the_replacement_character_is_no_reason(env: Mem
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-@pytest.mark.parametrize("asked", ["NFC", "NFD"])
-def test_names_and_words_are_found_and_read_however_they_are_composed(env: MemoryEnv, form: str, asked: str) -> None:
+@pytest.mark.parametrize("query_form", ["NFC", "NFD"])
+def test_names_and_words_are_found_and_read_however_they_are_composed(
+    env: MemoryEnv, form: str, query_form: str
+) -> None:
     name = unicodedata.normalize(form, "memory/Café Übersicht 서울.md")
     env.write(name, unicodedata.normalize(form, "# Café\n\nDer Kaffeeröster Müller wohnt in 서울.\n"))
     answered(env, "index")
-    hit = answered(env, "search", unicodedata.normalize(asked, "Müller Kaffeeröster 서울"))["results"][0]
+    hit = answered(env, "search", unicodedata.normalize(query_form, "Müller Kaffeeröster 서울"))["results"][0]
     assert hit["path"] == name
-    for cited in (hit["path"], unicodedata.normalize(asked, name)):
+    for cited in (hit["path"], unicodedata.normalize(query_form, name)):
         assert "ller wohnt" in answered(env, "get", cited)["text"]
 
 

@@ -27,7 +27,7 @@ GOOD = {"right", "right, told", "incomplete, told, then right"}
 BATCH = 60
 
 
-def told(shelf: rot.Shelf, first: int, last: int) -> list[tuple[int, str, str]]:
+def outcomes(shelf: rot.Shelf, first: int, last: int) -> list[tuple[int, str, str]]:
     """What came of each seed; a process that dies is what came of the first seed that it does not report."""
     command = [sys.executable, str(Path(rot.__file__)), str(shelf.folder), str(first), str(last)]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
@@ -43,7 +43,7 @@ def bad(found: list[tuple[int, str, str]]) -> list[tuple[int, str, str]]:
 
 def test_each_kind_of_damage_leaves_every_answer_right_or_says_that_it_is_not(tmp_path: Path) -> None:
     shelf = rot.make(tmp_path)
-    assert bad(told(shelf, 0, len(rot.KINDS))) == []
+    assert bad(outcomes(shelf, 0, len(rot.KINDS))) == []
 
 
 @pytest.mark.soak
@@ -51,7 +51,7 @@ def test_damage_at_random_places_never_gives_a_wrong_answer(tmp_path: Path) -> N
     shelf = rot.make(tmp_path)
     found: list[tuple[int, str, str]] = []
     for first in range(1_000, 1_000 + int(BATCH * max(1, factor() / 4)), BATCH):
-        found += told(shelf, first, first + BATCH)
+        found += outcomes(shelf, first, first + BATCH)
     sys.stdout.write(f"{Counter(came for _, _, came in found)}\n")
     assert bad(found) == []
 
@@ -133,13 +133,13 @@ def test_a_passage_that_another_process_indexes_again_meanwhile_is_not_called_da
     env.configure(provider="fake", sync={"onSearch": False})
     memory, other = env.open(), env.open()
     memory.sync()
-    mend = Indexing.mend
+    repair = Indexing.repair
 
-    def mend_too_late(indexing: Indexing, *arguments: Any) -> Any:
+    def repair_too_late(indexing: Indexing, *arguments: Any) -> Any:
         other.sync()
-        return mend(indexing, *arguments)
+        return repair(indexing, *arguments)
 
-    monkeypatch.setattr(Indexing, "mend", mend_too_late)
+    monkeypatch.setattr(Indexing, "repair", repair_too_late)
     env.write("MEMORY.md", "# Decisions\n\nFirst another line.\n\n- We chose SQLite for the ledger because of size.\n")
     result = memory.search(QUESTION)
     assert codes(result) == ["stale"]

@@ -432,10 +432,10 @@ def test_a_rebuild_needs_the_lease(index, opened):
 
 
 @pytest.mark.parametrize("network", [False, True])
-@pytest.mark.parametrize("told", [True, False])
-def test_the_log_is_written_ahead_on_local_disks_only(monkeypatch, opened, network, told):
+@pytest.mark.parametrize("explicit", [True, False])
+def test_the_log_is_written_ahead_on_local_disks_only(monkeypatch, opened, network, explicit):
     monkeypatch.setattr("memoriter.index._open_file.on_network", lambda _: network)
-    index = opened(network=network) if told else opened()
+    index = opened(network=network) if explicit else opened()
     with index._file.reading() as connection:
         assert connection.pragma("journal_mode") == ("delete" if network else "wal")
 

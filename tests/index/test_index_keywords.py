@@ -167,19 +167,19 @@ def test_a_search_counts_its_terms_once(natural, monkeypatch):
     from memoriter.search import SearchSettings, query_terms, rank
     from memoriter.types import Filters
 
-    asked: list[str] = []
+    counted: list[str] = []
     count = _files._count_terms
 
     def watched(connection, terms):
-        asked.extend(terms)
+        counted.extend(terms)
         return count(connection, terms)
 
     monkeypatch.setattr(_files, "_count_terms", watched)
     for question in natural.questions[:20]:
         natural.index._file.counts = _files.Counts()
         rank(natural.index, question, None, SearchSettings(), filters=Filters(), now=0.0)
-        assert sorted(asked) == sorted(query_terms(question))
-        asked.clear()
+        assert sorted(counted) == sorted(query_terms(question))
+        counted.clear()
 
 
 def test_counts_of_common_terms_are_remembered_until_the_index_changes(index, make, monkeypatch):
@@ -204,16 +204,16 @@ def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkey
     settings = SearchSettings(max_results=10, min_score=0.0)
 
     def answers():
-        asked = (rank(natural.index, each, None, settings, filters=Filters(), now=0.0) for each in natural.questions)
-        return [[(hit.path, hit.start_line) for hit in hits] for hits in asked]
+        rankings = (rank(natural.index, each, None, settings, filters=Filters(), now=0.0) for each in natural.questions)
+        return [[(hit.path, hit.start_line) for hit in hits] for hits in rankings]
 
     left_out: list[int] = []
     parted = _queries._split_terms
 
     def watched(terms):
-        asked = parted(terms)
-        left_out.append(len(asked.common))
-        return asked
+        parts = parted(terms)
+        left_out.append(len(parts.common))
+        return parts
 
     monkeypatch.setattr(_queries, "_split_terms", watched)
     found = answers()

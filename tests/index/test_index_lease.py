@@ -36,7 +36,7 @@ def put(index, path, text):
     index.put_file(Source(path, "memory", Path("/x"), 1, 1), text, [entry])
 def say(word):
     print(word, flush=True)
-def heard():
+def await_line():
     return sys.stdin.readline()
 index = Index.open(Path(sys.argv[1]), clock=time.time)
 """
@@ -44,7 +44,7 @@ index = Index.open(Path(sys.argv[1]), clock=time.time)
 HOLDER = """
 with index.lease():
     say("held")
-    heard()
+    await_line()
 say("free")
 """
 
@@ -53,7 +53,7 @@ try:
     with index.lease():
         put(index, "old.md", "alpha")
         say("held")
-        heard()
+        await_line()
         put(index, "old.md", "stale")
 except IndexUnavailable as error:
     say(error.message)
@@ -64,7 +64,7 @@ try:
     with index.rebuild() as fresh:
         put(fresh, "old.md", "stale")
         say("held")
-        heard()
+        await_line()
     say("published")
 except IndexUnavailable as error:
     say(error.message)
@@ -77,15 +77,15 @@ class Other:
     def __init__(self, script, path):
         command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {SOURCES!r})\n{PRELUDE}{script}", str(path)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.heard() == "held"
+        assert self.read_line() == "held"
 
-    def heard(self):
+    def read_line(self):
         return self.process.stdout.readline().strip()
 
     def go_on(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        return self.heard()
+        return self.read_line()
 
     def signal(self, number, state):
         """Send a signal and wait until the process is in that state."""

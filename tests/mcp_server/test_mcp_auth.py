@@ -90,7 +90,7 @@ def connected(url: str) -> Iterator[http.client.HTTPConnection]:
         connection.close()
 
 
-def asked(url: str, method: str, path: str, shown: list[tuple[str, str | bytes]]) -> tuple[int, bytes, Any]:
+def respond(url: str, method: str, path: str, shown: list[tuple[str, str | bytes]]) -> tuple[int, bytes, Any]:
     """The status, the body and the headers of an answer."""
     with connected(url) as connection:
         body = json.dumps(CALL).encode() if method in {"POST", "PUT", "PATCH"} else b""
@@ -136,7 +136,7 @@ def wrong(servers: AuthServers) -> dict[str, list[tuple[str, str | bytes]]]:
 def test_every_route_and_method_is_refused_without_the_token(servers: AuthServers, kind: str) -> None:
     before, url = servers.notes, servers.addresses[kind]
     for method, path in itertools.product(METHODS, ROUTES):
-        status, body, headers = asked(url, method, path, [])
+        status, body, headers = respond(url, method, path, [])
         assert (method, path, status) == (method, path, 401)
         assert headers["WWW-Authenticate"] == "Bearer"
         if method != "HEAD":
@@ -153,7 +153,7 @@ def test_nothing_but_the_token_in_its_place_is_let_in(servers: AuthServers, kind
     for (name, shown), (method, path) in itertools.product(
         wrong(servers).items(), [("POST", "/mcp"), ("GET", "/mcp"), ("GET", "/health"), ("POST", "/hook/stop")]
     ):
-        status, body, _ = asked(url, method, path, shown)
+        status, body, _ = respond(url, method, path, shown)
         assert (name, method, path, status) == (name, method, path, 401)
         assert SECRET.encode() not in body
         assert servers.token.encode() not in body
@@ -162,8 +162,8 @@ def test_nothing_but_the_token_in_its_place_is_let_in(servers: AuthServers, kind
         f"?token={servers.token}",
         f"?Authorization=Bearer%20{servers.token}",
     ):
-        assert asked(url, "POST", f"/mcp{query}", [])[0] == 401
-        assert asked(url, "GET", f"/health{query}", [])[0] == 401
+        assert respond(url, "POST", f"/mcp{query}", [])[0] == 401
+        assert respond(url, "GET", f"/health{query}", [])[0] == 401
     assert servers.notes == before
 
 
@@ -194,12 +194,12 @@ async def test_the_official_client_works_with_the_token_and_not_without(servers:
 
 def test_with_the_token_each_route_does_what_it_is_for(servers: AuthServers) -> None:
     url, shown = servers.addresses["serve"], list(bearer(servers.token).items())
-    assert asked(url, "GET", "/health", shown)[0] == 200
-    assert asked(url, "GET", "/health", [("authorization", f"bearer  {servers.token}")])[0] == 200
-    assert asked(url, "POST", "/hook/stop", shown)[0] == 400  # what is sent is no hook's input
-    assert asked(url, "GET", "/nowhere", shown)[0] == 404
-    assert asked(url, "GET", "/health", [*shown, ("Origin", "https://evil.example")])[0] == 403
-    assert asked(servers.addresses["mcp"], "POST", "/hook/stop", shown)[0] == 404
+    assert respond(url, "GET", "/health", shown)[0] == 200
+    assert respond(url, "GET", "/health", [("authorization", f"bearer  {servers.token}")])[0] == 200
+    assert respond(url, "POST", "/hook/stop", shown)[0] == 400  # what is sent is no hook's input
+    assert respond(url, "GET", "/nowhere", shown)[0] == 404
+    assert respond(url, "GET", "/health", [*shown, ("Origin", "https://evil.example")])[0] == 403
+    assert respond(servers.addresses["mcp"], "POST", "/hook/stop", shown)[0] == 404
 
 
 @given(
@@ -226,14 +226,14 @@ def test_a_renewed_token_counts_at_once_and_the_old_one_no_more(tmp_path: Path) 
     env = MemoryEnv.at(tmp_path)
     with serving(env, "--no-watch") as server:
         old = server.token
-        assert asked(server.url, "GET", "/health", list(bearer(old).items()))[0] == 200
+        assert respond(server.url, "GET", "/health", list(bearer(old).items()))[0] == 200
         new = env.run("token", "--renew").out.strip()
-        assert asked(server.url, "GET", "/health", list(bearer(old).items()))[0] == 401
-        assert asked(server.url, "GET", "/health", list(bearer(new).items()))[0] == 200
+        assert respond(server.url, "GET", "/health", list(bearer(old).items()))[0] == 401
+        assert respond(server.url, "GET", "/health", list(bearer(new).items()))[0] == 200
         (env.home / "token").write_text("x", encoding="ascii")
-        assert asked(server.url, "GET", "/health", list(bearer("x").items()))[0] == 401
+        assert respond(server.url, "GET", "/health", list(bearer("x").items()))[0] == 401
         (env.home / "token").unlink()
-        assert asked(server.url, "GET", "/health", list(bearer(new).items()))[0] == 200
+        assert respond(server.url, "GET", "/health", list(bearer(new).items()))[0] == 200
 
 
 @pytest.mark.slow
@@ -242,8 +242,8 @@ def test_neither_server_says_its_token(tmp_path: Path) -> None:
     env.environ["MEMORITER_TOKEN"] = token = "a-token-that-nobody-says"
     with serving(env, "--no-watch") as server:
         assert server.process.stdout
-        asked(server.url, "GET", f"/health?token={token}", [("Authorization", f"Bearer {token}x")])
-        assert asked(server.url, "GET", "/health", list(bearer(token).items()))[0] == 200
+        respond(server.url, "GET", f"/health?token={token}", [("Authorization", f"Bearer {token}x")])
+        assert respond(server.url, "GET", "/health", list(bearer(token).items()))[0] == 200
         arguments = server.process.args
         output = env.run("status", "--json").out + env.run("doctor").out + server.file.read_text(encoding="utf-8")
         server.process.terminate()

@@ -59,8 +59,8 @@ async def test_both_generations_of_the_protocol_list_search_read_and_append(
         note = (env.notes / path).read_text(encoding="utf-8")
         assert re.match(rf"# .+\n\n- \d\d:\d\d {entry} <!-- from: agent via MCP \(mcp\), ", note)
         assert note.count("\n") == int(lines) == 3
-        told = structure(await client.call_tool("memory_append", {"text": entry}))
-        assert told == {**written, "written": False, "existing": True}
+        repeated = structure(await client.call_tool("memory_append", {"text": entry}))
+        assert repeated == {**written, "written": False, "existing": True}
         again = structure(await client.call_tool("memory_search", {"query": "김치찌개 Jörg"}))
         assert again["results"][0]["citation"] == f"{path}#L1-L3"
         assert entry in (await client.read_resource("memory://today")).contents[0].text
@@ -149,7 +149,7 @@ async def test_a_first_index_tells_how_far_it_is_and_can_be_cancelled(endpoint: 
         steps.append(progress)
         first.cancel()
 
-    async def hear(progress: float, total: float | None, message: str | None) -> None:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         steps.append(progress)
 
     async with endpoint.connect() as client:
@@ -158,7 +158,7 @@ async def test_a_first_index_tells_how_far_it_is_and_can_be_cancelled(endpoint: 
         assert first.cancelled_caught
         assert steps
         steps.clear()
-        found = structure(await client.call_tool("memory_search", QUESTION, progress_callback=hear))
+        found = structure(await client.call_tool("memory_search", QUESTION, progress_callback=on_progress))
         assert found["results"][0]["citation"] == "MEMORY.md#L1-L3"
         assert steps == sorted(set(steps))
 

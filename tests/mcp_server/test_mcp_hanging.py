@@ -95,7 +95,7 @@ async def test_reads_lists_and_health_are_answered_during_a_first_index(env: Mem
     with connected(env, "--no-watch") as (server, client):
         async with client, anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "memory_search", {"query": QUESTION})
-            assert await anyio.to_thread.run_sync(service.asked.wait, LIMIT)
+            assert await anyio.to_thread.run_sync(service.requested.wait, LIMIT)
             note: Any = (await client.call_tool("memory_get", {"path": "MEMORY.md"})).structured_content
             assert "PostgreSQL" in note["text"]
             assert (await client.list_tools()).tools
@@ -118,7 +118,7 @@ async def test_a_signal_ends_the_server_while_a_search_waits_for_the_service(
         async with client, anyio.create_task_group() as tasks:
             await client.list_tools()  # by which the client checks the answer
             tasks.start_soon(ask, client)
-            assert await anyio.to_thread.run_sync(service.asked.wait, LIMIT)
+            assert await anyio.to_thread.run_sync(service.requested.wait, LIMIT)
             server.process.send_signal(signal.SIGTERM)
             assert await anyio.to_thread.run_sync(server.process.wait, END) == 0
         assert not service.let_go.is_set()
@@ -132,7 +132,7 @@ async def test_a_signal_ends_the_server_while_its_watcher_waits_for_the_service(
     env: MemoryEnv, service: HeldServer, number: signal.Signals
 ) -> None:
     with serving(env) as server:
-        assert await anyio.to_thread.run_sync(service.asked.wait, LIMIT)
+        assert await anyio.to_thread.run_sync(service.requested.wait, LIMIT)
         server.process.send_signal(number)
         assert await anyio.to_thread.run_sync(server.process.wait, END) == 0
         assert not service.let_go.is_set()
@@ -190,7 +190,7 @@ def test_a_server_over_stdio_ends_when_its_input_does(env: MemoryEnv, service: H
         process.stdin.flush()
         reading = threading.Thread(target=process.stdout.read if process.stdout else int, daemon=True)
         reading.start()
-        assert service.asked.wait(LIMIT)
+        assert service.requested.wait(LIMIT)
         process.stdin.close()
         assert process.wait(END) == 0
     assert not service.let_go.is_set()

@@ -80,7 +80,7 @@ async def test_without_citations_a_passage_that_is_left_out_is_not_named_either(
     async with Client(server_of(env.open())) as client:
         prompt = await client.get_prompt("recall", {"question": "which database for the ledger"})
         text = prompt.messages[0].content.text
-        assert "a passage is left out, because it tells the reader what to do." in text
+        assert "a passage is omitted, because it tells the reader what to do." in text
         assert "orders" not in text
         assert "PostgreSQL" in text
 

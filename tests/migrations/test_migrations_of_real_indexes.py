@@ -29,6 +29,7 @@ SETTINGS = """{agents: {defaults: {memorySearch: {
   provider: "fake", sources: ["memory", "sessions"], experimental: {sessionMemory: true}, query: {minScore: 0},
 }}}}"""
 UNDO = {
+    7: ("ALTER TABLE chunks RENAME COLUMN term_counts TO bag",),
     6: ("DROP TABLE names",),
     5: ("DROP TABLE tags",),
     4: (
@@ -101,9 +102,9 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     embed = _fake.FakeProvider.embed
 
-    def record(self: _fake.FakeProvider, given: Sequence[str], *, role: str) -> object:
-        texts.extend(given if role == "document" else ())
-        return embed(self, given, role=role)  # type: ignore[arg-type]
+    def record(self: _fake.FakeProvider, batch: Sequence[str], *, role: str) -> object:
+        texts.extend(batch if role == "document" else ())
+        return embed(self, batch, role=role)  # type: ignore[arg-type]
 
     monkeypatch.setattr(_fake.FakeProvider, "embed", record)
     return texts

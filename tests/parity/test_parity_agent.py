@@ -12,9 +12,11 @@ from memoriter.agent.flush._decision import Thresholds, flush_due
 
 @pytest.mark.vectors("shouldRunMemoryFlush")
 def test_a_flush_is_due_when_the_original_would_ask_for_one(case: Any) -> None:
-    asked = case["input"]
-    limits = Thresholds(asked["contextWindowTokens"], asked["reserveTokensFloor"], asked["softThresholdTokens"])
-    assert flush_due(asked.get("entry") or {}, limits) is case["output"]
+    parameters = case["input"]
+    limits = Thresholds(
+        parameters["contextWindowTokens"], parameters["reserveTokensFloor"], parameters["softThresholdTokens"]
+    )
+    assert flush_due(parameters.get("entry") or {}, limits) is case["output"]
 
 
 @pytest.mark.vectors("escapeMemoryForPrompt")

@@ -68,7 +68,7 @@ def search_as_openclaw(search: MemorySearch, cfg: Any, agent_id: str) -> Any:
         "vectorWeight": 0.7 if search.query.hybrid.vector_weight is None else search.query.hybrid.vector_weight,
         "textWeight": 0.3 if search.query.hybrid.text_weight is None else search.query.hybrid.text_weight,
     }
-    if not any("maxEntries" in given.get("cache", {}) for given in written_searches(cfg)):
+    if not any("maxEntries" in written.get("cache", {}) for written in written_searches(cfg)):
         shape["cache"].pop("maxEntries")
     remote = search.provider in {"auto", "openai", "gemini", "voyage", "mistral"}
     if not remote and not (search.remote.base_url or search.remote.api_key or search.remote.headers):
@@ -84,9 +84,9 @@ def written_searches(cfg: Any) -> list[Any]:
 
 @pytest.mark.vectors("resolveMemorySearchConfig")
 def test_search_settings_are_merged_and_clamped_as_openclaw_does(tmp_path: Path, case: Any, agree: Any) -> None:
-    given = case["input"]
-    search = configured(tmp_path, given["cfg"]).search_for(given["agentId"])
-    assert agree(search_as_openclaw(search, given["cfg"], given["agentId"]), case["output"])
+    parameters = case["input"]
+    search = configured(tmp_path, parameters["cfg"]).search_for(parameters["agentId"])
+    assert agree(search_as_openclaw(search, parameters["cfg"], parameters["agentId"]), case["output"])
 
 
 def test_the_cache_has_a_limit_where_openclaw_has_none() -> None:

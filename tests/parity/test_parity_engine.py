@@ -43,8 +43,8 @@ def _engine(data, variant, tmp_path_factory):
     search |= {"provider": "fake", "query": {**search.get("query", {}), "scoring": "classic"}}
     config = base / "openclaw.json"
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search, "workspace": str(root)}}}))
-    around = Environment({"MEMORITER_HOME": str(base / "home")}, base, base, lambda: now, lambda: 0.0)
-    backend = assemble(root, config=config, env=around).backend
+    environment = Environment({"MEMORITER_HOME": str(base / "home")}, base, base, lambda: now, lambda: 0.0)
+    backend = assemble(root, config=config, env=environment).backend
     backend.sync()
     return backend
 

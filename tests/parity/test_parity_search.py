@@ -41,8 +41,8 @@ def test_the_rate_of_a_half_life(case, agree):
 
 @pytest.mark.vectors("computeMMRScore")
 def test_the_marginal_relevance_of_an_item(case, agree):
-    given = case["input"]
-    assert agree(mmr_score(given["relevance"], given["maxSimilarity"], given["lambda"]), case["output"])
+    parameters = case["input"]
+    assert agree(mmr_score(parameters["relevance"], parameters["maxSimilarity"], parameters["lambda"]), case["output"])
 
 
 @pytest.mark.vectors("jaccardSimilarity")
@@ -67,27 +67,27 @@ def test_the_order_of_maximal_marginal_relevance(case):
 
 @pytest.mark.vectors("mergeHybridResults")
 def test_both_legs_are_merged_by_weight(case, agree):
-    given = case["input"]
-    weights = given["vectorWeight"], given["textWeight"]
-    rows = {item["id"]: item for item in (*given["keyword"], *given["vector"])}
-    words = {item["id"]: item["snippet"] for item in given["keyword"] if item["snippet"]}
+    parameters = case["input"]
+    weights = parameters["vectorWeight"], parameters["textWeight"]
+    rows = {item["id"]: item for item in (*parameters["keyword"], *parameters["vector"])}
+    words = {item["id"]: item["snippet"] for item in parameters["keyword"] if item["snippet"]}
     scores = merge(
-        {item["id"]: item["vectorScore"] for item in given["vector"]},
-        {item["id"]: item["textScore"] for item in given["keyword"]},
+        {item["id"]: item["vectorScore"] for item in parameters["vector"]},
+        {item["id"]: item["textScore"] for item in parameters["keyword"]},
         weights,
     )
-    half_life = given.get("temporalDecay", {}).get("halfLifeDays", 30)
-    if given.get("temporalDecay", {}).get("enabled"):
+    half_life = parameters.get("temporalDecay", {}).get("halfLifeDays", 30)
+    if parameters.get("temporalDecay", {}).get("enabled"):
         scores = {
-            key: value * _classic_decay(rows[key], half_life, given["nowMs"], {}) for key, value in scores.items()
+            key: value * _classic_decay(rows[key], half_life, parameters["nowMs"], {}) for key, value in scores.items()
         }
     order = sorted(scores, key=lambda key: -scores[key])
     snippets = {key: words.get(key, rows[key]["snippet"]) for key in order}
-    if given.get("mmr", {}).get("enabled"):
+    if parameters.get("mmr", {}).get("enabled"):
         contents = [classic_tokens(snippets[key]) for key in order]
         order = [
             order[i]
-            for i in mmr_order([scores[key] for key in order], contents, lambda_=given["mmr"].get("lambda", 0.7))
+            for i in mmr_order([scores[key] for key in order], contents, lambda_=parameters["mmr"].get("lambda", 0.7))
         ]
     shape = ("path", "startLine", "endLine", "source")
     rendered = [
@@ -98,13 +98,17 @@ def test_both_legs_are_merged_by_weight(case, agree):
 
 @pytest.mark.vectors("applyTemporalDecayToHybridResults")
 def test_hits_fade_with_the_age_of_their_files(case, agree):
-    given = case["input"]
-    config, changed = given.get("temporalDecay", {}), given.get("file_mtimes_ms", {})
+    parameters = case["input"]
+    config, changed = parameters.get("temporalDecay", {}), parameters.get("file_mtimes_ms", {})
     factors = [
-        _classic_decay(item, config.get("halfLifeDays", 30), given["nowMs"], changed) if config.get("enabled") else 1.0
-        for item in given["results"]
+        _classic_decay(item, config.get("halfLifeDays", 30), parameters["nowMs"], changed)
+        if config.get("enabled")
+        else 1.0
+        for item in parameters["results"]
     ]
-    faded = [item | {"score": item["score"] * factor} for item, factor in zip(given["results"], factors, strict=True)]
+    faded = [
+        item | {"score": item["score"] * factor} for item, factor in zip(parameters["results"], factors, strict=True)
+    ]
     assert agree(faded, case["output"])
 
 

@@ -14,20 +14,20 @@ from memoriter.workspace.transcripts._messages import message_text, one_line
 
 @pytest.mark.vectors("buildSessionEntry")
 def test_a_transcript_gives_the_same_lines_at_the_same_places(tmp_path: Any, case: Any) -> None:
-    given, recorded = case["input"], case["output"]
+    parameters, recorded = case["input"], case["output"]
     transcripts = Transcripts([TranscriptFolder(tmp_path)])
-    if given["raw"] is None:
+    if parameters["raw"] is None:
         assert transcripts.scan().sources == ()
         return
-    (tmp_path / given["file_name"]).write_bytes(given["raw"].encode("utf-8", "surrogatepass"))
+    (tmp_path / parameters["file_name"]).write_bytes(parameters["raw"].encode("utf-8", "surrogatepass"))
     (source,) = transcripts.scan().sources
     with transcripts.opened(source) as transcript:
-        said = [(line.number, line.parsed.rendered) for line in transcript.lines() if line.parsed.rendered]
+        lines = [(line.number, line.parsed.rendered) for line in transcript.lines() if line.parsed.rendered]
     assert (source.path, source.size) == (recorded["path"], recorded["size"])
-    assert [number for number, _ in said] == recorded["lineMap"]
+    assert [number for number, _ in lines] == recorded["lineMap"]
     # What is a secret, and how much of one is left, is a rule of our own.
     if "secret" not in case["name"]:
-        assert "\n".join(text for _, text in said) == recorded["content"]
+        assert "\n".join(text for _, text in lines) == recorded["content"]
 
 
 @pytest.mark.vectors("extractSessionText")

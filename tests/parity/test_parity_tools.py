@@ -36,8 +36,8 @@ def test_a_snippet_gets_the_same_footer(case: Any, agree: Any) -> None:
 
 @pytest.mark.vectors("clampResultsByInjectedChars")
 def test_as_many_characters_are_given_as_by_the_original(case: Any) -> None:
-    given = [hit_of(hit) for hit in map(whole, case["input"]["results"])]
-    kept = clamped(given, case["input"]["budget"], citations=False)
+    hits = [hit_of(hit) for hit in map(whole, case["input"]["results"])]
+    kept = clamped(hits, case["input"]["budget"], citations=False)
     assert kept == tuple(hit_of(hit) for hit in map(whole, case["output"]))
 
 
@@ -79,11 +79,13 @@ def test_memory_search_answers_in_the_same_shape(case: Any, agree: Any) -> None:
     if case["output" if "output" in case else "error"] == "tool not created":
         assert tools_for(MemorySearch(enabled=False)) == ()
         return
-    given = case["input"]
-    answer = SEARCH.run(Recorded(case.get("output", {})), given["params"], session_key=given.get("sessionKey"))
+    parameters = case["input"]
+    answer = SEARCH.run(
+        Recorded(case.get("output", {})), parameters["params"], session_key=parameters.get("sessionKey")
+    )
     if "error" in case:
         assert (answer["results"], bool(answer["error"])) == ([], True)
-    elif more_than_none(given["params"]):
+    elif more_than_none(parameters["params"]):
         shared = {key: answer[key] for key in ("results", "provider", "model", "mode")}
         assert agree(shared, {key: case["output"][key] for key in shared})
 

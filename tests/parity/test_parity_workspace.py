@@ -62,8 +62,8 @@ def test_a_path_is_normalised_the_same(case: dict[str, Any]) -> None:
 
 @pytest.mark.vectors("normalizeExtraMemoryPaths")
 def test_extra_paths_become_the_same_absolute_paths(case: dict[str, Any]) -> None:
-    given = case["input"]
-    assert list(extra_files(given["workspaceDir"], given.get("extraPaths") or [])) == case["output"]
+    parameters = case["input"]
+    assert list(extra_files(parameters["workspaceDir"], parameters.get("extraPaths") or [])) == case["output"]
 
 
 @pytest.mark.vectors("shouldIgnoreMemoryWatchPath")

@@ -44,7 +44,7 @@ ANSWERS = st.binary(max_size=40) | st.lists(LINES | REASONS, max_size=6).map(b"\
 def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: bool) -> None:
     with TemporaryDirectory() as named:
         home = Path(named)
-        around = Environment({"MEMORITER_HOME": named}, home, home, lambda: 0.0, lambda: 0.0)
+        environment = Environment({"MEMORITER_HOME": named}, home, home, lambda: 0.0, lambda: 0.0)
         (home / "MEMORY.md").touch()
         trust(home, home)
         took = list[bool]()
@@ -61,13 +61,15 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: 
 
         with answering(act) as url:
             place = os.path.realpath(home)
-            digest = settings_digest(None, place, around)
+            digest = settings_digest(None, place, environment)
             announce(
                 home / "serve",
                 Announcement(url, "secret", os.getpid(), 0.0, place, False, "main", True, digest, ""),
             )
             try:
-                reply = delegate(resolve_target(None, None, None, around), home / "serve", Call("/hook/stop", b"{}"))
+                reply = delegate(
+                    resolve_target(None, None, None, environment), home / "serve", Call("/hook/stop", b"{}")
+                )
             except Unanswered:
                 assert took == [True]
             else:
@@ -83,7 +85,7 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: 
 def test_settings_that_are_no_plain_file_are_as_none(tmp_path: Path, make: Callable[[Path], None], name: str) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    around = Environment({}, home, tmp_path, lambda: 0.0, lambda: 0.0)
-    without = settings_digest(None, str(tmp_path), around)
+    environment = Environment({}, home, tmp_path, lambda: 0.0, lambda: 0.0)
+    without = settings_digest(None, str(tmp_path), environment)
     make(tmp_path / name)
-    assert settings_digest(None, str(tmp_path), around) == without
+    assert settings_digest(None, str(tmp_path), environment) == without

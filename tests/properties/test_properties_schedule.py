@@ -45,7 +45,7 @@ class Simulation:
     plan: list[tuple[float, str]]
     """How long each run takes and how it ends; later ones take no time and succeed."""
     schedule: Schedule = field(default_factory=lambda: Schedule(0.0, debounce=DEBOUNCE))
-    heard: list[tuple[float, str]] = field(default_factory=list)
+    delivered: list[tuple[float, str]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
 
     def play(self) -> list[Run]:
@@ -63,7 +63,7 @@ class Simulation:
             times += [waiting[0][0]] if waiting else []
             now = max(now, min(times))
             while waiting and waiting[0][0] <= now:
-                self.heard.append(waiting[0])
+                self.delivered.append(waiting[0])
                 self.schedule.changed([waiting.pop(0)[1]], now)
             if running and running.ended <= now:
                 self._end(running, now)
@@ -92,7 +92,7 @@ class Simulation:
 def test_every_event_is_followed_by_a_run_that_begins_after_it_and_succeeds(events, runs):
     simulation = Simulation(events, list(runs))
     done = [run for run in simulation.play() if run.how not in {"failed", "unfinished"}]
-    for at, path in simulation.heard:
+    for at, path in simulation.delivered:
         later = [run for run in done if run.began >= at]
         assert any(run.job.whole or path in run.job.paths for run in later), (at, path)
 
@@ -108,7 +108,7 @@ def test_there_are_never_two_runs_at_once(events, runs):
 def test_a_storm_of_events_puts_a_run_off_no_longer_than_the_longest_wait(events):
     simulation = Simulation(events, [])
     played = simulation.play()
-    for at, path in simulation.heard:
+    for at, path in simulation.delivered:
         after = (run.began for run in played if run.began >= at and (run.job.whole or path in run.job.paths))
         assert next(after) - at <= LONGEST + 1e-6
 
@@ -118,7 +118,7 @@ def test_a_path_counts_as_settled_only_after_its_quiet(events):
     simulation = Simulation(events, [])
     for run in simulation.play():
         for path in run.job.settled:
-            last = max(at for at, each in simulation.heard if each == path and at <= run.began)
+            last = max(at for at, each in simulation.delivered if each == path and at <= run.began)
             assert run.began - last >= DEBOUNCE - 1e-6
 
 

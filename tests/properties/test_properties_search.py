@@ -109,10 +109,10 @@ def ask(
     index: Index,
     question: str,
     vector: np.ndarray | None,
-    told: SearchSettings = EVERYTHING,
+    settings: SearchSettings = EVERYTHING,
     filters: Filters = Filters(),  # noqa: B008 (frozen)
 ) -> tuple[Hit, ...]:
-    return rank(index, clean_query(question), vector, told, filters=filters, now=NOW)
+    return rank(index, clean_query(question), vector, settings, filters=filters, now=NOW)
 
 
 def scores(hits: Sequence[Hit]) -> dict[str, float]:
@@ -218,7 +218,7 @@ def test_notes_without_a_word_of_the_question_never_push_a_hit_out(new_index, co
 
 # one retriever is enough
 
-LEGS = ["on", "off", "pending", "far", "opposite"]
+VECTOR_STATES = ["on", "off", "pending", "far", "opposite"]
 
 
 def unrelated(number: int) -> list[Put]:
@@ -227,7 +227,7 @@ def unrelated(number: int) -> list[Put]:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("others", [0, 1, 30])
-@pytest.mark.parametrize("vectors", LEGS)
+@pytest.mark.parametrize("vectors", VECTOR_STATES)
 @settings(max_examples=8)
 @given(words=st.lists(st.integers(0, 40), min_size=1, max_size=20, unique=True), padding=st.integers(0, 60))
 def test_a_chunk_that_holds_every_word_is_found_whatever_its_vector(new_index, others, vectors, words, padding):

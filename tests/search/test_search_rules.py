@@ -34,30 +34,30 @@ words = st.text(alphabet="abcdefgh가나다数据", min_size=1, max_size=4)
 
 
 @given(st.lists(words, max_size=300), st.lists(words, max_size=10))
-def test_a_bag_counts_each_term_as_the_text_does(terms, asked):
-    asked = list(dict.fromkeys(asked))
-    bags = [pack([]), pack(terms), pack(terms[::2])]
-    found = occurrences(bags, [needle(term) for term in asked])
+def test_term_counts_are_those_of_the_text(terms, query):
+    query = list(dict.fromkeys(query))
+    packed = [pack([]), pack(terms), pack(terms[::2])]
+    found = occurrences(packed, [needle(term) for term in query])
     for position, held in enumerate(([], terms, terms[::2])):
-        counts = {place: min(held.count(term), 255) for place, term in enumerate(asked) if term in held}
+        counts = {place: min(held.count(term), 255) for place, term in enumerate(query) if term in held}
         assert found.get(position, {}) == counts
     assert members(pack(terms)) == {term_hash(term) for term in terms}
 
 
 @given(st.lists(words, min_size=1, max_size=30), st.lists(words, min_size=1, max_size=8), st.integers(0, 10**6))
-def test_a_keyword_score_lies_between_none_and_all(terms, asked, chunks):
-    asked = list(dict.fromkeys(asked))
-    query = weigh(asked, {term: min(chunks, 3) for term in asked}, chunks=chunks, mean_length=10.0)
+def test_a_keyword_score_lies_between_none_and_all(terms, query_terms, chunks):
+    query_terms = list(dict.fromkeys(query_terms))
+    query = weigh(query_terms, {term: min(chunks, 3) for term in query_terms}, chunks=chunks, mean_length=10.0)
     score = scored(pack(terms), len(terms), query)
     assert 0 <= score.saturation <= score.coverage <= 1 + 1e-9
-    assert (score.value > 0) == bool(set(terms) & set(asked))
+    assert (score.value > 0) == bool(set(terms) & set(query_terms))
 
 
 @pytest.mark.slow
 @given(st.lists(words, min_size=1, max_size=20), st.lists(words, min_size=2, max_size=6, unique=True))
-def test_holding_one_more_term_of_the_question_never_lowers_the_score(terms, asked):
-    query = weigh(asked, dict.fromkeys(asked, 1), chunks=50, mean_length=len(terms))
-    missing = [term for term in asked if term not in terms]
+def test_holding_one_more_term_of_the_question_never_lowers_the_score(terms, query_terms):
+    query = weigh(query_terms, dict.fromkeys(query_terms, 1), chunks=50, mean_length=len(terms))
+    missing = [term for term in query_terms if term not in terms]
     before = scored(pack(terms), len(terms), query).value
     for term in missing:
         after = scored(pack([*terms, term]), len(terms), query).value
@@ -67,8 +67,8 @@ def test_holding_one_more_term_of_the_question_never_lowers_the_score(terms, ask
 def test_an_unknown_term_counts_against_a_passage():
     known = weigh(["ledger"], {"ledger": 3}, chunks=100, mean_length=5.0)
     unknown = weigh(["ledger", "qwxyz"], {"ledger": 3, "qwxyz": 0}, chunks=100, mean_length=5.0)
-    bag = pack(analyse("ledger entry"))
-    assert scored(bag, 5, unknown).coverage < 0.5 < scored(bag, 5, known).coverage == 1
+    term_counts = pack(analyse("ledger entry"))
+    assert scored(term_counts, 5, unknown).coverage < 0.5 < scored(term_counts, 5, known).coverage == 1
 
 
 def test_an_identifier_that_no_note_holds_is_left_to_its_parts():
@@ -90,8 +90,8 @@ def test_more_words_never_lower_the_blend(left, right, vector):
     assert blend(None, low, 0.35) <= blend(None, high, 0.35)
 
 
-def scored(bag: bytes, length: int, query: WeightedTerms) -> KeywordScore:
-    return keyword_score(saturations([(bag, length)], query).get(0, {}), {}, {}, query)
+def scored(term_counts: bytes, length: int, query: WeightedTerms) -> KeywordScore:
+    return keyword_score(saturations([(term_counts, length)], query).get(0, {}), {}, {}, query)
 
 
 def test_a_neighbour_lends_what_a_passage_lacks_and_little_else():
@@ -200,9 +200,9 @@ def test_a_chunk_of_a_script_that_the_sample_missed_is_proposed_all_the_same():
 
 
 def test_a_question_that_names_what_no_note_holds_is_answered_by_related_notes_at_most():
-    asked = ["klp-2267", "klp", "2267"]
-    assert weigh(asked, {"klp": 5}, chunks=50, mean_length=5.0).has_unknown_name
-    assert not weigh(asked, {"klp": 5, "klp-2267": 1, "2267": 1}, chunks=50, mean_length=5.0).has_unknown_name
+    query_terms = ["klp-2267", "klp", "2267"]
+    assert weigh(query_terms, {"klp": 5}, chunks=50, mean_length=5.0).has_unknown_name
+    assert not weigh(query_terms, {"klp": 5, "klp-2267": 1, "2267": 1}, chunks=50, mean_length=5.0).has_unknown_name
     assert not weigh(["wi-fi", "wi", "fi"], {}, chunks=50, mean_length=5.0).has_unknown_name
     assert not weigh(["2026-02-10", "2026"], {"2026": 1}, chunks=50, mean_length=5.0).has_unknown_name
 

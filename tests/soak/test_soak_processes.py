@@ -19,7 +19,7 @@ SECONDS = 5.0
 @pytest.mark.soak
 def test_ten_processes_of_mixed_load_lose_nothing_and_never_meet_a_lock(tmp_path: Path) -> None:
     load = soak.load(tmp_path, SECONDS * soak.factor())
-    print(load.told(), *load.errors[:9], *load.torn[:9], *load.lost[:9], sep="\n")
+    print(load.summary(), *load.errors[:9], *load.torn[:9], *load.lost[:9], sep="\n")
     assert load.crashed == []
     assert load.errors == []
     assert load.torn == []

@@ -78,7 +78,7 @@ class Editor:
         right = self._holds(memory, expected, gone)
         probe = Probe(style, right, time.monotonic() - began)
         if self.chance.random() < 0.2:
-            probe.by_command = self._asked(expected, gone)
+            probe.by_command = self._found_by_command(expected, gone)
         self.probes.append(probe)
 
     def _text(self, word: str) -> str:
@@ -95,7 +95,7 @@ class Editor:
             time.sleep(0.05)
         return False
 
-    def _asked(self, expected: dict[str, Path], gone: list[str]) -> bool:
+    def _found_by_command(self, expected: dict[str, Path], gone: list[str]) -> bool:
         for word in [*expected, *gone]:
             words = [sys.executable, "-m", "memoriter", "-w", str(self.notes), "--json", "search", word]
             done = subprocess.run(words, capture_output=True, text=True, env=environ(self.home), timeout=60)
@@ -237,9 +237,9 @@ def main() -> None:
     parser.add_argument("--notes", type=int, default=300)
     parser.add_argument("--editors", type=int, default=3)
     parser.add_argument("--provider", default="bundled")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = play(Path(folder), given.minutes, given.notes, given.provider, given.editors)
+        found = play(Path(folder), options.minutes, options.notes, options.provider, options.editors)
     print(json.dumps(found, indent=2))
     sys.exit(found["probes"] != found["right"] or found["asked by command"] != found["right by command"])
 

@@ -17,8 +17,8 @@ PROGRAMS = ("claude-code", "codex")
 def hook_input(program: str, event: str, *, cwd: Path, transcript: Path | None = None, **changes: Any) -> str:
     recorded = json.loads((FOLDER / f"{program}.json").read_text(encoding="utf-8"))[event]
     filled = {"CWD": str(cwd), "TRANSCRIPT": str(transcript) if transcript else None}
-    given = {key: filled.get(value, value) if isinstance(value, str) else value for key, value in recorded.items()}
-    return json.dumps(given | changes)
+    fields = {key: filled.get(value, value) if isinstance(value, str) else value for key, value in recorded.items()}
+    return json.dumps(fields | changes)
 
 
 def transcript_lines(program: str, tokens: int) -> list[dict[str, Any]]:

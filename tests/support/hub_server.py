@@ -41,7 +41,7 @@ class Hub:
     store: str = ""
     """Where the redirects lead: another origin."""
 
-    def ranges_asked(self) -> list[str | None]:
+    def requested_ranges(self) -> list[str | None]:
         return [headers.get("range") for path, headers in self.requests if path.startswith("/store/")]
 
 

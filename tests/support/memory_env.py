@@ -100,8 +100,8 @@ class MemoryEnv:
     def open(self, agent: str | None = None) -> Memory:
         """A memory as it is configured now."""
         environ = {"MEMORITER_HOME": str(self.home), **self.environ}
-        around = Environment(environ, self.home, self.notes, lambda: self.seconds, lambda: self.ticks)
-        self.opened.append(Memory(assemble(self.notes, agent=agent, env=around)))
+        environment = Environment(environ, self.home, self.notes, lambda: self.seconds, lambda: self.ticks)
+        self.opened.append(Memory(assemble(self.notes, agent=agent, env=environment)))
         return self.opened[-1]
 
     def close(self) -> None:

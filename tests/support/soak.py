@@ -181,7 +181,7 @@ class Load:
     def torn(self) -> list[str]:
         return [answer for each in self.figures for answer in each.torn]
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The figures, for people."""
         reads = sorted(second for each in self.figures for second in each.seconds)
         done = Counter[str]()

@@ -79,20 +79,20 @@ def day(env: MemoryEnv, folder: Path) -> list[tuple[list[str], str]]:
         typed = hook_input("claude-code", event, cwd=env.notes, transcript=transcript, prompt="Which database?")
         return ["hook", event], typed
 
-    def said(*words: str) -> tuple[list[str], str]:
+    def run(*words: str) -> tuple[list[str], str]:
         return list(words), ""
 
     return [
         hook("session-start"),
-        said("remember", "The vault opens with 4711."),
-        said("search", "which database"),
+        run("remember", "The vault opens with 4711."),
+        run("search", "which database"),
         hook("user-prompt"),
         hook("stop"),
         hook("pre-compact"),
-        said("index", "--force"),
-        said("status", "--deep"),
-        said("cost"),
+        run("index", "--force"),
+        run("status", "--deep"),
+        run("cost"),
         (["damage", str(env.home / "memory" / "main*.g*.sqlite")], ""),
-        said("search", "which database"),
-        said("compact"),
+        run("search", "which database"),
+        run("compact"),
     ]

@@ -58,8 +58,8 @@ class WatchedWorkspace:
         settings = {"provider": "fake", "sync": {"watchDebounceMs": QUIET_MS}, **search}
         config = place / "memoriter.json5"
         config.write_text(json5.dumps({"agents": {"defaults": {"memorySearch": settings}}}), encoding="utf-8")
-        around = Environment({"MEMORITER_HOME": str(place)}, place, self.notes, time.time, clock)
-        self.opened.append(Memory(assemble(self.notes, config=config, env=around)))
+        environment = Environment({"MEMORITER_HOME": str(place)}, place, self.notes, time.time, clock)
+        self.opened.append(Memory(assemble(self.notes, config=config, env=environment)))
         return self.opened[-1]
 
     def watch(self, memory: Memory) -> Watching:

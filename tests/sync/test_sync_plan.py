@@ -152,7 +152,7 @@ class SyncEnv:
         }
 
 
-def new_desk(base: Path) -> SyncEnv:
+def new_env(base: Path) -> SyncEnv:
     (base / "notes").mkdir(parents=True)
     index = Index.open(base / "home" / "main.sqlite", clock=lambda: NOW, network=False)
     index.use_vectors(FakeProvider.spec)
@@ -161,7 +161,7 @@ def new_desk(base: Path) -> SyncEnv:
 
 @pytest.fixture
 def env(tmp_path: Path) -> Iterator[SyncEnv]:
-    env = new_desk(tmp_path)
+    env = new_env(tmp_path)
     for name in ("one", "two", "three"):
         env.write(f"memory/{name}.md", long_note(name))
     yield env
@@ -332,7 +332,7 @@ def test_progress_goes_forward_to_the_end_of_each_stage(env: SyncEnv) -> None:
 def test_the_same_notes_have_the_same_background_in_whatever_order_they_came(tmp_path: Path) -> None:
     figures = []
     for place, names in (("left", "abcdefgh"), ("right", "hgfedcba")):
-        env = new_desk(tmp_path / place)
+        env = new_env(tmp_path / place)
         for name in names:
             env.write(f"memory/{name}.md", long_note(name))
             if place == "right":
@@ -360,7 +360,7 @@ edits = st.lists(
 @given(edits=edits)
 def test_after_any_edits_the_index_is_that_of_someone_who_indexes_for_the_first_time(tmp_path_factory, edits):
     base = tmp_path_factory.mktemp("edits")
-    env = new_desk(base)
+    env = new_env(base)
     for act, path, lines in edits:
         there = (env.workspace.root / path).exists()
         if act == "write":
@@ -372,7 +372,7 @@ def test_after_any_edits_the_index_is_that_of_someone_who_indexes_for_the_first_
         elif act == "run":
             env.run()
     last = env.run()
-    fresh = SyncEnv(env.workspace, new_desk(base / "fresh").index)
+    fresh = SyncEnv(env.workspace, new_env(base / "fresh").index)
     first = fresh.run()
     assert env.texts() == fresh.texts()
     assert (last.files, last.chunks, last.pending) == (first.files, first.chunks, first.pending)
@@ -392,12 +392,12 @@ def test_files_that_were_just_looked_at_are_not_looked_at_again_unless_somebody_
     monkeypatch.setattr(type(env.workspace), "scan", lambda _: (next(scans), scan())[1])
     assert not sync.scan().needed
     env.write("memory/one.md", long_note("changed"))
-    look = sync.scan()
-    assert look.needed
-    assert (env.run(changes=look).changed, next(scans)) == (1, 2)
+    changes = sync.scan()
+    assert changes.needed
+    assert (env.run(changes=changes).changed, next(scans)) == (1, 2)
     env.write("memory/two.md", long_note("changed too"))
-    look = sync.scan()
+    changes = sync.scan()
     with Index.open(env.index.path, clock=lambda: NOW, network=False) as other:
         other.remove_files(["memory/three.md"])
-    report = env.run(changes=look)
+    report = env.run(changes=changes)
     assert (report.added, report.changed) == (1, 1)

@@ -40,23 +40,23 @@ rules = st.builds(SessionRules, st.integers(0, 10**6), st.integers(0, 1000))
 
 
 @given(sizes, ages, rules, st.integers(0, 10**6))
-def test_nothing_is_left_unread_for_good(grown, age, given_rules, lines):
+def test_nothing_is_left_unread_for_good(grown, age, session_rules, lines):
     later = max(age, QUIET_SECONDS)
-    assert due(grown, later, given_rules, lambda: lines)
-    if due(grown, age, given_rules, lambda: lines):
-        assert due(grown + 1, age, given_rules, lambda: lines + 1) or grown <= 0
+    assert due(grown, later, session_rules, lambda: lines)
+    if due(grown, age, session_rules, lambda: lines):
+        assert due(grown + 1, age, session_rules, lambda: lines + 1) or grown <= 0
 
 
 @given(st.integers(1, 10**6), st.floats(0, QUIET_SECONDS, exclude_max=True), rules, st.integers(0, 2000))
-def test_while_it_is_written_enough_must_be_new(grown, age, given_rules, lines):
-    enough = grown >= given_rules.delta_bytes or lines >= given_rules.delta_messages
-    assert due(grown, age, given_rules, lambda: lines) is enough
+def test_while_it_is_written_enough_must_be_new(grown, age, session_rules, lines):
+    enough = grown >= session_rules.delta_bytes or lines >= session_rules.delta_messages
+    assert due(grown, age, session_rules, lambda: lines) is enough
 
 
 @given(st.integers(1, 10**9), ages)
 def test_nought_means_that_anything_new_is_enough(grown, age):
-    for given_rules in (SessionRules(0, 50), SessionRules(100_000, 0)):
-        assert due(grown, age, given_rules, lambda: 0)
+    for session_rules in (SessionRules(0, 50), SessionRules(100_000, 0)):
+        assert due(grown, age, session_rules, lambda: 0)
 
 
 def test_a_shorter_file_and_a_clock_that_is_wrong_make_it_due():

@@ -244,7 +244,7 @@ def test_whatever_fails_the_agents_turn_goes_on(trouble: Exception, error: str, 
         "disabled": True,
         "unavailable": True,
         "error": error,
-        "warning": "The memory was not searched, so say that rather than that nothing is known.",
+        "warning": "The memory was not searched. Say that, and do not say that nothing is known.",
         "action": action,
         "code": getattr(trouble, "code", "internal"),
     }

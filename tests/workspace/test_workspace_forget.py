@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash
-from memoriter.workspace import Removal, Workspace, all_of, blocks_with, holds, lines_of, take_out
+from memoriter.workspace import Removal, Workspace, all_of, apply_removal, blocks_with, holds, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,12 +200,12 @@ def test_a_note_is_taken_only_as_it_was_seen_and_stays_as_an_empty_file_unless_i
     content = file.read_bytes()
 
     with pytest.raises(WriteConflict):
-        take_out(Removal("MEMORY.md", file, bytes_hash(b"other"), all_of(content), whole=True), workspace)
+        apply_removal(Removal("MEMORY.md", file, bytes_hash(b"other"), all_of(content), whole=True), workspace)
     with pytest.raises(WriteConflict):
-        take_out(Removal("MEMORY.md", file, bytes_hash(b"other"), lines_of(content, 1, 2)), workspace)
-    take_out(Removal("MEMORY.md", file, bytes_hash(content), lines_of(content, 1, 2)), workspace)
+        apply_removal(Removal("MEMORY.md", file, bytes_hash(b"other"), lines_of(content, 1, 2)), workspace)
+    apply_removal(Removal("MEMORY.md", file, bytes_hash(content), lines_of(content, 1, 2)), workspace)
     assert file.read_bytes() == b""
-    take_out(Removal("MEMORY.md", file, bytes_hash(b""), all_of(b""), whole=True), workspace)
+    apply_removal(Removal("MEMORY.md", file, bytes_hash(b""), all_of(b""), whole=True), workspace)
     assert list(tmp_path.iterdir()) == []
 
 

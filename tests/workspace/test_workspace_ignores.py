@@ -52,9 +52,9 @@ def test_rules_that_cannot_be_read_are_told_and_stop_nothing(
     workspace = Workspace(root, [ExtraPath("notes/deep"), ExtraPath("../other")])
     found = workspace.scan()
     cited = "notes/" if place == "notes/" else place
-    told = {skip.path: skip.message for skip in found.skipped if skip.reason == "unreadable"}
-    assert list(told) == [f"{cited}.memoryignore"]
-    assert told[f"{cited}.memoryignore"].endswith("so its rules do not count")
+    messages = {skip.path: skip.message for skip in found.skipped if skip.reason == "unreadable"}
+    assert list(messages) == [f"{cited}.memoryignore"]
+    assert messages[f"{cited}.memoryignore"].endswith("so its rules do not count")
     assert [source.path for source in found.sources] == [
         "../other/o.md",
         "MEMORY.md",

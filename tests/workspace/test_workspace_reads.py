@@ -57,8 +57,8 @@ def test_a_note_that_is_not_there_yet_is_empty(workspace: Workspace) -> None:
 
 def test_a_note_without_text_in_those_lines_says_so(workspace: Workspace) -> None:
     (workspace.root / "memory" / "void.md").write_text("", encoding="utf-8")
-    asked = {"past": ("MEMORY.md", 100), "void": ("memory/void.md", None)}
-    reasons = {name: workspace.read(path, start=start).reason for name, (path, start) in asked.items()}
+    requests = {"past": ("MEMORY.md", 100), "void": ("memory/void.md", None)}
+    reasons = {name: workspace.read(path, start=start).reason for name, (path, start) in requests.items()}
     assert {name: reason and reason.code for name, reason in reasons.items()} == {
         "past": "past_the_end",
         "void": "no_text",

@@ -263,11 +263,11 @@ def test_ten_thousand_files_are_listed_with_one_stat_each(tmp_path: Path, monkey
     assert len(scan.sources) == 10_000
     assert time.process_time() - started < 2  # some .08 s where it was written
 
-    asked: list[object] = []
+    stat_calls: list[object] = []
     ask = os.lstat
-    monkeypatch.setattr(os, "lstat", lambda path, **more: asked.append(path) or ask(path, **more))
+    monkeypatch.setattr(os, "lstat", lambda path, **more: stat_calls.append(path) or ask(path, **more))
     assert len(workspace.scan().sources) == 10_000
-    assert len(asked) < 20  # the files' own come with the listing
+    assert len(stat_calls) < 20  # the files' own come with the listing
 
 
 def test_load_gives_text_hash_and_a_fresh_stat(tmp_path: Path) -> None:

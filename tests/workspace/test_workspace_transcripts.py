@@ -30,13 +30,13 @@ def rendered(*lines: str) -> list[str]:
 
 
 def test_what_user_and_agent_said_is_taken_from_all_three_programs():
-    said = ["User: Which port?", "Assistant: Port 8443."]
-    assert rendered(openclaw("user", "Which port?"), openclaw("assistant", "Port\n\n8443.")) == said
+    lines = ["User: Which port?", "Assistant: Port 8443."]
+    assert rendered(openclaw("user", "Which port?"), openclaw("assistant", "Port\n\n8443.")) == lines
     assert (
         rendered(claude_code("user", "Which port?"), claude_code("assistant", [{"type": "text", "text": "Port 8443."}]))
-        == said
+        == lines
     )
-    assert rendered(codex_meta("/notes"), codex("user", "Which port?"), codex("assistant", "Port 8443.")) == said
+    assert rendered(codex_meta("/notes"), codex("user", "Which port?"), codex("assistant", "Port 8443.")) == lines
 
 
 def test_codex_lines_from_before_there_were_envelopes_are_read_too():
@@ -106,8 +106,8 @@ def test_words_around_a_wrapper_stay():
 
 @pytest.mark.parametrize("line", [openclaw, claude_code, codex])
 def test_what_came_out_of_memory_does_not_go_in_again(line):
-    told = f"{injected('- The dog is called Rex. ' + KEY)}\nWhat is the dog called?"
-    assert rendered(line("user", told)) == ["User: What is the dog called?"]
+    text = f"{injected('- The dog is called Rex. ' + KEY)}\nWhat is the dog called?"
+    assert rendered(line("user", text)) == ["User: What is the dog called?"]
     assert rendered(line("assistant", "<relevant-memories>\n1. Rex\n</relevant-memories>")) == []
 
 
@@ -173,8 +173,8 @@ def test_wrong_bytes_and_halves_of_characters_cost_no_message():
 
 def homes(tmp_path: Path, **options: Any) -> Transcripts:
     (tmp_path / "ws").mkdir(exist_ok=True)
-    given = {"homes": [tmp_path], "workspace": tmp_path / "ws", "user_home": tmp_path / "user", "environ": {}}
-    return transcripts_of("main", options.pop("paths", []), **{**given, **options})
+    defaults = {"homes": [tmp_path], "workspace": tmp_path / "ws", "user_home": tmp_path / "user", "environ": {}}
+    return transcripts_of("main", options.pop("paths", []), **{**defaults, **options})
 
 
 def put(file: Path, *lines: str) -> Path:
@@ -244,8 +244,8 @@ def test_a_transcript_with_a_second_name_is_nobodys(tmp_path):
 
 
 def transcripts_of_bob(tmp_path: Path) -> Transcripts:
-    given = {"homes": [tmp_path], "workspace": tmp_path / "ws", "user_home": tmp_path / "user", "environ": {}}
-    return transcripts_of("bob", [], **given)
+    options = {"homes": [tmp_path], "workspace": tmp_path / "ws", "user_home": tmp_path / "user", "environ": {}}
+    return transcripts_of("bob", [], **options)
 
 
 @posix_only

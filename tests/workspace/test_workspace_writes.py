@@ -249,8 +249,8 @@ def test_fifty_processes_append_twenty_entries_each_and_all_thousand_are_whole(t
     entries = entries_of(file)
 
     assert len(entries) == 1000
-    said = [line.split() for lines in reports for line in lines if line]
-    assert {(writer, number): (int(start), int(end)) for start, end, writer, number in said} == entries
+    reported = [line.split() for lines in reports for line in lines if line]
+    assert {(writer, number): (int(start), int(end)) for start, end, writer, number in reported} == entries
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from memoriter.agent._events import (
 )
 from memoriter.agent._guard import escape_for_prompt, looks_like_injection, source_label
 from memoriter.agent._recall import MarkdownRecall, RecallPassage, RecallSource, is_owned, quote
-from memoriter.agent._session import Context, Session, Surrounds, recall_listener
+from memoriter.agent._session import Context, Session, SessionEnvironment, recall_listener
 from memoriter.agent.flush import DEFAULT_WINDOW, FlushAnswer, FlushResult, FlushTurn
 
 __all__ = [
@@ -44,8 +44,8 @@ __all__ = [
     "RecallSource",
     "Session",
     "SessionEnd",
+    "SessionEnvironment",
     "SessionStart",
-    "Surrounds",
     "answer_hook",
     "escape_for_prompt",
     "event_name",

@@ -152,7 +152,7 @@ class HookBus:
                 reasons.append(Diagnostic("hook_result", message, PLUGIN_REMEDY))
         return HookResult("\n\n".join(text for text in texts if text.strip()), tuple(reasons))
 
-    def tell(self, event: Event) -> tuple[Diagnostic, ...]:
+    def notify(self, event: Event) -> tuple[Diagnostic, ...]:
         """Call all listeners of an event at once, and return when each has finished or timed out."""
         return self.collect(self._listeners_for(event), event)[1]
 

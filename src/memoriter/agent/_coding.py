@@ -115,7 +115,7 @@ TROUBLE = frozenset(
 
 
 def answer_hook(
-    given: HookInput,
+    hook_input: HookInput,
     session: Session,
     *,
     interactive: bool = True,
@@ -125,7 +125,7 @@ def answer_hook(
     """Handle an event and return the response.
 
     Args:
-        given: the event.
+        hook_input: the event.
         session: the conversation that the event belongs to.
         interactive: whether a person follows the conversation. If not, the last answer is a program's result, so no
             turn of memoriter may follow it.
@@ -133,11 +133,11 @@ def answer_hook(
         problems: what is wrong with the memory, whatever the event.
     """
     started = session.monotonic()
-    answer = _answer(given, session, interactive=interactive, seconds=seconds)
+    answer = _answer(hook_input, session, interactive=interactive, seconds=seconds)
     answer = _with_message(HookAnswer(answer.output, (*problems, *answer.reasons)), session)
     outcome = "text for the agent" if answer.output else "no text"
     milliseconds = (session.monotonic() - started) * 1000
-    log.info("hook %s: %s, %d diagnostics, %.1f ms", given.event, outcome, len(answer.reasons), milliseconds)
+    log.info("hook %s: %s, %d diagnostics, %.1f ms", hook_input.event, outcome, len(answer.reasons), milliseconds)
     return answer
 
 
@@ -154,20 +154,20 @@ def system_message(reasons: Iterable[Diagnostic]) -> str:
     return " ".join(["memoriter:", *(f"{reason.message} {reason.remedy}".strip() for reason in reasons)])
 
 
-def _answer(given: HookInput, session: Session, *, interactive: bool, seconds: float | None) -> HookAnswer:
-    match given.event:
+def _answer(hook_input: HookInput, session: Session, *, interactive: bool, seconds: float | None) -> HookAnswer:
+    match hook_input.event:
         case "session-start":
-            return _session_start(given, session)
+            return _session_start(hook_input, session)
         case "user-prompt":
-            answer = session.recall(given.prompt, seconds=seconds)
-            session.begin_turn(given.prompt)
+            answer = session.recall(hook_input.prompt, seconds=seconds)
+            session.begin_turn(hook_input.prompt)
             return HookAnswer(_context_output("UserPromptSubmit", answer.prepend_context), answer.reasons)
         case "stop":
-            return _stop(given, session, interactive=interactive)
+            return _stop(hook_input, session, interactive=interactive)
         case "pre-compact":
             return HookAnswer(None, session.compact())
         case _:
-            assert_never(given.event)
+            assert_never(hook_input.event)
 
 
 def _session_start(hook_input: HookInput, session: Session) -> HookAnswer:

@@ -151,7 +151,7 @@ def _quoted_passage(text: str, name: str, room: int, *, project: bool) -> str | 
 
 
 def _refusal_diagnostic(passage: RecallPassage) -> Diagnostic:
-    message = f"{passage.citation} was not put before the turn: it tells the reader what to do."
+    message = f"{passage.citation} was not injected before the turn: it tells the reader what to do."
     return Diagnostic(
         "recall_refused", message, f"Look at it with `memoriter get {passage.citation.partition('#')[0]}`."
     )

@@ -49,7 +49,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Surrounds:
+class SessionEnvironment:
     """The environment of a session."""
 
     workspace: Workspace
@@ -85,22 +85,22 @@ class Session:
     No method raises because of a plugin, a note or the disk.
     """
 
-    def __init__(self, key: str, audience: Audience, around: Surrounds) -> None:
+    def __init__(self, key: str, audience: Audience, env: SessionEnvironment) -> None:
         if not key.strip():
             raise UsageError("The session has no name.", remedy="Give the id that the host has for the conversation.")
         self.key = key
         self.audience: Audience = audience
-        self._env = around
-        self._snapshots = Snapshots(around.folder / "contexts", around.wall, around.workspace.root)
+        self._env = env
+        self._snapshots = Snapshots(env.folder / "contexts", env.wall, env.workspace.root)
         self._flushing = Flushing(
             key,
-            around.workspace,
-            SessionStore(around.folder / "sessions" / "sessions.json", around.wall),
-            around.folder / "flushes",
-            around.wall,
-            around.zone,
-            around.compaction,
-            around.window,
+            env.workspace,
+            SessionStore(env.folder / "sessions" / "sessions.json", env.wall),
+            env.folder / "flushes",
+            env.wall,
+            env.zone,
+            env.compaction,
+            env.window,
         )
 
     @property
@@ -129,7 +129,7 @@ class Session:
             raise UsageError(
                 f"The limit max_chars is {limit}, which is too small.", remedy=f"Give {SMALLEST_BUDGET} or more."
             )
-        reasons = [*self._env.reasons, *self._env.bus.tell(SessionStart(self.key, self.audience))]
+        reasons = [*self._env.reasons, *self._env.bus.notify(SessionStart(self.key, self.audience))]
         if not self._env.active:
             return Context("", tuple(reasons))
         snapshot = None if renew else self._snapshots.read(self.key, self.audience)
@@ -294,11 +294,11 @@ class Session:
                 self._snapshots.renew(self.key, self.audience, snapshot.context)
         except (MemoriterError, OSError) as error:
             reasons = (*reasons, to_diagnostic(error))
-        return (*reasons, *self._env.bus.tell(BeforeCompaction(self.key, cycle)))
+        return (*reasons, *self._env.bus.notify(BeforeCompaction(self.key, cycle)))
 
     def end(self) -> tuple[Diagnostic, ...]:
         """Notify listeners that the conversation has ended."""
-        return self._env.bus.tell(SessionEnd(self.key))
+        return self._env.bus.notify(SessionEnd(self.key))
 
 
 def recall_listener(source: RecallSource) -> Listener:

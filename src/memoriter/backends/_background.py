@@ -40,7 +40,7 @@ RECORD_SECONDS = 0.5
 LONGEST_RECORD = 4_096
 
 
-def take_up_words(indexing: Indexing, index: Store, deadline: Deadline) -> None:
+def index_words(indexing: Indexing, index: Store, deadline: Deadline) -> None:
     """Index the words of a few small changes. No vector is computed.
 
     A process that is indexing may be about to index the same changes, so it gets half of the time that is left.

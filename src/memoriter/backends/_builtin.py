@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from memoriter.backends._background import last_run, run_in_background, take_up_words
+from memoriter.backends._background import index_words, last_run, run_in_background
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
 from memoriter.backends._health import WARMING, explain_empty, health_of, standing_health
 from memoriter.backends._indexing import Indexing
@@ -129,7 +129,7 @@ class BuiltinBackend:
             if query.update:
                 reasons[:0] = self._indexing.update_before_search(index, deadline, progress, watch, question=text)
             else:
-                take_up_words(self._indexing, index, deadline)
+                index_words(self._indexing, index, deadline)
         with watch.stage("embed"):
             vector, problem = self._query_vector(index, text, deadline, hasty=limit < self.settings.deadline_ms)
         rescoring = self.reranking and self.reranking.question(text, deadline, watch)
@@ -141,8 +141,9 @@ class BuiltinBackend:
             observe(index, question, ranking)
         hits, empty_reasons = ranking.hits, tuple[Diagnostic, ...]()
         if not hits:
-            settings, filters, now = ranking.settings, ranking.filters, ranking.now
-            empty_reasons = explain_empty(index, text, vector, settings, filters=filters, now=now)
+            empty_reasons = explain_empty(
+                index, text, vector, ranking.settings, filters=ranking.filters, now=ranking.now
+            )
         unranked = rescoring and rescoring.problem
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, unranked))]
         health, is_late = health_of(self._context, index, reasons, serving=vector is not None), deadline.passed
@@ -170,7 +171,7 @@ class BuiltinBackend:
             if not ranking.refused or most == 1:
                 return ranking, repairs
             with question.watch.stage("index"):
-                repairs += self._indexing.mend(index, ranking.refused, self._verifier, question.deadline)
+                repairs += self._indexing.repair(index, ranking.refused, self._verifier, question.deadline)
             if rankings == most:
                 return ranking, repairs
 
@@ -323,17 +324,11 @@ class BuiltinBackend:
 
         return explain_miss(self, query, citation)
 
-    @contextmanager
-    def varied(self, changes: Mapping[str, Any]) -> Generator[BuiltinBackend]:
-        """Yield a backend with other settings of search; see `MemoryBackend.varied`."""
+    def varied(self, changes: Mapping[str, Any]) -> AbstractContextManager[BuiltinBackend]:
+        """Return a backend with other settings of search; see `MemoryBackend.varied`."""
         from memoriter.backends._why_not import with_changes
 
-        settings = replace(self.settings, search=with_changes(self.settings.search, changes))
-        other = BuiltinBackend(self.workspace, settings, self.embedding, self.clocks, self.reranking)
-        try:
-            yield other
-        finally:
-            other._context.close_index()
+        return self._with_settings(replace(self.settings, search=with_changes(self.settings.search, changes)))
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
         """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
@@ -368,29 +363,29 @@ class BuiltinBackend:
     def _inspect(self, act: Callable[[BuiltinBackend, Store], _T], *, write: bool = False) -> _T:
         """Return the result of `act` for this backend if its index is open, or for one that only reads the index."""
         if write or self._context.is_open or self.settings.inspect:
-            return self._follow_and_act(act)
-        settings = replace(self.settings, inspect=True)
-        inspector = BuiltinBackend(self.workspace, settings, self.embedding, self.clocks, self.reranking)
-        try:
-            return inspector._follow_and_act(act)
-        finally:
-            inspector._context.close_index()
+            return self.follow_and_act(act)
+        with self._with_settings(replace(self.settings, inspect=True)) as inspector:
+            return inspector.follow_and_act(act)
 
-    def _follow_and_act(self, act: Callable[[BuiltinBackend, Store], _T]) -> _T:
-        def follow_and_act(index: Store) -> _T:
+    @contextmanager
+    def _with_settings(self, settings: BackendSettings) -> Generator[BuiltinBackend]:
+        other = BuiltinBackend(self.workspace, settings, self.embedding, self.clocks, self.reranking)
+        try:
+            yield other
+        finally:
+            other._context.close_index()
+
+    def follow_and_act(self, act: Callable[[BuiltinBackend, Store], _T]) -> _T:
+        """Return the result of `act` for the open index, with the provider that the settings name."""
+
+        def follow(index: Store) -> _T:
             self._context.follow_provider(index)
             return act(self, index)
 
-        return self._context.with_recovery(follow_and_act)
+        return self._context.with_recovery(follow)
 
     def health(self, index: Store, scan: Scan, plan: Plan) -> Health:
-        """Return the health of both retrievers, without loading a model.
-
-        Args:
-            index: the open index.
-            scan: the files that exist.
-            plan: the changes among them that are not indexed yet.
-        """
+        """Return the health of both retrievers, without loading a model; `plan` has the changes not indexed yet."""
         return standing_health(self._context, index, scan, plan)
 
     def stop(self) -> None:

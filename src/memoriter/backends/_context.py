@@ -214,7 +214,7 @@ class BackendContext:
         existing = next(path for path in (index_file, *index_file.parents) if path.exists())
         if os.access(existing, os.W_OK) and os.access(existing if existing.is_dir() else existing.parent, os.W_OK):
             return None
-        message = f"{str(existing)!r} cannot be written, so the index does not take up what is new."
+        message = f"{str(existing)!r} cannot be written, so the index does not include new changes."
         return Diagnostic("index_read_only", message, "Make it writable, or set memorySearch.store.path.")
 
     def _prepare(self, index: Store) -> None:

@@ -34,7 +34,7 @@ _NOT_A_WORD = re.compile(r"\W+")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CopyQuery:
     """The text to forget, in the form that is searched for in these files: a text, or lines of notes."""
 
     match: str | None
@@ -57,7 +57,7 @@ class Wanted:
         return {number for number, row in enumerate(rows, 1) if row in self.rows}
 
 
-def wanted_of(match: str | None, notes: Iterable[Removal]) -> Wanted:
+def copy_query(match: str | None, notes: Iterable[Removal]) -> CopyQuery:
     """Return the search terms for the files that sessions keep. Those hold no text of transcripts.
 
     Args:
@@ -66,20 +66,20 @@ def wanted_of(match: str | None, notes: Iterable[Removal]) -> Wanted:
     """
     passages = (passage for removal in notes for passage in removal.passages)
     lines = frozenset(row.strip() for passage in passages for row in passage.text.split("\n"))
-    return Wanted(match, lines - {""})
+    return CopyQuery(match, lines - {""})
 
 
-def files_containing(wanted: Wanted, sessions: Path | None) -> tuple[Path, ...]:
+def files_containing(query: CopyQuery, sessions: Path | None) -> tuple[Path, ...]:
     """Return the files beside an agent's sessions that contain the text to forget.
 
     Args:
-        wanted: the text to forget.
+        query: the text to forget.
         sessions: the folder of the agent's transcripts.
     """
     if sessions is None:
         return ()
-    contexts = [file for file in _files(sessions.with_name(CONTEXTS)) if wanted.is_in(_context_text(_content(file)))]
-    copies = [file for file in _files(sessions.with_name(COPIES)) if wanted.lines(_content(file))]
+    contexts = [file for file in _files(sessions.with_name(CONTEXTS)) if query.is_in(_context_text(_content(file)))]
+    copies = [file for file in _files(sessions.with_name(COPIES)) if query.lines(_content(file))]
     return (*contexts, *copies)
 
 
@@ -88,15 +88,15 @@ def contexts_of(sessions: Path | None) -> list[Path]:
     return list(_files(sessions.with_name(CONTEXTS))) if sessions is not None else []
 
 
-def cut_from_copies(wanted: Wanted, sessions: Path | None) -> list[Path]:
+def cut_from_copies(query: CopyQuery, sessions: Path | None) -> list[Path]:
     """Remove the text to forget from an agent's copies of logs. Return copies that must be deleted instead."""
     to_delete = list[Path]()
     for file in _files(sessions.with_name(COPIES)) if sessions is not None else ():
         content = _content(file)
-        if not (removed := wanted.lines(content)):
+        if not (removed := query.lines(content)):
             continue
         remaining = b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in removed)
-        if wanted.lines(remaining):
+        if query.lines(remaining):
             to_delete.append(file)
             continue
         try:
@@ -168,7 +168,7 @@ def residual_copies(
     diagnostics = [*_git_history(files), *_copies(files, root), *_services(providers), *_other_indexes(needles, index)]
     if match is not None:
         diagnostics += _transcripts(match, sessions)
-    diagnostics += _other_sessions(wanted_of(match, notes), sessions)
+    diagnostics += _other_sessions(copy_query(match, notes), sessions)
     message = "Backups, snapshots and synchronised copies of the folder are not looked at."
     return [*diagnostics, Diagnostic("elsewhere", message, "Delete it there as well, where you have any.")]
 
@@ -223,7 +223,7 @@ def _other_indexes(needles: Sequence[str], index: Path) -> Iterator[Diagnostic]:
     files = sorted(index.parent.glob("*.sqlite")) if index.parent.is_dir() else []
     own = {index.name, LEDGER}
     others = [path.name for path in files if path.name not in own and not _GENERATION.search(path.name)]
-    others = [name for name in others if any(held_in(index.parent / name, text) for text in needles)]
+    others = [name for name in others if any(file_contains(index.parent / name, text) for text in needles)]
     if others:
         message = f"Indexes of other agents or workspaces contain the text: {_listed(others)}."
         yield Diagnostic("other_indexes", message, "Run the same command with --agent or -w for each of them.")
@@ -244,27 +244,27 @@ def _transcripts(text: str, sessions: Path | None) -> Iterator[Diagnostic]:
     if sessions is None or not sessions.is_dir():
         return
     for file in sorted(sessions.iterdir()):
-        if ".jsonl" in file.name and file.is_file() and held_in(file, text):
+        if ".jsonl" in file.name and file.is_file() and file_contains(file, text):
             session = file.name.partition(".jsonl")[0]
             yield Diagnostic(
                 "transcript", f"The transcript {file.name!r} holds it.", f"Run `memoriter forget --session {session}`."
             )
 
 
-def _other_sessions(wanted: Wanted, sessions: Path | None) -> Iterator[Diagnostic]:
+def _other_sessions(query: CopyQuery, sessions: Path | None) -> Iterator[Diagnostic]:
     """Report copies of note text that belong to sessions of other agents."""
     agents = sessions.parent.parent if sessions is not None else None
     if sessions is None or agents is None or not agents.is_dir():
         return
     others = sorted(agent / sessions.name for agent in agents.iterdir() if agent != sessions.parent)
-    if files := [str(file) for other in others for file in files_containing(wanted, other)]:
+    if files := [str(file) for other in others for file in files_containing(query, other)]:
         message = f"Copies that are kept for sessions of other agents hold it: {_listed(files)}."
         yield Diagnostic(
-            "other_sessions", message, "Delete these files: they are copies, and are made anew when needed."
+            "other_sessions", message, "Delete these files: they are copies, and are made again when needed."
         )
 
 
-def held_in(file: Path, text: str) -> bool:
+def file_contains(file: Path, text: str) -> bool:
     """Return whether a file contains the text as it is, in NFC, in NFD, or escaped as JSON."""
     import mmap
 

@@ -203,10 +203,12 @@ class Embedding:
             opened.close()
         return opened
 
-    def _observed(self, choice: Choice, on_download: Downloading | None = None, *, anew: bool = False) -> Observed:
+    def _observed(
+        self, choice: Choice, on_download: Downloading | None = None, *, ignore_stored: bool = False
+    ) -> Observed:
         """Open a provider whose attempts are recorded. Raises the errors of `open_choice`."""
         env = replace(self.outside, downloading=on_download)
-        opened = open_choice(choice, self.settings, env, self.account(choice), anew=anew)
+        opened = open_choice(choice, self.settings, env, self.account(choice), ignore_stored=ignore_stored)
         return Observed(opened, partial(self._attempts.note, choice))
 
     @property
@@ -259,7 +261,7 @@ class Embedding:
         if slot.choice is None or slot.choice.kind != "remote" or slot.problem is not None:
             return
         try:
-            opened = self._observed(slot.choice, anew=True)
+            opened = self._observed(slot.choice, ignore_stored=True)
         except EmbeddingError as error:
             self._attempts.note(slot.choice, error)
             return

@@ -354,4 +354,4 @@ def is_consented(choice: Choice, ledger: Ledger) -> bool:
 
 
 def _record_name(choice: Choice) -> str:
-    return f"told:{choice.vendor}:{choice.endpoint}"
+    return f"announced:{choice.vendor}:{choice.endpoint}"

@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._copies import contexts_of, cut_from_copies, files_containing, residual_copies, wanted_of
+from memoriter.backends._copies import contexts_of, copy_query, cut_from_copies, files_containing, residual_copies
 from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.layout import OTHER_SUFFIXES, SUFFIX
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
-from memoriter.workspace import Removal, all_of, blocks_with, lines_of, take_out
+from memoriter.workspace import Removal, all_of, apply_removal, blocks_with, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -150,7 +150,7 @@ def plan_with_copies(
 
 def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:
     """Add the files beside the agent's sessions that hold text of the plan."""
-    return replace(plan, kept=files_containing(wanted_of(plan.request.match, plan.notes), sessions))
+    return replace(plan, kept=files_containing(copy_query(plan.request.match, plan.notes), sessions))
 
 
 def _removal_from(request: ForgetRequest, workspace: Workspace) -> Removal:
@@ -225,7 +225,7 @@ def carry_out(
     except IndexUnavailable as error:
         problems.append(_diagnostic(error))
     # First, because an interrupted run can no longer tell what to remove from the copies.
-    if copies := cut_from_copies(wanted_of(plan.request.match, plan.notes), sessions):
+    if copies := cut_from_copies(copy_query(plan.request.match, plan.notes), sessions):
         _delete(copies, problems)
     try:
         notes = _remove_from_notes(plan, workspace, problems)
@@ -263,7 +263,7 @@ def _remove_from_notes(plan: ForgetPlan, workspace: Workspace, problems: list[Di
     removed: list[Removal] = []
     for removal in plan.notes:
         try:
-            take_out(removal, workspace)
+            apply_removal(removal, workspace)
         except MemoriterError as error:
             if not removed:
                 raise

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy, IndexUnavailable, PathRefused
-from memoriter.sync import UNSURE, Plan, left_out, make_plan, undecoded_of
+from memoriter.sync import UNSURE, Plan, make_plan, undecoded_of, unreadable_diagnostics
 from memoriter.types import Diagnostic, Health, Skipped
 from memoriter.workspace import estimate_tokens
 
@@ -154,7 +154,7 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
     ]
     if context.settings.inspect and (unwritable := context.unwritable):
         problems.append(unwritable)
-    diagnostics = [*index.notices, *problems, *left_out([*scan.skipped, *unreadable])]
+    diagnostics = [*index.notices, *problems, *unreadable_diagnostics([*scan.skipped, *unreadable])]
     unused = not UNUSED.isdisjoint(notice.code for notice in index.notices)
     if not plan.empty and not indexed and not unused:
         diagnostics.append(unindexed(plan))

@@ -9,11 +9,11 @@ from memoriter.backends._calls import GivenUp
 from memoriter.backends._context import FIRST_EMBEDDING_MS, WrittenNotes
 from memoriter.backends._health import quick_scan, staleness
 from memoriter.backends._protocol import WatchRun
-from memoriter.backends._verified import existing_sources, mend, repaired, unrepaired
+from memoriter.backends._verified import existing_sources, prepare_repair, repaired, unrepaired
 from memoriter.environment import Deadline, Stopwatch
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError
 from memoriter.search import ids_with_words
-from memoriter.sync import LEFT_OUT, IndexJob, Progress, Sync, Task, learn_background, look_for
+from memoriter.sync import LEFT_OUT, IndexJob, Progress, Sync, Task, changes_for, learn_background
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
 
@@ -137,7 +137,7 @@ class Indexing:
         """Scan all files if `whole` is true or the index is outdated; otherwise scan only `paths`."""
         sync = self.new_sync(index)
         if not whole and not sync.outdated:
-            return look_for(IndexJob(paths, paths), self.context.workspace, index, young=NEVER, due=sync.due)
+            return changes_for(IndexJob(paths, paths), self.context.workspace, index, young=NEVER, due=sync.due)
         changes = sync.scan(vectors=requested or self._retry_due())
         if not paths:
             return changes
@@ -205,7 +205,7 @@ class Indexing:
 
         def open_provider() -> EmbeddingProvider:
             return embedding.open(
-                task.embed_by, lambda done, total: on_progress(Progress("download", done, total or done))
+                task.embed_by, lambda done, all_: on_progress(Progress("download", done, all_ or done))
             )
 
         self.context.follow_provider(index)
@@ -268,7 +268,7 @@ class Indexing:
             wall=self.context.clocks.wall,
         )
 
-    def mend(
+    def repair(
         self, index: Store, refused: Sequence[StoredChunk], verifier: Verifier, deadline: Deadline
     ) -> list[Diagnostic]:
         """Index again the notes whose passages differ from what the index holds.
@@ -293,7 +293,7 @@ class Indexing:
         embed_by = self._embed_by(deadline, LATER_EMBEDDING_MS)
         try:
             with index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
-                task, sync = mend(sources, index, embed_by), self.new_sync(index)
+                task, sync = prepare_repair(sources, index, embed_by), self.new_sync(index)
                 report = sync.read(task)
             report = self.embed(index, sync, report, task, [])
         except IndexDamaged:
@@ -374,7 +374,8 @@ class Indexing:
 
     def _scan_job(self, index: Store, job: IndexJob) -> ChangeSet:
         now, debounce = self.context.clocks.wall(), self.context.settings.debounce_ms / 1000
-        return look_for(job, self.context.workspace, index, young=(now - debounce, now), due=self.new_sync(index).due)
+        due, young = self.new_sync(index).due, (now - debounce, now)
+        return changes_for(job, self.context.workspace, index, young=young, due=due)
 
     def drop(self, index: Store, paths: tuple[str, ...]) -> CompactReport:
         """Index the current notes, remove `paths` from the index, and erase every trace of earlier text.

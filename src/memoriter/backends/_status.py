@@ -61,8 +61,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
     check = run_canaries(backend, index) if deep else CanaryReport()
     provider, settings = backend.embedding.current, backend.settings
     spec, choice = provider.spec, provider.choice
-    corpus, scan = index.corpus(), backend.workspace.scan()
-    indexed = index.files()
+    corpus, indexed, scan = index.corpus(), index.files(), backend.workspace.scan()
     plan = confirmed(make_plan(scan.sources, indexed), backend.workspace, indexed)
     health, reranking = check.apply_to(backend.health(index, scan, plan)), backend.reranking
     if reranking is not None and (trouble := reranking.trouble) is not None:

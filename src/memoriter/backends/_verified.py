@@ -181,7 +181,7 @@ def existing_sources(rows: Sequence[StoredChunk], workspace: Workspace) -> tuple
     return tuple(source for entry in entries if entry is not None and (source := entry[1]) is not None)
 
 
-def mend(sources: tuple[Source, ...], index: Store, deadline: Deadline) -> Task:
+def prepare_repair(sources: tuple[Source, ...], index: Store, deadline: Deadline) -> Task:
     """Remove these files from the index and return the task that indexes them again. Expects the lease."""
     index.remove_files([source.path for source in sources])
     changes = ChangeSet(index.version(), needed=True, plan=Plan(added=sources), indexed={}, held=True)

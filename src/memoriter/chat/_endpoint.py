@@ -71,18 +71,18 @@ def endpoint_of(
         UsageError: the service is ambiguous, or it has no key.
         ConfigError: the configuration names a variable that is not set.
     """
-    given_url = _check_url(base_url)
-    name, model_name = _split_model(model.strip(), given_url, providers)
+    chosen_url = _check_url(base_url)
+    name, model_name = _split_model(model.strip(), chosen_url, providers)
     entry = providers.get(name)
     interface = entry.api if entry and entry.api else name if name in OFFICIAL_URLS else "openai"
     api = INTERFACES.get(interface)
     if api is None:
         raise UsageError(
-            f"The setting models.providers.{name}.api is {interface!r}, which the chat does not speak.",
-            remedy=f"Name a service that speaks one of: {', '.join(INTERFACES)}.",
+            f"The setting models.providers.{name}.api is {interface!r}, which the chat does not support.",
+            remedy=f"Name a service with one of these interfaces: {', '.join(INTERFACES)}.",
         )
     url = (
-        given_url
+        chosen_url
         or (_check_url(expand(entry.base_url, environ)) if entry and entry.base_url else "")
         or OFFICIAL_URLS[api]
     )

@@ -27,7 +27,7 @@ VARIABLE = "MEMORITER_BACKGROUND"
 LOG = "background.log"
 """The name of the log in memoriter's home."""
 LONGEST_LOG = 1 << 20
-"""Bytes of the log; a longer one is begun anew."""
+"""Bytes of the log; a longer one is started again."""
 RESTART_SECONDS = 10.0
 """No run begins so soon after another one has ended, so that one that cannot finish is not repeated all the time."""
 LOW_PRIORITY = 10

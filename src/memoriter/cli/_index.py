@@ -52,7 +52,7 @@ def index_command(*, force: bool, vectors: bool, dry_run: bool, background: bool
         return
     if background:
         if force or vectors or dry_run:
-            raise click.UsageError("The option --background goes with no other option of this command.")
+            raise click.UsageError("The option --background cannot be combined with other options of this command.")
         _index_in_background(options)
         return
     if not dry_run:

@@ -71,7 +71,7 @@ def install_command(
     pip install "memoriter[mcp]", and with --http pip install "memoriter[serve]". Next: restart the client.
     """
     if port is not None and not http:
-        raise click.UsageError("The option --port goes with --http.")
+        raise click.UsageError("The option --port needs --http.")
     from memoriter.app import read_environment
     from memoriter.extras import require
     from memoriter.integrations import HttpServer, Launch, Machine, apply, changes

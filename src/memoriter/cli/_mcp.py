@@ -62,7 +62,7 @@ def mcp_command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]
     It needs pip install "memoriter[mcp]". Next: memoriter install --help.
     """
     if not http and (host, port, allow_host, token_file) != (HOST, PORT, (), None):
-        raise click.UsageError("The options --host, --port, --allow-host and --token-file go with --http.")
+        raise click.UsageError("The options --host, --port, --allow-host and --token-file need --http.")
     from memoriter.environment import read_environment
     from memoriter.extras import require
 

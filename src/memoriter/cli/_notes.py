@@ -164,7 +164,7 @@ def _show_plan(plan: ForgetPlan, screen: Screen) -> None:
         screen.json(forget_plan_json(plan))
         return
     lines = list(_plan_lines(plan))
-    screen.show(lines or [(("Nothing holds it: no note, no transcript and no index of this memory.", ""),)])
+    screen.show(lines or [(("Nothing contains it: no note, no transcript and no index of this memory.", ""),)])
     screen.show(list(_diagnostic_lines("Not reached:", plan.unreached)))
 
 

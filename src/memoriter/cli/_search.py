@@ -114,7 +114,7 @@ class SearchCommand(Command):
 
 @click.command(cls=SearchCommand, name="search")
 @click.argument("query", nargs=-1)
-@click.option("--query", "query_option", metavar="TEXT", help="The question, in place of QUERY.")
+@click.option("--query", "query_option", metavar="TEXT", help="The question, instead of QUERY.")
 @click.option(
     "-n",
     "--max-results",
@@ -305,12 +305,14 @@ def _form_of(options: GlobalOptions, form: str | None, *, explain: bool, opened:
     """Return the form of the answer. Raises click.UsageError if options contradict it."""
     context = click.get_current_context()
     if options.json and form not in {"json", None}:
-        raise click.UsageError(f"The option --json is --format json: it does not go with --format {form}.", context)
+        raise click.UsageError(
+            f"The option --json is --format json: it cannot be combined with --format {form}.", context
+        )
     form = form or ("json" if options.json else "text")
     if opened and form != "text":
-        raise click.UsageError(f"The option --open does not go with --format {form}.", context)
+        raise click.UsageError(f"The option --open cannot be combined with --format {form}.", context)
     if explain and form == "lines":
-        raise click.UsageError("The option --explain does not go with --format lines.", context)
+        raise click.UsageError("The option --explain cannot be combined with --format lines.", context)
     return form
 
 

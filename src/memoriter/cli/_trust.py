@@ -133,7 +133,7 @@ def notice_of_untrusted(found: Place, options: GlobalOptions, env: Environment) 
     from memoriter.config import TrustStore
 
     store = TrustStore(env.home)
-    if found.untrusted is None or store.was_told(found.untrusted):
+    if found.untrusted is None or store.was_announced(found.untrusted):
         return ""
     from memoriter.config import load, select_place, untrusted_diagnostic
     from memoriter.workspace import neutral
@@ -142,7 +142,7 @@ def notice_of_untrusted(found: Place, options: GlobalOptions, env: Environment) 
         settings = load(Path(options.config) if options.config else None, home=env.home, environ=env.environ)
         agent = options.agent or settings.default_agent
         place = select_place(settings, agent, None, environ=env.environ, cwd=env.cwd, home=env.home)
-        if not store.tell(found.untrusted) or place.untrusted is None:
+        if not store.announce(found.untrusted) or place.untrusted is None:
             return ""
     except (ConfigError, OSError):
         return ""

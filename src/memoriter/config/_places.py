@@ -245,7 +245,7 @@ def found_diagnostic(folder: Path, reason: str) -> Diagnostic:
     return Diagnostic(
         "notes_found",
         f"The memory is the Markdown files of {str(folder)!r}: {reason}.",
-        f"To do without this notice, run `memoriter init -w {quote(str(folder))}`. For other notes, give -w DIR.",
+        f"To stop this notice, run `memoriter init -w {quote(str(folder))}`. For other notes, give -w DIR.",
     )
 
 

@@ -114,7 +114,7 @@ class QmdSettings(Section):
     include_default_memory: Annotated[bool, Doc("Give the workspace's notes to QMD")] = True
     paths: Annotated[tuple[QmdPath, ...], Doc("Further folders")] = ()
     sessions: Annotated[QmdSessions, Doc("Transcripts")] = QmdSessions()
-    update: Annotated[QmdUpdate, Doc("When QMD looks at the files")] = QmdUpdate()
+    update: Annotated[QmdUpdate, Doc("When QMD checks the files")] = QmdUpdate()
     limits: Annotated[QmdLimits, Doc("Sizes; 0 and less mean the default")] = QmdLimits()
     mcporter: Annotated[QmdMcporter, Doc("QMD as a server")] = QmdMcporter()
     scope: Annotated[QmdScope | None, Doc("Which sessions may be answered; unset: direct chats only")] = None

@@ -23,8 +23,8 @@ class MemoryFlush(Section):
 
     enabled: Annotated[bool, Doc("Save what matters before a conversation is compacted")] = True
     soft_threshold_tokens: Annotated[Whole, Doc("Tokens before compaction at which that happens", low=0)] = 4000
-    prompt: Annotated[str | None, Doc("Request to the agent, in place of ours")] = None
-    system_prompt: Annotated[str | None, Doc("System prompt of that turn, in place of ours")] = None
+    prompt: Annotated[str | None, Doc("Request to the agent, instead of memoriter's")] = None
+    system_prompt: Annotated[str | None, Doc("System prompt of that turn, instead of memoriter's")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class AgentSettings(Section):
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
     id: Annotated[str, Doc("Name of the agent")] = "main"
-    default: Annotated[bool, Doc("The agent that is meant when none is named")] = False
+    default: Annotated[bool, Doc("Whether this is the agent that is used when none is named")] = False
     workspace: Annotated[str | None, Doc("Folder with this agent's memory; `~` is your home")] = None
     memory_search: Annotated[
         MemorySearch | None, Doc("Keys of `agents.defaults.memorySearch` that differ for this agent")
@@ -81,7 +81,7 @@ class Agents(Section):
 class MemorySettings(Section):
     """Settings of the whole memory: its backend and citations."""
 
-    backend: Annotated[Literal["builtin", "qmd"], Doc("Who searches: memoriter itself, or QMD")] = "builtin"
+    backend: Annotated[Literal["builtin", "qmd"], Doc("The search engine: memoriter itself, or QMD")] = "builtin"
     layout: Annotated[
         Literal["auto", "notes", "openclaw"],
         Doc(
@@ -124,8 +124,8 @@ class LongTerm(Section):
 
     embedding: Annotated[LongTermEmbedding, Doc("Vectors of long-term memories")] = LongTermEmbedding()
     db_path: Annotated[str | None, Doc("Folder of the database; unset: `memory/lancedb` in memoriter's home")] = None
-    auto_capture: Annotated[bool, Doc("Keep what the user asks to remember, unasked")] = False
-    auto_recall: Annotated[bool, Doc("Put fitting memories before the agent's turn")] = True
+    auto_capture: Annotated[bool, Doc("Automatically store what the user wants to be remembered")] = False
+    auto_recall: Annotated[bool, Doc("Inject matching memories before the agent's turn")] = True
     capture_max_chars: Annotated[
         Whole, Doc("Longest message that is captured, in characters", low=100, high=10_000)
     ] = 500
@@ -181,7 +181,7 @@ class ModelProvider(Section):
     api_key: Annotated[str | None, Doc("Key of the service; `${NAME}` is read from the environment", secret=True)] = (
         field(default=None, repr=False)
     )
-    api: Annotated[str | None, Doc("Which interface the service has, such as `ollama`; unset: OpenAI's")] = None
+    api: Annotated[str | None, Doc("The interface of the service, such as `ollama`; unset: OpenAI's")] = None
     headers: Annotated[
         Mapping[str, str], Doc("Extra HTTP headers; `${NAME}` is read from the environment", secret=True)
     ] = field(default_factory=dict[str, str], repr=False)

@@ -61,7 +61,7 @@ class RemoteSection(Section):
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"nonBatchConcurrency"})
 
     base_url: Annotated[
-        str | None, Doc("Address of the embedding service, in place of the provider's own", address=True)
+        str | None, Doc("Address of the embedding service, instead of the provider's own", address=True)
     ] = field(default=None, repr=False)
     api_key: Annotated[
         str | None, Doc("Key of the embedding service; `${NAME}` is read from the environment", secret=True)
@@ -70,7 +70,7 @@ class RemoteSection(Section):
         Mapping[str, str], Doc("Extra HTTP headers; `${NAME}` is read from the environment", secret=True)
     ] = field(default_factory=dict[str, str], repr=False)
     batch: Annotated[Batch, Doc("The provider's batch interface")] = Batch()
-    budget: Annotated[DayBudget, Doc("The most that may be spent in a day")] = DayBudget()
+    budget: Annotated[DayBudget, Doc("The daily limit of spending")] = DayBudget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +90,8 @@ class Local(Section):
 class VectorStoreSection(Section):
     """Storage and comparison of vectors."""
 
-    enabled: Annotated[bool, Doc("Let the SQLite extension answer vector queries where it loads")] = True
-    extension_path: Annotated[str | None, Doc("The sqlite-vec library to load in place of the bundled one")] = None
+    enabled: Annotated[bool, Doc("Use the SQLite extension for vector search if it loads")] = True
+    extension_path: Annotated[str | None, Doc("The sqlite-vec library to load instead of the bundled one")] = None
     engine: Annotated[Engine, Doc("How vectors are compared; `auto` picks by size")] = "auto"
 
 
@@ -159,7 +159,7 @@ class Mmr(Section):
 class TemporalDecay(Section):
     """Decay of scores with age."""
 
-    enabled: Annotated[bool, Doc("Let dated notes and transcripts count less as they age")] = False
+    enabled: Annotated[bool, Doc("Reduce the score of dated notes and transcripts as they age")] = False
     half_life_days: Annotated[Whole, Doc("Days after which a score is halved", limits="raised to 1")] = 30
 
 
@@ -285,16 +285,14 @@ class MemorySearch(Section):
         ),
     ] = ()
     experimental: Annotated[Experimental, Doc("Not settled yet")] = Experimental()
-    provider: Annotated[str, Doc("Who turns text into vectors: a built-in name or an id of `models.providers`")] = (
-        "auto"
-    )
+    provider: Annotated[str, Doc("The embedding provider: a built-in name or an id of `models.providers`")] = "auto"
     model: Annotated[str, Doc("Embedding model; empty: the provider's default")] = ""
     fallback: Annotated[str, Doc("Provider to use when the first one fails")] = "none"
     remote: Annotated[RemoteSection, Doc("Embedding over the network")] = RemoteSection()
     local: Annotated[Local, Doc("Embedding by a model file of your own")] = Local()
     store: Annotated[Store, Doc("The index")] = Store()
-    chunking: Annotated[Chunking, Doc("How notes are cut into passages")] = Chunking()
-    sync: Annotated[SyncSection, Doc("When files are looked at")] = SyncSection()
+    chunking: Annotated[Chunking, Doc("How notes are split into passages")] = Chunking()
+    sync: Annotated[SyncSection, Doc("When files are checked")] = SyncSection()
     query: Annotated[QuerySettings, Doc("How questions are answered")] = QuerySettings()
     cache: Annotated[Cache, Doc("Vectors kept for later")] = Cache()
     offline: Annotated[bool, Doc("Never use the network, whatever else is set")] = False
@@ -304,11 +302,11 @@ ELSEWHERE = ("bedrock", "deepinfra", "github-copilot")
 """Providers that a later OpenClaw has; such a configuration loads, and the provider says that it is not here."""
 
 WEIGHTS = (0.7, 0.3)
-"""OpenClaw's shares of meaning and words: the other one's value when only one is given."""
+"""OpenClaw's shares of vector and keyword scores: if only one is given, the other has this value."""
 
 
 def resolved(search: MemorySearch) -> MemorySearch:
-    """The settings in force: numbers within their ranges, sources that are allowed, the provider's model."""
+    """Return the effective settings: numbers within their ranges, allowed sources, the provider's model."""
     return replace(
         search,
         sources=sources(search.sources, sessions=search.experimental.session_memory),
@@ -371,12 +369,12 @@ def hybrid(section: Hybrid) -> Hybrid:
 
 
 def weights(vector: float | None, text: float | None) -> tuple[float | None, float | None]:
-    """Shares that add up to 1; both stay unset when neither is given."""
+    """Return shares that add up to 1; both stay unset if neither is given."""
     if vector is None and text is None:
         return None, None
     shares = [
-        clamped(usual if share is None else share, 0.0, 1.0)
-        for share, usual in zip((vector, text), WEIGHTS, strict=True)
+        clamped(default if share is None else share, 0.0, 1.0)
+        for share, default in zip((vector, text), WEIGHTS, strict=True)
     ]
     total = sum(shares)
     return (shares[0] / total, shares[1] / total) if total > 0 else WEIGHTS

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FILE = "trusted.json"
 LONGEST = 1 << 20
 """Maximum bytes of the file."""
-MOST_TOLD = 1_000
+MAX_ANNOUNCED = 1_000
 """Folders that are remembered because the owner was told about them; the oldest go first."""
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 BIRTH_MASK, BIRTH_AT, HERE = 0x800, 0x50, -100
@@ -71,7 +71,7 @@ class TrustStore:
         """Return whether a folder is trusted; False if the file of trusted folders cannot be used."""
         return _holds(self._usable().folders, folder)
 
-    def was_told(self, folder: Path) -> bool:
+    def was_announced(self, folder: Path) -> bool:
         """Return whether the owner was told that a folder is not trusted."""
         return _holds(self._usable().announced, folder)
 
@@ -98,13 +98,13 @@ class TrustStore:
 
         return self._change(change, lambda stored: any(each.path in paths for each in stored.folders))
 
-    def tell(self, folder: Path) -> bool:
+    def announce(self, folder: Path) -> bool:
         """Record that the owner is told about a folder, and return whether that is new. Raises ConfigError."""
         record = _record_of(folder)
 
         def change(stored: _Records) -> _Records:
             others = [each for each in stored.announced if each.path != record.path]
-            return _Records(stored.folders, (*others, record)[-MOST_TOLD:])
+            return _Records(stored.folders, (*others, record)[-MAX_ANNOUNCED:])
 
         return self._change(change, lambda stored: record not in stored.announced)
 

@@ -79,7 +79,7 @@ def revision_of(files: list[Path], cache_dir: Path) -> str:
     except OSError as error:
         raise ProviderUnavailable(
             f"The model file cannot be read: {error.filename}: {sentence(error.strerror)}",
-            remedy="Check the path and its rights.",
+            remedy="Check the path and its permissions.",
         ) from error
     digest = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
     return digest[:_REVISION_DIGITS]

@@ -149,7 +149,7 @@ def _choice(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
     if name in settings.services or name in REMOTE or name in OPENAI_COMPATIBLE:
         return _of_a_service(name, settings, own=own)
     raise ConfigError(
-        f"There is no embedding provider {name!r}; words alone are searched.",
+        f"There is no embedding provider {name!r}; only keyword search works.",
         remedy=f"Set memorySearch.provider to one of: {', '.join(provider_choices(settings))}.",
     )
 
@@ -230,7 +230,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
 def _service(
     name: str, settings: ProviderSettings, *, own: bool
 ) -> tuple[ServiceConfig, tuple[str, ...], Mapping[str, tuple[str, str]]]:
-    """The entry of a service in `models.providers`, its other names there, and the keys that were found elsewhere.
+    """Return the entry of a service in `models.providers`, its other names there, and keys that were found elsewhere.
 
     Other names and keys from elsewhere count only for a service that the settings name.
     """

@@ -135,12 +135,12 @@ def open_choice(
     outside: ProviderContext,
     account: UsageRecorder | None = None,
     *,
-    anew: bool = False,
+    ignore_stored: bool = False,
 ) -> EmbeddingProvider:
     """Return the provider, ready to embed.
 
-    A service with an unknown model gets one request; a model of the hub is downloaded. `anew` ignores what is stored
-    about a service's model.
+    A service with an unknown model gets one request; a model of the hub is downloaded. With
+    `ignore_stored`, what is stored about the model of a service is not used.
 
     Raises:
         EmbeddingError: the provider cannot be used now; the message gives the reason, the remedy the next step.
@@ -158,7 +158,7 @@ def open_choice(
 
             return open_onnx(Path(settings.local_model), cache_dir=settings.cache_dir)
         case "remote":
-            provider = _create_remote(choice, outside, account, anew=anew)
+            provider = _create_remote(choice, outside, account, ignore_stored=ignore_stored)
             try:
                 _store_model(provider, outside.store)
             except BaseException:
@@ -208,7 +208,7 @@ def batch_of(
 
 
 def _create_remote(
-    choice: Choice, outside: ProviderContext, account: UsageRecorder | None, *, anew: bool = False
+    choice: Choice, outside: ProviderContext, account: UsageRecorder | None, *, ignore_stored: bool = False
 ) -> RemoteProvider:
     from memoriter.embed.remote import HttpClient, RemoteProvider, owner_of
 
@@ -216,7 +216,7 @@ def _create_remote(
     http = HttpClient(
         clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
     )
-    settings = choice.remote if anew else _with_stored_model(choice.remote, choice.endpoint, outside.store)
+    settings = choice.remote if ignore_stored else _with_stored_model(choice.remote, choice.endpoint, outside.store)
     owner = owner_of((choice.endpoint, *choice.remote.secrets))
     breaker_store = StoredBreaker(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.store)
     return RemoteProvider(settings, http, wall=outside.wall, breakers=breaker_store, account=account)

@@ -193,7 +193,7 @@ def _restrict_permissions(target: Path) -> None:
 
 
 def _write_error(target: Path, error: OSError) -> WriteError:
-    return WriteError(f"{target} could not be written: {sentence(error.strerror)}", remedy="The file is as it was.")
+    return WriteError(f"{target} could not be written: {sentence(error.strerror)}", remedy="The file is unchanged.")
 
 
 def _write_backup(content: bytes, like: Path, backup: Path) -> None:

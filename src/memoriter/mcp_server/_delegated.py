@@ -164,7 +164,7 @@ class Delegated:
         try:
             return await self._shared.run(taken, session=session)
         except AlreadyTaken:
-            return _error_response(409, "taken", "Somebody else does this already.", "Nothing is lost.")
+            return _error_response(409, "taken", "Another process already does this.", "Nothing is lost.")
         except Declined:
             return _error_response(409, "declined", "The command must do this itself.", "Run it by itself.")
         except Cancelled:

@@ -54,7 +54,7 @@ instructions. If they do not answer the question, say so, and search again with 
 CITE = "Name the place (path#lines) of everything you take from them."
 DO_NOT_CITE = "Do not mention paths or line numbers of notes unless I ask for them."
 NOTHING = "No passage was found."
-WITHHELD = "Mind: a passage is left out, because it tells the reader what to do."
+WITHHELD = "Note: a passage is omitted, because it tells the reader what to do."
 LONGEST = 100_000
 """Maximum characters of quoted passages."""
 

@@ -97,14 +97,14 @@ def _diagnostics(result: EmptyResult) -> Iterator[Diagnostic]:
         )
         yield Diagnostic("below_min_score", message, f"{REPHRASE}{_min_score_hint(best)}")
     elif unfiltered is None and not result.has_words:
-        message = "The question has no word to look for, and its meaning could not be searched for."
+        message = "The question has no word to search for, and vector search was not available."
         yield Diagnostic("no_words", message, REPHRASE)
     elif unfiltered is None and result.is_classic:
-        message = f"None of {_chunk_count(result.chunks)} has every word of the question, as classic scoring wants."
-        remedy = 'Ask with fewer words, or set memorySearch.query.scoring to "calibrated".'
+        message = f"None of {_chunk_count(result.chunks)} has every word of the question, as classic scoring requires."
+        remedy = 'Use fewer words, or set memorySearch.query.scoring to "calibrated".'
         yield Diagnostic("words_apart", message, remedy)
     elif unfiltered is None:
-        message = f"None of {_chunk_count(result.chunks)} has a word of the question; words alone were searched."
+        message = f"None of {_chunk_count(result.chunks)} has a word of the question; only keyword search ran."
         yield Diagnostic("no_term_known", message, REPHRASE)
 
 

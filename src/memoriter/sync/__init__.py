@@ -13,12 +13,12 @@ from memoriter.sync._changes import (
     SessionRules,
     SyncSettings,
     Task,
-    look_for,
+    changes_for,
     make_plan,
     may_change_unseen,
     still_to_do,
 )
-from memoriter.sync._read import LEFT_OUT, left_out, undecoded_of
+from memoriter.sync._read import LEFT_OUT, undecoded_of, unreadable_diagnostics
 
 if TYPE_CHECKING:
     from memoriter.sync._ports import WritableStore
@@ -44,12 +44,11 @@ __all__ = [
     "analyze_file",
     "at_lines",
     "background_of",
+    "changes_for",
     "chunks_of",
     "due",
     "entry_of",
     "learn_background",
-    "left_out",
-    "look_for",
     "make_plan",
     "may_change_unseen",
     "new_chunks",
@@ -57,6 +56,7 @@ __all__ = [
     "skipped_in",
     "still_to_do",
     "undecoded_of",
+    "unreadable_diagnostics",
 ]
 
 

@@ -16,7 +16,7 @@ from memoriter.errors import IndexBusy, IndexDamaged, ProviderUnavailable, sente
 from memoriter.ids import fingerprint
 from memoriter.search import CosineBaseline, measure
 from memoriter.sync._changes import ChangeSet, Progress, Tally, Task, make_plan
-from memoriter.sync._read import OUTDATED, QUICK_CHUNKS, changes_of, left_out, read
+from memoriter.sync._read import OUTDATED, QUICK_CHUNKS, changes_of, read, unreadable_diagnostics
 from memoriter.types import SyncReport
 from memoriter.values import dataclass, field
 
@@ -146,7 +146,9 @@ class Sync:
         scan, indexed = self.workspace.scan(), self.index.files()
         plan = make_plan(scan.sources, indexed, self.due)
         needed = waiting or not plan.empty
-        return ChangeSet(version, needed=needed, plan=plan, indexed=indexed, skipped=left_out(scan.skipped))
+        return ChangeSet(
+            version, needed=needed, plan=plan, indexed=indexed, skipped=unreadable_diagnostics(scan.skipped)
+        )
 
     def due(self, source: Source, indexed: IndexedFile) -> bool:
         """Return whether a changed file is to be indexed now, before a complete run is requested."""

@@ -148,7 +148,7 @@ class ChangeSet:
     """The folders to watch for events; None if not all files were scanned."""
 
 
-def look_for(
+def changes_for(
     job: IndexJob,
     workspace: Workspace,
     index: WritableStore,

@@ -33,7 +33,7 @@ _FAULTS = {"special", "unreadable", "too_large", "hard_link"}
 _NAMED = 3
 
 
-def left_out(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]:
+def unreadable_diagnostics(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]:
     """Return a diagnostic that names the notes which cannot be read, if there are any."""
     faulty = [skip for skip in skipped if skip.reason in _FAULTS]
     if not faulty:
@@ -41,7 +41,7 @@ def left_out(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]:
     named = "; ".join(f"{skip.path} ({skip.message})" for skip in faulty[:_NAMED])
     more = f"; and {len(faulty) - _NAMED} more" if len(faulty) > _NAMED else ""
     count = "1 path is" if len(faulty) == 1 else f"{len(faulty)} paths are"
-    remedy = "Mend it, move it away, or name it in .memoryignore; `memoriter status -v` lists all."
+    remedy = "Repair it, move it away, or name it in .memoryignore; `memoriter status -v` lists all."
     return (Diagnostic("notes_left_out", f"{count} left out: {named}{more}.", remedy),)
 
 
@@ -57,7 +57,7 @@ def undecoded(paths: Collection[str]) -> tuple[Diagnostic, ...]:
 QUICK_CHUNKS = 2_000
 """The most chunks that are split again within a search. A larger index stays in use as it is."""
 OUTDATED = Diagnostic(
-    "index_outdated", "The index was made with other settings and serves as it is.", "Run `memoriter index`."
+    "index_outdated", "The index was built with other settings and is used as it is.", "Run `memoriter index`."
 )
 
 
@@ -94,7 +94,7 @@ def changes_of(
     first = scanned.first if scanned else frozenset[str]()
     indexed, scan = index.files(), workspace.scan()
     plan = make_plan(scan.sources, indexed) if task.everything else make_plan(scan.sources, indexed, due)
-    return ChangeSet(version, not plan.empty, plan, indexed, first=first, skipped=left_out(scan.skipped))
+    return ChangeSet(version, not plan.empty, plan, indexed, first=first, skipped=unreadable_diagnostics(scan.skipped))
 
 
 def read(

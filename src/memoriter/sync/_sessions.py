@@ -31,7 +31,7 @@ SEGMENT = {"analysed": 8_192, "classic": 262_144}
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class SpokenMessage:
     """A message in the form that is indexed."""
 
     line: int
@@ -46,10 +46,10 @@ class Spoken:
 class Segment:
     """Consecutive messages that are chunked together, and separately from all others."""
 
-    messages: list[Spoken] = field(default_factory=list[Spoken])
+    messages: list[SpokenMessage] = field(default_factory=list[SpokenMessage])
     size: int = 0
 
-    def add(self, message: Spoken) -> None:
+    def add(self, message: SpokenMessage) -> None:
         self.messages.append(message)
         self.size += len(message.text) + 1
 
@@ -188,7 +188,7 @@ class Reading:
             is_new = row.end > start.read
             self._note(row.parsed.known, row.number if row.too_long and is_new else None)
             if text := row.parsed.rendered:
-                self._segment.add(Spoken(row.number, text, time))
+                self._segment.add(SpokenMessage(row.number, text, time))
                 self.news += is_new
             read, line = row.end, row.number
             if self._segment.full(self.cutting):
@@ -289,7 +289,7 @@ def _diagnostic(path: str, tail: Tail, start: Tail) -> Diagnostic | None:
     skipped = _skip(path, tail) if tail != start else None
     if skipped is None:
         return None
-    remedy = "Name it in no memorySearch.sessionPaths, or leave it; `memoriter status -v` lists what is left out."
+    remedy = "Remove it from memorySearch.sessionPaths, or ignore this; `memoriter status -v` lists what is left out."
     return Diagnostic(
         "transcript_left_out", f"The transcript {path!r} is left out: {sentence(skipped.message)}", remedy
     )

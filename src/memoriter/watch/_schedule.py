@@ -238,14 +238,14 @@ class Events:
         self.close()
         self._folders = dict(folders)
         if any(self._remote(folder) for folder in _outermost(folders)):
-            message = "The notes are on a network file system, which does not tell of changes."
-            self._refuse(Diagnostic("polling", message, "Nothing: the notes are looked at every few seconds."))
+            message = "The notes are on a network file system, which does not report changes."
+            self._refuse(Diagnostic("polling", message, "Nothing: the notes are checked every few seconds."))
             return False
         try:
             self._open()
         except ImportError:
             self.close()
-            message = "The package watchfiles is not installed, so the notes are looked at every few seconds."
+            message = "The package watchfiles is not installed, so the notes are checked every few seconds."
             self._refuse(Diagnostic("polling", message, f"To index changes at once, run `{install_command('watch')}`."))
             return False
         except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError for other errors
@@ -318,7 +318,7 @@ class Events:
 
 
 def _refusal(error: Exception) -> Diagnostic:
-    message = f"The system does not tell of changes, so the notes are looked at every few seconds: {sentence(error)}"
+    message = f"The system does not report changes, so the notes are checked every few seconds: {sentence(error)}"
     remedy = (
         "Raise its limits, on Linux with `sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512`."
     )

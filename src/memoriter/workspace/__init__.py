@@ -10,7 +10,7 @@ from memoriter.workspace._scan import Scan
 from memoriter.workspace._workspace import MAX_BYTES, Workspace
 
 if TYPE_CHECKING:
-    from memoriter.workspace._forget import Removal, RemovedPassage, all_of, blocks_with, holds, lines_of, take_out
+    from memoriter.workspace._forget import Removal, RemovedPassage, all_of, apply_removal, blocks_with, holds, lines_of
     from memoriter.workspace._noise import noisy_lines
     from memoriter.workspace._note import Note, read_front_matter, read_note
     from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, scan_blocks
@@ -51,6 +51,7 @@ __all__ = [
     "Workspace",
     "all_of",
     "append",
+    "apply_removal",
     "blocks_with",
     "chunk_lines",
     "chunk_markdown",
@@ -78,7 +79,6 @@ __all__ = [
     "scan_blocks",
     "skeleton",
     "split_citation",
-    "take_out",
     "transcripts_of",
     "visible",
     "without_digits",
@@ -89,7 +89,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import the rooms that read, cut or write text on first use: most searches find no changed note to cut."""
     late = {
-        "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "take_out"},
+        "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "apply_removal"},
         "_noise": {"noisy_lines"},
         "_note": {"Note", "read_front_matter", "read_note"},
         "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "scan_blocks"},

@@ -191,7 +191,7 @@ def no_text(path: str, text: str, start: int | None) -> Diagnostic:
     """Return a diagnostic for an existing note that has no text to show from line `start` on."""
     rows = text.count("\n") + (not text.endswith("\n"))
     if text and start and start > rows:
-        message = f"{path!r} has {rows} line{'' if rows == 1 else 's'}, and line {start} was asked for."
+        message = f"{path!r} has {rows} line{'' if rows == 1 else 's'}, and line {start} was requested."
         return Diagnostic("past_the_end", message, f"Ask again with --from {max(rows, 1)} (from) or less.")
     if not text.strip():
         return Diagnostic("no_text", f"{path!r} is empty.", "Run `memoriter remember TEXT`.")

@@ -86,7 +86,7 @@ def remove_passages(content: bytes, passages: Iterable[RemovedPassage]) -> bytes
     return b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in gone)
 
 
-def take_out(removal: Removal, workspace: Workspace) -> None:
+def apply_removal(removal: Removal, workspace: Workspace) -> None:
     """Remove the passages from their note, or the note itself.
 
     Raises:

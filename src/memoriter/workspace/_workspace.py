@@ -337,7 +337,7 @@ class Workspace:
             )
         return file
 
-    def left_out(self, file: Path) -> Diagnostic | None:
+    def exclusion_of(self, file: Path) -> Diagnostic | None:
         """Return why no search finds a note that was just written; None if searches do."""
         note, refusal = self.find(str(file)), self.refusal(str(file))
         if refusal is None and note is not None and note[1] is not None:

@@ -31,7 +31,7 @@ from servers.voyage import VoyageServer
 @dataclass
 class Job:
     number: str
-    given: dict[str, Any]
+    parameters: dict[str, Any]
     items: list[dict[str, Any]]
     polls: int = 0
     status: str = "validating"
@@ -59,7 +59,7 @@ class BatchServer(ScriptedServer):
     def key_of(self, item: dict[str, Any]) -> str:
         return item["custom_id"]
 
-    def asked(self, job: Job) -> None:
+    def advance(self, job: Job) -> None:
         job.polls += 1
         if job.polls >= self.runs_after and job.status in {"validating", "in_progress"}:
             job.status = self.ends
@@ -83,7 +83,7 @@ class _FileBatches(BatchServer):
         if path == "/batches":
             return self.created(call.json) if call.method == "POST" else self.listed()
         if match := re.fullmatch(r"/batches/(\w+)(/cancel)?", path):
-            return self.told(match[1], cancel=bool(match[2]))
+            return self.status_of(match[1], cancel=bool(match[2]))
         if match := re.fullmatch(r"/files/([\w-]+)/content", path):
             need(match[1] in self.files, 404, {"error": {"message": "No such File object"}})
             return Answer(200, self.files[match[1]], {"content-type": "application/octet-stream"})
@@ -103,19 +103,19 @@ class _FileBatches(BatchServer):
         self.files[number] = fields[b"file"]
         return Answer(200, {"id": number, "object": "file", "purpose": "batch", "bytes": len(fields[b"file"])})
 
-    def created(self, given: dict[str, Any]) -> Answer:
-        need(given["endpoint"] == "/v1/embeddings", 400, {"error": {"message": "bad endpoint"}})
-        lines = self.files[given["input_file_id"]].splitlines()
+    def created(self, parameters: dict[str, Any]) -> Answer:
+        need(parameters["endpoint"] == "/v1/embeddings", 400, {"error": {"message": "bad endpoint"}})
+        lines = self.files[parameters["input_file_id"]].splitlines()
         items = [json.loads(line) for line in lines]
         keys = [item["custom_id"] for item in items]
         need(len(set(keys)) == len(keys), 400, {"error": {"message": "custom_id must be unique"}})
-        self.jobs.append(Job(f"batch{len(self.jobs)}", given, items))
+        self.jobs.append(Job(f"batch{len(self.jobs)}", parameters, items))
         return Answer(200, self.shown(self.jobs[-1]))
 
     def listed(self) -> Answer:
         return Answer(200, {"object": "list", "data": [self.shown(job) for job in reversed(self.jobs)]})
 
-    def told(self, number: str, *, cancel: bool) -> Answer:
+    def status_of(self, number: str, *, cancel: bool) -> Answer:
         job = next((job for job in self.jobs if job.number == number), None)
         need(job, 404, {"error": {"message": "No batch found"}})
         assert job is not None
@@ -123,7 +123,7 @@ class _FileBatches(BatchServer):
             job.status = "cancelled"
             self.finish(job)
         elif not cancel:
-            self.asked(job)
+            self.advance(job)
         return Answer(200, self.shown(job))
 
     def shown(self, job: Job) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class _FileBatches(BatchServer):
             "object": "batch",
             "status": job.status,
             "errors": errors if job.status == "failed" else None,
-            "metadata": job.given.get("metadata"),
+            "metadata": job.parameters.get("metadata"),
             "output_file_id": job.outputs.get("output"),
             "error_file_id": job.outputs.get("error"),
         }
@@ -164,15 +164,15 @@ class _FileBatches(BatchServer):
 
 class OpenAIBatches(_FileBatches, OpenAIServer):
     def one(self, job: Job, item: dict[str, Any]) -> Answer:
-        assert (item["method"], item["url"], job.given["completion_window"]) == ("POST", "/v1/embeddings", "24h")
+        assert (item["method"], item["url"], job.parameters["completion_window"]) == ("POST", "/v1/embeddings", "24h")
         return self.embeddings(item["body"])
 
 
 class VoyageBatches(_FileBatches, VoyageServer):
     def one(self, job: Job, item: dict[str, Any]) -> Answer:
         assert set(item["body"]) == {"input"}
-        assert job.given["completion_window"] == "12h"
-        return self.embeddings(item["body"] | job.given["request_params"])
+        assert job.parameters["completion_window"] == "12h"
+        return self.embeddings(item["body"] | job.parameters["request_params"])
 
 
 class GeminiBatches(BatchServer, GeminiServer):
@@ -193,7 +193,7 @@ class GeminiBatches(BatchServer, GeminiServer):
             if method == "cancel":
                 job.status = "cancelled"
                 return Answer(200, {})
-            self.asked(job)
+            self.advance(job)
             return Answer(200, self.shown(job))
         need(not number.startswith("batches/"), 404, {"error": {"code": 404, "message": "not found"}})
         return super().answer(call)
@@ -213,7 +213,11 @@ class GeminiBatches(BatchServer, GeminiServer):
             "expired": "BATCH_STATE_EXPIRED",
             "cancelled": "BATCH_STATE_CANCELLED",
         }
-        about = {"state": states[job.status], "displayName": job.given["displayName"], "model": job.given["model"]}
+        about = {
+            "state": states[job.status],
+            "displayName": job.parameters["displayName"],
+            "model": job.parameters["model"],
+        }
         operation: dict[str, Any] = {"name": job.number, "metadata": about}
         if job.status in {"failed", "expired", "cancelled"}:
             operation |= {"done": True, "error": {"code": 13, "message": "the batch did not finish"}}

@@ -74,5 +74,5 @@ def texts_of(call: Call) -> list[str]:
     """The texts of a call that embeds, by OpenAI's interface or Ollama's."""
     if not call.path.endswith(("/embeddings", "/embed")):
         return []
-    given: Any = call.json["input"]
-    return [given] if isinstance(given, str) else given
+    texts: Any = call.json["input"]
+    return [texts] if isinstance(texts, str) else texts

@@ -19,13 +19,13 @@ class HeldServer(CompatibleServer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked = threading.Event()
+        self.requested = threading.Event()
         """Set when the first request has come."""
         self.let_go = threading.Event()
         self.always = self.hold
 
     def hold(self, _: Any, answer: Answer) -> Answer:
-        self.asked.set()
+        self.requested.set()
         self.let_go.wait(LIMIT)
         return answer
 

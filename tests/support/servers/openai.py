@@ -36,10 +36,10 @@ class OpenAIServer(ScriptedServer):
 
     def embeddings(self, body: dict[str, Any]) -> Answer:
         invalid = "invalid_request_error"
-        name, given = body["model"], body["input"]
+        name, inputs = body["model"], body["input"]
         missing = error(f"The model `{name}` does not exist", invalid, "model_not_found")
         need(name in SIZES, 404, missing)
-        texts = [given] if isinstance(given, str) else given
+        texts = [inputs] if isinstance(inputs, str) else inputs
         good = texts and len(texts) <= 2048 and all(isinstance(text, str) and text for text in texts)
         need(good, 400, error("'$.input' is invalid. Please check the API reference.", invalid, None, None))
         need(all(len(text) // 4 <= self.limit for text in texts), 400, self.too_long().value)

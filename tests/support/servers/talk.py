@@ -17,7 +17,7 @@ from servers.base import KEY, Answer, Call, ScriptedServer, need
 
 
 @dataclass(frozen=True)
-class Says:
+class Reply:
     """What the model answers, and how full it finds the conversation; 0: OpenAI's interface does not say."""
 
     text: str
@@ -56,7 +56,7 @@ class ChatRequest:
         return self.messages[-1][1]
 
 
-Step = "Says | Calls | Fails | Callable[[ChatRequest], Says | Calls | Fails]"
+Step = "Reply | Calls | Fails | Callable[[ChatRequest], Reply | Calls | Fails]"
 
 
 class TalkServer(ScriptedServer):
@@ -95,7 +95,7 @@ class TalkServer(ScriptedServer):
     def read(self, body: dict[str, Any]) -> ChatRequest:
         raise NotImplementedError
 
-    def written(self, said: Says | Calls, model: str) -> dict[str, Any]:
+    def written(self, reply: Reply | Calls, model: str) -> dict[str, Any]:
         raise NotImplementedError
 
     def wrong(self, fails: Fails) -> dict[str, Any]:
@@ -123,15 +123,15 @@ class OpenAITalk(TalkServer):
                 received.messages.append((message["role"], text))
         return received
 
-    def written(self, said: Says | Calls, model: str) -> dict[str, Any]:
+    def written(self, reply: Reply | Calls, model: str) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": None}
-        if isinstance(said, Says):
-            message["content"] = said.text
+        if isinstance(reply, Reply):
+            message["content"] = reply.text
         else:
-            function = {"name": said.tool, "arguments": json.dumps(said.arguments, ensure_ascii=False)}
+            function = {"name": reply.tool, "arguments": json.dumps(reply.arguments, ensure_ascii=False)}
             message["tool_calls"] = [{"id": f"call_{len(self.received)}", "type": "function", "function": function}]
-        reason = "stop" if isinstance(said, Says) else "tool_calls"
-        usage = {"prompt_tokens": said.tokens - 1, "completion_tokens": 1, "total_tokens": said.tokens}
+        reason = "stop" if isinstance(reply, Reply) else "tool_calls"
+        usage = {"prompt_tokens": reply.tokens - 1, "completion_tokens": 1, "total_tokens": reply.tokens}
         return {
             "id": f"chatcmpl-{len(self.received)}",
             "object": "chat.completion",
@@ -151,8 +151,8 @@ class AnthropicTalk(TalkServer):
     place = "/v1/messages"
 
     def allowed(self, call: Call) -> bool:
-        given = call.headers.get("x-api-key") or call.headers.get("authorization", "").removeprefix("Bearer ")
-        return not self.key or given == self.key
+        token = call.headers.get("x-api-key") or call.headers.get("authorization", "").removeprefix("Bearer ")
+        return not self.key or token == self.key
 
     def read(self, body: dict[str, Any]) -> ChatRequest:
         received = ChatRequest(
@@ -164,11 +164,11 @@ class AnthropicTalk(TalkServer):
             received.messages.append(("tool" if results else message["role"], _words(blocks)))
         return received
 
-    def written(self, said: Says | Calls, model: str) -> dict[str, Any]:
+    def written(self, reply: Reply | Calls, model: str) -> dict[str, Any]:
         block: dict[str, Any] = (
-            {"type": "text", "text": said.text}
-            if isinstance(said, Says)
-            else {"type": "tool_use", "id": f"toolu_{len(self.received)}", "name": said.tool, "input": said.arguments}
+            {"type": "text", "text": reply.text}
+            if isinstance(reply, Reply)
+            else {"type": "tool_use", "id": f"toolu_{len(self.received)}", "name": reply.tool, "input": reply.arguments}
         )
         return {
             "id": f"msg_{len(self.received)}",
@@ -176,9 +176,9 @@ class AnthropicTalk(TalkServer):
             "role": "assistant",
             "model": model,
             "content": [block],
-            "stop_reason": "end_turn" if isinstance(said, Says) else "tool_use",
+            "stop_reason": "end_turn" if isinstance(reply, Reply) else "tool_use",
             "stop_sequence": None,
-            "usage": {"input_tokens": said.tokens - 1, "output_tokens": 1},
+            "usage": {"input_tokens": reply.tokens - 1, "output_tokens": 1},
         }
 
     def wrong(self, fails: Fails) -> dict[str, Any]:

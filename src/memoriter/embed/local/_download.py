@@ -280,9 +280,9 @@ class _Download:
     def _finish(self, facts: _Facts, part_size: int, *, resumed: bool) -> None:
         fault = ""
         if facts.size is not None and part_size != facts.size:
-            fault = f"it has {part_size:,} bytes in place of {facts.size:,}"
+            fault = f"it has {part_size:,} bytes instead of {facts.size:,}"
         elif facts.sha256 and (sha256 := sha256_of(self._part)) != facts.sha256:
-            fault = f"its SHA-256 is {sha256[:16]}… in place of {facts.sha256[:16]}…"
+            fault = f"its SHA-256 is {sha256[:16]}… instead of {facts.sha256[:16]}…"
         if fault:
             self._discard()
             if resumed:

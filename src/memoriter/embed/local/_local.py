@@ -88,7 +88,7 @@ class LocalProvider:
         for position, text in enumerate(texts):
             vector = engine.embed(self._model_input(text, role))
             if vector.shape != rows.shape[1:]:
-                raise BadVector(f"The model gave {vector.size} dimensions in place of {self.spec.dimensions}.")
+                raise BadVector(f"The model gave {vector.size} dimensions instead of {self.spec.dimensions}.")
             rows[position] = vector
         unit, usable = normalise(rows)
         if not usable.all():

@@ -153,7 +153,7 @@ def _pooling(config: dict[str, Any], family: Family, root: Path) -> str:
     if len(names) == 1 and names[0] in _POOLING_NAMES.values():
         return names[0]
     raise ProviderUnavailable(
-        f"The model pools in a way that is not known here: {', '.join(names) or 'none'}: {root}.",
+        f"The pooling of the model is not supported: {', '.join(names) or 'none'}: {root}.",
         remedy="Choose a model that pools by mean, cls, last or max.",
     )
 

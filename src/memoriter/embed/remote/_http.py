@@ -237,9 +237,9 @@ class HttpClient:
         codings = [coding for coding in codings if coding not in {"", "identity"}]
         if len(codings) > 1 or not _CODINGS.issuperset(codings):
             raise TransientFailure(
-                f"The service at {_host(url)} answered in an encoding that was not asked for:"
+                f"The service at {_host(url)} answered in an encoding that was not requested:"
                 f" {redact_line(', '.join(codings))!r}.",
-                remedy="Check remote.baseUrl, or what stands between here and the service.",
+                remedy="Check remote.baseUrl, or the proxy in front of the service.",
             )
         most = most if response.is_success else min(most, _MOST_REFUSAL_BYTES)
         body = bytearray()
@@ -325,7 +325,7 @@ def _redirect_request(request: Request, url: str, status: int) -> Request:
             raise ProviderUnavailable(
                 f"The service at {_host(request.url)} redirects to {destination}, where neither key"
                 " nor notes are sent.",
-                remedy="Set remote.baseUrl to the address that is meant.",
+                remedy="Set remote.baseUrl to the correct address.",
             )
         case _:
             assert_never(request.method)

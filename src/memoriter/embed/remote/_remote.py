@@ -72,19 +72,19 @@ class UsageRecorder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What a model tells of itself; to be remembered in `RemoteSettings`."""
+    """What a request showed about a model, to be stored in `RemoteSettings`."""
 
     dimensions: int
     background: tuple[float, float]
 
 
 def remote_names() -> tuple[str, ...]:
-    """Every vendor there is, in alphabetical order."""
+    """Return the names of all vendors, sorted."""
     return tuple(sorted(_VENDORS))
 
 
 def vendor_of(name: str) -> Vendor:
-    """A vendor by its name.
+    """Return a vendor by its name.
 
     Raises:
         ConfigError: there is no such vendor.
@@ -95,7 +95,7 @@ def vendor_of(name: str) -> Vendor:
 
 
 class RemoteProvider:
-    """The vectors of a service, of unit length whatever it sends. Threads may share it."""
+    """The vectors of a service, normalized to unit length. Threads may share it."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class RemoteProvider:
         return self._spec
 
     def resolve(self) -> Resolved:
-        """Dimensions and background, by one call with a dozen short texts of our own, unless both are known.
+        """Return dimensions and background; unless both are known, embed a dozen short texts of our own in one request.
 
         Raises:
             EmbeddingError: the service does not answer with vectors.
@@ -180,9 +180,9 @@ class RemoteProvider:
         return self.embed_within(texts, role=role, seconds=inf)
 
     def embed_within(self, texts: Sequence[str], *, role: Role, seconds: float) -> NDArray[np.float32]:
-        """Vectors (texts, dimensions), in as many requests as the vendor's limits want, two at a time.
+        """Return vectors (texts, dimensions), in as many requests as the vendor's limits require, two at a time.
 
-        A text over the limit is cut where our estimate says; the service may still find it too large.
+        A text over the limit is cut by our estimate of its tokens; the service may still reject it as too large.
         """
         import numpy as np
 
@@ -207,7 +207,7 @@ class RemoteProvider:
         return estimate_tokens(text)
 
     def hint_batch_size(self, chunks: int) -> None:
-        """Nothing is heavy here."""
+        """Do nothing: no model is loaded here."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -236,13 +236,13 @@ class RemoteProvider:
         return max(self.count_tokens(template.replace("{text}", "")) for template in templates)
 
     def outgoing(self, text: str) -> str:
-        """Return what of a text may leave this process: all but its secrets. The same object if it has none."""
+        """Return a text without its secrets, as it may leave this process. The same object if it has none."""
         from memoriter.masking import mask_outgoing
 
         return mask_outgoing(text)
 
     def apply_template(self, text: str, role: Role) -> str:
-        """The text as it is sent: without secrets, cleaned, cut at the limit, with the model's words around it."""
+        """Return the text as it is sent: without secrets, cleaned, cut at the limit, in the model's template."""
         limit = self._model.max_tokens - self._overhead
         text = self.outgoing(text)
         # No character is more than four tokens here, nor a token more than three characters and the space before them.
@@ -255,9 +255,9 @@ class RemoteProvider:
         return template.replace("{text}", text)
 
     def _fetched(self, texts: Sequence[str], role: Role, *, seconds: float) -> NDArray[np.float32]:
-        """Unit vectors of one request."""
+        """Return the unit vectors of one request."""
         try:
-            rows = self._asked(texts, role, seconds)
+            rows = self._request(texts, role, seconds)
         except InputTooLarge as error:
             if len(texts) == 1 and self.count_tokens(texts[0]) <= _SURELY_SHORT:
                 raise ProviderUnavailable(error.message, remedy=_NOT_EVEN_SHORT) from error
@@ -277,17 +277,17 @@ class RemoteProvider:
         raise InputRejected(f"{problem} for text {bad[0] + 1} of {len(texts)}.", remedy="Try another model.")
 
     def _blame(self, error: InputRejected, role: Role, seconds: float) -> None:
-        """Raise something else if the service takes no text at all: then the request is wrong and not this text."""
+        """Raise ProviderUnavailable if the service rejects every text: then the request is wrong and not this text."""
         if self._answered:
             return
         try:
-            self._asked([self.apply_template(PROBE[0], role)], role, seconds)
+            self._request([self.apply_template(PROBE[0], role)], role, seconds)
         except InputRejected:
             raise ProviderUnavailable(error.message, remedy=_NOT_EVEN_SHORT) from error
         self._answered = True
 
-    def _asked(self, texts: Sequence[str], role: Role, seconds: float) -> NDArray[np.float64]:
-        """The vectors of one request as they came."""
+    def _request(self, texts: Sequence[str], role: Role, seconds: float) -> NDArray[np.float64]:
+        """Send one request and return its vectors unchanged."""
         request = self._vendor.build_request(texts, role, self._settings)
         dimensions = self._spec.dimensions if self._spec is not None else None
 
@@ -350,7 +350,7 @@ def _no_time(service: str) -> TransientFailure:
 
 
 def estimate_tokens(text: str) -> int:
-    """Return an estimate that is seldom too low: three letters or one other character a token."""
+    """Return an estimate, rarely too low: a token for three letters or one other character, more for rare ones."""
     wide = 0 if text.isascii() else len(_WIDE.findall(text)) // 2 + 3 * len(_ASTRAL.findall(text))
     return len(_PIECES.findall(text)) + wide + 1
 

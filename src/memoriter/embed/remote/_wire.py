@@ -179,7 +179,7 @@ def matrix(rows: Sequence[Any], *, count: int, dimensions: int | None, service: 
     if widths and dimensions is not None and widths != [dimensions]:
         raise BadVector(
             f"{service} gave vectors of {widths[0]} dimensions instead of {dimensions}.",
-            remedy="The model behind this name has changed: set another model, or index again from nothing.",
+            remedy="The model behind this name has changed: set another model, or rebuild the index.",
         )
     width = widths[0] if widths else dimensions
     if width is None:

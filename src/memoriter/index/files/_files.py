@@ -84,7 +84,8 @@ def _add_chunks(connection: Database, file: int, entries: Sequence[ChunkRecord],
     first = newest_id(connection) + 1
     ids = range(first, first + len(entries))
     connection.executemany(
-        "INSERT INTO chunks(id, file, day, ordinal, length, script, key, bag, start_line, end_line, heading, text)"
+        "INSERT INTO chunks"
+        "(id, file, day, ordinal, length, script, key, term_counts, start_line, end_line, heading, text)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (chunk_id, file, entry.day, before + chunk_id - first, *_columns(entry))
@@ -190,7 +191,8 @@ def passing(connection: Database, ids: Iterable[int], filters: Filters) -> set[i
 def rows(connection: Database, ids: Iterable[int]) -> dict[int, StoredChunk]:
     """Return complete chunks by id; ids that no longer exist are absent."""
     result = connection.execute(
-        f"SELECT chunks.id, files.path, files.kind, ordinal, {CHUNK}, bag, chunks.length, day, script, chunks.key"  # noqa: S608 (fixed text)
+        f"SELECT chunks.id, files.path, files.kind, ordinal, {CHUNK},"  # noqa: S608 (fixed text)
+        " term_counts, chunks.length, day, script, chunks.key"
         " FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
         " CROSS JOIN files ON files.id = chunks.file",
         (id_list(ids),),
@@ -226,7 +228,7 @@ def texts(connection: Database, ids: Iterable[int]) -> dict[int, str]:
 def scoring_rows(connection: Database, ids: Iterable[int]) -> dict[int, ScoringRow]:
     """Return what ranking needs of chunks, by id; ids that no longer exist are absent."""
     result = connection.execute(
-        "SELECT chunks.id, files.path, files.kind, chunks.length, chunks.bag, chunks.day, chunks.script"
+        "SELECT chunks.id, files.path, files.kind, chunks.length, chunks.term_counts, chunks.day, chunks.script"
         " FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value"
         " CROSS JOIN files ON files.id = chunks.file",
         (id_list(ids),),

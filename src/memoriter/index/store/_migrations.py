@@ -61,6 +61,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(4, "checksums and stamps of files", _CHECKS),
     Migration(5, "titles and tags of notes", TAG_TABLE, reread=("memory",)),
     Migration(6, "names of notes, and links to them", NAME_TABLE, reread=("memory",)),
+    Migration(7, "term counts under their name", "ALTER TABLE chunks RENAME COLUMN bag TO term_counts"),
 )
 
 

@@ -14,7 +14,7 @@ from memoriter.ids import normalize
 APPLICATION_ID = 0x4D656D6F
 """`Memo`: marks a file as an index."""
 
-VERSION = 6
+VERSION = 7
 """The number of the schema, stored in `PRAGMA user_version`."""
 
 PAGE_SIZE = 8192
@@ -120,7 +120,7 @@ CREATE TABLE chunks(
   length INTEGER NOT NULL,
   script TEXT NOT NULL,
   key BLOB NOT NULL,
-  bag BLOB NOT NULL,
+  term_counts BLOB NOT NULL,
   start_line INTEGER NOT NULL,
   end_line INTEGER NOT NULL,
   heading TEXT NOT NULL,

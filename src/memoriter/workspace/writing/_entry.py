@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from memoriter.errors import UsageError
 from memoriter.ids import normalize
 from memoriter.layout import daily_title, names_one_day
 from memoriter.types import ORIGIN
@@ -25,6 +26,8 @@ _TIME = re.compile(
 """A time of day at the beginning of an entry, such as `14:05 ` or `**14:05** – `."""
 _STRUCTURE = re.compile(r"#{1,6}(?:[ \t]|$)|>|\||```|~~~")
 _BULLETS = ("-", "*", "+")
+LONGEST_ENTRY = 1_000_000
+"""Characters of an entry at most."""
 _LAST_ENTRIES = 3
 _TAIL = 65_536
 """Characters at the end of a note that show the form of its last entries."""
@@ -80,6 +83,16 @@ class Entry:
     """Pattern of the path of a day's note, if the entry belongs into one."""
     again: bool = False
     """Whether to add the entry to a note that already contains it."""
+
+    def __post_init__(self) -> None:
+        """Raise UsageError if the text is empty or too long."""
+        if not self.text.strip():
+            raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
+        if len(self.text) > LONGEST_ENTRY:
+            raise UsageError(
+                f"The text has {len(self.text)} characters, which is too long to remember.",
+                remedy=f"Give at most {LONGEST_ENTRY} characters.",
+            )
 
     def add_to(self, content: bytes) -> Addition | Existing:
         """Return what to append to a note with this content, or the lines that already contain the entry."""

@@ -124,14 +124,14 @@ def _hidden_label(name: str) -> str:
 
 
 def _remove_draft(folder: Folder, hidden: str, draft: os.stat_result) -> None:
-    status = folder.look(hidden)
+    status = folder.stat(hidden)
     if status is not None and os.path.samestat(status, draft):
         folder.unlink(hidden)
 
 
 def _recover_lines(folder: Folder, name: str, entry: str, inode: int, size: int) -> None:
     """Append the bytes beyond `size` of a left file to the current file, if its inode is the one exchanged out."""
-    status = folder.look(entry)
+    status = folder.stat(entry)
     if status is None or status.st_ino != inode or status.st_size <= size or not stat.S_ISREG(status.st_mode):
         return
     descriptor = folder.open(entry, os.O_RDONLY)
@@ -191,7 +191,7 @@ def remove_file(folder: Folder, name: str, draft: Draft, *, old: int, before: by
     except FileExistsError:  # a program that appends has created it again
         _merge_files(folder, name, draft)
     except OSError:  # a disk without hard links
-        if folder.look(name) is None:
+        if folder.stat(name) is None:
             folder.rename(draft.name, name)
         else:
             _merge_files(folder, name, draft)
@@ -234,13 +234,13 @@ def _restore(folder: Folder, name: str, draft: Draft) -> None:
     """Exchange again until the name belongs to the last file that others saved, and keep lines added to the draft."""
     current = os.fstat(draft.descriptor)
     while True:
-        restored = folder.look(draft.name)
+        restored = folder.stat(draft.name)
         try:
             folder.exchange(name, draft.name)
         except FileNotFoundError:  # another program has removed the draft from its place
             folder.rename(draft.name, name)
             return
-        removed = folder.look(draft.name)
+        removed = folder.stat(draft.name)
         if removed is None or restored is None or os.path.samestat(removed, current):
             break
         current = restored

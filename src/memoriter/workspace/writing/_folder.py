@@ -32,7 +32,7 @@ _EXCHANGE = {"linux": ("renameat2", 2, -100), "darwin": ("renameatx_np", 2, -2)}
 """By platform: the C function that exchanges two names, its flag for an exchange, and `AT_FDCWD`."""
 _NO_EXCHANGE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM}
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
-MOVE = "Move away what is there under this name, and do it again."
+MOVE = "Move away what has this name, and try again."
 READ_AHEAD = 1 << 20
 _STILL_SECONDS = 0.1
 """Seconds that a file must stay unchanged where the system does not report its writers."""
@@ -57,7 +57,7 @@ class Folder:
         """Open a file without following a link."""
         return os.open(self._at(name), flags | _SAFE_FLAGS, mode, dir_fd=self._descriptor)
 
-    def look(self, name: str) -> os.stat_result | None:
+    def stat(self, name: str) -> os.stat_result | None:
         """Return the stat of an entry without following a link, or None if the entry does not exist."""
         try:
             return os.stat(self._at(name), dir_fd=self._descriptor, follow_symlinks=False)
@@ -266,7 +266,7 @@ def open_locked(folder: Folder, name: str, flags: int = os.O_RDONLY, *, make: bo
 
 def has_name(folder: Folder, name: str, descriptor: int) -> bool:
     """Return whether the open file still has that name; another process may have replaced it."""
-    status = folder.look(name)
+    status = folder.stat(name)
     return status is not None and os.path.samestat(os.fstat(descriptor), status)
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from memoriter.workspace.writing._folder import Folder
 
-_FREE = "Free some disk space and do it again; the file is as it was."
-_ALLOW = "Make the file and its folder writable and do it again; the file is as it was."
+_FREE = "Free some disk space and try again; the file is unchanged."
+_ALLOW = "Make the file and its folder writable and try again; the file is unchanged."
 _REMEDIES = {
     errno.EISDIR: MOVE,
     errno.ENOTDIR: MOVE,
@@ -184,7 +184,7 @@ def _check_unchanged(folder: Folder, name: str, place: ReadablePath, descriptor:
 
 def _create(folder: Folder, name: str, place: ReadablePath, content: bytes, mode: int) -> None:
     """Create the file with its complete content, or raise WriteConflict if it exists."""
-    if folder.look(name) is not None:
+    if folder.stat(name) is not None:
         raise _conflict(place, "already exists")
     with write_draft(folder, name, content, mode) as draft:
         try:
@@ -219,7 +219,7 @@ def _translate_errors(place: ReadablePath) -> Generator[None]:
         if isinstance(error, OSError) and file.is_symlink():
             message = f"{str(file)!r} is a symbolic link and is not written through."
             raise PathRefused(message, remedy="Put the file itself in its place.") from error
-        remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, "The file is as it was.")
+        remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, "The file is unchanged.")
         raise WriteError(f"{str(file)!r} could not be written: {sentence(why)}", remedy=remedy) from error
 
 
