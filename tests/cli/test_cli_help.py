@@ -36,7 +36,8 @@ INTRODUCTION = """\
 | 2 | The request is invalid: change an option, a path, the query or a setting |
 
 With `--json`, stdout contains the answer as JSON. A failure is `{"error": {"code", "message", "remedy"}}`. All other
-output goes to stderr. On a terminal, text is wrapped to its width, and the citation of a hit is a link to its file.
+output goes to stderr, also a question. memoriter asks one only if stdin and stderr are terminals, and neither `--json`
+nor `--quiet` is given. On a terminal, text is wrapped to its width, and the citation of a hit is a link to its file.
 
 | environment variable | meaning |
 |---|---|

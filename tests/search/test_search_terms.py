@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from memoriter import Memory
 from memoriter.search import analyse, classic_terms, query_terms, script_of, terms_of_day
 
 
@@ -98,6 +99,17 @@ def test_a_question_about_a_month_meets_the_notes_of_that_month(question):
     assert date_terms
     assert date_terms <= set(note)
     assert not date_terms & set(terms_of_day(date(2025, 3, 10)))
+
+
+@pytest.mark.parametrize("letter", ["ı", "İ", "ſ"])  # a pattern takes them for `i` and `s` if case does not matter
+def test_a_month_with_a_letter_of_another_alphabet_is_indexed_and_found_as_a_word(tmp_path, letter):
+    month = "Auguſt" if letter == "ſ" else f"apr{letter}l"
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "MEMORY.md").write_text(f"# Trip\n\n- We fly on 5 {month} 2021.\n", encoding="utf-8")
+    settings = tmp_path / "settings.json5"
+    settings.write_text('{agents: {defaults: {memorySearch: {provider: "none"}}}}', encoding="utf-8")
+    with Memory.open(tmp_path / "notes", config=settings, home=tmp_path / "home") as memory:
+        assert [hit.path for hit in memory.search(f"5 {month} 2021").hits] == ["MEMORY.md"]
 
 
 @pytest.mark.parametrize("text", ["we may march on", "the mar file", "a decent plan", "Jan called"])

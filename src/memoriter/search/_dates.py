@@ -32,8 +32,8 @@ _ENGLISH = re.compile(
     r"(?:[ ,]+(?P<number>\d{1,2}(?:st|nd|rd|th)?\b(?!\d)[ ,]*)?(?P<year>(?:19|20)\d{2})?)?",
     re.IGNORECASE,
 )
-_MONTH_HINT = re.compile("|".join(sorted({name[:3] for name in _MONTHS})), re.IGNORECASE)
-"""The beginning of every English month. A text without a match contains no English month."""
+_MONTH_HINTS = tuple(name[:3] for name in _MONTHS)
+"""The beginning of every English month. A text without any of them, in any case, contains no English month."""
 _ISO = re.compile(r"(?<![\d-])(?P<year>(?:19|20)\d{2})-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-2]\d|3[01]))?(?![\d-])")
 _EASTERN = re.compile(
     r"(?:(?P<year>(?:19|20)\d{2})\s*[年년]\s*)?(?<!\d)(?P<month>1[0-2]|0?[1-9])\s*[月월](?!\w{0,4}요일)"
@@ -72,9 +72,10 @@ _Mention = tuple[tuple[int, int], list[str]]
 
 
 def _named_months(text: str) -> list[_Mention]:
+    has_hint = any(map(text.lower().__contains__, _MONTH_HINTS))
     english = [
         (match.span("name"), _month_terms(match["year"], _MONTH_NUMBERS[match["name"].lower()]))
-        for match in (_ENGLISH.finditer(text) if _MONTH_HINT.search(text) else ())
+        for match in (_ENGLISH.finditer(text) if has_hint else ())
         if _is_month(match)
     ]
     if "月" not in text and "월" not in text:
@@ -91,8 +92,9 @@ def _iso_months(text: str) -> list[_Mention]:
 
 
 def _is_month(match: re.Match[str]) -> bool:
-    has_context = match["before"] or match["number"] or match["year"]
-    return bool(has_context) or match["name"].lower() not in _AMBIGUOUS
+    name, has_context = match["name"].lower(), match["before"] or match["number"] or match["year"]
+    # Where case does not matter, a pattern takes `ı`, `İ` and `ſ` for `i` and `s`, and `APRİL` is no name of a month.
+    return name in _MONTH_NUMBERS and (bool(has_context) or name not in _AMBIGUOUS)
 
 
 def _month_terms(year: str | None, month: int) -> list[str]:

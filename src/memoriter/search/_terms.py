@@ -29,7 +29,7 @@ from memoriter.ids import fold_name, normalize
 from memoriter.search._dates import extract_months, terms_of_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HIRAGANA = "\u3041-\u309f"
@@ -40,7 +40,7 @@ _TOKEN = (
     rf"(?P<cjk>[{_HAN}{_HIRAGANA}]+|[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)|"
     rf"(?P<word>{_WORD}+(?:[.\-/:@#+'’]+{_WORD}+)*)"
 )
-_ASCII_TOKEN = re.compile(r"(?P<word>\w+(?:[.\-/:@#+']+\w+)*)", re.ASCII)
+_ASCII_TOKEN = re.compile(r"\w+(?:[.\-/:@#+']+\w+)*", re.ASCII)
 _PARTS = re.compile(r"[._\-/:@#+'’]+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
@@ -97,30 +97,24 @@ def fold(text: str) -> str:
     return normalize("NFC", _MARKS.sub("", folded))
 
 
-def _tokenize(text: str) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield each token in its folded form, with its terms."""
+def _tokenize(text: str) -> Iterable[tuple[str, Sequence[str]]]:
+    """Return each token in its folded form, with its terms."""
     normalized = normalize("NFKC", text)
-    pattern = _ASCII_TOKEN if normalized.isascii() else _compiled(_TOKEN)
-    for match in pattern.finditer(normalized):
-        token = match[0]
-        if match.lastgroup == "word":
-            yield fold(token), _word_terms(token)
-        elif match.lastgroup == "hangul":
-            yield token, _hangul_terms(token)
-        else:
-            yield token, _cjk_terms(token)
+    if normalized.isascii():
+        return map(_word_token, _ASCII_TOKEN.findall(normalized))
+    return [_TOKENS[cast("str", match.lastgroup)](match[0]) for match in _compiled(_TOKEN).finditer(normalized)]
 
 
 def _bigrams(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-def _cjk_terms(run: str) -> list[str]:
-    terms = _bigrams(fold(run))
-    return terms + _compiled(_IDEOGRAPH).findall(run) if len(run) > 1 else terms
+def _cjk_token(run: str) -> tuple[str, Sequence[str]]:
+    """Return a run of ideographs or kana with its terms. In NFKC, it is folded already, as Hangul is."""
+    terms = _bigrams(run)
+    return run, terms + _compiled(_IDEOGRAPH).findall(run) if len(run) > 1 else terms
 
 
-@lru_cache(maxsize=65_536)
 def _hangul_stem(word: str) -> str:
     """Return the word without its trailing particle or ending, unless the word is only that."""
     for ending in KOREAN_ENDINGS:
@@ -129,12 +123,24 @@ def _hangul_stem(word: str) -> str:
     return word
 
 
-def _hangul_terms(run: str) -> list[str]:
-    word = fold(run)
-    return [] if word in STOP_TERMS and len(word) == 1 else _bigrams(_hangul_stem(word))
+@lru_cache(maxsize=65_536)
+def _hangul_token(word: str) -> tuple[str, Sequence[str]]:
+    return word, () if word in STOP_TERMS and len(word) == 1 else _bigrams(_hangul_stem(word))
 
 
 @lru_cache(maxsize=65_536)
+def _word_token(token: str) -> tuple[str, Sequence[str]]:
+    return fold(token), _word_terms(token)
+
+
+_TOKENS: dict[str, Callable[[str], tuple[str, Sequence[str]]]] = {
+    "cjk": _cjk_token,
+    "hangul": _hangul_token,
+    "word": _word_token,
+}
+"""What makes a token of each group of `_TOKEN`."""
+
+
 def _word_terms(token: str) -> tuple[str, ...]:
     token = _POSSESSIVE.sub("", token)
     parts = [part for part in _PARTS.split(token) if part]
@@ -216,7 +222,7 @@ def pack(terms: Iterable[str]) -> bytes:
     """Return the packed counts of a text's terms."""
     counts: Counter[int] = Counter(map(term_hash, terms))
     hashes = array("I", sorted(counts))
-    tail = bytes(min(counts[key], 255) for key in hashes)
+    tail = bytes([count if count < 256 else 255 for count in map(counts.__getitem__, hashes)])
     if sys.byteorder == "big":
         hashes.byteswap()
     return hashes.tobytes() + tail
