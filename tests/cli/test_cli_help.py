@@ -65,6 +65,12 @@ memoriter search --format lines release train | fzf --delimiter : --preview 'tai
 line: vi, vim, nvim, nano, Emacs, micro, Kakoune, joe, mg, VS Code, VSCodium, Cursor, Windsurf, Sublime Text, Zed and
 Helix.
 
+## A passage that is not found
+
+`memoriter why-not "QUESTION" PATH#L12` names the stage of a search that lost the passage, and tries the smallest change
+that brings it back. The exit code is 0 whether or not the passage is found; with `--json`, `found` tells which.
+[docs/search.md](search.md#why-a-passage-is-not-found) describes the stages and every field.
+
 ## Shell completion
 
 The shell completes commands, options and their values after one of these lines in its start-up file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -162,6 +163,7 @@ def test_a_passage_without_a_word_or_a_vector_is_no_candidate_and_no_setting_hel
     assert report["remedy"] == "Ask with words of the passage, or write words of the question into it."
 
 
+@pytest.mark.slow
 def test_a_passage_beyond_the_candidates_comes_back_with_more_of_them(program: Program) -> None:
     configure(program, "{maxResults: 40, hybrid: {candidateMultiplier: 1}}")
     for number in range(60):
@@ -262,6 +264,44 @@ def test_a_passage_that_the_model_refused_is_lost_without_a_vector(program: Prog
         by_words = memory.why_not("strange signs", "memory/odd.md#L1")
         assert by_words.found
         assert [each.stage for each in by_words.stages if each.status == "warned"] == ["embedded"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scoring", ["classic", "rrf", "calibrated"])
+def test_passages_of_transcripts_and_every_scoring_are_explained(program: Program, scoring: str) -> None:
+    memory_search = (
+        '{provider: "fake", sources: ["memory", "sessions"], experimental: {sessionMemory: true},'
+        f' query: {{maxResults: 2, scoring: "{scoring}"}}}}'
+    )
+    text = f"{{agents: {{defaults: {{memorySearch: {memory_search}}}}}}}"
+    (program.home / "memoriter.json5").write_text(text, encoding="utf-8")
+    transcript = program.home / "agents" / "main" / "sessions" / "abc.jsonl"
+    transcript.parent.mkdir(parents=True)
+    messages = [("user", "When does the harbour train leave?"), ("assistant", "The harbour train leaves at noon.")]
+    transcript.write_text("".join(message_line(role, said) + "\n" for role, said in messages), encoding="utf-8")
+    for number in range(5):
+        write(program, f"memory/{number}.md", f"The ferry sails at {number}{' and waits' * number}.\n")
+    with Memory.open(program.workspace, home=program.home) as memory:
+        memory.sync()
+        assert memory.why_not("harbour train", "sessions/abc.jsonl:2").place == 1
+        beyond = memory.why_not("harbour train", "sessions/abc.jsonl:9")
+        assert (beyond.stage, beyond.stages[0].message) == ("written", "There is no text in these lines.")
+        excluded = memory.why_not("harbour train", "sessions/abc.jsonl", sources=["memory"])
+        assert excluded.stage == "scope"
+        assert excluded.fix
+        assert (excluded.fix.leave_out, excluded.fix.verified) == (("--source",), True)
+        shown = {hit.path for hit in memory.search("ferry sails").hits}
+        missed = next(f"memory/{number}.md" for number in range(5) if f"memory/{number}.md" not in shown)
+        report = memory.why_not("ferry sails", missed)
+        assert report.stage in {"budget", "threshold"}
+        assert report.fix
+        assert report.fix.verified
+        assert report.passage == f"{missed}#L1" or scoring == "classic"
+
+
+def message_line(role: str, text: str) -> str:
+    content = [{"type": "text", "text": text}]
+    return json.dumps({"type": "message", "message": {"role": role, "content": content}})
 
 
 def test_the_owner_s_questions_tell_what_the_change_does_to_them(program: Program) -> None:

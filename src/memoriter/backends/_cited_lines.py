@@ -108,9 +108,11 @@ def locate(citation: str, workspace: Workspace, index: Store, cutting: ChunkingS
     lines = CitedLines(path, lines.first, lines.last)
     if source is None:
         return _left_out(lines, workspace)
-    rows = _text_of(lines, source, workspace)
-    if isinstance(rows, Located):
-        return rows
+    text = _text_of(lines, source, workspace)
+    if isinstance(text, Located):
+        return text
+    rows = text.split("\n") if text else []
+    rows = rows[:-1] if rows and not rows[-1] else rows
     stages = [_written(lines, rows)]
     if stages[0].status == "lost":
         return Located(lines, stages=tuple(stages), remedy="Look for its text with `memoriter search WORDS`.")
@@ -118,7 +120,7 @@ def locate(citation: str, workspace: Workspace, index: Store, cutting: ChunkingS
     stored = index.rows(index.ids_at(path)).values()
     passages = tuple(row for row in stored if lines.overlap(path, row.chunk.start_line, row.chunk.end_line))
     if source.kind == "memory":
-        note = note_of(path, "\n".join(rows), cutting)
+        note = note_of(path, text, cutting)
         chunks = [chunk for chunk in note.chunks if lines.overlap(path, chunk.start_line, chunk.end_line)]
         if not chunks:
             stages.append(lost("chunked", _why_no_passage(lines, rows)))
@@ -132,24 +134,22 @@ def locate(citation: str, workspace: Workspace, index: Store, cutting: ChunkingS
     return Located(lines, passages, (*stages, passed("indexed", "The index has it.")))
 
 
-def _text_of(lines: CitedLines, source: Source, workspace: Workspace) -> list[str] | Located:
-    """Return the lines of the file; of a transcript, the messages in the cited ones."""
+def _text_of(lines: CitedLines, source: Source, workspace: Workspace) -> str | Located:
+    """Return the text of the file; of a transcript, only the messages in the cited lines, after as many empty lines."""
     try:
         if source.kind == "sessions":
             count = None if lines.whole else lines.last - lines.first + 1
             text = workspace.read(lines.path, start=lines.first, lines=count).text
-            return [*[""] * (lines.first - 1), *text.split("\n")] if text else []
-        text = workspace.load(source).text
+            return "\n" * (lines.first - 1) + text if text else ""
+        return workspace.load(source).text
     except PathRefused as error:
         return Located(lines, stages=(lost("written", error.message),), remedy=error.remedy)
-    rows = text.split("\n")
-    return rows if rows[-1] else rows[:-1]
 
 
 def _written(lines: CitedLines, rows: Sequence[str]) -> StageReport:
     count = f"{len(rows)} line{'' if len(rows) == 1 else 's'}"
     if not rows:
-        return lost("written", "The file is empty there.")
+        return lost("written", "There is no text." if lines.whole else "There is no text in these lines.")
     if lines.whole:
         return passed("written", f"The file has {count}.")
     if lines.first > len(rows):

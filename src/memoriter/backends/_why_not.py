@@ -197,7 +197,7 @@ def _scope_message(observed: _Observed, examined: Examination) -> str:
 def _candidates_message(examined: Examination, *, by_meaning: bool) -> str:
     candidacy = examined.candidacy
     parts = [
-        f"{_ordinal(place)} by {name}" if place else f"without a place by {name}"
+        f"{_ordinal(place)} by {name}" if place else f"not among the first {candidacy.depth:,} by {name}"
         for name, place in (("words", candidacy.keyword), ("meaning", candidacy.vector))
         if name == "words" or by_meaning
     ]
