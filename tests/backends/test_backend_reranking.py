@@ -15,7 +15,7 @@ from memoriter.index import Ledger
 from memoriter.search._rerank import LONGEST_PASSAGE
 from memoriter.types import RerankerState
 from memory_env import MemoryEnv, codes, paths
-from rerank_models import write_cross_encoder
+from rerank_models import write_cross_encoder, write_gguf_reranker
 from servers import KEY, Answer, CohereServer, LlamaCppServer, altered, half_written, html_page, refused
 
 if TYPE_CHECKING:
@@ -314,6 +314,18 @@ def test_a_cross_encoder_in_this_process_orders_the_hits(env: MemoryEnv, tmp_pat
     assert relevance == sorted(relevance, key=lambda each: -(each or 0.0))
     assert (result.hits[-1].path, relevance[-1]) == ("memory/bananas.md", 0.0)
     assert (result.health.ok, memory.egress_notice()) == (True, None)
+
+
+@pytest.mark.slow
+def test_a_gguf_reranker_in_this_process_orders_the_hits(env: MemoryEnv, tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    model = write_gguf_reranker(tmp_path / "tiny.gguf")
+    rerank = {"provider": "local", "local": {"modelPath": str(model)}}
+    env.configure(provider="fake", query={"minScore": 0.0, "deadlineMs": 60_000, "rerank": rerank})
+    result = env.open().search(QUESTION, explain=True)
+    relevance = [hit.explanation.relevance for hit in result.hits if hit.explanation]
+    assert (len(relevance), result.health.reasons) == (5, ())
+    assert relevance == sorted(relevance, key=lambda each: -(each or 0.0))
 
 
 def test_a_server_of_llama_cpp_orders_the_hits_by_its_logits(env: MemoryEnv) -> None:
