@@ -42,7 +42,7 @@ BY_NAME = {provider.name: provider for provider in PROVIDERS}
 
 
 @dataclass(frozen=True, slots=True)
-class Reranker:
+class RerankProvider:
     """One value of `memorySearch.query.rerank.provider`, besides `off`."""
 
     name: str
@@ -58,12 +58,12 @@ class Reranker:
 RERANKERS = {
     reranker.name: reranker
     for reranker in (
-        Reranker("cohere", "service", "rerank-v5.0-fast", ("COHERE_API_KEY", "CO_API_KEY")),
-        Reranker("jina", "service", "jina-reranker-v3", ("JINA_API_KEY",)),
-        Reranker("voyage", "service", "rerank-2.5", BY_NAME["voyage"].key_variables),
-        Reranker("compatible", "compatible"),
-        Reranker("onnx", "process"),
-        Reranker("local", "process"),
+        RerankProvider("cohere", "service", "rerank-v5.0-fast", ("COHERE_API_KEY", "CO_API_KEY")),
+        RerankProvider("jina", "service", "jina-reranker-v3", ("JINA_API_KEY",)),
+        RerankProvider("voyage", "service", "rerank-2.5", BY_NAME["voyage"].key_variables),
+        RerankProvider("compatible", "compatible"),
+        RerankProvider("onnx", "process"),
+        RerankProvider("local", "process"),
     )
 }
 OFF = "off"

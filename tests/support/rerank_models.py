@@ -12,23 +12,10 @@ if TYPE_CHECKING:
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = [
-    *(
-        "red",
-        "green",
-        "blue",
-        "which",
-        "database",
-        "did",
-        "we",
-        "choose",
-        "chose",
-        "for",
-        "the",
-        "ledger",
-        "postgresql",
-    ),
-    *("bananas", "ripen", "at", "night", "slowly", "gateway", "runs", "on", "mac", "studio", "in", "office", "who"),
-    *("postgresql", "why", "when", "because", "of", "acid", "sqlite", "queue", "cache", "vault"),
+    *("red", "green", "blue", "which", "database", "did", "we", "choose", "chose", "for", "the"),
+    *("ledger", "postgresql", "bananas", "ripen", "at", "night", "slowly", "gateway", "runs", "on"),
+    *("mac", "studio", "in", "office", "who", "why", "when", "because", "of", "acid", "sqlite"),
+    *("queue", "cache", "vault"),
 ]
 HIDDEN, INNER, HEADS, POSITIONS = 32, 64, 4, 64
 

@@ -184,7 +184,7 @@ class Reranking:
         """Return the choice. Raises MemoriterError: nobody can use it, or nobody was informed about it."""
         choice = self._chosen()
         if not self._attended and not is_consented(choice, self._ledger):
-            raise _NotSent(
+            raise ProviderUnavailable(
                 f"Nothing is sent to {destination_of(choice)}: you have not seen the notice about this service yet.",
                 remedy=_UNSEEN,
             )
@@ -205,10 +205,6 @@ class Reranking:
             self._known[key] = tuple(scores)
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
-
-
-class _NotSent(ProviderUnavailable):
-    code = "not_sent"
 
 
 @dataclass(slots=True)
@@ -249,6 +245,7 @@ class Rescoring:
             except MemoriterError as error:
                 self._failure = error.message, _remedy_of(error)
                 return False
+        self._missing = ()  # the next ranking says what it misses
         return True
 
     @property

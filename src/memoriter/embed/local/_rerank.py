@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _UNKNOWN_CONTEXT = 512
 _VECTOR_POOLINGS = {"none", "mean", "cls", "last"}
+_LEAST_TOKENS = 16
+"""The least limit that a tokenizer gets, because it must be larger than the number of markers of a pair."""
 _LEAST_CHARACTERS = 8
 """Texts that are too long together are not cut below this."""
 _EXPORT = "Export a cross-encoder with its tokenizer: `optimum-cli export onnx --task text-classification`."
@@ -125,7 +127,7 @@ class OnnxCrossEncoder:
             ProviderUnavailable: one of them does not load, or the graph is no cross-encoder.
         """
         self._tokenizer = load_tokenizer(model)
-        self._tokenizer.enable_truncation(model.max_tokens, strategy="longest_first")
+        self._tokenizer.enable_truncation(max(model.max_tokens, _LEAST_TOKENS), strategy="longest_first")
         self._session = load_session(model, threads)
         self._inputs = {node.name: input_builder(node, model) for node in self._session.get_inputs()}
         outputs: dict[str, list[Any]] = {node.name: node.shape for node in self._session.get_outputs()}
@@ -139,9 +141,9 @@ class OnnxCrossEncoder:
     def relevance(self, query: str, passage: str) -> float:
         import numpy as np
 
-        encoded = self._tokenizer.encode(query, passage)
-        inputs = {name: fill(encoded.ids, encoded.type_ids) for name, fill in self._inputs.items()}
         try:
+            encoded = self._tokenizer.encode(query, passage)
+            inputs = {name: fill(encoded.ids, encoded.type_ids) for name, fill in self._inputs.items()}
             (output,) = self._session.run([self._output], inputs)
         except Exception as error:
             raise InputRejected(f"The engine onnxruntime refused the text: {sentence(error)}") from error
