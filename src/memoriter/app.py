@@ -14,6 +14,7 @@ from memoriter.config import (
     agent_name,
     cache_of,
     check_home,
+    check_trust,
     foreign_diagnostics,
     in_home,
     load,
@@ -69,6 +70,12 @@ class Assembly:
     """The same once more, for another thread."""
     notices: tuple[Diagnostic, ...] = ()
     """Diagnostics about untrusted files, files that others could read, and settings without effect."""
+
+    @property
+    def trusted(self) -> Assembly:
+        """The same, unless the folder was trusted and is not any more. Raises TrustRemoved."""
+        check_trust(self.place, home=self.env.home)
+        return self
 
     def watch(self, stop: Event, on_event: Callable[[WatchEvent], None]) -> Watch:
         """What keeps the index true to the files until `stop` is set."""

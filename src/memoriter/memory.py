@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from pathlib import Path
     from threading import Event
-    from types import TracebackType
 
     from memoriter.agent import Audience, Session, Surrounds
     from memoriter.app import Assembly
@@ -34,6 +33,8 @@ LONGEST_ENTRY = 1_000_000
 
 class Memory:
     """Notes that can be searched, read and added to; a context manager.
+
+    In a project's folder, methods raise TrustRemoved as soon as its owner has removed their trust.
 
     >>> with Memory.open("~/notes") as memory:
     ...     for hit in memory.search("which database did we choose?").results:
@@ -155,7 +156,7 @@ class Memory:
             from memoriter.search import understand
 
             request = understand(request, self._now().date())
-        result = self._backend.search(request, progress=progress)
+        result = self._assembly.trusted.backend.search(request, progress=progress)
         if result.hits or (outside := self._workspace.notes_outside()) is None:
             return result
         return replace(result, reasons=(*result.reasons, outside))
@@ -171,7 +172,7 @@ class Memory:
         Raises:
             PathRefused: the path is not memory.
         """
-        return self._workspace.read(path, start=start, lines=lines)
+        return self._assembly.trusted.workspace.read(path, start=start, lines=lines)
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
@@ -254,7 +255,7 @@ class Memory:
         if not text.strip():
             raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
         check_range("len(text)", len(text), 1, LONGEST_ENTRY)
-        written = self._workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
+        written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
         reasons = self._after_writing(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
 
@@ -316,7 +317,7 @@ class Memory:
 
     def sources(self) -> tuple[Source, ...]:
         """The files that are memory, as the disk is now, in the order of their paths."""
-        return tuple(sorted(self._workspace.scan().sources, key=lambda source: source.path))
+        return tuple(sorted(self._assembly.trusted.workspace.scan().sources, key=lambda source: source.path))
 
     def file_of(self, path: str) -> Path | None:
         """The file of a cited path, such as that of a hit; None if there is no such memory."""
@@ -365,7 +366,8 @@ class Memory:
 
         with self._gate:
             self._surrounds = self._surrounds or surrounds_of(self._assembly, self._plugins, self)
-        place = replace(self.place, trust="trusted") if project else self.place
+        found = self._assembly.trusted.place
+        place = replace(found, trust="trusted") if project else found
         return Session(key, audience, replace(self._surrounds, writable=writable, origin=place.origin))
 
     @property
@@ -386,9 +388,7 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _now(self) -> datetime:
