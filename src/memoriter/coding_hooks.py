@@ -12,6 +12,13 @@ HOOKS: dict[str, HookEvent] = {
     "PreCompact": "pre-compact",
 }
 """Maps the events of Claude Code and Codex to the words of `memoriter hook`."""
+GEMINI_HOOKS: dict[str, HookEvent] = {
+    "SessionStart": "session-start",
+    "BeforeAgent": "user-prompt",
+    "AfterAgent": "stop",
+    "PreCompress": "pre-compact",
+}
+"""The same for Gemini CLI."""
 TIMEOUTS: dict[HookEvent, int] = {"session-start": 5, "user-prompt": 5, "stop": 30, "pre-compact": 30}
 """Seconds after which a client goes on without the hook; both clients count them in seconds, and wait up to ten minutes
 without a limit."""

@@ -72,7 +72,7 @@ class Tools:
         del params
         client = context.session.client_params
         for_chatgpt = client is not None and client.client_info.name.startswith(CHATGPT)
-        tools = (*self._listed, *(self._connector if for_chatgpt else ()))
+        tools = {tool.name: tool for tool in (*self._listed, *(self._connector if for_chatgpt else ()))}.values()
         return ListToolsResult(tools=[McpTool.model_validate(tool_json(tool)) for tool in tools])
 
     async def call(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
