@@ -1,4 +1,4 @@
-"""The hooks of Claude Code, Codex and Gemini CLI: parse the JSON they write to stdin, and build the JSON they read from stdout.
+"""The hooks of coding agents: parse the JSON that they write to stdin, and build the JSON that they read from stdout.
 
 The context usage of a conversation is read from the end of its transcript.
 """

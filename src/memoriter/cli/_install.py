@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CLIENTS: dict[ClientName, str] = {
     "claude-code": "Claude Code",
     "codex": "Codex",
+    "gemini": "Gemini CLI",
     "cursor": "Cursor",
     "claude-desktop": "Claude Desktop",
 }
@@ -64,7 +65,7 @@ def install_command(
     The client starts this installation of memoriter. With -w it always opens that workspace, otherwise your default
     one, or the folder in which you use the client if you trust it (memoriter trust). With --scope project you trust the
     current folder. The rest of the file does not change, and a copy of the old file stays beside it. Claude Code and
-    Codex also get hooks, which recall notes and ask the agent to write new ones.
+    Codex also get hooks, which recall notes and ask the agent to write new ones; Gemini CLI gets those that recall.
 
     With --http the file contains the address and the token of the server, and only you can read it. With --scope
     project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs
