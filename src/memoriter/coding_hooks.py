@@ -24,7 +24,7 @@ without a limit."""
 HOOK_TOOL = "memory_hook"
 """The tool of the MCP server that answers a hook. It is not listed: a client calls it, and no model."""
 SECONDS_VARIABLE = "MEMORITER_HOOK_SECONDS"
-"""The environment variable with the seconds that a prompt waits for its memory."""
+"""The environment variable with the seconds that a prompt waits for its memory, from the start of the hook."""
 PROMPT_SECONDS, LEAST_SECONDS, MOST_SECONDS = 0.8, 0.3, 600.0
 """How long a prompt usually waits for its memory, the least that remains for a recall, and the most, in seconds."""
 LONGEST_INPUT = 16 * 1024 * 1024

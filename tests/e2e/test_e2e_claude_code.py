@@ -136,6 +136,8 @@ def test_a_session_has_the_notes_recalls_searches_appends_and_has_them_again_aft
     claude.settings.write_text(json.dumps({"hooks": own}), encoding="utf-8")
     claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
     claude.give_time()
+    hooks = json.loads(claude.settings.read_text(encoding="utf-8"))["hooks"]
+    assert hooks["UserPromptSubmit"][-1]["hooks"][0]["type"] == "mcp_tool"
     claude.model.play(
         Step(tool="memory_search", arguments={"query": "which database for the ledger", "maxResults": None}),
         Step(tool="memory_append", arguments={"text": "The printers moved to VLAN 20."}),
@@ -252,7 +254,7 @@ def test_a_memoriter_that_hangs_does_not_keep_the_agent_from_its_answer(claude: 
         for number, *_ in lines:
             if Path(f"/proc/{number}/cmdline").exists() and b"sleep" in Path(f"/proc/{number}/cmdline").read_bytes():
                 os.kill(int(number), signal.SIGKILL)
-    assert {words[-1] for words in lines} == {"session-start", "user-prompt", "stop", "mcp"}
+    assert {words[-1] for words in lines} == {"session-start", "stop", "mcp"}  # which answers the hook of a prompt, too
 
 
 def test_removal_restores_the_files_of_the_client_byte_for_byte(claude: ClaudeCode) -> None:

@@ -150,6 +150,8 @@ async def test_a_server_that_runs_refuses_the_repository_as_soon_as_trust_is_rem
             await connected.read_resource("memory://notes/MEMORY.md")
         prompt = (await connected.get_prompt("recall", {"question": QUESTION})).messages[0].content
         assert "evil.example" not in prompt.text
+        hook = {"event": "user-prompt", "session_id": "s", "prompt": QUESTION}
+        assert (await connected.call_tool("memory_hook", hook)).content[0].text == "{}"
         assert contents(env.notes) == before
         assert run(env, "trust", ".").exit_code == 0
         assert "evil.example" in str(await called(connected, "memory_search", query=QUESTION))

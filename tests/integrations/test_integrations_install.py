@@ -45,6 +45,7 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryEnv]:
         monkeypatch.delenv(name, raising=False)
     for name in ("HOME", "USERPROFILE", "MEMORITER_HOME"):
         monkeypatch.setenv(name, str(env.home))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without a Claude Code of this machine
     monkeypatch.chdir(env.notes)
     yield env
     env.close()
@@ -380,6 +381,59 @@ def test_gemini_gets_server_and_hooks_in_one_file_with_limits_in_milliseconds(en
     assert file.read_bytes() == before
     run(env, "install", "gemini", "--no-hooks")
     assert json.loads(file.read_bytes())["hooks"] == {"BeforeAgent": [own]}
+
+
+CLAUDE = "#!/bin/sh\necho '{version} (Claude Code)'\n"
+BY_TOOL = {
+    "type": "mcp_tool",
+    "server": "memoriter",
+    "tool": "memory_hook",
+    "input": {
+        "event": "user-prompt",
+        "session_id": "${session_id}",
+        "cwd": "${cwd}",
+        "prompt": "${prompt}",
+        "hook_event_name": "${hook_event_name}",
+    },
+    "timeout": 5,
+}
+
+
+@linux
+@pytest.mark.parametrize(
+    ("printed", "by_tool"),
+    [("2.1.118", True), ("3.0.1", True), ("2.1.117", False), ("2.0.999", False), ("", False), ("none", False)],
+)
+def test_claude_code_asks_the_server_before_a_prompt_if_it_can(
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch, printed: str, *, by_tool: bool
+) -> None:
+    monkeypatch.setenv("PATH", str(env.home / "bin"))
+    claude = env.home / "bin" / "claude"
+    claude.parent.mkdir()
+    claude.write_text(CLAUDE.format(version=printed), encoding="utf-8")
+    claude.chmod(0o755)
+    settings = env.home / ".claude" / "settings.json"
+
+    def hooks() -> dict[str, Any]:
+        stored = json.loads(settings.read_text(encoding="utf-8"))["hooks"]
+        return {event: group["hooks"][0] for event, (group,) in stored.items()}
+
+    run(env, "install", "claude-code")
+    assert (hooks()["UserPromptSubmit"] == BY_TOOL) is by_tool
+    assert [hook["type"] for hook in hooks().values()].count("command") == (3 if by_tool else 4)
+    once = settings.read_bytes()
+    assert "settings.json is up to date" in run(env, "install", "claude-code").out
+    assert settings.read_bytes() == once
+
+    claude.write_text(CLAUDE.format(version="2.1.100" if by_tool else "2.1.330"), encoding="utf-8")
+    run(env, "install", "claude-code")
+    assert (hooks()["UserPromptSubmit"] == BY_TOOL) is not by_tool
+    assert hooks()["UserPromptSubmit"].keys() & {"command", "tool"} == {"command" if by_tool else "tool"}
+    run(env, "install", "claude-code", "--scope", "project")  # for everybody's version
+    shared = json.loads((env.notes / ".claude" / "settings.json").read_text(encoding="utf-8"))
+    assert shared["hooks"]["UserPromptSubmit"][0]["hooks"][0]["type"] == "command"
+    run(env, "install", "claude-code", "--remove")
+    assert not settings.exists()
 
 
 def test_an_installation_shows_how_much_there_is_to_index_and_how_to_do_it(env: MemoryEnv) -> None:
