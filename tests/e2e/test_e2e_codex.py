@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hostile_repository import contents, hostile_repository
 from memory_env import MemoryEnv
 from odd_files import posix_only
-from released_clients import SECONDS, released_client, write_program
+from released_clients import SECONDS, hanging_program, released_client, write_program
 from servers.agent_model import AgentModel, Step
 from terminal import Terminal
 
@@ -98,6 +99,57 @@ def test_codex_searches_and_writes_notes_runs_the_hooks_and_prints_its_own_last_
     run(str(program), "-w", str(env.notes), "install", "codex", "--remove")
     assert hooks.read_bytes() == before
     assert "memoriter" not in config.read_text(encoding="utf-8")
+    env.close()
+
+
+@posix_only
+def test_a_hostile_repository_and_a_memoriter_that_hangs_leave_codex_alone(
+    codex: Path, model: AgentModel, tmp_path: Path
+) -> None:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="none")
+    own = env.home / "workspace"
+    own.mkdir()
+    (own / "MEMORY.md").write_text("# Own\n\n- The zeppelin ledger is kept in the safe.\n", encoding="utf-8")
+    work = hostile_repository(tmp_path / "work")
+    before = contents(work)
+    config = env.home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(CONFIGURATION.format(url=model.root), encoding="utf-8")
+    program = write_program(env, tmp_path)
+    environ = {
+        **env.environment(),
+        "PATH": f"{codex.parent}{os.pathsep}{os.environ['PATH']}",
+        "MEMORITER_HOOK_SECONDS": "4.5",  # on a busy machine, as its owner may
+    }
+
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            command, env=environ, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8"
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def ask() -> str:
+        return run("codex", "exec", "--dangerously-bypass-hook-trust", "Where is the zeppelin ledger kept?")
+
+    run(str(program), "install", "codex")
+    model.play(
+        Step(tool="memory_search", arguments={"query": "Where is the zeppelin ledger kept?"}),
+        Step(tool="memory_append", arguments={"text": "My door code is 4711."}),
+        Step("The result."),
+    )
+    assert ask() == "The result.\n"
+    seen = model.seen()
+    assert "The zeppelin ledger is kept in the safe." in seen
+    assert "evil.example" not in seen
+    assert contents(work) == before
+    assert "4711" in "".join(note.read_text(encoding="utf-8") for note in own.rglob("*.md"))
+
+    model.play(Step("Another result."))
+    with hanging_program(program, tmp_path) as started:
+        assert ask() == "Another result.\n"
+    assert {"session-start", "user-prompt", "stop"} <= set(started)
     env.close()
 
 
