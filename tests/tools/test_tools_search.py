@@ -205,10 +205,7 @@ def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> No
         ({"query": "x", "maxResults": "many"}, "The parameter maxResults must be a number, not 'many'."),
         ({"query": "x", "maxResults": True}, "The parameter maxResults must be a number, not True."),
         ({"query": "x", "minScore": float("nan")}, "The parameter minScore must be a number, not nan."),
-        (
-            {"query": "x", "source": "mail"},
-            "The parameter source is not valid: input should be 'memory' or 'sessions'.",
-        ),
+        ({"query": "x", "source": "mail"}, "The parameter source must be memory, sessions or all, not 'mail'."),
         (
             {"query": "x", "since": "10.2.2026"},
             "The parameter since must be a day such as 2026-02-10, not '10.2.2026'.",
