@@ -14,6 +14,7 @@ from memoriter.config import (
     agent_name,
     cache_of,
     check_home,
+    check_trust,
     foreign_diagnostics,
     in_home,
     load,
@@ -69,6 +70,12 @@ class Assembly:
     """Returns a second assembly with the same settings, for another thread."""
     notices: tuple[Diagnostic, ...] = ()
     """Diagnostics about untrusted files, files that others could read, and settings without effect."""
+
+    @property
+    def trusted(self) -> Assembly:
+        """The assembly itself. Raises TrustRemoved if its folder was trusted and no longer is."""
+        check_trust(self.place, home=self.env.home)
+        return self
 
     def watch(self, stop: Event, on_event: Callable[[WatchEvent], None] | None) -> Watch:
         """Return the watcher that keeps the index in sync with the files until `stop` is set."""

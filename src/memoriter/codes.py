@@ -85,6 +85,7 @@ DiagnosticCode = Literal[
     "transcript",
     "transcript_left_out",
     "transient",
+    "trust_removed",
     "unauthorised",
     "unreadable",
     "usage",

@@ -7,6 +7,7 @@ MemoriterError                  catch this to catch everything; has `code`, `mes
 │   ├── WorkspaceNotFound       no such folder of notes
 │   └── PathRefused             a path outside what may be read or written
 ├── SearchDisabled              the configuration has turned searching off
+├── TrustRemoved                the owner does not trust the folder of the notes any more
 ├── WriteError                  a note was not written; what was there is untouched
 │   └── WriteConflict           the file changed since it was read
 ├── MissingPackage          an optional part of memoriter is not installed
@@ -110,6 +111,13 @@ class SearchDisabled(MemoriterError):
 
     code = "disabled"
     default_remedy = "Set memorySearch.enabled to true."
+
+
+class TrustRemoved(MemoriterError):
+    """The folder of the notes was trusted when it was opened, and is not trusted any more."""
+
+    code = "trust_removed"
+    default_remedy = "If you trust the folder, run `memoriter trust DIR`."
 
 
 class WriteError(MemoriterError):

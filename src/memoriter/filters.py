@@ -83,7 +83,7 @@ FILTERS = (
         "source",
         "source",
         "Only notes, or only conversations. Default: both.",
-        "Only the notes, or only past conversations. Default: both.",
+        "memory: only the notes. sessions: only past conversations. all (default): both.",
     ),
     Filter(
         "since",

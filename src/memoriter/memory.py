@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from pathlib import Path
     from threading import Event
-    from types import TracebackType
 
     from memoriter.agent import Audience, Session, SessionEnvironment
     from memoriter.app import Assembly
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 
 class Memory:
     """Notes that can be searched, read and added to; a context manager.
+
+    In a project's folder, methods raise TrustRemoved as soon as its owner has removed their trust.
 
     >>> with Memory.open("~/notes") as memory:
     ...     for hit in memory.search("which database did we choose?").results:
@@ -146,7 +147,8 @@ class Memory:
         limits: SearchArguments = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
         limits |= {"since": since, "until": until, "on": on, "tags": tags}
         request = make_query(query, self._today, explain=explain, deadline_ms=deadline_ms, update=update, **limits)
-        result = self._backend.search(self._understood(request) if operators else request, progress=progress)
+        backend = self._assembly.trusted.backend
+        result = backend.search(self._understood(request) if operators else request, progress=progress)
         if result.hits or (outside := self._workspace.notes_outside()) is None:
             return result
         return replace(result, reasons=(*result.reasons, outside))
@@ -167,7 +169,7 @@ class Memory:
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
         request = make_query(query, self._today, **arguments)
-        return self._backend.why_not(self._understood(request) if operators else request, citation)
+        return self._assembly.trusted.backend.why_not(self._understood(request) if operators else request, citation)
 
     def _understood(self, query: Query) -> Query:
         from memoriter.search import understand
@@ -185,7 +187,7 @@ class Memory:
         Raises:
             PathRefused: the path is not memory.
         """
-        return self._workspace.read(path, start=start, lines=lines)
+        return self._assembly.trusted.workspace.read(path, start=start, lines=lines)
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
@@ -265,7 +267,7 @@ class Memory:
             UsageError: the text is empty.
             WriteError: nothing was written.
         """
-        written = self._workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
+        written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
         left_out = self._workspace.exclusion_of(written.path) or (None if self.settings.enabled else self._disabled)
         reasons = (left_out,) if left_out else self._backend.notes_changed(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
@@ -315,7 +317,7 @@ class Memory:
 
     def sources(self) -> tuple[Source, ...]:
         """Return the files that are memory now, sorted by path."""
-        return tuple(sorted(self._workspace.scan().sources, key=lambda source: source.path))
+        return tuple(sorted(self._assembly.trusted.workspace.scan().sources, key=lambda source: source.path))
 
     def file_of(self, path: str) -> Path | None:
         """Return the file of a cited path, such as that of a hit; None if the path is not memory."""
@@ -363,7 +365,8 @@ class Memory:
 
         with self._gate:
             self._session_env = self._session_env or session_environment_of(self._assembly, self._plugins, self)
-        place = replace(self.place, trust="trusted") if project else self.place
+        place = self._assembly.trusted.place
+        place = replace(place, trust="trusted") if project else place
         return Session(key, audience, replace(self._session_env, writable=writable, origin=place.origin))
 
     @property
@@ -384,9 +387,7 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _today(self) -> date:

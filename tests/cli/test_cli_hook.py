@@ -205,6 +205,27 @@ def test_a_plugin_captures_what_was_said_in_a_turn(
     sys.modules.pop("memoriter_diary", None)
 
 
+def test_gemini_gets_the_context_and_what_matches_a_message_but_not_its_own_hooks(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (program.home / "memoriter.json5").write_text('{agents: {defaults: {memorySearch: {provider: "none"}}}}')
+    trust(program.home, program.workspace)
+
+    def gemini(event: str, **changes: Any) -> Outcome:
+        return program("hook", event, typed=hook_input("gemini", event, cwd=program.workspace, **changes))
+
+    assert "PostgreSQL" in context(gemini("session-start"), "SessionStart")
+    # `gemini -p` puts what the hooks said at its start before the message, in this form.
+    before = f"<hook_context>&lt;x&gt; {QUESTION}</hook_context>\n\n"
+    other = {"session_id": "another"}
+    assert silent(gemini("user-prompt", prompt=before + NOTHING, **other))
+    assert "PostgreSQL" in context(gemini("user-prompt", prompt=before + QUESTION, **other), "BeforeAgent")
+    assert silent(gemini("user-prompt", prompt=before + QUESTION, **other))
+    assert silent(gemini("stop", prompt=before + QUESTION))
+    refused = program("hook", "pre-compact", typed='{"session_id": "s", "hook_event_name": "PreCompress"}')
+    assert "PreCompress happened" in refused.err
+
+
 BROKEN = {
     "no json": "{",
     "no object": "[]",

@@ -14,6 +14,7 @@ from hook_inputs import PROGRAMS, hook_input, write_transcript
 from hostile_repository import GREEDY, ORDER, ORDER_TO_AGENTS, PLANTED, contents, hostile_repository
 from memoriter import Memory
 from memoriter.config import TrustStore
+from memoriter.errors import TrustRemoved
 from memory_env import trust
 from odd_files import posix_only
 
@@ -293,6 +294,28 @@ def test_a_program_that_uses_the_library_gets_the_owners_notes_too(program: Prog
         assert (memory.place.workspace, memory.place.trust) == (repository, "trusted")
     with Memory.open(repository) as memory:
         assert (memory.place.trust, memory.place.origin) == ("owner", "")
+
+
+def test_a_program_that_has_the_folder_open_gets_nothing_more_once_trust_is_removed(
+    program: Program, repository: Path
+) -> None:
+    trust(program.home, repository)
+    before = contents(repository)
+    with Memory.open(home=program.home) as memory:
+        assert PLANTED in memory.read("MEMORY.md").text
+        TrustStore(program.home).remove(repository)
+        for act in (
+            lambda: memory.search(QUESTION),
+            lambda: memory.read("MEMORY.md"),
+            lambda: memory.remember("The mooring mast is painted."),
+            lambda: memory.session("one"),
+            memory.sources,
+        ):
+            with pytest.raises(TrustRemoved, match="neither read nor written"):
+                act()
+        assert contents(repository) == before
+        trust(program.home, repository)
+        assert PLANTED in memory.read("MEMORY.md").text
 
 
 def test_what_cannot_be_trusted_is_refused(program: Program, tmp_path: Path) -> None:

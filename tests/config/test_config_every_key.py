@@ -17,6 +17,7 @@ from memoriter.app import plugins_of, session_environment_of
 from memoriter.config import reference, setting_names, settings_without_effect
 from memoriter.config._effects import CONDITIONS, effect_of, setting_key
 from memoriter.errors import ConfigError
+from memoriter.mcp_server._offered import Offered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -191,6 +192,7 @@ def parts(memory: Memory) -> dict[str, Any]:
         "layout": [assembly.workspace._chosen_layout, assembly.workspace._daily_note, assembly.workspace.suffixes],
         "transcripts": plain(transcripts.folders) if transcripts else None,
         "watch": plain(watch.rules),
+        "mcp": plain(Offered.by(memory)),
         "agents": [
             environment.zone,
             environment.context_chars,

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import os
 import select
-import shlex
-import signal
 import subprocess
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,11 +16,12 @@ from hook_inputs import FOLDER as RECORDED
 from hostile_repository import contents, hostile_repository
 from memory_env import MemoryEnv
 from odd_files import posix_only
-from released_clients import SECONDS, released_client, write_program
+from released_clients import SECONDS, hanging_program, https_proxy, released_client, write_program
 from servers.agent_model import SERVER, AgentModel, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PACKAGE = "@anthropic-ai/claude-code@2.1.330"
 MODEL = "claude-sonnet-4-6"
@@ -136,6 +134,8 @@ def test_a_session_has_the_notes_recalls_searches_appends_and_has_them_again_aft
     claude.settings.write_text(json.dumps({"hooks": own}), encoding="utf-8")
     claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
     claude.give_time()
+    hooks = json.loads(claude.settings.read_text(encoding="utf-8"))["hooks"]
+    assert hooks["UserPromptSubmit"][-1]["hooks"][0]["type"] == "mcp_tool"
     claude.model.play(
         Step(tool="memory_search", arguments={"query": "which database for the ledger", "maxResults": None}),
         Step(tool="memory_append", arguments={"text": "The printers moved to VLAN 20."}),
@@ -239,20 +239,28 @@ def test_a_repository_that_is_not_trusted_is_neither_read_nor_written(claude: Cl
 
 def test_a_memoriter_that_hangs_does_not_keep_the_agent_from_its_answer(claude: ClaudeCode, tmp_path: Path) -> None:
     claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
-    started = tmp_path / "started"
-    claude.program.write_text(
-        f'#!/bin/sh\necho "$$ $*" >> {shlex.quote(str(started))}\nexec sleep {4 * SECONDS}\n', encoding="utf-8"
-    )
     claude.environ["MCP_TIMEOUT"] = "5000"
     claude.model.play(Step("The result."))
-    try:
+    with hanging_program(claude.program, tmp_path) as started:
         assert claude.ask("Which database does the ledger use?") == "The result.\n"  # within SECONDS
-    finally:
-        lines = [line.split() for line in started.read_text(encoding="utf-8").splitlines()]
-        for number, *_ in lines:
-            if Path(f"/proc/{number}/cmdline").exists() and b"sleep" in Path(f"/proc/{number}/cmdline").read_bytes():
-                os.kill(int(number), signal.SIGKILL)
-    assert {words[-1] for words in lines} == {"session-start", "user-prompt", "stop", "mcp"}
+    assert set(started) == {"session-start", "stop", "mcp"}  # which answers the hook of a prompt, too
+
+
+def test_an_unfinished_index_and_a_key_of_the_agent_leave_it_quick_silent_and_safe(claude: ClaudeCode) -> None:
+    claude.env.many(400)
+    assert claude.env.run("index").exit_code == 0  # the words; every vector is missing from here on
+    claude.env.configure(provider="openai", sync={"background": False})
+    claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
+    claude.give_time()
+    claude.model.play(Step("The result."))
+    with https_proxy() as (variables, requests):
+        claude.environ |= {**variables, "OPENAI_API_KEY": "sk-of-the-agent-0123456789"}
+        assert claude.ask("Which VLAN does the Omada router keep for the printers?") == "The result.\n"
+    context = claude.model.seen(0)
+    assert "We chose PostgreSQL for the ledger" in context
+    assert "The Omada ER605 keeps VLAN 10 for the printers." in context
+    assert [request for request in requests if "openai" in request] == []
+    assert claude.env.run("--json", "status").json[0]["vectors"] == 0
 
 
 def test_removal_restores_the_files_of_the_client_byte_for_byte(claude: ClaudeCode) -> None:

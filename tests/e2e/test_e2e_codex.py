@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from hostile_repository import contents, hostile_repository
 from memory_env import MemoryEnv
-from released_clients import SECONDS, released_client, write_program
+from odd_files import posix_only
+from released_clients import SECONDS, hanging_program, released_client, write_program
 from servers.agent_model import AgentModel, Step
+from terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +36,8 @@ name = "scripted"
 base_url = "{url}/v1"
 wire_api = "responses"
 """
+DOWN = "\x1b[B"
+"""The key that goes to the next answer of a question."""
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * SECONDS)]
 
 
@@ -93,4 +99,105 @@ def test_codex_searches_and_writes_notes_runs_the_hooks_and_prints_its_own_last_
     run(str(program), "-w", str(env.notes), "install", "codex", "--remove")
     assert hooks.read_bytes() == before
     assert "memoriter" not in config.read_text(encoding="utf-8")
+    env.close()
+
+
+@posix_only
+def test_a_hostile_repository_and_a_memoriter_that_hangs_leave_codex_alone(
+    codex: Path, model: AgentModel, tmp_path: Path
+) -> None:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="none")
+    own = env.home / "workspace"
+    own.mkdir()
+    (own / "MEMORY.md").write_text("# Own\n\n- The zeppelin ledger is kept in the safe.\n", encoding="utf-8")
+    work = hostile_repository(tmp_path / "work")
+    before = contents(work)
+    config = env.home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(CONFIGURATION.format(url=model.root), encoding="utf-8")
+    program = write_program(env, tmp_path)
+    environ = {
+        **env.environment(),
+        "PATH": f"{codex.parent}{os.pathsep}{os.environ['PATH']}",
+        "MEMORITER_HOOK_SECONDS": "4.5",  # on a busy machine, as its owner may
+    }
+
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            command, env=environ, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8"
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def ask() -> str:
+        return run("codex", "exec", "--dangerously-bypass-hook-trust", "Where is the zeppelin ledger kept?")
+
+    run(str(program), "install", "codex")
+    model.play(
+        Step(tool="memory_search", arguments={"query": "Where is the zeppelin ledger kept?"}),
+        Step(tool="memory_append", arguments={"text": "My door code is 4711."}),
+        Step("The result."),
+    )
+    assert ask() == "The result.\n"
+    seen = model.seen()
+    assert "The zeppelin ledger is kept in the safe." in seen
+    assert "evil.example" not in seen
+    assert contents(work) == before
+    assert "4711" in "".join(note.read_text(encoding="utf-8") for note in own.rglob("*.md"))
+
+    model.play(Step("Another result."))
+    with hanging_program(program, tmp_path) as started:
+        assert ask() == "Another result.\n"
+    assert {"session-start", "user-prompt", "stop"} <= set(started)
+    env.close()
+
+
+@posix_only
+def test_in_its_terminal_codex_runs_the_hooks_only_after_the_owner_has_trusted_them(
+    codex: Path, model: AgentModel, tmp_path: Path
+) -> None:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="none")
+    work = tmp_path / "work"
+    work.mkdir()
+    config = env.home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    trusted = f'\n[projects."{work}"]\ntrust_level = "trusted"\n'
+    config.write_text(CONFIGURATION.format(url=model.root) + trusted, encoding="utf-8")
+    environ = {
+        **env.environment(),
+        "PATH": f"{codex.parent}{os.pathsep}{os.environ['PATH']}",
+        "MEMORITER_HOOK_SECONDS": "4.5",  # on a busy machine, as its owner may
+    }
+    command = [str(write_program(env, tmp_path)), "-w", str(env.notes), "install", "codex"]
+    done = subprocess.run(command, env=environ, cwd=work, capture_output=True, encoding="utf-8", check=True)
+    assert "only after you accept them" in done.stderr
+
+    def ask(keys: str) -> str:
+        """Start Codex, answer its question about hooks if there is one, and return the first request to the model."""
+        model.play(Step("The result."))
+        with Terminal(["codex", "--no-daemon"], env=environ, cwd=work, seconds=SECONDS) as terminal:
+            if keys:
+                terminal.wait("hooks are new or changed")
+                terminal.settle()
+                terminal.press(keys)
+                terminal.settle()
+                terminal.press("\r")
+            terminal.wait("for shortcuts")
+            terminal.settle()
+            terminal.press("Which database does the ledger use?")
+            terminal.settle()
+            terminal.press("\r")
+            end = time.monotonic() + SECONDS
+            while model.steps and time.monotonic() < end:
+                terminal.settle(0.5)
+            shown = terminal.shown
+        assert not model.steps, shown
+        return json.dumps(model.requests[0]["input"])
+
+    assert "<memoriter-recall>" not in ask(2 * DOWN)  # continue without trusting
+    for request in (ask(DOWN), ask("")):  # trust all, and no question after it
+        assert "<memoriter-recall>" in request
+        assert "We chose PostgreSQL for the ledger because of ACID." in request
     env.close()

@@ -104,9 +104,11 @@ def test_an_agent_that_has_only_the_tools_searches_and_appends(tmp_path: Path, n
         file.parent.mkdir(parents=True)
         file.write_text(json.dumps(filled(client.settings)), encoding="utf-8")
         path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+        nothing = dict.fromkeys(("maxResults", "minScore", "source", "since", "until", "path", "tag"))
         model.play(
-            Step(tool="memory_search", arguments={"query": "which database for the ledger"}),
-            Step(tool="memory_append", arguments={"text": "The ledger is audited in May."}),
+            Step(tool="memory_search", arguments={"query": "which database for the ledger", **nothing}),
+            Step(tool="memory_get", arguments={"path": "memory/work/style.md", "from": None, "lines": None}),
+            Step(tool="memory_append", arguments={"text": "The ledger is audited in May.", "to": None}),
             Step("The result."),
         )
         done = subprocess.run(
@@ -123,6 +125,7 @@ def test_an_agent_that_has_only_the_tools_searches_and_appends(tmp_path: Path, n
         last = model.seen()
     assert "MEMORY.md#L1-L3" in last
     assert "We chose PostgreSQL for the ledger because of ACID." in last
+    assert "Commits are written in the imperative mood." in last
     assert "The ledger is audited in May." in "".join(
         note.read_text(encoding="utf-8") for note in (env.notes / "memory").glob("*.md")
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
 
 from hook_inputs import PROGRAMS, hook_input
 from hostile_repository import GREEDY, ORDER, PLANTED, contents, hostile_repository
@@ -123,6 +125,38 @@ async def test_tools_over_stdio_use_the_owners_notes_until_the_folder_is_trusted
     assert "just" in "".join(file.read_text(encoding="utf-8") for file in env.notes.rglob("*.md"))
 
 
+@pytest.mark.anyio
+async def test_a_server_that_runs_refuses_the_repository_as_soon_as_trust_is_removed(env: MemoryEnv) -> None:
+    env.trust()
+    async with client(env) as connected:
+        assert "evil.example" in str(await called(connected, "memory_search", query=QUESTION))
+        assert run(env, "trust", "--remove", ".").exit_code == 0
+        before = contents(env.notes)
+        for tool, arguments in (
+            ("memory_search", {"query": QUESTION}),
+            ("memory_get", {"path": "MEMORY.md"}),
+            ("memory_append", {"text": "My door code is 4711."}),
+        ):
+            refused = await connected.call_tool(tool, arguments)
+            assert refused.is_error
+            told = refused.content[0].text
+            assert f"does not trust '{env.notes}' any more" in told
+            assert "tell the user" in told.lower()  # the model cannot run a program
+            assert f"`memoriter trust {env.notes}`" in told
+            assert "evil.example" not in told
+        with pytest.raises(MCPError, match="does not trust"):
+            await connected.list_resources()
+        with pytest.raises(MCPError, match="does not trust"):
+            await connected.read_resource("memory://notes/MEMORY.md")
+        prompt = (await connected.get_prompt("recall", {"question": QUESTION})).messages[0].content
+        assert "evil.example" not in prompt.text
+        hook = {"event": "user-prompt", "session_id": "s", "prompt": QUESTION}
+        assert (await connected.call_tool("memory_hook", hook)).content[0].text == "{}"
+        assert contents(env.notes) == before
+        assert run(env, "trust", ".").exit_code == 0
+        assert "evil.example" in str(await called(connected, "memory_search", query=QUESTION))
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent")
 def test_a_server_in_the_repository_serves_the_owners_notes_and_says_why(env: MemoryEnv) -> None:
     before = contents(env.notes)
@@ -159,6 +193,40 @@ def test_a_server_of_the_repository_labels_it_for_those_who_only_trust_it(env: M
         assert PLANTED in served.out
         run(env, "trust", "--remove", ".")
         assert "evil.example" not in hook(env, "session-start", source="resume").out
+
+
+@posix_only
+def test_at_a_terminal_the_owner_trusts_the_folder_for_which_they_make_settings(env: MemoryEnv) -> None:
+    own = env.home / "vault"
+    own.mkdir()
+    (own / "MEMORY.md").write_text("# Plans\n", encoding="utf-8")
+    assert f"memoriter trust {own}" in run(env, "-w", str(own), "init").err  # without a terminal, an agent may run it
+    (own / ".memoriter.json5").unlink()
+    assert str(own) not in run(env, "trust", "--list").out
+    assert f"You trust {own} now" in at_terminal(env, "-w", str(own), "init")
+    assert str(own) in run(env, "trust", "--list").out
+
+    asked = at_terminal(env, "init", "--layout", "notes", typed="n\n")
+    assert "in a Git repository, so its notes may come from anybody" in asked
+    assert str(env.notes) not in run(env, "trust", "--list").out
+    assert f"You trust {env.notes} now" in at_terminal(env, "init", "--layout", "openclaw", typed="y\n")
+
+
+def at_terminal(env: MemoryEnv, *words: str, typed: str = "") -> str:
+    """Run the program at a terminal in the repository, and return what it shows without line breaks."""
+    keyboard, terminal = os.openpty()
+    with subprocess.Popen(
+        env.command(*words), env=env.environment(), cwd=env.notes, stdin=terminal, stdout=terminal, stderr=terminal
+    ) as process:
+        os.close(terminal)
+        os.write(keyboard, typed.encode())
+        shown = b""
+        with suppress(OSError):  # the program has ended
+            while part := os.read(keyboard, 65_536):
+                shown += part
+        process.wait(LIMIT)
+    os.close(keyboard)
+    return " ".join(shown.decode().split())
 
 
 @posix_only

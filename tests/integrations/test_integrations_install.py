@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 FILES = {
     "claude-code": ".claude.json",
     "codex": ".codex/config.toml",
+    "gemini": ".gemini/settings.json",
     "cursor": ".cursor/mcp.json",
     "claude-desktop": ".config/Claude/claude_desktop_config.json",
 }
+HOOKS = {"claude-code": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
 JSON = '{\r\n\t"t": "d",  \r\n\t"mcpServers": {\r\n\t\t"other": {"command": "x", "env": {"K": "s3cret"}}\r\n\t}\r\n}'
 TOML = '# mine\nmodel = "gpt"   # the good one\n\n[mcp_servers.other]\ncommand = "x"\nenv = {K = "s3cret"}\n# end\n'
 linux = pytest.mark.skipif(os.name == "nt" or os.uname().sysname != "Linux", reason="places of another system")
@@ -39,10 +41,11 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryEnv]:
     """Give this process a home folder and a working folder of its own."""
     env = MemoryEnv.at(tmp_path)
     env.configure(provider="fake")
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "MEMORITER_WORKSPACE", "XDG_CONFIG_HOME"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "MEMORITER_WORKSPACE", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name in ("HOME", "USERPROFILE", "MEMORITER_HOME"):
         monkeypatch.setenv(name, str(env.home))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without a Claude Code of this machine
     monkeypatch.chdir(env.notes)
     yield env
     env.close()
@@ -139,7 +142,9 @@ def test_a_file_that_is_not_there_is_made_and_removing_makes_none(env: MemoryEnv
     removed = run(env, "install", client, "--remove")
     assert "was deleted" in removed.out
     assert not [
-        each for folder in (".claude", ".codex", ".cursor", ".config") for each in (env.home / folder).glob("*.*")
+        each
+        for folder in (".claude", ".codex", ".gemini", ".cursor", ".config")
+        for each in (env.home / folder).glob("*.*")
     ]
     assert not file.exists()
 
@@ -191,6 +196,7 @@ def test_a_project_has_files_of_its_own(env: MemoryEnv) -> None:
     names = {
         "claude-code": ".mcp.json",
         "codex": ".codex/config.toml",
+        "gemini": ".gemini/settings.json",
         "cursor": ".cursor/mcp.json",
     }
     for client, name in names.items():
@@ -203,7 +209,7 @@ def test_a_project_has_files_of_its_own(env: MemoryEnv) -> None:
 
 @pytest.mark.matrix
 @linux
-@pytest.mark.parametrize(("client", "name"), [("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")])
+@pytest.mark.parametrize(("client", "name"), HOOKS.items())
 def test_the_hooks_that_were_installed_give_the_agent_its_memory(env: MemoryEnv, client: str, name: str) -> None:
     assert run(env, "install", client).exit_code == 0
     (group,) = json.loads((env.home / name).read_text(encoding="utf-8"))["hooks"]["SessionStart"]
@@ -237,7 +243,7 @@ def authorization(entry: dict[str, Any]) -> str:
     return (entry.get("headers") or entry["http_headers"])["Authorization"]
 
 
-OVER_HTTP = ("claude-code", "codex", "cursor")
+OVER_HTTP = ("claude-code", "codex", "gemini", "cursor")
 
 
 @linux
@@ -253,7 +259,7 @@ def test_a_client_can_connect_to_the_server_with_its_token_and_nobody_else_reads
     outcome = run(env, "install", client, "--http", "--port", "9000", "--no-hooks")
     token = (env.home / "token").read_text(encoding="ascii").strip()
     entry = servers(file)["memoriter"]
-    assert entry["url"] == "http://127.0.0.1:9000/mcp"
+    assert entry["httpUrl" if client == "gemini" else "url"] == "http://127.0.0.1:9000/mcp"
     assert authorization(entry) == f"Bearer {token}"
     assert "command" not in entry
     assert "contains the token" in outcome.out
@@ -300,8 +306,8 @@ def test_headers_of_the_owner_stay_beside_the_token(env: MemoryEnv) -> None:
 
 
 def test_a_project_s_file_names_the_variable_and_not_the_token(env: MemoryEnv) -> None:
-    names = {"claude-code": ".mcp.json", "codex": ".codex/config.toml", "cursor": ".cursor/mcp.json"}
-    for client, name in names.items():
+    names = {"claude-code": ".mcp.json", "codex": ".codex/config.toml", "gemini": ".gemini/settings.json"}
+    for client, name in (names | {"cursor": ".cursor/mcp.json"}).items():
         outcome = run(env, "install", client, "--scope", "project", "--http", "--no-hooks")
         text = (env.notes / name).read_text(encoding="utf-8")
         assert "MEMORITER_TOKEN" in text
@@ -343,7 +349,7 @@ def test_a_configuration_that_is_no_plain_file_is_an_error(env: MemoryEnv, make:
 
 
 @linux
-@pytest.mark.parametrize(("client", "name"), [("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")])
+@pytest.mark.parametrize(("client", "name"), list(HOOKS.items())[:2])
 def test_no_client_waits_long_for_a_hook_unless_the_owner_wants_it(env: MemoryEnv, client: str, name: str) -> None:
     run(env, "install", client)
     file = env.home / name
@@ -355,6 +361,79 @@ def test_no_client_waits_long_for_a_hook_unless_the_owner_wants_it(env: MemoryEn
     run(env, "install", client)
     changed = json.loads(file.read_text(encoding="utf-8"))["hooks"]
     assert [changed[event][0]["hooks"][0]["timeout"] for event in ("UserPromptSubmit", "Stop")] == [5, 90]
+
+
+@linux
+def test_gemini_gets_server_and_hooks_in_one_file_with_limits_in_milliseconds(env: MemoryEnv) -> None:
+    own = {"hooks": [{"type": "command", "command": "true"}]}
+    file = written(env, "gemini", json.dumps({"theme": "x", "hooks": {"BeforeAgent": [own]}}))
+    before = file.read_bytes()
+    run(env, "install", "gemini")
+    settings = json.loads(file.read_bytes())
+    assert settings["theme"] == "x"
+    assert settings["hooks"]["BeforeAgent"][0] == own
+    limits = {event: groups[-1]["hooks"][0]["timeout"] for event, groups in settings["hooks"].items()}
+    assert limits == {"SessionStart": 5_000, "BeforeAgent": 5_000}
+    once = file.read_bytes()
+    assert "is up to date" in run(env, "install", "gemini").out
+    assert file.read_bytes() == once
+    run(env, "install", "gemini", "--remove")
+    assert file.read_bytes() == before
+    run(env, "install", "gemini", "--no-hooks")
+    assert json.loads(file.read_bytes())["hooks"] == {"BeforeAgent": [own]}
+
+
+CLAUDE = "#!/bin/sh\necho '{version} (Claude Code)'\n"
+BY_TOOL = {
+    "type": "mcp_tool",
+    "server": "memoriter",
+    "tool": "memory_hook",
+    "input": {
+        "event": "user-prompt",
+        "session_id": "${session_id}",
+        "cwd": "${cwd}",
+        "prompt": "${prompt}",
+        "hook_event_name": "${hook_event_name}",
+    },
+    "timeout": 5,
+}
+
+
+@linux
+@pytest.mark.parametrize(
+    ("printed", "by_tool"),
+    [("2.1.118", True), ("3.0.1", True), ("2.1.117", False), ("2.0.999", False), ("", False), ("none", False)],
+)
+def test_claude_code_asks_the_server_before_a_prompt_if_it_can(
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch, printed: str, *, by_tool: bool
+) -> None:
+    monkeypatch.setenv("PATH", str(env.home / "bin"))
+    claude = env.home / "bin" / "claude"
+    claude.parent.mkdir()
+    claude.write_text(CLAUDE.format(version=printed), encoding="utf-8")
+    claude.chmod(0o755)
+    settings = env.home / ".claude" / "settings.json"
+
+    def hooks() -> dict[str, Any]:
+        stored = json.loads(settings.read_text(encoding="utf-8"))["hooks"]
+        return {event: group["hooks"][0] for event, (group,) in stored.items()}
+
+    run(env, "install", "claude-code")
+    assert (hooks()["UserPromptSubmit"] == BY_TOOL) is by_tool
+    assert [hook["type"] for hook in hooks().values()].count("command") == (3 if by_tool else 4)
+    once = settings.read_bytes()
+    assert "settings.json is up to date" in run(env, "install", "claude-code").out
+    assert settings.read_bytes() == once
+
+    claude.write_text(CLAUDE.format(version="2.1.100" if by_tool else "2.1.330"), encoding="utf-8")
+    run(env, "install", "claude-code")
+    assert (hooks()["UserPromptSubmit"] == BY_TOOL) is not by_tool
+    assert hooks()["UserPromptSubmit"].keys() & {"command", "tool"} == {"command" if by_tool else "tool"}
+    run(env, "install", "claude-code", "--scope", "project")  # for everybody's version
+    shared = json.loads((env.notes / ".claude" / "settings.json").read_text(encoding="utf-8"))
+    assert shared["hooks"]["UserPromptSubmit"][0]["hooks"][0]["type"] == "command"
+    run(env, "install", "claude-code", "--remove")
+    assert not settings.exists()
 
 
 def test_an_installation_shows_how_much_there_is_to_index_and_how_to_do_it(env: MemoryEnv) -> None:

@@ -159,6 +159,8 @@ def test_no_file_is_written_where_one_of_them_is_wrong(tmp_path: Path) -> None:
         ("codex", "darwin", {}, ".codex/config.toml"),
         ("codex", "darwin", {"CODEX_HOME": "/elsewhere"}, "/elsewhere/config.toml"),
         ("cursor", "win32", {}, ".cursor/mcp.json"),
+        ("gemini", "linux", {}, ".gemini/settings.json"),
+        ("gemini", "darwin", {"GEMINI_CLI_HOME": "/elsewhere"}, "/elsewhere/.gemini/settings.json"),
         ("claude-desktop", "linux", {}, ".config/Claude/claude_desktop_config.json"),
         ("claude-desktop", "linux", {"XDG_CONFIG_HOME": "/x"}, "/x/Claude/claude_desktop_config.json"),
         ("claude-desktop", "darwin", {}, "Library/Application Support/Claude/claude_desktop_config.json"),

@@ -1,4 +1,4 @@
-"""What only the server over HTTP does: connectors of ChatGPT, and keeping other sites' pages away."""
+"""What mostly the server over HTTP does: connectors of ChatGPT, and keeping other sites' pages away."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from mcp.types import Implementation
 
-from mcp_endpoints import LIMIT, authorised, bearer, served, token_of
+from mcp_endpoints import LIMIT, authorised, bearer, over_stdio, served, token_of
 
 if TYPE_CHECKING:
     from memory_env import MemoryEnv
@@ -106,3 +106,18 @@ async def test_there_are_no_tools_where_memory_search_is_off(env: MemoryEnv) -> 
     with served(env) as address:
         async with authorised(address, env) as client:
             assert (await client.list_tools()).tools == []
+
+
+@pytest.mark.anyio
+@pytest.mark.slow
+async def test_a_setting_lists_the_tools_of_connectors_for_every_client_over_both_transports(env: MemoryEnv) -> None:
+    settings = {"agents": {"defaults": {"memorySearch": {"provider": "none"}}}, "memory": {"connectorTools": True}}
+    env.config.write_text(json.dumps(settings), encoding="utf-8")
+    with served(env) as address:
+        async with authorised(address, env) as over_http, over_stdio(env).connect() as over_pipe:
+            for client in (over_http, over_pipe):
+                names = [tool.name for tool in (await client.list_tools()).tools]
+                assert names == ["memory_search", "memory_get", "memory_append", "search", "fetch"]
+                found: Any = (await client.call_tool("search", {"query": "train to Osaka"})).structured_content
+                fetched: Any = await client.call_tool("fetch", {"id": found["results"][0]["id"]})
+                assert "The train to Osaka leaves at noon" in fetched.structured_content["text"]

@@ -1,6 +1,6 @@
-"""What Claude Code and Codex give their hooks, with the parts of a test filled in.
+"""What Claude Code, Codex and Gemini CLI give their hooks, with the parts of a test filled in.
 
-Those of Claude Code were recorded from a released version, and `tests/e2e/test_e2e_claude_code.py` compares the fields.
+Those of Claude Code and Gemini CLI were recorded from a released version, and their tests in `tests/e2e/` compare them.
 Those of Codex are the fields that it documents and that its published JSON schemas require.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "hooks"
 PROGRAMS = ("claude-code", "codex")
+"""Those with all hooks. Gemini CLI has those that recall, and one for plugins that capture."""
 
 
 def hook_input(program: str, event: str, *, cwd: Path, transcript: Path | None = None, **changes: Any) -> str:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from memory_env import MemoryEnv
 
 SECONDS = 300
@@ -69,3 +76,50 @@ def write_program(env: MemoryEnv, folder: Path) -> Path:
     program.write_text(PROGRAM.format(python=sys.executable, paths=paths), encoding="utf-8")
     program.chmod(0o755)
     return program
+
+
+HANGING = '#!/bin/sh\necho "$$ $*" >> {started}\nexec sleep {seconds}\n'
+
+
+@contextmanager
+def hanging_program(program: Path, folder: Path) -> Iterator[list[str]]:
+    """Let `memoriter` hang whatever it is asked, and end what was started; yields the last words of its command lines.
+
+    The list is filled when the context ends.
+    """
+    started, words = folder / "started", list[str]()
+    program.write_text(HANGING.format(started=shlex.quote(str(started)), seconds=4 * SECONDS), encoding="utf-8")
+    try:
+        yield words
+    finally:
+        for line in started.read_text(encoding="utf-8").splitlines():
+            number, *arguments = line.split()
+            words.append(arguments[-1])
+            command = Path(f"/proc/{number}/cmdline")
+            if command.exists() and b"sleep" in command.read_bytes():
+                os.kill(int(number), signal.SIGKILL)
+
+
+@contextmanager
+def https_proxy() -> Iterator[tuple[dict[str, str], list[str]]]:
+    """A proxy on this machine that refuses what it is asked; yields the variables that name it, and the requests."""
+    requests: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def take() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listening.accept()
+                    with connection, suppress(OSError):
+                        connection.settimeout(10)
+                        requests.append(connection.recv(4_096).decode("latin-1").partition("\r\n")[0])
+
+        thread = threading.Thread(target=take, daemon=True)
+        thread.start()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield (
+            {"HTTPS_PROXY": address, "https_proxy": address, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
+            requests,
+        )
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join()

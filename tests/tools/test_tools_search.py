@@ -13,6 +13,7 @@ import pytest
 from memoriter.config import Configuration, MemorySearch, Place, with_values
 from memoriter.errors import EmbeddingError, IndexDamaged, PathRefused
 from memoriter.tools import GET, SEARCH, TOOLS, tools_for
+from memoriter.tools._params import AppendParams, GetParams, SearchParams, parse_params
 from memoriter.types import Diagnostic, Excerpt, Explanation, Health, Hit, SearchResult, Source
 
 HIT = Hit(
@@ -27,6 +28,9 @@ HIT = Hit(
 )
 GO_ON = "Go on without the memory, and tell the user that it could not be searched. What the user can do:"
 FOUND = SearchResult((HIT,), "match", "fake", "hashed", "hybrid", Health({"keyword": True, "vector": True}))
+
+
+PARAMS: dict[str, Any] = {"memory_search": SearchParams, "memory_get": GetParams, "memory_append": AppendParams}
 
 
 class RecordingMemory:
@@ -201,10 +205,7 @@ def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> No
         ({"query": "x", "maxResults": "many"}, "The parameter maxResults must be a number, not 'many'."),
         ({"query": "x", "maxResults": True}, "The parameter maxResults must be a number, not True."),
         ({"query": "x", "minScore": float("nan")}, "The parameter minScore must be a number, not nan."),
-        (
-            {"query": "x", "source": "mail"},
-            "The parameter source is not valid: input should be 'memory' or 'sessions'.",
-        ),
+        ({"query": "x", "source": "mail"}, "The parameter source must be memory, sessions or all, not 'mail'."),
         (
             {"query": "x", "since": "10.2.2026"},
             "The parameter since must be a day such as 2026-02-10, not '10.2.2026'.",
@@ -294,12 +295,19 @@ def test_what_cannot_be_read_has_no_text_and_a_reason(params: Any, trouble: Exce
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_schema_names_exactly_the_parameters_that_are_read(tool: Any) -> None:
-    from memoriter.tools._params import AppendParams, GetParams, SearchParams
-
-    kind = {"memory_search": SearchParams, "memory_get": GetParams, "memory_append": AppendParams}[tool.name]
-    assert list(tool.input_schema["properties"]) == [field.alias for field in kind.model_fields.values()]
+    assert list(tool.input_schema["properties"]) == [field.alias for field in PARAMS[tool.name].model_fields.values()]
     # Gemini answers 400 to these, if a client forwards a schema as it is.
-    assert not {'"format"', '"additionalProperties"'} & set(re.findall(r'"\w+"', json.dumps(tool.input_schema)))
+    refused = {'"format"', '"additionalProperties"', '"anyOf"', '"null"', '"enum"'}
+    assert not refused & set(re.findall(r'"\w+"', json.dumps(tool.input_schema)))
+    assert all(isinstance(each["type"], str) for each in tool.input_schema["properties"].values())
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_a_schema_allows_null_for_what_may_be_left_out_and_the_tool_takes_it(tool: Any) -> None:
+    properties, required = tool.input_schema["properties"], tool.input_schema["required"]
+    optional = [name for name in properties if name not in required]
+    assert [name for name, each in properties.items() if each.get("nullable")] == optional
+    parse_params(PARAMS[tool.name], {**dict.fromkeys(required, "x"), **dict.fromkeys(optional)})
 
 
 def test_there_are_no_tools_where_memory_search_is_off() -> None:

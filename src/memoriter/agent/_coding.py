@@ -1,4 +1,4 @@
-"""The hooks of Claude Code and Codex: parse the JSON they write to stdin, and build the JSON they read from stdout.
+"""The hooks of coding agents: parse the JSON that they write to stdin, and build the JSON that they read from stdout.
 
 The context usage of a conversation is read from the end of its transcript.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from memoriter.agent._events import Message
 from memoriter.agent.flush import DEFAULT_WINDOW
-from memoriter.coding_hooks import HOOKS, HookEvent
+from memoriter.coding_hooks import GEMINI_HOOKS, HOOKS, HookEvent
 from memoriter.errors import PathRefused, UsageError, sentence
 from memoriter.plain_file import open_plain
 from memoriter.types import Diagnostic
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from memoriter.agent._session import Session
 
 log = logging.getLogger(__name__)
+_GEMINI_CONTEXT = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
+"""What Gemini CLI puts before the first message of `gemini -p`: the text of the hooks at its start."""
 CONTEXT_CHARS = 8_000
 """Characters of the session's context. Claude Code accepts 10,000 characters from a hook, and a flush request may
 follow the context."""
@@ -47,6 +50,8 @@ class HookInput:
     """The agent's last answer."""
     is_codex: bool = False
     """True if Codex reported the event; it refuses the fields of an answer that it does not know."""
+    name: str = ""
+    """The client's name of the event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +88,26 @@ def read_hook(event: str, text: str) -> HookInput:
         )
     fields = cast("dict[str, Any]", parsed)
     reported = fields.get("hook_event_name")
-    if reported is not None and HOOKS.get(str(reported)) != event:
+    if reported is not None and (HOOKS | GEMINI_HOOKS).get(str(reported)) != event:
         raise UsageError(f"This is the hook for {event}, but {reported} happened.", remedy="Correct the agent's hooks.")
     session = _text(fields, "session_id").strip()
     if not session:
         raise UsageError(
             "The input has no session_id.", remedy="Let a coding agent call this command; it writes the input."
         )
-    reply = fields.get("last_assistant_message")
+    reply = fields.get("last_assistant_message", fields.get("prompt_response"))
+    prompt = _text(fields, "prompt")
     return HookInput(
         event=cast("HookEvent", event),
         session=session,
         cwd=_text(fields, "cwd"),
         transcript=_text(fields, "transcript_path"),
         source=_text(fields, "source"),
-        prompt=_text(fields, "prompt"),
+        prompt=_GEMINI_CONTEXT.sub("", prompt) if reported in GEMINI_HOOKS else prompt,
         again=fields.get("stop_hook_active") is True,
         reply=reply if isinstance(reply, str) else None,
         is_codex="turn_id" in fields,
+        name=str(reported or next(name for name, word in HOOKS.items() if word == event)),
     )
 
 
@@ -161,7 +168,7 @@ def _answer(hook_input: HookInput, session: Session, *, interactive: bool, secon
         case "user-prompt":
             answer = session.recall(hook_input.prompt, seconds=seconds)
             session.begin_turn(hook_input.prompt)
-            return HookAnswer(_context_output("UserPromptSubmit", answer.prepend_context), answer.reasons)
+            return HookAnswer(_context_output(hook_input.name, answer.prepend_context), answer.reasons)
         case "stop":
             return _stop(hook_input, session, interactive=interactive)
         case "pre-compact":
@@ -177,7 +184,7 @@ def _session_start(hook_input: HookInput, session: Session) -> HookAnswer:
     flush = session.late_flush() if compacted else None
     texts = [context.text, flush.turn.prompt if flush and flush.turn else ""]
     reasons = (*context.reasons, *(flush.reasons if flush else ()))
-    return HookAnswer(_context_output("SessionStart", "\n\n".join(text for text in texts if text)), reasons)
+    return HookAnswer(_context_output(hook_input.name, "\n\n".join(text for text in texts if text)), reasons)
 
 
 def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> HookAnswer:
@@ -198,11 +205,11 @@ def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> Hook
     if hook_input.is_codex and prompt:
         return HookAnswer({"decision": "block", "reason": prompt}, (*reasons, *answer.reasons))
     # Claude Code shows "block" as a problem that a hook has reported.
-    return HookAnswer(_context_output("Stop", prompt), (*reasons, *answer.reasons))
+    return HookAnswer(_context_output(hook_input.name, prompt), (*reasons, *answer.reasons))
 
 
 def _context_output(event: str, text: str) -> dict[str, Any] | None:
-    """Return the JSON in which both programs accept text for the model."""
+    """Return the JSON in which the programs accept text for the model."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text else None
 
 

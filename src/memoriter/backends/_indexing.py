@@ -204,9 +204,7 @@ class Indexing:
         embedding, on_progress = self.context.embedding, sync.progress
 
         def open_provider() -> EmbeddingProvider:
-            return embedding.open(
-                task.embed_by, lambda done, all_: on_progress(Progress("download", done, all_ or done))
-            )
+            return embedding.open(task.embed_by, lambda *of: on_progress(Progress("download", of[0], of[1] or of[0])))
 
         self.context.follow_provider(index)
         for _ in range(2):

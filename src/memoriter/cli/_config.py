@@ -13,6 +13,7 @@ import click
 from memoriter.api_json import error_json, reason_json
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 from memoriter.cli._render import FAILED, is_interactive
+from memoriter.cli._trust import trust_made_folder
 from memoriter.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def init_command(layout: str | None) -> None:
         memoriter init -w ~/notes --layout notes
 
     The file has a comment for each setting. The folder is -w DIR or the current one, and nothing else in it is
-    changed. If it has settings already, only --layout changes them. Next: memoriter config set --help.
+    changed. If it has settings already, only --layout changes them. At a terminal you also trust the folder, so that
+    agents that work in it use its notes; in a Git repository, whose notes may come from anybody, memoriter asks first.
+    Next: memoriter config set --help.
     """
     from memoriter.config import PROJECT_FILE, in_home
     from memoriter.environment import read_environment
@@ -73,11 +76,13 @@ def init_command(layout: str | None) -> None:
     values: dict[tuple[str, ...], Any] = {("memory", "layout"): layout} if layout else {}
     changed = write_settings(file, values, workspace=folder, text=TEMPLATE)
     ask_for_provider(options, env)
+    trust = trust_made_folder(folder, env, options.screen)
     state = "changed" if changed and existed else "written" if changed else "unchanged"
     if options.json:
         options.screen.json({"file": str(file), "state": state})
         return
     options.screen.show([((str(file), "bold"), (f" is {state}.", ""))])
+    options.screen.note(*(((line, ""),) for line in trust))
 
 
 def ask_for_provider(options: GlobalOptions, env: Environment) -> None:

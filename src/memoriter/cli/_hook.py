@@ -16,7 +16,14 @@ import click
 from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server
 from memoriter.cli._render import describe_failure
 from memoriter.cli._trust import notice_of_untrusted
-from memoriter.coding_hooks import HOOKS, LEAST_SECONDS, LONGEST_INPUT, MOST_SECONDS, parse_seconds
+from memoriter.coding_hooks import (
+    HOOKS,
+    LEAST_SECONDS,
+    LONGEST_INPUT,
+    MOST_SECONDS,
+    SECONDS_VARIABLE,
+    parse_seconds,
+)
 from memoriter.errors import ConfigError
 from memoriter.values import dataclass
 
@@ -28,8 +35,6 @@ if TYPE_CHECKING:
     from memoriter.discovery import Call
     from memoriter.environment import Environment
 
-VARIABLE = "MEMORITER_HOOK_SECONDS"
-"""The environment variable with the seconds that a prompt waits for its memory, from the start of the command."""
 TAKEN_SHARE = 0.4
 """The share of this time within which a server must take the work."""
 MORE_SECONDS = 0.25
@@ -92,11 +97,11 @@ def _end_after(seconds: float, options: GlobalOptions) -> None:
 
 def _prompt_seconds(env: Environment) -> float:
     """Return how long a prompt waits for its memory. Raises ConfigError."""
-    value = env.environ.get(VARIABLE, "").strip()
+    value = env.environ.get(SECONDS_VARIABLE, "").strip()
     if (seconds := parse_seconds(value)) is not None:
         return seconds
-    message = f"{VARIABLE} is {value!r}. It can be a number from {LEAST_SECONDS:g} to {MOST_SECONDS:g}."
-    raise ConfigError(message, remedy=f"Correct or unset {VARIABLE}.")
+    message = f"{SECONDS_VARIABLE} is {value!r}. It can be a number from {LEAST_SECONDS:g} to {MOST_SECONDS:g}."
+    raise ConfigError(message, remedy=f"Correct or unset {SECONDS_VARIABLE}.")
 
 
 def _show(screen: Screen, answer: _Answer) -> None:

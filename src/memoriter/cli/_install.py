@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import shutil
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -27,11 +30,16 @@ if TYPE_CHECKING:
 CLIENTS: dict[ClientName, str] = {
     "claude-code": "Claude Code",
     "codex": "Codex",
+    "gemini": "Gemini CLI",
     "cursor": "Cursor",
     "claude-desktop": "Claude Desktop",
 }
 TRUST_HOOKS = "Codex runs the hooks only after you accept them: start `codex` in a terminal, at `Hooks need review`."
 ON_PATH = "Files of a project are shared, so they name `memoriter`: install it where the client finds it on its PATH."
+HOOK_TOOL_VERSION = (2, 1, 118)
+"""The first version of Claude Code that calls tools of MCP servers as hooks."""
+VERSION_SECONDS = 10.0
+"""Time limit of `claude --version`."""
 STYLES = {"+": "green", "-": "red"}
 
 
@@ -64,7 +72,7 @@ def install_command(
     The client starts this installation of memoriter. With -w it always opens that workspace, otherwise your default
     one, or the folder in which you use the client if you trust it (memoriter trust). With --scope project you trust the
     current folder. The rest of the file does not change, and a copy of the old file stays beside it. Claude Code and
-    Codex also get hooks, which recall notes and ask the agent to write new ones.
+    Codex also get hooks, which recall notes and ask the agent to write new ones; Gemini CLI gets those that recall.
 
     With --http the file contains the address and the token of the server, and only you can read it. With --scope
     project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs
@@ -85,7 +93,8 @@ def install_command(
     if http and not remove:
         remote = HttpServer(f"http://{HOST}:{port or PORT}/mcp", _token(env, screen, create=not dry_run))
     program = ("memoriter",) if scope == "project" else _program()
-    launch = Launch(program, _options(options), _variables(env, options), remote)
+    hook_tool = client == "claude-code" and scope == "user" and not remove and _calls_tools_as_hooks(env)
+    launch = Launch(program, _options(options), _variables(env, options), remote, hook_tool)
     planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks)
     outcomes = apply(planned, dry_run=dry_run)
     if not (remove or dry_run or options.workspace):
@@ -164,6 +173,24 @@ def _program() -> tuple[str, ...]:
     if script.stem == "memoriter" and script.is_file():
         return (str(script.absolute()),)
     return (str(executable),) if executable.is_file() else (sys.executable, "-m", "memoriter")
+
+
+def _calls_tools_as_hooks(env: Environment) -> bool:
+    """Return whether the Claude Code of this person takes hooks of the type `mcp_tool`.
+
+    An older one ignores all hooks of a file with such an entry, those of its owner included.
+    """
+    program = shutil.which("claude", path=env.environ.get("PATH"))
+    if program is None:
+        return False
+    try:
+        done = subprocess.run(  # noqa: S603 - the client that is configured
+            [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=VERSION_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    version = re.match(rb"(\d+)\.(\d+)\.(\d+)\b", done.stdout)
+    return version is not None and tuple(int(part) for part in version.groups()) >= HOOK_TOOL_VERSION
 
 
 def _token(env: Environment, screen: Screen, *, create: bool) -> str:

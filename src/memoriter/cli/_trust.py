@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memoriter.config import Place, TrustedFolder
     from memoriter.environment import Environment
 
+REPOSITORY = "The folder is in a Git repository, so its notes may come from anybody."
 STATES = {
     "trusted": "",
     "missing": "  not there any more",
@@ -40,8 +41,8 @@ def trust_command(context: click.Context, folders: tuple[str, ...], *, listed: b
 
     Agents use your own workspace, the default one or the one that you name with -w or in your settings. A repository
     may come from anybody, so its notes are neither read nor written by an agent until you trust the folder. memoriter
-    remembers its path and its identity: a folder that was deleted and cloned again must be trusted again. A client that
-    is running uses the folder until it ends. Next: memoriter status.
+    remembers its path and its identity: a folder that was deleted and cloned again must be trusted again. A server that
+    is running refuses the folder as soon as you remove your trust. Next: memoriter status.
     """
     from memoriter.config import TrustStore
     from memoriter.environment import read_environment
@@ -110,6 +111,30 @@ def ask_to_trust(place: Place, env: Environment, screen: Screen) -> bool:
         return False
     TrustStore(env.home).add(folder)
     return True
+
+
+def trust_made_folder(folder: Path, env: Environment, screen: Screen) -> list[str]:
+    """Trust a folder of notes that the person at the terminal has just named, and return what to tell them.
+
+    In a Git repository the notes may come from anybody, so the person is asked first. Without a terminal a program may
+    have run the command, such as an agent in a cloned repository: nothing is trusted. Raises ConfigError.
+    """
+    from memoriter.config import TrustStore, in_repository, untrusted_diagnostic
+
+    folder, store = Path(os.path.normpath(folder)), TrustStore(env.home)
+    if store.includes(folder):
+        return []
+    try:
+        check_folder(folder, env)
+    except UsageError as error:
+        return [f"{error.message} {error.remedy}"]
+    trusted = is_interactive(screen) and (
+        not in_repository(folder) or click.confirm(f"{REPOSITORY} Do you trust this folder?", err=True)
+    )
+    if trusted and store.add(folder):
+        return [f"You trust {folder} now: agents that work there use its notes."]
+    untrusted = untrusted_diagnostic(folder)
+    return [f"{untrusted.message} {untrusted.remedy}"]
 
 
 def offer_trust(options: GlobalOptions) -> None:

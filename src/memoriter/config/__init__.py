@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Place,
         agent_name,
         cache_of,
+        check_trust,
         chosen_file,
         distrust_reason,
         find_workspace,
@@ -138,6 +139,7 @@ __all__ = [
     "cache_of",
     "check_home",
     "check_text",
+    "check_trust",
     "chosen_file",
     "default_local_model",
     "distrust_reason",
@@ -186,8 +188,8 @@ def __getattr__(name: str) -> Any:
         "_openclaw": "missing_remedy openclaw_file secret_files select_place state_of",
         "_openclaw_keys": "OpenClawKeys openclaw_keys",
         "_places": (
-            "LONGEST_FILE PROJECT_FILE IndexPlace Place agent_name cache_of chosen_file distrust_reason find_workspace "
-            "home_of in_home in_repository index_path place_index untrusted_diagnostic user_home_of"
+            "LONGEST_FILE PROJECT_FILE IndexPlace Place agent_name cache_of check_trust chosen_file distrust_reason "
+            "find_workspace home_of in_home in_repository index_path place_index untrusted_diagnostic user_home_of"
         ),
         "_qmd": "Collection QmdMatch QmdPlan QmdRule QmdScope QmdSettings plan_qmd qmd_limits",
         "_schema": (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.config._trust import TrustStore
-from memoriter.errors import ConfigError
+from memoriter.errors import ConfigError, TrustRemoved
 from memoriter.layout import VAULT, notes_marker, openclaw_marker
 from memoriter.permissions import Owners, owners_of
 from memoriter.values import dataclass
@@ -229,6 +229,17 @@ def untrusted_diagnostic(folder: Path) -> Diagnostic:
 
     message = f"Agents neither read nor write the notes of {str(folder)!r}, because you have not trusted this folder."
     return Diagnostic("workspace_untrusted", message, f"If you trust it, run `memoriter trust {quote(str(folder))}`.")
+
+
+def check_trust(place: Place, *, home: Path) -> None:
+    """Raise TrustRemoved if a folder was used because the owner trusted it, and they do not trust it any more."""
+    if place.trust != "trusted" or TrustStore(home).includes(place.workspace):
+        return
+    from shlex import quote
+
+    folder = str(place.workspace)
+    message = f"The owner does not trust {folder!r} any more, so its notes are neither read nor written."
+    raise TrustRemoved(message, remedy=f"If you trust the folder, run `memoriter trust {quote(folder)}`.")
 
 
 def in_repository(folder: Path) -> bool:

@@ -98,6 +98,9 @@ class MemorySettings(Section):
         Doc("Path of a day's note below the folder, with `%Y`, `%m`, `%d` and other date codes of `strftime`"),
     ] = DAILY_NOTE
     citations: Annotated[Citations, Doc("Add `Source: path#L1-L2` to snippets; `auto`: in direct chats only")] = "auto"
+    connector_tools: Annotated[
+        bool, Doc("List `search` and `fetch`, which ChatGPT's connectors expect, for every client of MCP")
+    ] = False
     qmd: Annotated[QmdSettings, Doc("The QMD back end")] = field(default_factory=QmdSettings)
 
 

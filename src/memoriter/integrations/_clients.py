@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from memoriter.coding_hooks import HOOKS, TIMEOUTS
+from memoriter.coding_hooks import GEMINI_HOOKS, HOOK_TOOL, HOOKS, TIMEOUTS, HookEvent
 from memoriter.errors import ConfigError, UsageError
 from memoriter.integrations import _json_text, _toml_text
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-ClientName = Literal["claude-code", "codex", "cursor", "claude-desktop"]
+ClientName = Literal["claude-code", "codex", "gemini", "cursor", "claude-desktop"]
 Scope = Literal["user", "project"]
 
 SERVER_NAME = "memoriter"
@@ -26,8 +27,17 @@ BEARER_VARIABLE = "MEMORITER_TOKEN"
 """Stands for the token in a project's file, because such files are shared."""
 START_KEYS = frozenset({"command", "args", "env"})
 """Keys of an entry that starts a server."""
-CONNECT_KEYS = frozenset({"url", "headers", "http_headers", "bearer_token_env_var"})
+CONNECT_KEYS = frozenset({"url", "httpUrl", "headers", "http_headers", "bearer_token_env_var"})
 """Keys of an entry that connects to a running server."""
+HOOKS_OF: dict[ClientName, dict[str, HookEvent]] = {
+    "claude-code": HOOKS,
+    "codex": HOOKS,
+    "gemini": {event: word for event, word in GEMINI_HOOKS.items() if word != "stop"},
+}
+"""The events at which a client runs memoriter. At `AfterAgent`, Gemini CLI would wait for plugins only: a flush would
+change the output of `gemini -p`, which a hook cannot tell from a conversation."""
+MILLISECONDS: frozenset[ClientName] = frozenset({"gemini"})
+"""Clients that count the time limits of hooks in milliseconds."""
 OWN_HOOK = re.compile(rf"\bmemoriter\b.*\bhook (?:{'|'.join(HOOKS.values())})\s*\Z", re.DOTALL)
 
 
@@ -62,6 +72,8 @@ class Launch:
     """Environment variables that the client may not pass on by itself."""
     remote: HttpServer | None = None
     """None: the client starts the program. Hooks start the program in either case."""
+    hook_tool: bool = False
+    """Whether Claude Code asks its MCP server before a prompt, instead of a program that it starts each time."""
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -113,18 +125,32 @@ def changes(
     def remove(text: str) -> str:
         return edit(text, str(file), None)
 
-    edits = [FileEdit(file, (lambda text: edit(text, str(file), entry)) if install else remove, remove, holds_token)]
+    add = partial(edit, name=str(file), entry=entry)
+    edits = [FileEdit(file, add if install else remove, remove, holds_token)]
     settings = _hooks_file(client, machine, scope)
-    if settings is not None and (hooks or not install):
-        windows = machine.platform == "win32"
-        commands = {event: launch.hook(word, windows=windows) for event, word in HOOKS.items()}
+    if settings is None or (install and not hooks):
+        return edits
+    events = HOOKS_OF[client]
+    wanted = {event: _hook(client, launch, machine, event) for event in events} if install else {}
+    add_hooks = partial(_edit_hooks, name=str(settings), events=tuple(events), wanted=wanted)
+    remove_hooks = partial(_edit_hooks, name=str(settings), events=tuple(events), wanted={})
+    if settings == file:  # one file holds both
+        both = FileEdit(file, lambda text: add_hooks(add(text)), lambda text: remove_hooks(remove(text)), holds_token)
+        return [both if install else replace(both, edit=both.remove)]
+    return [*edits, FileEdit(settings, add_hooks if install else remove_hooks, remove_hooks)]
 
-        def remove_hooks(text: str) -> str:
-            return _edit_hooks(text, str(settings), {})
 
-        add_hooks = partial(_edit_hooks, name=str(settings), commands=commands)
-        edits.append(FileEdit(settings, add_hooks if install else remove_hooks, remove_hooks))
-    return edits
+def _hook(client: ClientName, launch: Launch, machine: Machine, event: str) -> dict[str, Any]:
+    """Return the entry of a hook in the settings of a client."""
+    word = HOOKS_OF[client][event]
+    timeout = TIMEOUTS[word] * (1_000 if client in MILLISECONDS else 1)
+    if launch.hook_tool and client == "claude-code" and word == "user-prompt":
+        # Claude Code fills in what it would write to the stdin of a program.
+        filled = {name: f"${{{name}}}" for name in ("session_id", "cwd", "prompt", "hook_event_name")}
+        call = {"server": SERVER_NAME, "tool": HOOK_TOOL, "input": {"event": word, **filled}}
+        return {"type": "mcp_tool", **call, "timeout": timeout}
+    command = launch.hook(word, windows=machine.platform == "win32")
+    return {"type": "command", "command": command, "timeout": timeout}
 
 
 def _server_entry(client: ClientName, launch: Launch, scope: Scope) -> dict[str, Any]:
@@ -140,6 +166,8 @@ def _server_entry(client: ClientName, launch: Launch, scope: Scope) -> dict[str,
     match client:
         case "claude-code":
             return {"type": "http", "url": url, "headers": _bearer(f"${{{BEARER_VARIABLE}}}" if shared else token)}
+        case "gemini":
+            return {"httpUrl": url, "headers": _bearer(f"${{{BEARER_VARIABLE}}}" if shared else token)}
         case "cursor":
             return {"url": url, "headers": _bearer(f"${{env:{BEARER_VARIABLE}}}" if shared else token)}
         case "codex":
@@ -163,7 +191,12 @@ def server_file(client: ClientName, machine: Machine, scope: Scope) -> Path:
     """
     home, environ = machine.user_home, machine.environ
     if scope == "project":
-        names = {"claude-code": ".mcp.json", "codex": ".codex/config.toml", "cursor": ".cursor/mcp.json"}
+        names = {
+            "claude-code": ".mcp.json",
+            "codex": ".codex/config.toml",
+            "gemini": ".gemini/settings.json",
+            "cursor": ".cursor/mcp.json",
+        }
         if client not in names:
             raise UsageError("Claude Desktop has no projects.", remedy="Leave out --scope project.")
         return machine.cwd / names[client]
@@ -171,6 +204,8 @@ def server_file(client: ClientName, machine: Machine, scope: Scope) -> Path:
         return Path(environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
     if client == "codex":
         return Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
+    if client == "gemini":
+        return Path(environ.get("GEMINI_CLI_HOME") or home) / ".gemini" / "settings.json"
     if client == "cursor":
         return home / ".cursor" / "mcp.json"
     if machine.platform == "darwin":
@@ -186,6 +221,8 @@ def _hooks_file(client: ClientName, machine: Machine, scope: Scope) -> Path | No
         "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
         "codex": ("CODEX_HOME", ".codex", "hooks.json"),
     }
+    if client == "gemini":
+        return server_file(client, machine, scope)
     if client not in places:
         return None
     variable, folder, name = places[client]
@@ -217,33 +254,40 @@ def _edit_servers(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
 
 def _superseded_keys(entry: Mapping[str, Any]) -> frozenset[str]:
     """Return the keys that an entry of the other kind may have left, including its token."""
-    return (START_KEYS | CONNECT_KEYS) - entry.keys() if "url" in entry else CONNECT_KEYS
+    return CONNECT_KEYS if "command" in entry else (START_KEYS | CONNECT_KEYS) - entry.keys()
 
 
-def _edit_hooks(text: str, name: str, commands: Mapping[str, str]) -> str:
-    """Return the settings with memoriter's command line for each event, or without any of them."""
-    if not commands and not text.strip():
+def _edit_hooks(text: str, name: str, events: Sequence[str], wanted: Mapping[str, dict[str, Any]]) -> str:
+    """Return the settings with memoriter's hook for each event as in `wanted`, or without any of them."""
+    if not wanted and not text.strip():
         return text
     text = text if text.strip() else "{}\n"
-    for event in HOOKS:
+    for event in events:
         groups = _object_at(_json_text.parse(text, name), "hooks", name).get(event, [])
         if not isinstance(groups, list):
             raise _wrong_type_error(name, f"hooks.{event}", "a list")
         own_hooks = _find_own_hooks(cast("list[Any]", groups))
-        command = commands.get(event)
-        if command is None:
+        hook = wanted.get(event)
+        if hook is None:
             for group, number, alone in reversed(own_hooks):
                 inside = ("hooks", event, group)
                 text = _json_text.remove(text, inside if alone else (*inside, "hooks", number))
         elif own_hooks:
             group, number, _ = own_hooks[0]
-            own = ("hooks", event, group, "hooks", number)
-            text = _json_text.put(text, (*own, "command"), command)
-            if "timeout" not in groups[group]["hooks"][number]:  # the owner may have chosen another one
-                text = _json_text.put(text, (*own, "timeout"), TIMEOUTS[HOOKS[event]])
+            current = cast("list[Any]", groups)[group]["hooks"][number]
+            text = _update_hook(text, ("hooks", event, group, "hooks", number), current, hook)
         else:
-            hook = {"type": "command", "command": command, "timeout": TIMEOUTS[HOOKS[event]]}
             text = _json_text.append(text, ("hooks", event), {"hooks": [hook]})
+    return text
+
+
+def _update_hook(text: str, place: tuple[str | int, ...], current: dict[str, Any], hook: dict[str, Any]) -> str:
+    """Return the settings with a hook of memoriter brought up to date; a timeout that is there stays as it is."""
+    for key, value in hook.items():
+        if key not in current or (key != "timeout" and current[key] != value):
+            text = _json_text.put(text, (*place, key), value)
+    for key in ({"command", "server", "tool", "input"} & current.keys()) - hook.keys():
+        text = _json_text.remove(text, (*place, key))
     return text
 
 
@@ -258,8 +302,12 @@ def _find_own_hooks(groups: list[Any]) -> list[tuple[int, int, bool]]:
 
 def _is_own_hook(hook: Any) -> bool:
     """Return whether a hook runs memoriter."""
-    command = cast("dict[str, Any]", hook).get("command") if isinstance(hook, dict) else None
-    return isinstance(command, str) and OWN_HOOK.search(command) is not None
+    if not isinstance(hook, dict):
+        return False
+    fields = cast("dict[str, Any]", hook)
+    command = fields.get("command")
+    by_tool = fields.get("server") == SERVER_NAME and fields.get("tool") == HOOK_TOOL
+    return by_tool or (isinstance(command, str) and OWN_HOOK.search(command) is not None)
 
 
 def _list_at(value: Any, key: str) -> list[Any]:

@@ -12,15 +12,15 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memoriter.agent import HookAnswer, answer_hook, read_hook
+from memoriter.agent import read_hook
 from memoriter.api_json import health_json
 from memoriter.coding_hooks import HOOKS, LONGEST_INPUT, PROMPT_SECONDS, parse_seconds
 from memoriter.discovery import REASONS, TICKET, body_digest, take_ticket
-from memoriter.errors import MemoriterError, UsageError, sentence, system_error_text
+from memoriter.errors import MemoriterError, UsageError, system_error_text
 from memoriter.mcp_server._auth import PROVEN_DIGEST
+from memoriter.mcp_server._hooks import hook_work
 from memoriter.mcp_server._shared import Cancelled
 from memoriter.mcp_server._tools import wire_text
-from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.requests import Request
 
-    from memoriter.agent import HookInput
+    from memoriter.agent import HookAnswer
     from memoriter.mcp_server._shared import SharedMemory
     from memoriter.memory import Memory
 
@@ -105,9 +105,16 @@ class Delegated:
         try:
             body = await _read_body(request)
             hook_input = read_hook(request.path_params["event"], body.decode("utf-8", "replace"))
-            work = self._hook_action(hook_input, request)
         except UsageError as error:
             return _error_response(400, error.code, error.message, error.remedy)
+        query = request.query_params
+        work = hook_work(
+            hook_input,
+            shared=query.get("shared") == "1",
+            interactive=query.get("attended") != "0",
+            project=query.get("project") == "1",
+            seconds=parse_seconds(query.get("seconds", "")) or PROMPT_SECONDS,
+        )
         answer = await self._run(work, request, session=hook_input.session)
         if isinstance(answer, Response):
             return answer
@@ -169,26 +176,6 @@ class Delegated:
             return _error_response(409, "declined", "The command must do this itself.", "Run it by itself.")
         except Cancelled:
             return _error_response(503, "closing", "The server is ending.", "Run the command by itself.")
-
-    def _hook_action(self, hook_input: HookInput, request: Request) -> Callable[[Memory], HookAnswer]:
-        query = request.query_params
-        shared, interactive = query.get("shared") == "1", query.get("attended") != "0"
-        project = query.get("project") == "1"
-        seconds = parse_seconds(query.get("seconds", "")) or PROMPT_SECONDS
-
-        def work(memory: Memory) -> HookAnswer:
-            try:
-                audience = "shared" if shared else "private"
-                session = memory.session(hook_input.session, audience=audience, project=project)
-                return answer_hook(hook_input, session, interactive=interactive, seconds=seconds)
-            except MemoriterError as error:
-                return HookAnswer(None, (Diagnostic(error.code, error.message, error.remedy),))
-            except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory
-                return HookAnswer(
-                    None, (Diagnostic("internal", f"{type(error).__name__}: {sentence(error)}", "Please report it."),)
-                )
-
-        return work
 
     async def _index_changes(self, session: str) -> None:
         try:

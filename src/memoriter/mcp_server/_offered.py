@@ -42,6 +42,8 @@ class Offered:
     """Whether answers name the place of what they take from the notes."""
     origin: str = ""
     """What the agent must know about the author of the notes; empty if they are the owner's."""
+    connector: bool = False
+    """Whether every client sees the tools for ChatGPT's connectors."""
 
     @classmethod
     def by(cls, memory: Memory) -> Offered:
@@ -52,7 +54,8 @@ class Offered:
             reason = "plugins.slots.memory is 'none'"
         elif not memory.settings.enabled:
             reason = "memorySearch.enabled is false"
-        return cls(reason, settings.memory.citations != "off", memory.place.origin)
+        connector = settings.memory.connector_tools and not reason
+        return cls(reason, settings.memory.citations != "off", memory.place.origin, connector)
 
     @property
     def instructions(self) -> str | None:

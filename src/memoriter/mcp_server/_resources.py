@@ -68,7 +68,10 @@ class Resources:
         if self._offered.reason:
             return ListResourcesResult(resources=[])
         after = note_path(NOTES + params.cursor) if params and params.cursor else None
-        sources = await self._shared.run_reader(self._shared.memory.sources)
+        try:
+            sources = await self._shared.run_reader(self._shared.memory.sources)
+        except MemoriterError as error:
+            raise MCPError(INVALID_PARAMS, error_text(error)) from error
         remaining = [source for source in sources if after is None or source.path > after]
         page = [_resource(source) for source in remaining[:PAGE]]
         cursor = page[-1].uri.removeprefix(NOTES) if len(remaining) > PAGE else None

@@ -35,7 +35,8 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
 
     Args:
         memory: the memory.
-        connector: whether to offer `search` and `fetch` to ChatGPT's connectors, which expect them.
+        connector: whether to offer `search` and `fetch` to ChatGPT's connectors, which expect them. The setting
+            `memory.connectorTools` lists them for every client.
         shared: the same memory, if it has other users too.
 
     Raises:
@@ -44,7 +45,8 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
     shared = shared or SharedMemory(memory)
     tools = memory.tools
     offered = Offered.by(memory)
-    handlers = Tools(shared, tools, CONNECTOR if connector and tools and not offered.reason else ())
+    listed = (*tools, *(CONNECTOR if offered.connector else ()))
+    handlers = Tools(shared, listed, CONNECTOR if connector and tools and not offered.reason else ())
     resources, prompts = Resources(shared, offered), Prompts(shared, offered)
 
     @asynccontextmanager

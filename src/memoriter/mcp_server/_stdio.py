@@ -111,7 +111,8 @@ class FirstAnswers:
             )
         if not _is_meta_only(params):
             return None
-        if method == "tools/list" and is_request and all(is_builtin(tool) for tool in self._tools):
+        known_tools = all(is_builtin(tool) for tool in self._tools) and not self._offered.connector
+        if method == "tools/list" and is_request and known_tools:
             return {"tools": [tool_json(tool) for tool in self._tools]}
         known = method == ("ping" if is_request else "notifications/initialized")
         return {} if known else None

@@ -20,7 +20,9 @@ from mcp.types import (
 from mcp.types import Tool as McpTool
 
 from memoriter.api_json import with_footer
+from memoriter.coding_hooks import HOOK_TOOL
 from memoriter.errors import sentence
+from memoriter.mcp_server._hooks import answer_prompt
 from memoriter.mcp_server._offered import tool_json
 from memoriter.tools import APPEND, SEARCH
 from memoriter.workspace import neutral, neutral_data, neutral_json
@@ -72,10 +74,12 @@ class Tools:
         del params
         client = context.session.client_params
         for_chatgpt = client is not None and client.client_info.name.startswith(CHATGPT)
-        tools = (*self._listed, *(self._connector if for_chatgpt else ()))
+        tools = {tool.name: tool for tool in (*self._listed, *(self._connector if for_chatgpt else ()))}.values()
         return ListToolsResult(tools=[McpTool.model_validate(tool_json(tool)) for tool in tools])
 
     async def call(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+        if params.name == HOOK_TOOL and self._tools:
+            return await answer_prompt(self._shared, params.arguments or {})
         tool = self._tools.get(params.name)
         if tool is None:
             names = ", ".join(self._tools) or "none"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import appended_json, excerpt_json, refusal_json
 from memoriter.errors import MemoriterError, PathRefused, UsageError, sentence
-from memoriter.tools._tool import Tool, advice, origin_json
+from memoriter.tools._tool import Tool, advice, input_schema, origin_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,18 +26,18 @@ lines), or a day's log (memory/YYYY-MM-DD.md). Ask for the lines you need rather
 Returns path and text. Where the text is empty, `reasons` says why: there is no such note yet, or it ends before those \
 lines. `error` means that the path may not be read; `truncated` means that there is more."""
 
-GET_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+GET_SCHEMA = input_schema(
+    {
         "path": {
             "type": "string",
             "description": "As memory_search cites it, or a file name: memory/2026-02-10.md#L3-L7.",
-        },
+        }
+    },
+    {
         "from": {"type": "integer", "minimum": 1, "description": "The first line, counted from 1."},
         "lines": {"type": "integer", "minimum": 1, "description": "How many lines. Default: to the end."},
     },
-    "required": ["path"],
-}
+)
 
 GET_OUTPUT: dict[str, Any] = {
     "type": "object",
@@ -62,8 +62,10 @@ def get_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str 
     path = value.strip() if isinstance(value, str) else ""
     try:
         return _read(memory, params)
-    except MemoriterError as error:
+    except UsageError as error:
         return refusal_json(path, error.message, error.remedy, code=error.code)
+    except MemoriterError as error:
+        return refusal_json(path, error.message, advice(GET_FAILED, error.remedy), code=error.code)
     except Exception as error:  # the agent's turn continues without this note
         log.warning("memory_get failed", exc_info=True)
         return refusal_json(path, sentence(f"{type(error).__name__}: {error}"), advice(GET_FAILED), code="internal")
@@ -127,21 +129,20 @@ The text is added at the end of a note; nothing that is there is changed. Return
 the same text is already there and was not written again. `findable` says whether memory_search finds it from now on; \
 `error` means that nothing was written."""
 
-APPEND_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+APPEND_SCHEMA = input_schema(
+    {
         "text": {
             "type": "string",
             "description": "What to write down, as Markdown; it becomes a list item, today's with the time of day.",
-        },
+        }
+    },
+    {
         "to": {
             "type": "string",
-            "enum": ["daily", "long-term"],
             "description": "daily (default): today's log, for what happened. long-term: MEMORY.md, for what stays.",
-        },
+        }
     },
-    "required": ["text"],
-}
+)
 APPEND_OUTPUT: dict[str, Any] = {
     "type": "object",
     "properties": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Any, Literal, Self, TypeVar, cast
+from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic.alias_generators import to_camel
@@ -35,7 +35,11 @@ def _names(value: Any) -> Any:
 def _source(value: Any) -> Any:
     """Return the kind of source, or None if all are meant."""
     kinds = _names(value)
-    return None if kinds in ALL_SOURCES else kinds
+    if kinds in ALL_SOURCES:
+        return None
+    if kinds is not None and kinds not in get_args(SourceKind):
+        raise PydanticCustomError("source", "must be memory, sessions or all, not {value}", {"value": repr(value)})
+    return kinds
 
 
 def _number(value: Any) -> float | None:

@@ -13,7 +13,7 @@ from memoriter.api_json import result_json, unavailable_json, with_footer
 from memoriter.errors import MemoriterError, UsageError, sentence
 from memoriter.filters import FILTERS, search_arguments
 from memoriter.tools._notes import APPEND, GET
-from memoriter.tools._tool import Tool, advice, origin_json
+from memoriter.tools._tool import Tool, advice, input_schema, origin_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,24 +39,14 @@ say so). Where nothing came back, `reasons` says what was looked at and what to 
 search could not look everywhere, `truncatedBy` when there was more than is shown. For the lines around a passage call \
 memory_get."""
 
-FORMS: dict[str, dict[str, Any]] = {
-    "source": {"type": "string", "enum": ["memory", "sessions", "all"]},
-    "day": {"type": "string"},
-    "text": {"type": "string"},
-    "tags": {"type": "string"},
-}
-"""The JSON schema of each kind of filter. Gemini refuses `format` and `additionalProperties`. In strict mode, a model
-must name a value for every parameter, so there is one for all sources."""
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "query": {"type": "string", "description": "The question, or the words to look for."},
+SCHEMA = input_schema(
+    {"query": {"type": "string", "description": "The question, or the words to look for."}},
+    {
         "maxResults": {"type": "integer", "minimum": 1, "maximum": 100, "description": "At most so many passages."},
         "minScore": {"type": "number", "minimum": 0, "maximum": 1, "description": "Leave out lower scores."},
-        **{each.parameter: {**FORMS[each.kind], "description": each.description} for each in FILTERS},
+        **{each.parameter: {"type": "string", "description": each.description} for each in FILTERS},
     },
-    "required": ["query"],
-}
+)
 
 HIT: dict[str, Any] = {
     "type": "object",

@@ -1,0 +1,91 @@
+"""The hooks of coding agents, answered by a server: over HTTP for `memoriter hook`, and as a call of a tool.
+
+Claude Code calls a tool of an MCP server before a prompt (a hook of the type `mcp_tool`). The server runs already, so
+no program has to start and to open the index for each prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+from mcp.types import CallToolResult, TextContent
+
+from memoriter.agent import HookAnswer, answer_hook, read_hook
+from memoriter.coding_hooks import PROMPT_SECONDS, SECONDS_VARIABLE, parse_seconds
+from memoriter.environment import variables
+from memoriter.errors import MemoriterError, UsageError, sentence
+from memoriter.mcp_server._shared import Cancelled
+from memoriter.types import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from memoriter.agent import HookInput
+    from memoriter.mcp_server._shared import SharedMemory
+    from memoriter.memory import Memory
+
+PROMPT = "user-prompt"
+"""The only hook that a tool answers. At the end of a turn, memoriter must know whether a person follows the
+conversation, and only the environment of a program shows this."""
+MORE_SECONDS = 0.25
+"""After this much more time the prompt goes on without an answer."""
+log = logging.getLogger(__name__)
+
+
+def hook_work(
+    given: HookInput, *, shared: bool = False, interactive: bool = True, project: bool = False, seconds: float
+) -> Callable[[Memory], HookAnswer]:
+    """Return what answers a hook with a memory; it raises nothing, so that the agent continues without its memory.
+
+    Args:
+        given: the event.
+        shared: whether other people read the conversation.
+        interactive: whether a person follows the conversation.
+        project: whether the notes are those of a project, although the owner named the folder to the server.
+        seconds: how long a prompt waits at most.
+    """
+
+    def work(memory: Memory) -> HookAnswer:
+        try:
+            session = memory.session(given.session, audience="shared" if shared else "private", project=project)
+            return answer_hook(given, session, interactive=interactive, seconds=seconds)
+        except MemoriterError as error:
+            return HookAnswer(None, (Diagnostic(error.code, error.message, error.remedy),))
+        except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory
+            message = f"{type(error).__name__}: {sentence(error)}"
+            return HookAnswer(None, (Diagnostic("internal", message, "Please report it."),))
+
+    return work
+
+
+async def answer_prompt(shared: SharedMemory, arguments: Mapping[str, Any]) -> CallToolResult:
+    """Answer the hook before a prompt. The text of the result is the JSON that a program would print.
+
+    Args:
+        shared: the memory of the server.
+        arguments: `event`, and the fields that Claude Code writes to the stdin of a program.
+    """
+    seconds = parse_seconds(variables().get(SECONDS_VARIABLE, "").strip()) or PROMPT_SECONDS
+    event = arguments.get("event")
+    fields = {name: value for name, value in arguments.items() if name != "event"}
+    if event != PROMPT:
+        return _error_result(f"This tool answers the hook {PROMPT!r}, not {event!r}. Install memoriter again.")
+    try:
+        given = read_hook(PROMPT, json.dumps(fields))
+    except UsageError as error:
+        return _error_result(f"{error.message} {error.remedy}")
+    try:
+        work = hook_work(given, seconds=seconds)
+        answer = await shared.run(work, session=given.session, seconds=seconds + MORE_SECONDS)
+    except Cancelled:
+        answer = HookAnswer(None)
+    for reason in answer.reasons:
+        log.info("hook %s: %s", PROMPT, reason.message)
+    # ASCII, as over HTTP. An empty object adds nothing.
+    return CallToolResult(content=[TextContent(text=json.dumps(answer.output or {}))])
+
+
+def _error_result(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
