@@ -217,6 +217,7 @@ def surrounds_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> Su
         cites=partial(citations_on, settings.memory.citations),
         reasons=tuple(plugins.reasons),
         active=settings.plugins.slots.memory != "none",
+        capture=settings.memory.capture,
     )
 
 

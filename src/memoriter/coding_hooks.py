@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from typing import Literal
 
-HookEvent = Literal["session-start", "user-prompt", "stop", "pre-compact"]
+HookEvent = Literal["session-start", "user-prompt", "stop", "pre-compact", "post-compact", "session-end"]
 HOOKS: dict[str, HookEvent] = {
     "SessionStart": "session-start",
     "UserPromptSubmit": "user-prompt",
     "Stop": "stop",
     "PreCompact": "pre-compact",
+    "PostCompact": "post-compact",
+    "SessionEnd": "session-end",
 }
 """Maps the events of Claude Code and Codex to the words of `memoriter hook`."""
-TIMEOUTS: dict[HookEvent, int] = {"session-start": 5, "user-prompt": 5, "stop": 30, "pre-compact": 30}
+CAPTURING = frozenset({"post-compact", "session-end"})
+"""The hooks that only record conversations. They are installed only if the settings want that."""
+TIMEOUTS: dict[HookEvent, int] = {
+    "session-start": 5,
+    "user-prompt": 5,
+    "stop": 30,
+    "pre-compact": 30,
+    "post-compact": 10,
+    "session-end": 3,
+}
 """Seconds after which a client goes on without the hook; both clients count them in seconds, and wait up to ten minutes
-without a limit."""
+without a limit. Codex accepts at most 3 for the end of a session."""
 PROMPT_SECONDS, LEAST_SECONDS, MOST_SECONDS = 0.8, 0.3, 600.0
 """How long a prompt usually waits for its memory, the least that remains for a recall, and the most, in seconds."""
 LONGEST_INPUT = 16 * 1024 * 1024

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from memoriter.agent._events import Message
+from memoriter.agent.capture import Conversation, read_conversation
 from memoriter.agent.flush import DEFAULT_WINDOW
 from memoriter.coding_hooks import HOOKS, HookEvent
 from memoriter.errors import PathRefused, UsageError, sentence
@@ -47,6 +48,8 @@ class HookInput:
     """The agent's last answer."""
     is_codex: bool = False
     """True if Codex reported the event; it refuses the fields of an answer that it does not know."""
+    summary: str = ""
+    """The summary that replaced the conversation. Claude Code reports it; Codex only writes it to its transcript."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,8 @@ def read_hook(event: str, text: str) -> HookInput:
         prompt=_text(fields, "prompt"),
         again=fields.get("stop_hook_active") is True,
         reply=reply if isinstance(reply, str) else None,
-        is_codex="turn_id" in fields,
+        is_codex="turn_id" in fields or Path(_text(fields, "transcript_path")).name.startswith("rollout-"),
+        summary=_text(fields, "compact_summary"),
     )
 
 
@@ -134,19 +138,21 @@ def answer_hook(
     """
     started = session.monotonic()
     answer = _answer(given, session, interactive=interactive, seconds=seconds)
-    answer = _with_message(HookAnswer(answer.output, (*problems, *answer.reasons)), session)
+    news = session.capture_news() if interactive and given.event in {"session-start", "post-compact"} else ""
+    answer = _with_message(HookAnswer(answer.output, (*problems, *answer.reasons)), session, news)
     outcome = "text for the agent" if answer.output else "no text"
     milliseconds = (session.monotonic() - started) * 1000
     log.info("hook %s: %s, %d diagnostics, %.1f ms", given.event, outcome, len(answer.reasons), milliseconds)
     return answer
 
 
-def _with_message(answer: HookAnswer, session: Session) -> HookAnswer:
-    """Return the answer with a message to the person about troubles that the conversation has not shown yet."""
+def _with_message(answer: HookAnswer, session: Session, news: str) -> HookAnswer:
+    """Return the answer with a message to the person: news, and troubles that the conversation has not shown yet."""
     troubles = session.unseen([reason for reason in answer.reasons if reason.code in TROUBLE])
-    if not troubles:
+    message = "\n".join(filter(None, (system_message(troubles) if troubles else "", news)))
+    if not message:
         return answer
-    return HookAnswer({**(answer.output or {}), "systemMessage": system_message(troubles)}, answer.reasons)
+    return HookAnswer({**(answer.output or {}), "systemMessage": message}, answer.reasons)
 
 
 def system_message(reasons: Iterable[Diagnostic]) -> str:
@@ -166,6 +172,8 @@ def _answer(given: HookInput, session: Session, *, interactive: bool, seconds: f
             return _stop(given, session, interactive=interactive)
         case "pre-compact":
             return HookAnswer(None, session.compact())
+        case "post-compact" | "session-end":
+            return HookAnswer(None, _record(given, session, interactive=interactive))
         case _:
             assert_never(given.event)
 
@@ -199,6 +207,21 @@ def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> Hook
         return HookAnswer({"decision": "block", "reason": prompt}, (*reasons, *answer.reasons))
     # Claude Code shows "block" as a problem that a hook has reported.
     return HookAnswer(_context_output("Stop", prompt), (*reasons, *answer.reasons))
+
+
+def _record(given: HookInput, session: Session, *, interactive: bool) -> tuple[Diagnostic, ...]:
+    """Record a conversation that was compacted or ends, if the settings want that and a person has led it."""
+    conversation: Conversation | None = None
+    reasons = tuple[Diagnostic, ...]()
+    if interactive and session.captures:
+        client = "Codex" if given.is_codex else "Claude Code"
+        try:
+            conversation = read_conversation(given.transcript, client=client, cwd=given.cwd)
+        except PathRefused as error:
+            reasons = (Diagnostic(error.code, error.message, error.remedy),)
+    if given.event == "session-end":
+        return (*reasons, *session.end(conversation))
+    return (*reasons, *(session.compacted(conversation, given.summary) if conversation is not None else ()))
 
 
 def _context_output(event: str, text: str) -> dict[str, Any] | None:
