@@ -239,6 +239,7 @@ def _transcripts(
         workspace=place.workspace,
         user_home=env.user_home,
         environ=env.environ,
+        owned=place.trust == "owner",
     )
 
 

@@ -238,8 +238,8 @@ class MemorySearch(Section):
     session_paths: Annotated[
         tuple[str, ...],
         Doc(
-            "More transcripts: files, folders, or `claude-code` and `codex` for those of this workspace; "
-            "the agent's own always count"
+            "More transcripts: files, folders, or `claude-code` and `codex` for those of this workspace, "
+            "`claude-code:all` and `codex:all` for those of all folders; the agent's own always count"
         ),
     ] = ()
     experimental: Annotated[Experimental, Doc("Not settled yet")] = Experimental()

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from memoriter.coding_hooks import HOOKS, TIMEOUTS
+from memoriter.coding_hooks import CAPTURING, HOOKS, TIMEOUTS
 from memoriter.errors import ConfigError, UsageError
 from memoriter.integrations import _json_text, _toml_text
 from memoriter.values import dataclass, field
@@ -28,6 +28,11 @@ START_KEYS = frozenset({"command", "args", "env"})
 """Keys of an entry that starts a server."""
 CONNECT_KEYS = frozenset({"url", "headers", "http_headers", "bearer_token_env_var"})
 """Keys of an entry that connects to a running server."""
+HOOK_PLACES: dict[ClientName, tuple[str, str, str]] = {
+    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
+    "codex": ("CODEX_HOME", ".codex", "hooks.json"),
+}
+"""The clients with hooks: the variable that moves their folder, its usual name, and the file."""
 OWN_HOOK = re.compile(rf"\bmemoriter\b.*\bhook (?:{'|'.join(HOOKS.values())})\s*\Z", re.DOTALL)
 
 
@@ -90,7 +95,14 @@ class FileEdit:
 
 
 def changes(
-    client: ClientName, launch: Launch, machine: Machine, *, scope: Scope, install: bool, hooks: bool
+    client: ClientName,
+    launch: Launch,
+    machine: Machine,
+    *,
+    scope: Scope,
+    install: bool,
+    hooks: bool,
+    capture: bool = False,
 ) -> list[FileEdit]:
     """Return the edits of a client's files.
 
@@ -101,6 +113,7 @@ def changes(
         scope: `user`: all projects of this person; `project`: the current folder.
         install: False: remove.
         hooks: whether the client also runs memoriter at its events, if it has any.
+        capture: whether these include the events that only record conversations.
 
     Raises:
         UsageError: the client has no configuration of that scope, or cannot connect to a running server.
@@ -118,6 +131,7 @@ def changes(
     if settings is not None and (hooks or not install):
         windows = machine.platform == "win32"
         commands = {event: launch.hook(word, windows=windows) for event, word in HOOKS.items()}
+        commands = {event: line for event, line in commands.items() if capture or HOOKS[event] not in CAPTURING}
 
         def remove_hooks(text: str) -> str:
             return _edit_hooks(text, str(settings), {})
@@ -180,15 +194,16 @@ def server_file(client: ClientName, machine: Machine, scope: Scope) -> Path:
     return Path(configured or default) / "Claude" / "claude_desktop_config.json"
 
 
+def has_hooks(client: ClientName) -> bool:
+    """Return whether a client can run memoriter at its events."""
+    return client in HOOK_PLACES
+
+
 def _hooks_file(client: ClientName, machine: Machine, scope: Scope) -> Path | None:
     """Return the file that lists the hooks of a client, or None if it has no hooks."""
-    places = {
-        "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
-        "codex": ("CODEX_HOME", ".codex", "hooks.json"),
-    }
-    if client not in places:
+    if client not in HOOK_PLACES:
         return None
-    variable, folder, name = places[client]
+    variable, folder, name = HOOK_PLACES[client]
     if scope == "project":
         return machine.cwd / folder / name
     return Path(machine.environ.get(variable) or machine.user_home / folder) / name

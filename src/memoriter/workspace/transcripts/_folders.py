@@ -264,6 +264,8 @@ def _started_in(path: str) -> str | None:
 
 CLAUDE_CODE, CODEX = "claude-code", "codex"
 """Keywords for the transcripts that Claude Code and Codex keep of the workspace."""
+ALL = ":all"
+"""After a keyword: the transcripts of all folders. In the workspace of a project, they are those of the project."""
 
 
 def transcripts_of(
@@ -274,33 +276,42 @@ def transcripts_of(
     workspace: Path,
     user_home: Path,
     environ: Mapping[str, str],
+    owned: bool = True,
 ) -> Transcripts:
     """Return the transcripts that belong to an agent.
 
     Args:
         agent: name of the agent, as in file names.
-        paths: files, folders, or the keywords `claude-code` and `codex`. Relative paths start at the workspace.
+        paths: files, folders, or the keywords `claude-code` and `codex`, perhaps with `:all`. Relative paths start at
+            the workspace.
         homes: folders that contain `agents/<agent>/sessions`: memoriter's and perhaps OpenClaw's.
         workspace: the folder of notes. The keywords select sessions that were started in it.
         user_home: home of the user, for `~` and for the default folders of Claude Code and Codex.
         environ: environment variables; `CLAUDE_CONFIG_DIR` and `CODEX_HOME` override those default folders.
+        owned: whether the workspace is the owner's. Otherwise `:all` has no effect, so that the agents of a project
+            find no conversations about other work.
     """
     own_folders = [TranscriptFolder(home / "agents" / agent / "sessions") for home in dict.fromkeys(homes)]
     configured_folders = [
         folder
         for path in paths
         if path.strip()
-        for folder in _configured_folders(path.strip(), workspace, user_home, environ)
+        for folder in _configured_folders(path.strip(), workspace, user_home, environ, owned=owned)
     ]
     return Transcripts((*own_folders, *configured_folders), tuple(home / "agents" for home in homes), agent)
 
 
 def _configured_folders(
-    path: str, workspace: Path, user_home: Path, environ: Mapping[str, str]
+    path: str, workspace: Path, user_home: Path, environ: Mapping[str, str], *, owned: bool
 ) -> Iterator[TranscriptFolder]:
     spellings = tuple(dict.fromkeys((str(workspace), os.path.realpath(workspace))))
+    everywhere = owned and path in {CLAUDE_CODE + ALL, CODEX + ALL}
+    path = path.removesuffix(ALL) if path in {CLAUDE_CODE + ALL, CODEX + ALL} else path
     if path == CLAUDE_CODE:
         projects = _program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"
+        if everywhere:
+            yield TranscriptFolder(projects, f"{CITED}/{CLAUDE_CODE}", deep=True, configured=True)
+            return
         names = dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", spelling) for spelling in spellings)
         for name in names:
             yield TranscriptFolder(projects / name, f"{CITED}/{CLAUDE_CODE}", configured=len(names) == 1)
@@ -313,7 +324,7 @@ def _configured_folders(
                 deep=True,
                 configured=name == "sessions",
                 prefix="rollout-",
-                started_in=spellings,
+                started_in=() if everywhere else spellings,
             )
     else:
         configured_path = (
