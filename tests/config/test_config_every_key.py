@@ -191,6 +191,7 @@ def parts(memory: Memory) -> dict[str, Any]:
             plain(surrounds.compaction),
             surrounds.window,
             surrounds.active,
+            surrounds.capture,
         ],
     }
 

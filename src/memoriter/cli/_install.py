@@ -33,13 +33,18 @@ CLIENTS: dict[ClientName, str] = {
 TRUST_HOOKS = "Codex runs the hooks only after you accept them: start `codex` in a terminal, at `Hooks need review`."
 CAPTURE_NOTICE = (
     (
-        "memoriter can record conversations in the day's note: the summary when {client} compacts one, and what you asked "
-        "in one that ends. `memoriter capture list` shows the records, and `memoriter capture undo ID` removes one."
+        "memoriter can record conversations in the day's note: the summary when {client} compacts one, and what you "
+        "asked in one that ends. `memoriter capture list` shows the records, and `memoriter capture undo ID` removes "
+        "one."
     ),
     "Searches then also find passages of past conversations. With an embedding service, it receives their text.",
 )
+CAPTURE_WITHOUT_HOOKS = (
+    "The option --capture needs the hooks of Claude Code or Codex; it does not go with --no-hooks or --remove."
+)
 CAPTURE_QUESTION = "Record conversations, and search past ones?"
 SEARCH = ("agents", "defaults", "memorySearch")
+SHARED_SERVER = "The file names MEMORITER_TOKEN, not the token: give that variable, as memoriter token prints it."
 ON_PATH = "Files of a project are shared, so they name `memoriter`: install it where the client finds it on its PATH."
 STYLES = {"+": "green", "-": "red"}
 
@@ -86,8 +91,7 @@ def install_command(
     The client starts this installation of memoriter. With -w it always opens that workspace, otherwise your default
     one, or the folder in which you use the client if you trust it (memoriter trust). With --scope project you trust the
     current folder. The rest of the file does not change, and a copy of the old file stays beside it. Claude Code and
-    Codex also get hooks, which recall notes and ask the agent to write new ones. With --capture, or if you say so on a
-    terminal, they also write a record of each conversation into the day's note: see memoriter capture.
+    Codex also get hooks, which recall notes, ask the agent to write new ones, and with --capture record conversations.
 
     With --http the file contains the address and the token of the server, and only you can read it. With --scope
     project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs
@@ -95,25 +99,20 @@ def install_command(
     """
     if port is not None and not http:
         raise click.UsageError("The option --port goes with --http.")
-    if capture and (no_hooks or remove):
-        raise click.UsageError("The option --capture needs the hooks, so it does not go with --no-hooks or --remove.")
     from memoriter.app import read_environment
     from memoriter.extras import require
     from memoriter.integrations import HttpServer, Launch, Machine, apply, changes, has_hooks
 
+    hooks, shared = not (no_hooks or remove) and has_hooks(client), scope == "project" and not remove
+    if capture and not hooks:
+        raise click.UsageError(CAPTURE_WITHOUT_HOOKS)
     if not remove or client == "codex":  # Codex has a TOML file, which takes a package to edit
         require("serve" if http else "mcp", f"The server that {CLIENTS[client]} is to use")
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    env = read_environment()
+    options, screen, env = GlobalOptions.current(), GlobalOptions.current().screen, read_environment()
     machine = Machine(env.user_home, env.cwd, env.environ, sys.platform)
-    remote = None
-    if http and not remove:
-        remote = HttpServer(f"http://{HOST}:{port or PORT}/mcp", _token(env, screen, create=not dry_run))
-    program = ("memoriter",) if scope == "project" else _program()
-    launch = Launch(program, _options(options), _variables(env, options), remote)
-    if capture and not has_hooks(client):
-        raise click.UsageError(f"{CLIENTS[client]} has no hooks, so --capture has no effect there.")
-    hooks = not (no_hooks or remove) and has_hooks(client)
+    token = _token(env, screen, create=not dry_run) if http and not remove else ""
+    remote = HttpServer(f"http://{HOST}:{port or PORT}/mcp", token) if token else None
+    launch = Launch(_program(scope), _options(options), _variables(env, options), remote)
     captures, is_new = _decide_capture(options, env, client, capture, dry_run=dry_run) if hooks else (False, False)
     planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks, capture=captures)
     outcomes = apply(planned, dry_run=dry_run)
@@ -126,18 +125,23 @@ def install_command(
         return
     for outcome in outcomes:
         screen.show(list(_lines(outcome, env.user_home, dry_run=dry_run)), wrapped=False)
-    if http and scope == "project" and not remove:
-        notice = "The file names MEMORITER_TOKEN, not the token: give that variable, as memoriter token prints it."
-        screen.note(((notice, ""),))
-    if scope == "project" and not remove:
-        screen.note(((ON_PATH, ""),))
-    if not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes):
-        screen.note(((f"Restart {CLIENTS[client]}, so that it reads the change.", ""),))
-        if client == "codex" and not no_hooks and not remove:
-            screen.note(((TRUST_HOOKS, ""),))
+    changed = not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes)
+    screen.note(*_next_steps(client, http=http, changed=changed, hooks=hooks, shared=shared))
     if not dry_run and not remove:
         with suppress(MemoriterError):  # the client is configured; the command itself shows what is wrong
             _offer_index(options, env)
+
+
+def _next_steps(client: ClientName, *, shared: bool, http: bool, changed: bool, hooks: bool) -> Iterator[Line]:
+    """Yield what remains to be done by the person, and by the others who use the files of a project."""
+    if shared and http:
+        yield ((SHARED_SERVER, ""),)
+    if shared:
+        yield ((ON_PATH, ""),)
+    if changed:
+        yield ((f"Restart {CLIENTS[client]}, so that it reads the change.", ""),)
+    if changed and client == "codex" and hooks:
+        yield ((TRUST_HOOKS, ""),)
 
 
 def _decide_capture(
@@ -266,8 +270,10 @@ def _work_left(estimate: Estimate) -> str:
     return f"Not indexed yet: {files}{passages}; {tokens}{price}."
 
 
-def _program() -> tuple[str, ...]:
-    """Return the command that starts this program: its own file, or the Python that runs it."""
+def _program(scope: Scope) -> tuple[str, ...]:
+    """Return the command that starts this program: its own file, or the Python that runs it; for a project its name."""
+    if scope == "project":
+        return ("memoriter",)
     script = Path(sys.argv[0])
     executable = Path(sys.executable).with_name("memoriter.exe" if sys.platform == "win32" else "memoriter")
     if script.stem == "memoriter" and script.is_file():

@@ -167,7 +167,7 @@ def forget_command(
 @click.group(cls=CommandGroup, name="capture", invoke_without_command=True)
 @click.pass_context
 def capture_command(context: click.Context) -> None:
-    """Show the records of conversations that memoriter wrote by itself, or remove one.
+    """Show the records of conversations, or remove one.
 
         memoriter capture list
         memoriter capture undo 3f2a91bc
