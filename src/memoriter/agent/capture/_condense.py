@@ -40,7 +40,7 @@ _RULE = re.compile(r"[ \t]*(?:(?:[-*_=][ \t]*){3,}|\|?[ \t:|-]*)\Z")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+(.*?)[ \t]*#*\Z")
 _SECTION = re.compile(r"\d{1,2}\.[ \t]+\S.{0,100}:[ \t*]*\Z|\*\*[^*]{1,100}\*\*:?\Z")
 """A line that begins a part of a summary: `1. Primary Request and Intent:` or `**Decisions**`."""
-_MARKER = re.compile(r"(?:[-*+]|\d{1,3}[.)])[ \t]+")
+_MARKER = re.compile(r"\A[#>|`~ ]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?")
 _SENTENCE = re.compile(r'(?:(?<=[.!?。！？])\s+|\n|\\n|\\?"|\r)')
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
@@ -88,7 +88,8 @@ def condense_summary(summary: str, known: Known) -> list[str]:
     text = without_injected(summary[:LONGEST_READ])
     inside = _SUMMARY.search(text)
     text = mask(inside[1] if inside else _ANALYSIS.sub("", text))
-    sieved = without_orders("\n".join(_plain_lines(text)), "", owned=False, cited=False) or ""
+    # With blank lines between them, each line is judged by itself and together with the next one.
+    sieved = without_orders("\n\n".join(_plain_lines(text)), "", owned=False, cited=False) or ""
     lines = [line for line in sieved.split("\n") if line.strip() and not known.covers(line)]
     parts = [part for part in _parts(lines) if len(part) > 1 or not _SECTION.match(part[0])]
     if sum(len(line) for part in parts for line in part) < LEAST_SUMMARY:
@@ -169,7 +170,7 @@ def _says_something(text: str) -> bool:
 
 
 def _shortened(text: str) -> str:
-    text = _MARKER.sub("", text.lstrip("#>|`~ "), count=1).replace("<!--", "<\\!--")
+    text = _MARKER.sub("", text).replace("<!--", "<\\!--")
     if len(text) <= LONGEST_PROMPT:
         return text
     kept = text[:LONGEST_PROMPT]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +19,7 @@ TAIL_BYTES = 4 << 20
 FIRST_LINE = 1 << 20
 MEMORY_TOOLS = ("memory_search", "memory_get")
 """Ends of the names of the tools whose results are text from memory."""
-_INJECTED = ("<memoriter-recall", "<relevant-memories")
+_INJECTED = re.compile(r"<(memoriter-recall|relevant-memories)\b[^>]*>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _DEEPEST = 20
 """Levels of nested JSON in which text is looked for."""
 _CLAUDE_OPENING, _CLAUDE_TITLE = "This session is being continued from a previous conversation", "Summary:\n"
@@ -132,8 +133,8 @@ def _texts_from_memory(fields: dict[str, Any], line: bytes, calls: set[str]) -> 
         line: the line itself.
         calls: identifiers of the calls of memory tools so far; those of this line are added.
     """
-    if any(mark.encode() in line for mark in _INJECTED):
-        yield from (text for text in _strings(fields) if any(mark in text for mark in _INJECTED))
+    if b"<memoriter-recall" in line or b"<relevant-memories" in line:
+        yield from (block[2] for text in _strings(fields) for block in _INJECTED.finditer(text))
     if calls or b"memory_" in line:
         for table in _tables(fields):
             number = table.get("call_id", table.get("tool_use_id", table.get("id")))
