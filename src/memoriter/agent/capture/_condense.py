@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 MOST_SUMMARY = 4_000
 """Characters of a captured summary."""
+SCANNED_SUMMARY = 3 * MOST_SUMMARY
+"""Characters of a summary that are compared with the notes and searched for orders."""
 LONGEST_LINE = 600
 LONGEST_READ = 200_000
-"""Characters of a summary that are looked at."""
+"""Characters of a summary that are searched for secrets."""
 LEAST_SUMMARY = 40
 """Characters; a shorter summary says nothing."""
 MOST_PROMPTS, LONGEST_PROMPT = 5, 240
@@ -88,17 +90,24 @@ def condense_summary(summary: str, known: Known) -> list[str]:
     text = without_injected(summary[:LONGEST_READ])
     inside = _SUMMARY.search(text)
     text = mask(inside[1] if inside else _ANALYSIS.sub("", text))
+    plain = list(_plain_lines(text))
     # With blank lines between them, each line is judged by itself and together with the next one.
-    sieved = without_orders("\n\n".join(_plain_lines(text)), "", owned=False, cited=False) or ""
+    sieved = without_orders("\n\n".join(_shared(plain, SCANNED_SUMMARY)), "", owned=False, cited=False) or ""
     lines = [line for line in sieved.split("\n") if line.strip() and not known.covers(line)]
-    parts = [part for part in _parts(lines) if len(part) > 1 or not _SECTION.match(part[0])]
-    if sum(len(line) for part in parts for line in part) < LEAST_SUMMARY:
+    new = [line for part in _parts(lines) if len(part) > 1 or not _SECTION.match(part[0]) for line in part]
+    if sum(map(len, new)) < LEAST_SUMMARY:
         return []
-    rooms = share_budget([_length(part) for part in parts], MOST_SUMMARY)
-    cut = [_first_lines(part, room) for part, room in zip(parts, rooms, strict=True)]
-    missing = sum(map(_length, parts)) - sum(map(_length, cut))
-    notice = [f"[Shortened: {missing:,} of {sum(map(_length, parts)):,} characters are left out.]"] if missing else []
-    return [line for part in cut for line in part] + notice
+    kept = _shared(new, MOST_SUMMARY)
+    if len(kept) == len(new) and _length(plain) <= SCANNED_SUMMARY:
+        return kept
+    return [*kept, f"[Shortened: the summary has {_length(plain):,} characters.]"]
+
+
+def _shared(lines: Sequence[str], room: int) -> list[str]:
+    """Return the first lines of each part that fit into its share of so many characters."""
+    parts = _parts(lines)
+    rooms = share_budget([_length(part) for part in parts], room)
+    return [line for part, share in zip(parts, rooms, strict=True) for line in _first_lines(part, share)]
 
 
 def _plain_lines(text: str) -> Iterable[str]:
