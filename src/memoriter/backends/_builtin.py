@@ -332,7 +332,7 @@ class BuiltinBackend:
                 sessions=sessions,
                 providers=providers,
             )
-            return replace(planned, unreached=tuple(copies))
+            return replace(planned, unreached=(*planned.unreached, *copies))
 
         return self._context.with_recovery(plan)
 

@@ -15,6 +15,8 @@ Scoring = Literal["calibrated", "rrf", "classic"]
 Engine = Literal["auto", "exact", "codes", "sqlite-vec"]
 Strategy = Literal["markdown", "lines"]
 
+ClientMemory = Literal["claude-code", "codex"]
+
 GIBIBYTE = 1 << 30
 
 
@@ -235,6 +237,13 @@ class MemorySearch(Section):
         "memory",
     )
     extra_paths: Annotated[tuple[ExtraPathSetting, ...], Doc("Files and folders that count as memory too")] = ()
+    client_memories: Annotated[
+        tuple[ClientMemory, ...],
+        Doc(
+            "Search what these programs remember by themselves: `claude-code`, `codex`; memoriter never writes there, "
+            "and in a project's folder finds only what belongs to that folder"
+        ),
+    ] = ()
     session_paths: Annotated[
         tuple[str, ...],
         Doc(

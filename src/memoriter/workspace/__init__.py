@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 from memoriter.workspace._confined import Loaded, Raw
 from memoriter.workspace._cut import estimate_tokens
 from memoriter.workspace._ignore import in_ignored_folder
-from memoriter.workspace._paths import ExtraPath, extra_files, is_memory_path, normalise_path, split_citation
+from memoriter.workspace._paths import (
+    ExtraPath,
+    client_memories,
+    extra_files,
+    is_client_memory,
+    is_memory_path,
+    normalise_path,
+    split_citation,
+)
 from memoriter.workspace._scan import Scan
 from memoriter.workspace._workspace import MAX_BYTES, Workspace
 
@@ -63,6 +71,7 @@ __all__ = [
     "blocks_with",
     "chunk_lines",
     "chunk_markdown",
+    "client_memories",
     "entry_of",
     "estimate_tokens",
     "extra_files",
@@ -71,6 +80,7 @@ __all__ = [
     "holds",
     "in_ignored_folder",
     "injected",
+    "is_client_memory",
     "is_memory_path",
     "lines_of",
     "log_form",

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,14 @@ from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, open_plain, path_refused
-from memoriter.workspace._paths import ReadablePath, name_fault, names_below, shown_name
+from memoriter.workspace._paths import (
+    ReadablePath,
+    name_fault,
+    names_below,
+    program_home,
+    project_name,
+    shown_name,
+)
 from memoriter.workspace._scan import Scan
 
 if TYPE_CHECKING:
@@ -308,15 +314,15 @@ def _configured_folders(
     everywhere = owned and path in {CLAUDE_CODE + ALL, CODEX + ALL}
     path = path.removesuffix(ALL) if path in {CLAUDE_CODE + ALL, CODEX + ALL} else path
     if path == CLAUDE_CODE:
-        projects = _program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"
+        projects = program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"
         if everywhere:
             yield TranscriptFolder(projects, f"{CITED}/{CLAUDE_CODE}", deep=True, configured=True)
             return
-        names = dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", spelling) for spelling in spellings)
+        names = dict.fromkeys(project_name(spelling) for spelling in spellings)
         for name in names:
             yield TranscriptFolder(projects / name, f"{CITED}/{CLAUDE_CODE}", configured=len(names) == 1)
     elif path == CODEX:
-        home = _program_home(environ, "CODEX_HOME", user_home / ".codex")
+        home = program_home(environ, "CODEX_HOME", user_home / ".codex")
         for name in ("sessions", "archived_sessions"):
             yield TranscriptFolder(
                 home / name,
@@ -333,8 +339,3 @@ def _configured_folders(
         absolute_path = Path(os.path.abspath(workspace / configured_path))  # noqa: PTH100 - resolving would follow the link
         cited = f"{CITED}/{absolute_path.name}" if absolute_path.name else CITED
         yield TranscriptFolder(absolute_path, cited, deep=not path.endswith(SUFFIX), configured=True)
-
-
-def _program_home(environ: Mapping[str, str], variable: str, default: Path) -> Path:
-    value = environ.get(variable, "").strip()
-    return Path(value) if value else default
