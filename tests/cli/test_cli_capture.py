@@ -128,12 +128,6 @@ def silent(outcome: Outcome) -> bool:
     return (outcome.exit_code, outcome.out, outcome.err) == (0, "", "")
 
 
-def message(outcome: Outcome) -> str:
-    assert (outcome.exit_code, outcome.err) == (0, "")
-    assert set(outcome.json) == {"systemMessage"}
-    return outcome.json["systemMessage"]
-
-
 def log(program: Program) -> str:
     """The text of the logs that the tests wrote; empty: there are none."""
     files = [file for file in (program.workspace / "memory").glob("????-??-??.md") if file.name != "2026-02-10.md"]
@@ -165,7 +159,7 @@ def test_nothing_is_recorded_unless_the_owner_wants_it(
 def test_the_summary_of_a_compaction_is_recorded_once_with_its_origin_and_without_secrets_and_code(
     compact: Callable[..., Outcome], program: Program, coding_agent: str
 ) -> None:
-    told = message(compact(SUMMARY))
+    compact(SUMMARY)
     text = log(program)
     session = (
         "a135d3b1-0387-4c0e-9783-7af541189238"
@@ -189,12 +183,26 @@ def test_the_summary_of_a_compaction_is_recorded_once_with_its_origin_and_withou
         "  **Pending Tasks**",
         "    - Label the printers.",
     ]
-    (capture,) = list_of(program)
-    assert f"`memoriter capture undo {capture['id']}`" in told
-    assert capture["citation"] in told
     assert silent(compact(SUMMARY))
     assert silent(compact(SUMMARY, trigger="auto"))
     assert log(program) == text
+
+
+def test_the_owner_is_told_once_where_the_first_record_is_and_how_to_undo_it(
+    compact: Callable[..., Outcome], hook: Hook, program: Program, coding_agent: str
+) -> None:
+    assert "systemMessage" not in hook("session-start").json
+    done = compact(SUMMARY)
+    (capture,) = list_of(program)
+    if coding_agent == "claude-code":  # it would show the JSON to the person
+        assert silent(done)
+        done = hook("session-start", session_id="next")
+    told = done.json["systemMessage"]
+    assert f"`memoriter capture undo {capture['id']}`" in told
+    assert capture["citation"] in told
+    compact(SUMMARY.replace("March", "April"), time="2026-02-10T13:00:00.000Z")
+    assert len(list_of(program)) == 2
+    assert "systemMessage" not in hook("session-start", session_id="later").json
 
 
 def test_an_entry_after_a_record_is_the_owners_and_the_note_stays_as_it_was_before(
@@ -289,6 +297,20 @@ def test_what_a_summary_or_a_flush_has_kept_is_not_recorded_again_at_the_end(
     hook("stop", stop_hook_active=True, last_assistant_message="NO_REPLY", session_id="flushed")
     hook("session-end", session_id="flushed", transcript_path=str(file))
     assert len(list_of(program)) == 1
+
+
+def test_a_record_does_not_pass_for_what_an_agent_wrote_after_a_compaction(
+    hook: Hook, compact: Callable[..., Outcome], program: Program, coding_agent: str, transcript: Path
+) -> None:
+    hook("pre-compact")
+    start = hook("session-start", source="compact").json["hookSpecificOutput"]["additionalContext"]
+    assert "This conversation was just replaced by a summary" in start
+    compact(SUMMARY)
+    hook("stop", stop_hook_active=True, last_assistant_message="It is done.")
+    with transcript.open("a", encoding="utf-8") as file:
+        file.write(said(coding_agent, *PROMPTS).replace("2026-02-10T09", "2199-02-10T09"))
+    hook("session-end")
+    assert [capture["kind"] for capture in list_of(program)] == ["summary", "prompts"]
 
 
 def test_a_summary_that_no_hook_reported_is_found_in_the_transcript(

@@ -138,7 +138,9 @@ def answer_hook(
     """
     started = session.monotonic()
     answer = _answer(given, session, interactive=interactive, seconds=seconds)
-    news = session.capture_news() if interactive and given.event in {"session-start", "post-compact"} else ""
+    # Claude Code prints the output of the hook after a compaction as it is, with its braces.
+    shows = given.event == "session-start" or (given.event == "post-compact" and given.is_codex)
+    news = session.capture_news() if interactive and shows else ""
     answer = _with_message(HookAnswer(answer.output, (*problems, *answer.reasons)), session, news)
     outcome = "text for the agent" if answer.output else "no text"
     milliseconds = (session.monotonic() - started) * 1000
