@@ -512,6 +512,7 @@ def test_an_odd_transcript_or_log_is_one_line_and_the_agent_goes_on(
     assert target.read_text(encoding="utf-8") == "# Elsewhere\n"
 
 
+@pytest.mark.slow
 def test_a_long_summary_is_shortened_and_each_of_its_parts_has_a_share(
     compact: Callable[..., Outcome], program: Program
 ) -> None:
