@@ -362,6 +362,19 @@ def test_what_came_from_memory_is_not_recorded_again(
     assert len(list_of(program)) == 1
 
 
+def test_a_second_summary_is_recorded_by_what_is_new_in_it_below_the_same_titles(
+    compact: Callable[..., Outcome], program: Program
+) -> None:
+    compact(SUMMARY)
+    more = SUMMARY.replace("- config/router.txt", "- config/router.txt\n   - config/switch.txt for the second floor")
+    compact(more, time="2026-02-10T14:00:00.000Z")
+    _, second = list_of(program)
+    assert second["text"].splitlines()[1:] == [
+        "  2. Files and Code Sections:",
+        "    - config/switch.txt for the second floor",
+    ]
+
+
 def test_an_order_in_a_summary_does_not_reach_the_next_session(
     hook: Hook, compact: Callable[..., Outcome], program: Program
 ) -> None:

@@ -53,21 +53,23 @@ class Known:
     """Text that the notes have already, or that came from them."""
 
     sentences: frozenset[str]
+    lines: frozenset[str]
     whole: str
+    """The lines, one below the other."""
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Known:
         """Return the sentences of texts, as words alone; case, punctuation and list markers make no difference."""
         joined = "\n".join(texts)
         sentences = (_words(sentence) for sentence in _SENTENCE.split(joined))
-        lines = (_words(line) for line in joined.replace("\\n", "\n").split("\n"))
-        return cls(frozenset(each for each in sentences if _is_long(each)), "\n".join(filter(None, lines)))
+        lines = [words for line in joined.replace("\\n", "\n").split("\n") if (words := _words(line))]
+        return cls(frozenset(each for each in sentences if _is_long(each)), frozenset(lines), "\n".join(lines))
 
     def covers(self, line: str) -> bool:
         """Return whether a line repeats known text and says hardly anything else."""
         words = _words(line)
         if not _is_long(words):
-            return False
+            return words in self.lines
         if words in self.whole:
             return True
         return sum(len(each) for each in self.sentences if each in words) >= REPEATED_SHARE * len(words)
@@ -93,7 +95,7 @@ def condense_summary(summary: str, known: Known) -> list[str]:
     plain = list(_plain_lines(text))
     # With blank lines between them, each line is judged by itself and together with the next one.
     sieved = without_orders("\n\n".join(_shared(plain, SCANNED_SUMMARY)), "", owned=False, cited=False) or ""
-    lines = [line for line in sieved.split("\n") if line.strip() and not known.covers(line)]
+    lines = [line for line in sieved.split("\n") if line.strip() and (_SECTION.match(line) or not known.covers(line))]
     new = [line for part in _parts(lines) if len(part) > 1 or not _SECTION.match(part[0]) for line in part]
     if sum(map(len, new)) < LEAST_SUMMARY:
         return []
