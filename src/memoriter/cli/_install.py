@@ -33,8 +33,8 @@ CLIENTS: dict[ClientName, str] = {
 TRUST_HOOKS = "Codex runs the hooks only after you accept them: start `codex` in a terminal, at `Hooks need review`."
 CAPTURE_NOTICE = (
     (
-        "memoriter can record conversations in the day's note: the summary when {client} compacts one, and what you "
-        "asked in one that ends. `memoriter capture list` shows the records, and `memoriter capture undo ID` removes "
+        "Conversations can be recorded in the day's note: the summary when {client} compacts one, and what you asked "
+        "in one that ends. `memoriter capture list` shows the records, and `memoriter capture undo ID` removes "
         "one."
     ),
     "Searches then also find passages of past conversations. With an embedding service, it receives their text.",

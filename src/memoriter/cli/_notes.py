@@ -225,7 +225,7 @@ def undo(context: click.Context, identifier: str, *, yes: bool, dry_run: bool) -
         captures = [capture for capture in find_captures(memory) if capture.id == identifier.strip().lower()]
         if not captures:
             message = f"No note holds a record {identifier!r}."
-            raise UsageError(message, remedy="`memoriter capture list` shows the records and their identifiers.")
+            raise UsageError(message, remedy="See the records and their identifiers with `memoriter capture list`.")
         left = False
         for capture in reversed(captures):  # a copied note has the record too; the lines above stay where they are
             plan = memory.plan_forget(capture.citation)

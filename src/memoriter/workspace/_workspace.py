@@ -109,7 +109,7 @@ class Workspace:
     def layout(self) -> Layout:
         """Which Markdown files of the folder are memory, as of the last scan."""
         if self._chosen_layout is None and self._detected_layout is None:
-            chosen = names_inside(str(self.root), self._extra_paths)
+            chosen = bool(self._extra_paths) and names_inside(str(self.root), self._extra_paths)
             self._detected_layout = "openclaw" if chosen else detect_layout(str(self.root), self.suffixes)
         return self._chosen_layout or self._detected_layout or "openclaw"
 
