@@ -173,7 +173,7 @@ def capture_command(context: click.Context) -> None:
         memoriter capture undo 3f2a91bc
 
     If memory.capture is true, the hooks of Claude Code and Codex write a record into the day's note when a conversation
-    was compacted or ends. memoriter install asks whether you want that, and installs the hooks.
+    was compacted or ends. To turn that on: memoriter install claude-code --capture.
     """
     if context.invoked_subcommand is None:
         GlobalOptions.current().screen.text(context.get_help())
