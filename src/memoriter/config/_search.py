@@ -240,8 +240,8 @@ class MemorySearch(Section):
     client_memories: Annotated[
         tuple[ClientMemory, ...],
         Doc(
-            "Search what these programs remember by themselves: `claude-code`, `codex`; memoriter never writes there, "
-            "and in a project's folder finds only what belongs to that folder"
+            "Search what these programs remember by themselves: `claude-code`, `codex`. These files are never written; "
+            "in a project's folder, only what belongs to that folder is found"
         ),
     ] = ()
     session_paths: Annotated[
