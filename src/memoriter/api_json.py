@@ -118,6 +118,7 @@ STATUS = {
     "canaries": Field(list_of(CANARY), omit="empty"),
     "reranker": Field(object_of(RERANKER), omit="none"),
 }
+CAPTURE = plain("id", "day", "client", "kind", "citation", "path", "start_line", "end_line", "text")
 SPENDING = {"day": Field(date.isoformat), **plain("provider", "model", "calls", "tokens", "unpriced", "dollars")}
 
 
@@ -334,6 +335,11 @@ def watch_json(event: WatchEventLike) -> dict[str, Any]:
 def estimate_json(estimate: Estimate) -> dict[str, Any]:
     """Return an estimate of an indexing run; `dryRun` distinguishes it from a report."""
     return {"dryRun": True, **apply_form(estimate, ESTIMATE)}
+
+
+def captures_json(captures: Iterable[object]) -> dict[str, Any]:
+    """Return the records of conversations, from `memoriter.agent.find_captures`."""
+    return {"captures": list_of(CAPTURE)(captures)}
 
 
 def compact_json(report: CompactReport) -> dict[str, Any]:

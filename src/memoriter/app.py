@@ -32,7 +32,7 @@ from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
 from memoriter.values import dataclass
-from memoriter.workspace import ExtraPath, Workspace
+from memoriter.workspace import ExtraPath, Workspace, client_memories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,6 +239,7 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
         cites=partial(citations_on, settings.memory.citations),
         reasons=tuple(plugins.reasons),
         active=settings.plugins.slots.memory != "none",
+        capture=settings.memory.capture,
     )
 
 
@@ -260,6 +261,7 @@ def _transcripts(
         workspace=place.workspace,
         user_home=env.user_home,
         environ=env.environ,
+        owned=place.trust == "owner",
     )
 
 
@@ -277,6 +279,13 @@ def _workspace(
         folder.mkdir(parents=True, exist_ok=True)
 
     extra = [ExtraPath(str(in_home(item.path, env.user_home)), item.pattern) for item in settings.extra_paths]
+    extra += client_memories(
+        settings.client_memories,
+        workspace=place.workspace,
+        user_home=env.user_home,
+        environ=env.environ,
+        owned=place.trust == "owner",
+    )
     try:
         return Workspace(
             place.workspace,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-HookEvent = Literal["session-start", "user-prompt", "stop", "pre-compact"]
+HookEvent = Literal["session-start", "user-prompt", "stop", "pre-compact", "post-compact", "session-end"]
 HOOKS: dict[str, HookEvent] = {
     "SessionStart": "session-start",
     "UserPromptSubmit": "user-prompt",
     "Stop": "stop",
     "PreCompact": "pre-compact",
+    "PostCompact": "post-compact",
+    "SessionEnd": "session-end",
 }
 """Maps the events of Claude Code and Codex to the words of `memoriter hook`."""
 GEMINI_HOOKS: dict[str, HookEvent] = {
@@ -18,13 +20,22 @@ GEMINI_HOOKS: dict[str, HookEvent] = {
     "AfterAgent": "stop",
 }
 """The same for Gemini CLI. Its `PreCompress` comes before each request, whether anything is compressed or not."""
-TIMEOUTS: dict[HookEvent, int] = {"session-start": 5, "user-prompt": 5, "stop": 30, "pre-compact": 30}
-"""Seconds after which a client goes on without the hook; both clients count them in seconds, and wait up to ten minutes
-without a limit."""
 HOOK_TOOL = "memory_hook"
 """The tool of the MCP server that answers a hook. It is not listed: a client calls it, and no model."""
 SECONDS_VARIABLE = "MEMORITER_HOOK_SECONDS"
 """The environment variable with the seconds that a prompt waits for its memory, from the start of the hook."""
+CAPTURING = frozenset({"post-compact", "session-end"})
+"""The hooks that only record conversations. They are installed only if the settings want that."""
+TIMEOUTS: dict[HookEvent, int] = {
+    "session-start": 5,
+    "user-prompt": 5,
+    "stop": 30,
+    "pre-compact": 30,
+    "post-compact": 10,
+    "session-end": 3,
+}
+"""Seconds after which a client goes on without the hook; without a limit, the clients wait up to ten minutes.
+Codex accepts at most 3 for the end of a session."""
 PROMPT_SECONDS, LEAST_SECONDS, MOST_SECONDS = 0.8, 0.3, 600.0
 """How long a prompt usually waits for its memory, the least that remains for a recall, and the most, in seconds."""
 LONGEST_INPUT = 16 * 1024 * 1024

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from hook_inputs import PROGRAMS, hook_input, write_transcript
 from memoriter.cli import main
+from memoriter.coding_hooks import HOOKS
 from memory_env import trust
 from odd_files import KINDS, holding_the_secret, longer_than_memory, posix_only
 from plugin_wheel import install_plugin
@@ -275,10 +276,12 @@ def test_a_damaged_index_is_no_reason_to_stop(hook: Hook, program: Program) -> N
 
 @pytest.mark.slow
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(event=st.sampled_from(["session-start", "user-prompt", "stop", "pre-compact"]), data=st.data())
+@given(event=st.sampled_from(sorted(HOOKS.values())), data=st.data())
 def test_whatever_comes_in_the_agent_goes_on(program: Program, event: str, data: st.DataObject) -> None:
+    (program.home / "memoriter.json5").write_text("{memory: {capture: true}}", encoding="utf-8")
     words = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=9), st.lists(st.text(max_size=3)))
     keys = ["session_id", "hook_event_name", "cwd", "prompt", "source", "transcript_path", "stop_hook_active"]
+    keys += ["compact_summary", "reason"]
     received = data.draw(st.dictionaries(st.sampled_from(keys), words))
     typed: str | bytes = json.dumps({"session_id": "s", **received})
     if data.draw(st.booleans()):

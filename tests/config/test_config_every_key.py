@@ -98,6 +98,7 @@ VALUES: dict[str, Any] = {
     "agents.list[].memorySearch": {"query": {"maxResults": 9}},
     f"{SEARCH}sources": ["sessions"],
     f"{SEARCH}sessionPaths": ["{folder}/transcripts"],
+    f"{SEARCH}clientMemories": ["codex"],
     f"{SEARCH}extraPaths[].path": "/extra",
     f"{SEARCH}provider": "none",
     f"{SEARCH}fallback": "bundled",
@@ -200,6 +201,7 @@ def parts(memory: Memory) -> dict[str, Any]:
             plain(environment.compaction),
             environment.window,
             environment.active,
+            environment.capture,
         ],
     }
 

@@ -40,6 +40,8 @@ EVENTS = {
     "user-prompt": "UserPromptSubmit",
     "stop": "Stop",
     "pre-compact": "PreCompact",
+    "post-compact": "PostCompact",
+    "session-end": "SessionEnd",
 }
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3 * SECONDS), posix_only]
 
@@ -169,11 +171,16 @@ def test_a_session_has_the_notes_recalls_searches_appends_and_has_them_again_aft
         assert fields.keys() == recorded[word].keys(), word
 
 
-def test_a_full_conversation_in_a_terminal_is_asked_for_notes_once_and_goes_on(claude: ClaudeCode) -> None:
+def skip_first_run(claude: ClaudeCode) -> None:
+    """Answer what the client asks when it runs in a terminal for the first time."""
     project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
     first_run = {"hasCompletedOnboarding": True, "theme": "dark", "projects": {str(claude.work): project}}
     approved = {"customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []}}
     claude.servers.write_text(json.dumps(first_run | approved), encoding="utf-8")
+
+
+def test_a_full_conversation_in_a_terminal_is_asked_for_notes_once_and_goes_on(claude: ClaudeCode) -> None:
+    skip_first_run(claude)
     claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
     claude.give_time()
     claude.model.play(
@@ -190,21 +197,57 @@ def test_a_full_conversation_in_a_terminal_is_asked_for_notes_once_and_goes_on(c
     assert "The ledger is audited in May." in written(claude.env.notes / "memory")
 
 
-def in_terminal(claude: ClaudeCode, prompt: str) -> str:
-    """Run the client in a terminal until the steps are played and nothing more is asked, and return the screen."""
+def test_a_compaction_and_the_end_of_a_conversation_leave_a_record_each_and_a_program_leaves_none(
+    claude: ClaudeCode,
+) -> None:
+    skip_first_run(claude)
+    claude.memoriter("-w", str(claude.env.notes), "install", "claude-code", "--capture")
+    claude.give_time()
+    summary = "<analysis>Let me think.</analysis>\n<summary>\n1. Intent:\n   The invoices are printed on Tuesdays.\n"
+    claude.model.play(Step("Noted."), Step(f"{summary}</summary>"), Step("Sure."), Step("Right."))
+    later = (
+        "And who delivers the new toner for the printer in the hall?",
+        "Write down that the toner is delivered on Wednesdays.",
+    )
+    in_terminal(claude, "From now on, print the invoices of the ledger on Tuesdays.", "/compact", *later, "/exit")
+    captures = json.loads(claude.memoriter("-w", str(claude.env.notes), "--json", "capture", "list"))["captures"]
+    assert [capture["kind"] for capture in captures] == ["summary", "prompts"]
+    assert captures[0]["text"].splitlines()[1:] == ["  1. Intent:", "    The invoices are printed on Tuesdays."]
+    assert captures[1]["text"].splitlines()[1:] == [f"  - “{text}”" for text in later]
+
+    claude.model.play(Step("Well."))
+    claude.ask("Which of the printers in the hall is the oldest one, and who owns it?")
+    claude.ask("How many invoices of the ledger were printed on the last Tuesday?", "--continue")
+    assert written(claude.env.notes).count("<!-- from: capture") == 2
+    claude.memoriter("-w", str(claude.env.notes), "capture", "undo", captures[0]["id"], "--yes")
+    assert "Tuesdays" not in written(claude.env.notes)
+
+
+def in_terminal(claude: ClaudeCode, prompt: str, *typed: str) -> str:
+    """Run the client in a terminal until the steps are played and nothing more is asked, and return the screen.
+
+    Args:
+        claude: the client.
+        prompt: the first message.
+        typed: what is typed next, each when nothing more is asked; after the last one, the client ends by itself.
+    """
     keyboard, terminal = os.openpty()
     command = ["claude", prompt, "--model", MODEL, "--allowedTools", SERVER.strip("_")]
     with subprocess.Popen(
         command, env=claude.environ, cwd=claude.work, stdin=terminal, stdout=terminal, stderr=terminal
     ) as process:
-        shown, requests, end = b"", -1, time.monotonic() + SECONDS
+        shown, requests, end, left = b"", -1, time.monotonic() + SECONDS, list(typed)
         try:
-            while (claude.model.steps or requests != len(claude.model.requests)) and time.monotonic() < end:
-                requests = len(claude.model.requests)
-                quiet = time.monotonic() + 5.0
-                while time.monotonic() < quiet:
-                    if select.select([keyboard], [], [], 0.2)[0]:
-                        shown += os.read(keyboard, 65_536)
+            while (left or claude.model.steps or requests != len(claude.model.requests)) and time.monotonic() < end:
+                quiet_before, requests = requests == len(claude.model.requests), len(claude.model.requests)
+                if left and quiet_before and requests:
+                    os.write(keyboard, left.pop(0).encode())
+                    shown += read_for(keyboard, 1.0)  # pasted text may contain line ends
+                    os.write(keyboard, b"\r")
+                    requests = -1
+                shown += read_for(keyboard, 5.0)
+            while typed and process.poll() is None and time.monotonic() < end:
+                shown += read_for(keyboard, 0.5)
         finally:
             process.terminate()
     os.close(terminal)
@@ -212,6 +255,18 @@ def in_terminal(claude: ClaudeCode, prompt: str) -> str:
     screen = shown.decode("utf-8", "replace")
     assert not claude.model.steps, screen
     return screen
+
+
+def read_for(keyboard: int, seconds: float) -> bytes:
+    """Return what the client shows in the next seconds."""
+    shown, quiet = b"", time.monotonic() + seconds
+    while time.monotonic() < quiet:
+        if select.select([keyboard], [], [], 0.2)[0]:
+            try:
+                shown += os.read(keyboard, 65_536)
+            except OSError:  # the client has ended
+                time.sleep(0.2)
+    return shown
 
 
 def test_a_repository_that_is_not_trusted_is_neither_read_nor_written(claude: ClaudeCode) -> None:

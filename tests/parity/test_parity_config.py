@@ -49,7 +49,13 @@ def search_as_openclaw(search: MemorySearch, cfg: Any, agent_id: str) -> Any:
     if not search.enabled:
         return None
     shape = as_openclaw(search)
-    ours = {"offline": shape, "sessionPaths": shape, "engine": shape["store"]["vector"], "maxBytes": shape["cache"]}
+    ours = {
+        "offline": shape,
+        "sessionPaths": shape,
+        "clientMemories": shape,
+        "engine": shape["store"]["vector"],
+        "maxBytes": shape["cache"],
+    }
     ours |= {
         "scoring": shape["query"],
         "deadlineMs": shape["query"],

@@ -21,6 +21,7 @@ from mcp.server.stdio import stdio_server
 
 from memoriter import Memory
 from memoriter.agent import looks_like_injection, read_hook
+from memoriter.coding_hooks import HOOKS
 from memoriter.config import load
 from memoriter.embed.remote._remote import RemoteSettings, remote_names, vendor_of
 from memoriter.errors import ConfigError, EmbeddingError, UsageError
@@ -151,7 +152,7 @@ def replies(data: bytes) -> None:
 def hooks(data: bytes) -> None:
     """What a coding agent writes to a hook is understood, or refused with a message."""
     text = data.decode("utf-8", "replace")
-    for event in ("session-start", "user-prompt", "stop", "pre-compact"):
+    for event in HOOKS.values():
         with suppress(UsageError):
             read_hook(event, text)
 

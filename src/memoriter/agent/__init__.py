@@ -17,6 +17,7 @@ from memoriter.agent._events import (
 from memoriter.agent._guard import escape_for_prompt, looks_like_injection, source_label
 from memoriter.agent._recall import MarkdownRecall, RecallPassage, RecallSource, is_owned, quote
 from memoriter.agent._session import Context, Session, SessionEnvironment, recall_listener
+from memoriter.agent.capture import CapturedEntry, Conversation, find_captures, read_conversation
 from memoriter.agent.flush import DEFAULT_WINDOW, FlushAnswer, FlushResult, FlushTurn
 
 __all__ = [
@@ -27,7 +28,9 @@ __all__ = [
     "BeforeAgentStart",
     "BeforeCompaction",
     "Captured",
+    "CapturedEntry",
     "Context",
+    "Conversation",
     "Event",
     "EventName",
     "FlushAnswer",
@@ -49,9 +52,11 @@ __all__ = [
     "answer_hook",
     "escape_for_prompt",
     "event_name",
+    "find_captures",
     "is_owned",
     "looks_like_injection",
     "quote",
+    "read_conversation",
     "read_hook",
     "recall_listener",
     "source_label",

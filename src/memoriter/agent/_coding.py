@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from memoriter.agent._events import Message
+from memoriter.agent.capture import Conversation, read_conversation
 from memoriter.agent.flush import DEFAULT_WINDOW
 from memoriter.coding_hooks import GEMINI_HOOKS, HOOKS, HookEvent
 from memoriter.errors import PathRefused, UsageError, sentence
@@ -52,6 +53,8 @@ class HookInput:
     """True if Codex reported the event; it refuses the fields of an answer that it does not know."""
     name: str = ""
     """The client's name of the event."""
+    summary: str = ""
+    """The summary that replaced the conversation. Claude Code reports it; Codex only writes it to its transcript."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +109,9 @@ def read_hook(event: str, text: str) -> HookInput:
         prompt=_GEMINI_CONTEXT.sub("", prompt) if reported in GEMINI_HOOKS else prompt,
         again=fields.get("stop_hook_active") is True,
         reply=reply if isinstance(reply, str) else None,
-        is_codex="turn_id" in fields,
         name=str(reported or next(name for name, word in HOOKS.items() if word == event)),
+        is_codex="turn_id" in fields or Path(_text(fields, "transcript_path")).name.startswith("rollout-"),
+        summary=_text(fields, "compact_summary"),
     )
 
 
@@ -141,19 +145,23 @@ def answer_hook(
     """
     started = session.monotonic()
     answer = _answer(hook_input, session, interactive=interactive, seconds=seconds)
-    answer = _with_message(HookAnswer(answer.output, (*problems, *answer.reasons)), session)
+    # Claude Code prints the output of the hook after a compaction as it is, with its braces.
+    shows = hook_input.event == "session-start" or (hook_input.event == "post-compact" and hook_input.is_codex)
+    news = session.capture_news() if interactive and shows else ""
+    answer = _with_message(HookAnswer(answer.output, (*problems, *answer.reasons)), session, news)
     outcome = "text for the agent" if answer.output else "no text"
     milliseconds = (session.monotonic() - started) * 1000
     log.info("hook %s: %s, %d diagnostics, %.1f ms", hook_input.event, outcome, len(answer.reasons), milliseconds)
     return answer
 
 
-def _with_message(answer: HookAnswer, session: Session) -> HookAnswer:
-    """Return the answer with a message to the person about troubles that the conversation has not shown yet."""
+def _with_message(answer: HookAnswer, session: Session, news: str) -> HookAnswer:
+    """Return the answer with a message to the person: news, and troubles that the conversation has not shown yet."""
     troubles = session.unseen([reason for reason in answer.reasons if reason.code in TROUBLE])
-    if not troubles:
+    message = "\n".join(filter(None, (system_message(troubles) if troubles else "", news)))
+    if not message:
         return answer
-    return HookAnswer({**(answer.output or {}), "systemMessage": system_message(troubles)}, answer.reasons)
+    return HookAnswer({**(answer.output or {}), "systemMessage": message}, answer.reasons)
 
 
 def system_message(reasons: Iterable[Diagnostic]) -> str:
@@ -173,6 +181,8 @@ def _answer(hook_input: HookInput, session: Session, *, interactive: bool, secon
             return _stop(hook_input, session, interactive=interactive)
         case "pre-compact":
             return HookAnswer(None, session.compact())
+        case "post-compact" | "session-end":
+            return HookAnswer(None, _record(hook_input, session, interactive=interactive))
         case _:
             assert_never(hook_input.event)
 
@@ -206,6 +216,21 @@ def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> Hook
         return HookAnswer({"decision": "block", "reason": prompt}, (*reasons, *answer.reasons))
     # Claude Code shows "block" as a problem that a hook has reported.
     return HookAnswer(_context_output(hook_input.name, prompt), (*reasons, *answer.reasons))
+
+
+def _record(hook_input: HookInput, session: Session, *, interactive: bool) -> tuple[Diagnostic, ...]:
+    """Record a conversation that was compacted or ends, if the settings want that and a person has led it."""
+    conversation: Conversation | None = None
+    reasons = tuple[Diagnostic, ...]()
+    if interactive and session.captures:
+        client = "Codex" if hook_input.is_codex else "Claude Code"
+        try:
+            conversation = read_conversation(hook_input.transcript, client=client, cwd=hook_input.cwd)
+        except PathRefused as error:
+            reasons = (Diagnostic(error.code, error.message, error.remedy),)
+    if hook_input.event == "session-end":
+        return (*reasons, *session.end(conversation))
+    return (*reasons, *(session.compacted(conversation, hook_input.summary) if conversation is not None else ()))
 
 
 def _context_output(event: str, text: str) -> dict[str, Any] | None:

@@ -234,7 +234,7 @@ _UNTRUSTED = (
     r"\b(?:send|e ?mail|forward|upload|post) (?:\w+ ){0,6}?(?:passwords?|keys?(?! (?:of|to|for) the (?:flat|house|home|car|bike|office"
     r"|room|shed|garage|cellar|door))|secrets?|credentials?|tokens?|(?<!release )notes|files|memor\w*)(?: \w+){0,6}? to\b",
     rf"{_NOT_ORDERED}(?<!to )(?<!\bci )\b(?:execute|call|invoke|run|use) (?:the |your |a |this )?(?:\w+ ){{0,2}}?(?:tools?|function call)\b"
-    r"(?! (?:shed|box|belt|bar|chain|kit|of the|weekly|daily|monthly))|\b(?:call|invoke|use|run) memory_\w+",
+    r"(?! (?:shed|box|belt|bar|chain|kit|of the|weekly|daily|monthly))|\b(?:call|invoke|use|run) memory (?:append|get|search|replace|store|recall|forget)\b",
     r"\b(?:curl|wget|rm) [\w. ]{0,40}(?:http|sh\b|rf\b)",
 )
 

@@ -13,7 +13,7 @@ from memoriter.errors import MemoriterError
 from memoriter.ids import content_hash
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
-from memoriter.workspace import foreign_lines, injected, neutral
+from memoriter.workspace import foreign_lines, injected, is_client_memory, neutral
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -197,7 +197,10 @@ class MarkdownRecall:
     """Whether changes are indexed first. If not, as in a turn that is hurried, the index answers as it is."""
 
     def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[RecallPassage]:
-        """Return the passages that match; those of the long-term memory and of transcripts are for the owner only."""
+        """Return the passages that match.
+
+        Those of the long-term memory, of transcripts and of what other programs remember are for the owner only.
+        """
         query = prompt.strip()
         if len(query) < SHORTEST_PROMPT:
             return ()
@@ -210,7 +213,7 @@ class MarkdownRecall:
         return [
             RecallPassage(hit.snippet, hit.citation, place, trusted=is_owned(self.memory, hit))
             for hit, place in zip(result.hits, places_of(result.hits), strict=True)
-            if is_confident(hit) and (private or hit.path.lower() not in LONG_TERM)
+            if is_confident(hit) and (private or not (hit.path.lower() in LONG_TERM or is_client_memory(hit.path)))
         ]
 
 
@@ -222,7 +225,7 @@ class ReadableMemory(Protocol):
 
 def is_owned(memory: ReadableMemory, hit: Hit) -> bool:
     """Return whether the note shows that the owner wrote all of a passage; False if it cannot be determined."""
-    if hit.source != "memory":
+    if hit.source != "memory" or is_client_memory(hit.path):
         return False
     try:
         note = memory.read(hit.path)

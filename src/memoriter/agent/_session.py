@@ -12,6 +12,7 @@ from memoriter.agent._events import AgentEnd, BeforeAgentStart, BeforeCompaction
 from memoriter.agent._guard import source_label
 from memoriter.agent._recall import MarkdownRecall, RecallPassage, quote
 from memoriter.agent._session_files import SessionStore, Snapshot, Snapshots
+from memoriter.agent.capture import Capturing
 from memoriter.agent.flush import FlushAnswer, Flushing, FlushResult, to_diagnostic
 from memoriter.environment import local_time, zone_is_known
 from memoriter.errors import MemoriterError, UsageError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from memoriter.agent._bus import Captured, HookBus
     from memoriter.agent._events import Audience
     from memoriter.agent._recall import RecallSource
+    from memoriter.agent.capture import Conversation
     from memoriter.config import Compaction
     from memoriter.workspace import Workspace
 
@@ -77,6 +79,8 @@ class SessionEnvironment:
     """What the model must know about the author of the notes; empty if they are the owner's."""
     active: bool = True
     """False if the memory slot is `none`; then the session returns no text and stores nothing."""
+    capture: bool = False
+    """`memory.capture`: whether conversations are recorded in the day's note."""
 
 
 class Session:
@@ -101,6 +105,15 @@ class Session:
             env.zone,
             env.compaction,
             env.window,
+        )
+        self._capturing = Capturing(
+            key,
+            env.workspace,
+            SessionStore(env.folder / "captures.json", env.wall),
+            self._flushing,
+            env.wall,
+            env.zone,
+            enabled=env.capture and env.active and env.writable and audience == "private",
         )
 
     @property
@@ -296,9 +309,37 @@ class Session:
             reasons = (*reasons, to_diagnostic(error))
         return (*reasons, *self._env.bus.notify(BeforeCompaction(self.key, cycle)))
 
-    def end(self) -> tuple[Diagnostic, ...]:
-        """Notify listeners that the conversation has ended."""
-        return self._env.bus.notify(SessionEnd(self.key))
+    @property
+    def captures(self) -> bool:
+        """Whether the conversation is recorded in the day's note when it was compacted or ends."""
+        return self._capturing.enabled
+
+    def compacted(self, conversation: Conversation, summary: str = "") -> tuple[Diagnostic, ...]:
+        """Record the summary that has replaced the conversation, if the settings want that.
+
+        Args:
+            conversation: the end of the transcript, from `read_conversation`.
+            summary: the summary; empty: the last one of the transcript.
+        """
+        return self._capturing.after_compaction(conversation, summary, self._received())
+
+    def end(self, conversation: Conversation | None = None) -> tuple[Diagnostic, ...]:
+        """Notify listeners that the conversation has ended, and record it, if the settings want that.
+
+        Args:
+            conversation: the end of the transcript; None: record nothing.
+        """
+        reasons = self._capturing.at_end(conversation, self._received()) if conversation is not None else ()
+        return (*reasons, *self._env.bus.notify(SessionEnd(self.key)))
+
+    def capture_news(self) -> str:
+        """Return a message for the person about the first record of a conversation, once; empty: there is none."""
+        return self._capturing.news()
+
+    def _received(self) -> tuple[str, ...]:
+        """Return the texts from memory that the conversation received, as far as they are stored."""
+        snapshot = self._snapshots.read(self.key, self.audience) if self.captures else None
+        return (snapshot.context,) if snapshot is not None and snapshot.context else ()
 
 
 def recall_listener(source: RecallSource) -> Listener:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._copies import contexts_of, copy_query, cut_from_copies, files_containing, residual_copies
-from memoriter.errors import IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
+from memoriter.errors import IndexUnavailable, MemoriterError, PathRefused, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.layout import OTHER_SUFFIXES, SUFFIX
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
-from memoriter.workspace import Removal, all_of, apply_removal, blocks_with, lines_of
+from memoriter.workspace import Removal, all_of, apply_removal, blocks_with, holds, is_client_memory, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -112,10 +112,16 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions
     if request.match is not None:
         notes = tuple(_matching_notes(request.match, workspace))
         covered = {removal.path for removal in notes} | _existing_transcripts(index, sessions)
+        elsewhere = tuple(_in_client_memories(request.match, workspace))
         # The headings of a note hold its file name, which is not forgotten with a text.
         found = index.places_of(request.match)
-        places = [place for place in found if place[0] not in covered and request.match not in place[0]]
-        plan = replace(plan, notes=notes, indexed=tuple(f"{path}#L{a}-L{b}" for path, a, b in places))
+        places = [
+            place
+            for place in found
+            if place[0] not in covered and request.match not in place[0] and not is_client_memory(place[0])
+        ]
+        indexed = tuple(f"{path}#L{a}-L{b}" for path, a, b in places)
+        plan = replace(plan, notes=notes, indexed=indexed, unreached=elsewhere)
         return with_kept(plan, sessions)
     assert request.session is not None
     files = tuple(_transcript_files(request.session, sessions))
@@ -145,7 +151,7 @@ def plan_with_copies(
         providers=index.providers(),
     )
     sent = reranking and reranking.sent
-    return replace(plan, unreached=(*copies, *((sent,) if sent else ())))
+    return replace(plan, unreached=(*plan.unreached, *copies, *((sent,) if sent else ())))
 
 
 def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:
@@ -153,8 +159,21 @@ def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:
     return replace(plan, kept=files_containing(copy_query(plan.request.match, plan.notes), sessions))
 
 
+def _in_client_memories(text: str, workspace: Workspace) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each file with the text that another program keeps."""
+    for source in workspace.scan().sources:
+        if is_client_memory(source.path):
+            with suppress(UsageError):
+                if holds(workspace.raw(source.path).content.decode("utf-8", "replace"), text):
+                    message = f"{source.path} is kept by another program and holds it; memoriter does not write there."
+                    yield Diagnostic("copies", message, f"Delete it in {str(source.file)!r}.")
+
+
 def _removal_from(request: ForgetRequest, workspace: Workspace) -> Removal:
     raw = workspace.raw(request.path or "")
+    if is_client_memory(raw.path):
+        message = f"Another program keeps {raw.path!r}, and memoriter does not write there."
+        raise PathRefused(message, remedy=f"Delete it in {str(raw.file)!r}.")
     checksum = bytes_hash(raw.content)
     if request.first is None:
         return Removal(raw.path, raw.file, checksum, all_of(raw.content), whole=True)
@@ -164,7 +183,7 @@ def _removal_from(request: ForgetRequest, workspace: Workspace) -> Removal:
 
 def _matching_notes(text: str, workspace: Workspace) -> Iterator[Removal]:
     for source in workspace.scan().sources:
-        if source.kind != "memory":
+        if source.kind != "memory" or is_client_memory(source.path):
             continue
         try:
             raw = workspace.raw(source.path)

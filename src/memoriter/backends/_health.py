@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 NAMED = 3
 
 
-def quick_scan(workspace: Workspace, indexed: Mapping[str, IndexedFile]) -> Plan:
-    """Return the changes in the notes that are not indexed yet."""
-    return confirmed(make_plan(workspace.scan().sources, indexed), workspace, indexed)
+def scan_staleness(workspace: Workspace, index: Store, *, busy: bool = False) -> list[Diagnostic]:
+    """Return a warning if notes changed since they were indexed; `busy` as for `staleness`."""
+    indexed = index.files()
+    return staleness(confirmed(make_plan(workspace.scan().sources, indexed), workspace, indexed), busy=busy)
 
 
 def confirmed(plan: Plan, workspace: Workspace, indexed: Mapping[str, IndexedFile]) -> Plan:

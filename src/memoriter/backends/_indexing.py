@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._context import FIRST_EMBEDDING_MS, WrittenNotes
-from memoriter.backends._health import quick_scan, staleness
+from memoriter.backends._health import scan_staleness
 from memoriter.backends._protocol import WatchRun
 from memoriter.backends._verified import existing_sources, prepare_repair, repaired, unrepaired
 from memoriter.environment import Deadline, Stopwatch
@@ -89,12 +89,13 @@ class Indexing:
         """
         self._follow_index()
         if index.read_only:
-            return [*self._probe_model(index, deadline), *self._stale_warnings(index)]
+            return [*self._probe_model(index, deadline), *scan_staleness(self.context.workspace, index)]
         written = self._written.numbers()
         paths, first = frozenset(written), not index.corpus().files
         due = requested or self.context.settings.on_search
         if not (first or paths or due):
-            return [*self._probe_model(index, deadline), *self._scanned.skipped, *self._stale_warnings(index)]
+            late = scan_staleness(self.context.workspace, index)
+            return [*self._probe_model(index, deadline), *self._scanned.skipped, *late]
         changes = (
             None
             if first or self.context.embedding.unknown
@@ -122,7 +123,7 @@ class Indexing:
             diagnostic = Diagnostic(error.code, error.message, error.remedy)
             if first:
                 return [diagnostic]
-            return [diagnostic, *staleness(quick_scan(self.context.workspace, index.files()), busy=True)]
+            return [diagnostic, *scan_staleness(self.context.workspace, index, busy=True)]
         except IndexUnavailable as error:
             return [Diagnostic(error.code, f"{error.message} What was indexed before is searched.", error.remedy)]
         skipped = tuple(reason for reason in report.reasons if reason.code == LEFT_OUT)
@@ -159,10 +160,6 @@ class Indexing:
             at = self.context.clocks.monotonic() if self._retry_due() else self._scanned.at
             self._scanned = replace(self._scanned, at=at, skipped=skipped)
         return list(self._scanned.skipped)
-
-    def _stale_warnings(self, index: Store) -> list[Diagnostic]:
-        """Return a warning if notes changed since they were indexed."""
-        return staleness(quick_scan(self.context.workspace, index.files()))
 
     def _probe_model(self, index: Store, deadline: Deadline) -> list[Diagnostic]:
         """Open the provider if its model is not known yet, and return a diagnostic if that fails.
@@ -201,10 +198,13 @@ class Indexing:
         self, index: Store, sync: Sync, report: SyncReport, task: Task, diagnostics: list[Diagnostic]
     ) -> SyncReport:
         """Compute missing vectors. Meanwhile, searches and other indexing runs need not wait."""
-        embedding, on_progress = self.context.embedding, sync.progress
+        embedding = self.context.embedding
+
+        def report_download(done: int, total: int | None) -> None:
+            sync.progress(Progress("download", done, total or done))
 
         def open_provider() -> EmbeddingProvider:
-            return embedding.open(task.embed_by, lambda *of: on_progress(Progress("download", of[0], of[1] or of[0])))
+            return embedding.open(task.embed_by, report_download)
 
         self.context.follow_provider(index)
         for _ in range(2):

@@ -58,6 +58,8 @@ def hook_command(event: tuple[str, ...], *, shared: bool) -> None:
         memoriter hook user-prompt      passages that match the message
         memoriter hook stop             ask the agent to write notes before the conversation is compacted
         memoriter hook pre-compact      record that the conversation is being compacted
+        memoriter hook post-compact     write the summary into today's note, if memory.capture is true
+        memoriter hook session-end      write what was asked into today's note, if memory.capture is true
 
     Input and output have the format of hooks of Claude Code and Codex. If something fails, the command prints one line
     on stderr and exits with 0, so that the agent can continue. Next: memoriter install claude-code.

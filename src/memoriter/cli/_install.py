@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,10 +17,10 @@ from memoriter.cli._mcp import HOST, PORT, load_token
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import is_interactive, pluralize
 from memoriter.cli._trust import ask_to_trust, check_folder
-from memoriter.errors import MemoriterError, UsageError
+from memoriter.errors import ConfigError, MemoriterError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from memoriter.cli._render import Line, Screen
     from memoriter.environment import Environment
@@ -35,6 +35,20 @@ CLIENTS: dict[ClientName, str] = {
     "claude-desktop": "Claude Desktop",
 }
 TRUST_HOOKS = "Codex runs the hooks only after you accept them: start `codex` in a terminal, at `Hooks need review`."
+CAPTURE_NOTICE = (
+    (
+        "Conversations can be recorded in the day's note: the summary when {client} compacts one, and what you asked "
+        "in one that ends. `memoriter capture list` shows the records, and `memoriter capture undo ID` removes "
+        "one."
+    ),
+    "Searches then also find passages of past conversations. With an embedding service, it receives their text.",
+)
+CAPTURE_WITHOUT_HOOKS = (
+    "The option --capture needs the hooks of Claude Code or Codex; it does not go with --no-hooks or --remove."
+)
+CAPTURE_QUESTION = "Record conversations, and search past ones?"
+SEARCH = ("agents", "defaults", "memorySearch")
+SHARED_SERVER = "The file names MEMORITER_TOKEN, not the token: give that variable, as memoriter token prints it."
 ON_PATH = "Files of a project are shared, so they name `memoriter`: install it where the client finds it on its PATH."
 HOOK_TOOL_VERSION = (2, 1, 118)
 """The first version of Claude Code that calls tools of MCP servers as hooks."""
@@ -57,10 +71,23 @@ STYLES = {"+": "green", "-": "red"}
     "--port", metavar="N", type=click.IntRange(1, 65535), help="The port of the server, with --http. Default: 8377."
 )
 @click.option("--no-hooks", is_flag=True, help="Only the tools: no hooks.")
+@click.option(
+    "--capture/--no-capture",
+    default=None,
+    help="Record each conversation in the day's note, and search past conversations, or turn the records off.",
+)
 @click.option("--remove", is_flag=True, help="Remove this memory from the configuration.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 def install_command(
-    client: ClientName, scope: Scope, *, http: bool, port: int | None, no_hooks: bool, remove: bool, dry_run: bool
+    client: ClientName,
+    scope: Scope,
+    *,
+    http: bool,
+    port: int | None,
+    no_hooks: bool,
+    capture: bool | None,
+    remove: bool,
+    dry_run: bool,
 ) -> None:
     """Add this memory to a client's configuration, or remove it.
 
@@ -72,7 +99,8 @@ def install_command(
     The client starts this installation of memoriter. With -w it always opens that workspace, otherwise your default
     one, or the folder in which you use the client if you trust it (memoriter trust). With --scope project you trust the
     current folder. The rest of the file does not change, and a copy of the old file stays beside it. Claude Code and
-    Codex also get hooks, which recall notes and ask the agent to write new ones; Gemini CLI gets those that recall.
+    Codex also get hooks, which recall notes, ask the agent to write new ones, and with --capture record conversations;
+    Gemini CLI gets those that recall.
 
     With --http the file contains the address and the token of the server, and only you can read it. With --scope
     project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs
@@ -82,21 +110,25 @@ def install_command(
         raise click.UsageError("The option --port needs --http.")
     from memoriter.app import read_environment
     from memoriter.extras import require
-    from memoriter.integrations import HttpServer, Launch, Machine, apply, changes
+    from memoriter.integrations import HttpServer, Launch, Machine, apply, can_capture, changes
 
+    hooks, shared = not (no_hooks or remove) and can_capture(client), scope == "project" and not remove
+    if capture and not hooks:
+        raise click.UsageError(CAPTURE_WITHOUT_HOOKS)
     if not remove or client == "codex":  # Codex has a TOML file, which takes a package to edit
         require("serve" if http else "mcp", f"The server that {CLIENTS[client]} is to use")
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    env = read_environment()
+    options, screen, env = GlobalOptions.current(), GlobalOptions.current().screen, read_environment()
     machine = Machine(env.user_home, env.cwd, env.environ, sys.platform)
     remote = None
     if http and not remove:
         remote = HttpServer(f"http://{HOST}:{port or PORT}/mcp", _token(env, screen, create=not dry_run))
-    program = ("memoriter",) if scope == "project" else _program()
     hook_tool = client == "claude-code" and scope == "user" and not remove and _calls_tools_as_hooks(env)
-    launch = Launch(program, _options(options), _variables(env, options), remote, hook_tool)
-    planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks)
+    launch = Launch(_program(scope), _options(options), _variables(env, options), remote, hook_tool)
+    captures, is_new = _decide_capture(options, env, client, capture, dry_run=dry_run) if hooks else (False, False)
+    planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks, capture=captures)
     outcomes = apply(planned, dry_run=dry_run)
+    if is_new and not dry_run:
+        _write_capture(options, env, client, scope, wanted=captures)
     if not (remove or dry_run or options.workspace):
         _settle_trust(env, screen, scope)
     if screen.as_json:
@@ -104,18 +136,101 @@ def install_command(
         return
     for outcome in outcomes:
         screen.show(list(_lines(outcome, env.user_home, dry_run=dry_run)), wrapped=False)
-    if http and scope == "project" and not remove:
-        notice = "The file names MEMORITER_TOKEN, not the token: give that variable, as memoriter token prints it."
-        screen.note(((notice, ""),))
-    if scope == "project" and not remove:
-        screen.note(((ON_PATH, ""),))
-    if not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes):
-        screen.note(((f"Restart {CLIENTS[client]}, so that it reads the change.", ""),))
-        if client == "codex" and not no_hooks and not remove:
-            screen.note(((TRUST_HOOKS, ""),))
+    changed = not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes)
+    screen.note(*_next_steps(client, http=http, changed=changed, hooks=hooks, shared=shared))
     if not dry_run and not remove:
         with suppress(MemoriterError):  # the client is configured; the command itself shows what is wrong
             _offer_index(options, env)
+
+
+def _next_steps(client: ClientName, *, shared: bool, http: bool, changed: bool, hooks: bool) -> Iterator[Line]:
+    """Yield what remains to be done by the person, and by the others who use the files of a project."""
+    if shared and http:
+        yield ((SHARED_SERVER, ""),)
+    if shared:
+        yield ((ON_PATH, ""),)
+    if changed:
+        yield ((f"Restart {CLIENTS[client]}, so that it reads the change.", ""),)
+    if changed and client == "codex" and hooks:
+        yield ((TRUST_HOOKS, ""),)
+
+
+def _decide_capture(
+    options: GlobalOptions, env: Environment, client: ClientName, wanted: bool | None, *, dry_run: bool
+) -> tuple[bool, bool]:
+    """Return whether a client with hooks is to record conversations, and whether the settings must be changed for it.
+
+    Args:
+        options: the global options.
+        env: the environment.
+        client: the client.
+        wanted: the answer, from the command line; None: the settings decide, or the person at the terminal.
+        dry_run: whether to ask nothing.
+
+    Raises:
+        ConfigError: an answer was given, and the settings cannot be read.
+        UsageError: an answer was given, and the settings are those of OpenClaw.
+    """
+    from memoriter.app import settle
+
+    screen = options.screen
+    try:
+        _, configuration, _ = settle(env, options.workspace, options.config, options.agent)
+    except ConfigError:
+        if wanted is None:
+            return False, False  # the hooks report what is wrong
+        raise
+    current = configuration.settings.memory.capture
+    if configuration.state and wanted:
+        message = "The settings in use are those of OpenClaw, which knows no memory.capture."
+        raise UsageError(message, remedy="Leave out --capture, or use a configuration of memoriter's own.")
+    if wanted is None and not (current or dry_run or configuration.state) and is_interactive(screen):
+        screen.note(*(((line.format(client=CLIENTS[client]), ""),) for line in CAPTURE_NOTICE))
+        wanted = click.confirm(CAPTURE_QUESTION, default=False, err=True)
+    if wanted is None:
+        return current, False
+    return wanted, wanted or current
+
+
+def _write_capture(options: GlobalOptions, env: Environment, client: ClientName, scope: Scope, *, wanted: bool) -> None:
+    """Write into the settings whether conversations are recorded; if so, searches find the client's transcripts, too.
+
+    Raises:
+        ConfigError: the settings cannot be read.
+        WriteError: the settings cannot be written.
+    """
+    from memoriter.app import settle
+    from memoriter.settings_file import write_settings
+
+    screen = options.screen
+    _, configuration, _ = settle(env, options.workspace, options.config, options.agent)
+    search = configuration.settings.agents.defaults.memory_search
+    values: dict[tuple[str, ...], Any] = {("memory", "capture"): wanted}
+    if wanted:
+        keyword = client if scope == "project" else f"{client}:all"
+        values |= {
+            (*SEARCH, "sources"): list(dict.fromkeys(("memory", *search.sources, "sessions"))),
+            (*SEARCH, "experimental", "sessionMemory"): True,
+            (*SEARCH, "sessionPaths"): _with_transcripts(search.session_paths, client, keyword),
+        }
+    file = configuration.path or env.home / "memoriter.json5"
+    if not write_settings(file, values):
+        return
+    if wanted:
+        message = f"Conversations are recorded in the day's note, and searches find past ones: {file} was changed."
+        screen.note(((message, ""),))
+        return
+    screen.note(((f"Conversations are not recorded any more: {file} was changed.", ""),))
+    if "sessions" in search.sources:
+        remedy = "`memoriter config unset memorySearch.sources` ends that."
+        screen.note(((f"Searches still find passages of past conversations. {remedy}", ""),))
+
+
+def _with_transcripts(paths: Sequence[str], client: ClientName, keyword: str) -> list[str]:
+    """Return the paths of transcripts with those of a client; the transcripts of all folders include the others."""
+    if f"{client}:all" in paths:
+        return list(paths)
+    return [*(path for path in paths if path != client), keyword]
 
 
 def _settle_trust(env: Environment, screen: Screen, scope: Scope) -> None:
@@ -166,8 +281,10 @@ def _work_left(estimate: Estimate) -> str:
     return f"Not indexed yet: {files}{passages}; {tokens}{price}."
 
 
-def _program() -> tuple[str, ...]:
-    """Return the command that starts this program: its own file, or the Python that runs it."""
+def _program(scope: Scope) -> tuple[str, ...]:
+    """Return the command that starts this program: its own file, or the Python that runs it; for a project its name."""
+    if scope == "project":
+        return ("memoriter",)
     script = Path(sys.argv[0])
     executable = Path(sys.executable).with_name("memoriter.exe" if sys.platform == "win32" else "memoriter")
     if script.stem == "memoriter" and script.is_file():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "Find": {"search": "_search", "get": "_notes", "why-not": "_why_not"},
-    "Keep": {"remember": "_notes", "index": "_index", "watch": "_index", "forget": "_notes"},
+    "Keep": {"remember": "_notes", "index": "_index", "watch": "_index", "capture": "_notes", "forget": "_notes"},
     "For agents": {
         "mcp": "_mcp",
         "serve": "_serve",

@@ -1,4 +1,4 @@
-"""The commands about single notes: `memoriter get`, `remember` and `forget`."""
+"""The commands about single notes: `memoriter get`, `remember`, `forget` and `capture`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,26 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from memoriter.api_json import appended_json, excerpt_json, forget_plan_json, forgotten_json, refusal_json
-from memoriter.cli._options import Command, GlobalOptions
+from memoriter.api_json import (
+    appended_json,
+    captures_json,
+    excerpt_json,
+    forget_plan_json,
+    forgotten_json,
+    refusal_json,
+)
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 from memoriter.cli._render import DONE, FAILED, USAGE, is_interactive, pluralize
 from memoriter.errors import PathRefused, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from memoriter.agent import CapturedEntry
     from memoriter.backends import ForgetPlan, Forgotten
     from memoriter.cli._render import Line, Screen
     from memoriter.config import Place
+    from memoriter.memory import Memory
     from memoriter.types import Diagnostic
 
 SHOWN_LINES = 6
@@ -151,12 +160,100 @@ def forget_command(
             return
         if not yes:
             _confirm(plan, screen)
-        receipt = memory.forget(plan)
+        left = _forget(memory, plan, screen)
+    context.exit(FAILED if left else DONE)
+
+
+@click.group(cls=CommandGroup, name="capture", invoke_without_command=True)
+@click.pass_context
+def capture_command(context: click.Context) -> None:
+    """Show the records of conversations, or remove one.
+
+        memoriter capture list
+        memoriter capture undo 3f2a91bc
+
+    If memory.capture is true, the hooks of Claude Code and Codex write a record into the day's note when a conversation
+    was compacted or ends. To turn that on: memoriter install claude-code --capture.
+    """
+    if context.invoked_subcommand is None:
+        GlobalOptions.current().screen.text(context.get_help())
+
+
+@capture_command.command(cls=Command, name="list")
+def list_() -> None:
+    """List the records of conversations, in the order of the notes.
+
+        memoriter capture list
+        memoriter capture list --json
+
+    It finds them by their marks in the notes. Next: memoriter capture undo ID.
+    """
+    from memoriter.agent import find_captures
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
+        captures = tuple(find_captures(memory))
+        enabled = memory.configuration.settings.memory.capture
+    if screen.as_json:
+        screen.json(captures_json(captures))
+        return
+    for capture in captures:
+        screen.show(list(_capture_lines(capture)))
+    if not captures:
+        state = "" if enabled else " Recording is off: `memoriter config set memory.capture true` turns it on."
+        screen.note(((f"The notes hold no records of conversations.{state}", ""),))
+
+
+@capture_command.command(cls=Command, name="undo")
+@click.argument("identifier", metavar="ID")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
+@click.pass_context
+def undo(context: click.Context, identifier: str, *, yes: bool, dry_run: bool) -> None:
+    """Remove a record of a conversation from its note and the index.
+
+        memoriter capture undo 3f2a91bc
+        memoriter capture undo 3f2a91bc --dry-run
+
+    It does the same as memoriter forget with the lines of the record. The conversation is not recorded again.
+    Next: memoriter capture list.
+    """
+    from memoriter.agent import find_captures
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory:
+        captures = [capture for capture in find_captures(memory) if capture.id == identifier.strip().lower()]
+        if not captures:
+            message = f"No note holds a record {identifier!r}."
+            raise UsageError(message, remedy="See the records and their identifiers with `memoriter capture list`.")
+        left = False
+        for capture in reversed(captures):  # a copied note has the record too; the lines above stay where they are
+            plan = memory.plan_forget(capture.citation)
+            if dry_run:
+                _show_plan(plan, screen)
+                continue
+            if not yes:
+                _confirm(plan, screen)
+            left = _forget(memory, plan, screen) or left
+    context.exit(FAILED if left else DONE)
+
+
+def _capture_lines(capture: CapturedEntry) -> Iterator[Line]:
+    yield (capture.id, "bold"), (f"  {capture.day}  {capture.client} {capture.kind}  ", ""), (capture.citation, "dim")
+    lines = capture.text.split("\n")[1:]
+    yield from (((f"    {line.strip()}", ""),) for line in lines[:SHOWN_LINES])
+    if len(lines) > SHOWN_LINES:
+        yield ((f"    ... and {len(lines) - SHOWN_LINES} more lines", "dim"),)
+
+
+def _forget(memory: Memory, plan: ForgetPlan, screen: Screen) -> bool:
+    """Remove what the plan names, show the receipt, and return whether something is left."""
+    receipt = memory.forget(plan)
     if screen.as_json:
         screen.json(forgotten_json(receipt))
     else:
         screen.show(list(_receipt_lines(receipt)))
-    context.exit(FAILED if receipt.left else DONE)
+    return bool(receipt.left)
 
 
 def _show_plan(plan: ForgetPlan, screen: Screen) -> None:

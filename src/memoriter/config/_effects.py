@@ -30,6 +30,7 @@ CONDITIONS: dict[Key, str] = {
     ("agents", "defaults", "compaction"): AGENT,
     ("agents", "defaults", "contextTokens"): AGENT,
     ("memory", "qmd", "limits", "maxInjectedChars"): "an agent searches or gets memories before its turn",
+    ("memory", "capture"): "the hooks `post-compact` and `session-end` are installed",
     ("memory", "backend"): 'its value is `"builtin"`',
     ("models", "providers"): "`memorySearch.provider`, `fallback` or `memoriter chat` names the service",
     (*SEARCH, "sessionPaths"): SESSIONS,

@@ -97,6 +97,9 @@ class MemorySettings(Section):
         str,
         Doc("Path of a day's note below the folder, with `%Y`, `%m`, `%d` and other date codes of `strftime`"),
     ] = DAILY_NOTE
+    capture: Annotated[
+        bool, Doc("Record conversations with coding agents in the day's note when they are compacted or end")
+    ] = False
     citations: Annotated[Citations, Doc("Add `Source: path#L1-L2` to snippets; `auto`: in direct chats only")] = "auto"
     connector_tools: Annotated[
         bool, Doc("List `search` and `fetch`, which ChatGPT's connectors expect, for every client of MCP")

@@ -15,6 +15,8 @@ Scoring = Literal["calibrated", "rrf", "classic"]
 Engine = Literal["auto", "exact", "codes", "sqlite-vec"]
 Strategy = Literal["markdown", "lines"]
 
+ClientMemory = Literal["claude-code", "codex"]
+
 GIBIBYTE = 1 << 30
 
 
@@ -277,11 +279,18 @@ class MemorySearch(Section):
         "memory",
     )
     extra_paths: Annotated[tuple[ExtraPathSetting, ...], Doc("Files and folders that count as memory too")] = ()
+    client_memories: Annotated[
+        tuple[ClientMemory, ...],
+        Doc(
+            "Search what these programs remember by themselves: `claude-code`, `codex`. These files are never written; "
+            "in a project's folder, only what belongs to that folder is found"
+        ),
+    ] = ()
     session_paths: Annotated[
         tuple[str, ...],
         Doc(
-            "More transcripts: files, folders, or `claude-code` and `codex` for those of this workspace; "
-            "the agent's own always count"
+            "More transcripts: files, folders, or `claude-code` and `codex` for those of this workspace, "
+            "`claude-code:all` and `codex:all` for those of all folders; the agent's own always count"
         ),
     ] = ()
     experimental: Annotated[Experimental, Doc("Not settled yet")] = Experimental()

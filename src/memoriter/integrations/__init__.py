@@ -1,6 +1,28 @@
 """Install memoriter in other programs: write the configuration of agents' clients, and remove it again."""
 
 from memoriter.integrations._apply import Outcome, apply
-from memoriter.integrations._clients import ClientName, FileEdit, HttpServer, Launch, Machine, Scope, changes, shown
+from memoriter.integrations._clients import (
+    ClientName,
+    FileEdit,
+    HttpServer,
+    Launch,
+    Machine,
+    Scope,
+    can_capture,
+    changes,
+    shown,
+)
 
-__all__ = ["ClientName", "FileEdit", "HttpServer", "Launch", "Machine", "Outcome", "Scope", "apply", "changes", "shown"]
+__all__ = [
+    "ClientName",
+    "FileEdit",
+    "HttpServer",
+    "Launch",
+    "Machine",
+    "Outcome",
+    "Scope",
+    "apply",
+    "can_capture",
+    "changes",
+    "shown",
+]

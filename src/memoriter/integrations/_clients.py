@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from memoriter.coding_hooks import GEMINI_HOOKS, HOOK_TOOL, HOOKS, TIMEOUTS, HookEvent
+from memoriter.coding_hooks import CAPTURING, GEMINI_HOOKS, HOOK_TOOL, HOOKS, TIMEOUTS, HookEvent
 from memoriter.errors import ConfigError, UsageError
 from memoriter.integrations import _json_text, _toml_text
 from memoriter.values import dataclass, field
@@ -38,6 +38,11 @@ HOOKS_OF: dict[ClientName, dict[str, HookEvent]] = {
 change the output of `gemini -p`, which a hook cannot tell from a conversation."""
 MILLISECONDS: frozenset[ClientName] = frozenset({"gemini"})
 """Clients that count the time limits of hooks in milliseconds."""
+HOOK_PLACES: dict[ClientName, tuple[str, str, str]] = {
+    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
+    "codex": ("CODEX_HOME", ".codex", "hooks.json"),
+}
+"""The clients with a file of hooks: the variable that moves their folder, its usual name, and the file."""
 OWN_HOOK = re.compile(rf"\bmemoriter\b.*\bhook (?:{'|'.join(HOOKS.values())})\s*\Z", re.DOTALL)
 
 
@@ -102,7 +107,14 @@ class FileEdit:
 
 
 def changes(
-    client: ClientName, launch: Launch, machine: Machine, *, scope: Scope, install: bool, hooks: bool
+    client: ClientName,
+    launch: Launch,
+    machine: Machine,
+    *,
+    scope: Scope,
+    install: bool,
+    hooks: bool,
+    capture: bool = False,
 ) -> list[FileEdit]:
     """Return the edits of a client's files.
 
@@ -113,6 +125,7 @@ def changes(
         scope: `user`: all projects of this person; `project`: the current folder.
         install: False: remove.
         hooks: whether the client also runs memoriter at its events, if it has any.
+        capture: whether these include the events that only record conversations.
 
     Raises:
         UsageError: the client has no configuration of that scope, or cannot connect to a running server.
@@ -131,7 +144,8 @@ def changes(
     if settings is None or (install and not hooks):
         return edits
     events = HOOKS_OF[client]
-    wanted = {event: _hook(client, launch, machine, event) for event in events} if install else {}
+    installed = [event for event, word in events.items() if install and (capture or word not in CAPTURING)]
+    wanted = {event: _hook(client, launch, machine, event) for event in installed}
     add_hooks = partial(_edit_hooks, name=str(settings), events=tuple(events), wanted=wanted)
     remove_hooks = partial(_edit_hooks, name=str(settings), events=tuple(events), wanted={})
     if settings == file:  # one file holds both
@@ -215,17 +229,18 @@ def server_file(client: ClientName, machine: Machine, scope: Scope) -> Path:
     return Path(configured or default) / "Claude" / "claude_desktop_config.json"
 
 
+def can_capture(client: ClientName) -> bool:
+    """Return whether a client runs hooks after a compaction and at the end of a conversation."""
+    return client in HOOK_PLACES
+
+
 def _hooks_file(client: ClientName, machine: Machine, scope: Scope) -> Path | None:
     """Return the file that lists the hooks of a client, or None if it has no hooks."""
-    places = {
-        "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
-        "codex": ("CODEX_HOME", ".codex", "hooks.json"),
-    }
     if client == "gemini":
         return server_file(client, machine, scope)
-    if client not in places:
+    if client not in HOOK_PLACES:
         return None
-    variable, folder, name = places[client]
+    variable, folder, name = HOOK_PLACES[client]
     if scope == "project":
         return machine.cwd / folder / name
     return Path(machine.environ.get(variable) or machine.user_home / folder) / name

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 from memoriter.workspace._confined import Loaded, Raw
 from memoriter.workspace._cut import estimate_tokens
 from memoriter.workspace._ignore import ignoring_line, in_ignored_folder
-from memoriter.workspace._paths import ExtraPath, extra_files, is_memory_path, normalise_path, split_citation
+from memoriter.workspace._paths import (
+    ExtraPath,
+    client_memories,
+    extra_files,
+    is_client_memory,
+    is_memory_path,
+    normalise_path,
+    split_citation,
+)
 from memoriter.workspace._scan import Scan
 from memoriter.workspace._workspace import MAX_BYTES, Workspace
 
@@ -14,14 +22,23 @@ if TYPE_CHECKING:
     from memoriter.workspace._noise import noisy_lines
     from memoriter.workspace._note import Note, read_front_matter, read_note
     from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, scan_blocks
-    from memoriter.workspace.transcripts import OpenTranscript, TranscriptFolder, Transcripts, transcripts_of
+    from memoriter.workspace.transcripts import (
+        OpenTranscript,
+        TranscriptFolder,
+        Transcripts,
+        parse_line,
+        parse_object,
+        transcripts_of,
+    )
     from memoriter.workspace.untrusted import (
         HIDDEN,
         TERMINAL,
+        MarkedEntry,
         folded,
         foreign_lines,
         injected,
         marked,
+        marked_entries,
         neutral,
         neutral_data,
         neutral_json,
@@ -40,6 +57,7 @@ __all__ = [
     "Appended",
     "ExtraPath",
     "Loaded",
+    "MarkedEntry",
     "Note",
     "OpenTranscript",
     "Raw",
@@ -55,6 +73,7 @@ __all__ = [
     "blocks_with",
     "chunk_lines",
     "chunk_markdown",
+    "client_memories",
     "entry_of",
     "estimate_tokens",
     "extra_files",
@@ -64,15 +83,19 @@ __all__ = [
     "ignoring_line",
     "in_ignored_folder",
     "injected",
+    "is_client_memory",
     "is_memory_path",
     "lines_of",
     "log_form",
     "marked",
+    "marked_entries",
     "neutral",
     "neutral_data",
     "neutral_json",
     "noisy_lines",
     "normalise_path",
+    "parse_line",
+    "parse_object",
     "read_front_matter",
     "read_note",
     "replace",
@@ -93,14 +116,23 @@ def __getattr__(name: str) -> Any:
         "_noise": {"noisy_lines"},
         "_note": {"Note", "read_front_matter", "read_note"},
         "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "scan_blocks"},
-        "transcripts": {"OpenTranscript", "TranscriptFolder", "Transcripts", "transcripts_of"},
+        "transcripts": {
+            "OpenTranscript",
+            "TranscriptFolder",
+            "Transcripts",
+            "parse_line",
+            "parse_object",
+            "transcripts_of",
+        },
         "untrusted": {
             "HIDDEN",
             "TERMINAL",
+            "MarkedEntry",
             "folded",
             "foreign_lines",
             "injected",
             "marked",
+            "marked_entries",
             "neutral",
             "neutral_data",
             "neutral_json",

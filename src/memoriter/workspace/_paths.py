@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.layout import FOLDER, LONG_TERM, SUFFIX, SUFFIX_PATTERN
@@ -20,7 +21,7 @@ from memoriter.workspace._ignore import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from memoriter.layout import Layout
 
@@ -58,6 +59,12 @@ def names_below(folder: str, path: str) -> tuple[str, ...] | None:
         return ()
     prefix = folder.rstrip(os.sep) + os.sep
     return tuple(path.removeprefix(prefix).split(os.sep)) if path.startswith(prefix) else None
+
+
+def names_inside(root: str, extra_paths: Sequence[ExtraPath]) -> bool:
+    """Return whether an extra path is inside the folder: then the owner has chosen what is memory there."""
+    paths = (absolute(root, extra.path.strip()) for extra in extra_paths if not extra.client)
+    return any(names_below(root, path) is not None for path in paths)
 
 
 def cite(root: str, path: str) -> str:
@@ -147,6 +154,8 @@ class ExtraPath:
     """Path of the file or folder, absolute or relative to the workspace."""
     pattern: str | None = None
     """A glob below the folder (`**/*.md`, `work/*.{md,txt}`); if None, every note is memory."""
+    client: str = ""
+    """Path by which a folder of another program's memory is cited, such as `codex:`; memoriter does not write there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +179,8 @@ class Area:
     globs: tuple[tuple[str, ...], ...] = ()
     refused: str = ""
     """Reason that the pattern cannot be used, or empty; with a reason, the area accepts no file."""
+    client: str = ""
+    """Path by which a folder of another program's memory is cited; empty: it is cited by its place."""
 
     @property
     def is_long_term(self) -> bool:
@@ -218,11 +229,56 @@ def _extra_area(root: str, extra: ExtraPath, suffixes: tuple[str, ...]) -> Area:
     elif start is None:
         base, name = os.path.split(real_path(path))
         start = (name,)
+    if extra.client:
+        return Area(path, path, (), extra.client, configured=True, listed=False, suffixes=suffixes, client=extra.client)
     alternatives = spread_braces(extra.pattern or "")
     globs = tuple(tuple(glob.strip("/").split("/")) for glob in alternatives or () if glob)
     refused = TOO_MANY if alternatives is None else ""
     cited = cite(root, path)
     return Area(path, base, start, cited, configured=True, suffixes=suffixes, globs=globs, refused=refused)
+
+
+CLIENT_MEMORIES = ("claude-code:", "codex:")
+"""Beginnings of the citations of what Claude Code and Codex remember by themselves."""
+
+
+def is_client_memory(path: str) -> bool:
+    """Return whether a citation is one of another program's memory: its text is a model's, and no note of the owner."""
+    return path.startswith(CLIENT_MEMORIES)
+
+
+def client_memories(
+    clients: Sequence[str], *, workspace: Path, user_home: Path, environ: Mapping[str, str], owned: bool
+) -> Iterator[ExtraPath]:
+    """Yield the folders in which coding agents keep what they remember by themselves.
+
+    Args:
+        clients: `claude-code`, `codex`.
+        workspace: the folder of notes.
+        user_home: home of the user, for the default folders of the programs.
+        environ: environment variables; `CLAUDE_CONFIG_DIR` and `CODEX_HOME` override those default folders.
+        owned: whether the workspace is the owner's. Otherwise there is only what belongs to the workspace itself.
+    """
+    if "claude-code" in clients:
+        projects = program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"
+        own = project_name(str(workspace))
+        names = sorted(folder.parent.name for folder in projects.glob("*/memory")) if owned else []
+        for name in names or [own]:
+            yield ExtraPath(str(projects / name / "memory"), client=f"{CLIENT_MEMORIES[0]}{name}")
+    if "codex" in clients and owned:
+        home = program_home(environ, "CODEX_HOME", user_home / ".codex")
+        yield ExtraPath(str(home / "memories"), client=f"{CLIENT_MEMORIES[1]}memories")
+
+
+def program_home(environ: Mapping[str, str], variable: str, default: Path) -> Path:
+    """Return the folder of a program, which a variable may move."""
+    value = environ.get(variable, "").strip()
+    return Path(value) if value else default
+
+
+def project_name(path: str) -> str:
+    """Return the name that Claude Code gives to its folder for a project at this path."""
+    return re.sub(r"[^A-Za-z0-9]", "-", path)
 
 
 def real_path(path: str) -> str:
@@ -243,9 +299,11 @@ def rebase(root: str, path: str) -> str:
 def admit(areas: Sequence[Area], root: str, path: str) -> ReadablePath | Skipped:
     """Return where a cited or absolute path may be read, or why it may not, from names and ignore files alone."""
     clean = path.strip()
-    if fault := path_fault(clean, windows=os.name == "nt"):
+    client = next((area for area in areas if area.client and clean.startswith(f"{area.client}/")), None)
+    inside = clean.removeprefix(f"{client.client}/") if client is not None else clean
+    if fault := path_fault(inside, windows=os.name == "nt"):
         return Skipped(path, "outside", fault)
-    target = rebase(root, absolute(root, clean))
+    target = absolute(client.path, inside) if client is not None else rebase(root, absolute(root, inside))
     refusal: Skipped | None = None
     for area in areas:
         names = names_below(area.path, target)

@@ -30,9 +30,11 @@ from memoriter.workspace._paths import (
     ReadablePath,
     absolute,
     admit,
+    is_client_memory,
     list_areas,
     may_hold,
     names_below,
+    names_inside,
     split_citation,
 )
 from memoriter.workspace._scan import Scan, daily_file, notes_outside, scan_areas
@@ -107,7 +109,7 @@ class Workspace:
     def layout(self) -> Layout:
         """Which Markdown files of the folder are memory, as of the last scan."""
         if self._chosen_layout is None and self._detected_layout is None:
-            chosen = bool(self._extra_paths) and self._names_inside()
+            chosen = bool(self._extra_paths) and names_inside(str(self.root), self._extra_paths)
             self._detected_layout = "openclaw" if chosen else detect_layout(str(self.root), self.suffixes)
         return self._chosen_layout or self._detected_layout or "openclaw"
 
@@ -358,11 +360,6 @@ class Workspace:
             return None
         return notes_outside(str(self.root), self._areas(), self._max_bytes, self.suffixes)
 
-    def _names_inside(self) -> bool:
-        """Return whether an extra path is inside the folder: then the owner has chosen what is memory there."""
-        root = str(self.root)
-        return any(names_below(root, absolute(root, extra.path.strip())) is not None for extra in self._extra_paths)
-
     def _place_to_write(self, path: str) -> ReadablePath:
         self.make_root()
         place = self._writable_path(path)
@@ -385,6 +382,8 @@ class Workspace:
     def _writable_path(self, path: str) -> ReadablePath:
         verdict = admit(self._areas(), str(self.root), path)
         if isinstance(verdict, ReadablePath):
+            if is_client_memory(verdict.cited):
+                raise path_refused(path, "another program keeps it, and memoriter does not write there")
             return verdict
         names = names_below(str(self.root), absolute(str(self.root), verdict.path))
         if verdict.reason != "ignored" or not names:

@@ -224,6 +224,18 @@ class Flushing:
         self.store.change(self.key, act)
         return cycles[0], outcome
 
+    def written_at(self) -> float:
+        """Return when the last flush was found to have written something, in seconds since 1970; 0: never.
+
+        A late flush does not count: it is settled at some later turn, and what came before the compaction is in its
+        summary.
+
+        Raises:
+            WriteError: the state could not be read.
+        """
+        flush = self._stored_flush()
+        return flush.at if flush is not None and flush.step == "written" and not flush.late else 0.0
+
     def remove_old(self) -> None:
         """Remove snapshots that are older than `KEPT_DAYS`."""
         remove_old(self.folder, self.wall())

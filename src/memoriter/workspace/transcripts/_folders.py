@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,14 @@ from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, open_plain, path_refused
-from memoriter.workspace._paths import ReadablePath, name_fault, names_below, shown_name
+from memoriter.workspace._paths import (
+    ReadablePath,
+    name_fault,
+    names_below,
+    program_home,
+    project_name,
+    shown_name,
+)
 from memoriter.workspace._scan import Scan
 
 if TYPE_CHECKING:
@@ -264,6 +270,8 @@ def _started_in(path: str) -> str | None:
 
 CLAUDE_CODE, CODEX = "claude-code", "codex"
 """Keywords for the transcripts that Claude Code and Codex keep of the workspace."""
+ALL = ":all"
+"""After a keyword: the transcripts of all folders. In the workspace of a project, they are those of the project."""
 
 
 def transcripts_of(
@@ -274,38 +282,47 @@ def transcripts_of(
     workspace: Path,
     user_home: Path,
     environ: Mapping[str, str],
+    owned: bool = True,
 ) -> Transcripts:
     """Return the transcripts that belong to an agent.
 
     Args:
         agent: name of the agent, as in file names.
-        paths: files, folders, or the keywords `claude-code` and `codex`. Relative paths start at the workspace.
+        paths: files, folders, or the keywords `claude-code` and `codex`, perhaps with `:all`. Relative paths start at
+            the workspace.
         homes: folders that contain `agents/<agent>/sessions`: memoriter's and perhaps OpenClaw's.
         workspace: the folder of notes. The keywords select sessions that were started in it.
         user_home: home of the user, for `~` and for the default folders of Claude Code and Codex.
         environ: environment variables; `CLAUDE_CONFIG_DIR` and `CODEX_HOME` override those default folders.
+        owned: whether the workspace is the owner's. Otherwise `:all` has no effect, so that the agents of a project
+            find no conversations about other work.
     """
     own_folders = [TranscriptFolder(home / "agents" / agent / "sessions") for home in dict.fromkeys(homes)]
     configured_folders = [
         folder
         for path in paths
         if path.strip()
-        for folder in _configured_folders(path.strip(), workspace, user_home, environ)
+        for folder in _configured_folders(path.strip(), workspace, user_home, environ, owned=owned)
     ]
     return Transcripts((*own_folders, *configured_folders), tuple(home / "agents" for home in homes), agent)
 
 
 def _configured_folders(
-    path: str, workspace: Path, user_home: Path, environ: Mapping[str, str]
+    path: str, workspace: Path, user_home: Path, environ: Mapping[str, str], *, owned: bool
 ) -> Iterator[TranscriptFolder]:
     spellings = tuple(dict.fromkeys((str(workspace), os.path.realpath(workspace))))
+    everywhere = owned and path in {CLAUDE_CODE + ALL, CODEX + ALL}
+    path = path.removesuffix(ALL) if path in {CLAUDE_CODE + ALL, CODEX + ALL} else path
     if path == CLAUDE_CODE:
-        projects = _program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"
-        names = dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", spelling) for spelling in spellings)
+        projects = program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"
+        if everywhere:
+            yield TranscriptFolder(projects, f"{CITED}/{CLAUDE_CODE}", deep=True, configured=True)
+            return
+        names = dict.fromkeys(project_name(spelling) for spelling in spellings)
         for name in names:
             yield TranscriptFolder(projects / name, f"{CITED}/{CLAUDE_CODE}", configured=len(names) == 1)
     elif path == CODEX:
-        home = _program_home(environ, "CODEX_HOME", user_home / ".codex")
+        home = program_home(environ, "CODEX_HOME", user_home / ".codex")
         for name in ("sessions", "archived_sessions"):
             yield TranscriptFolder(
                 home / name,
@@ -313,7 +330,7 @@ def _configured_folders(
                 deep=True,
                 configured=name == "sessions",
                 prefix="rollout-",
-                started_in=spellings,
+                started_in=() if everywhere else spellings,
             )
     else:
         configured_path = (
@@ -322,8 +339,3 @@ def _configured_folders(
         absolute_path = Path(os.path.abspath(workspace / configured_path))  # noqa: PTH100 - resolving would follow the link
         cited = f"{CITED}/{absolute_path.name}" if absolute_path.name else CITED
         yield TranscriptFolder(absolute_path, cited, deep=not path.endswith(SUFFIX), configured=True)
-
-
-def _program_home(environ: Mapping[str, str], variable: str, default: Path) -> Path:
-    value = environ.get(variable, "").strip()
-    return Path(value) if value else default

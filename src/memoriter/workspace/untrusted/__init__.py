@@ -4,16 +4,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memoriter.workspace.untrusted._characters import HIDDEN, TERMINAL, folded, skeleton, without_digits
-    from memoriter.workspace.untrusted._marks import foreign_lines, injected, marked, without_injected
+    from memoriter.workspace.untrusted._marks import (
+        MarkedEntry,
+        foreign_lines,
+        injected,
+        marked,
+        marked_entries,
+        without_injected,
+    )
     from memoriter.workspace.untrusted._neutral import neutral, neutral_data, neutral_json, visible
 
 __all__ = [
     "HIDDEN",
     "TERMINAL",
+    "MarkedEntry",
     "folded",
     "foreign_lines",
     "injected",
     "marked",
+    "marked_entries",
     "neutral",
     "neutral_data",
     "neutral_json",
@@ -28,7 +37,7 @@ def __getattr__(name: str) -> Any:
     """Import a module on first use: most commands need only the few characters that could move a cursor."""
     late = {
         "_characters": {"HIDDEN", "TERMINAL", "folded", "skeleton", "without_digits"},
-        "_marks": {"foreign_lines", "injected", "marked", "without_injected"},
+        "_marks": {"MarkedEntry", "foreign_lines", "injected", "marked", "marked_entries", "without_injected"},
         "_neutral": {"neutral", "neutral_data", "neutral_json", "visible"},
     }
     for file, names in late.items():

@@ -16,8 +16,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from memoriter.values import dataclass
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 TAG = "memoriter-recall"
 _TAGS = (TAG, "relevant-memories")
@@ -109,3 +111,53 @@ def foreign_lines(lines: Sequence[str]) -> list[bool]:
             column = indent
         foreign[at] = until_end or (column >= 0 and bool(line.strip()))
     return foreign
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedEntry:
+    """An entry of a note that has a mark of its origin."""
+
+    origin: str
+    """Author and date, as in the mark."""
+    start_line: int
+    """First line, 1-based."""
+    end_line: int
+    """Last line, inclusive; that of the closing mark, if the entry has one."""
+
+
+def marked_entries(lines: Sequence[str]) -> Iterator[MarkedEntry]:
+    """Yield the entries of a note that have a mark of their origin.
+
+    The entry of a mark that was never closed ends before the next mark, or with the note.
+    """
+    opened: tuple[str, int] | None = None
+    for at, line in enumerate(lines):
+        match = _MARKED.search(line) if "<!--" in line else None
+        if match is None:
+            continue
+        alone = not line[: match.start()].strip()
+        if opened is not None:
+            closed = alone and match[1] == "end"
+            yield MarkedEntry(opened[0], opened[1] + 1, at + 1 if closed else at)
+            opened = None
+        if match[1] == "from":
+            origin = line[match.start() :].strip().removeprefix("<!-- from: ").removesuffix(" -->")
+            if alone:
+                opened = origin, at
+            else:
+                yield MarkedEntry(origin, at + 1, _item_end(lines, at))
+    if opened is not None:
+        yield MarkedEntry(opened[0], opened[1] + 1, len(lines))
+
+
+def _item_end(lines: Sequence[str], at: int) -> int:
+    """Return the last line, 1-based, of the list item that begins at a line: its indented lines belong to it."""
+    indent = len(lines[at]) - len(lines[at].lstrip(" \t"))
+    last = at
+    for number in range(at + 1, len(lines)):
+        line = lines[number]
+        if line.strip():
+            if len(line) - len(line.lstrip(" \t")) <= indent:
+                break
+            last = number
+    return last + 1

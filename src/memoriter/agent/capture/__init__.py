@@ -1,0 +1,7 @@
+"""Write a record of a conversation into the day's note when it was compacted or ends, without being asked."""
+
+from memoriter.agent.capture._capture import Capturing
+from memoriter.agent.capture._conversation import Conversation, read_conversation
+from memoriter.agent.capture._entries import CapturedEntry, find_captures
+
+__all__ = ["CapturedEntry", "Capturing", "Conversation", "find_captures", "read_conversation"]

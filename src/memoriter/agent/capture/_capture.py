@@ -1,0 +1,221 @@
+"""Write what a conversation was about into the day's note, once, and tell its owner how to take it back.
+
+The entry is a list item with a mark of its origin, so its text counts as somebody else's wherever a model reads it.
+`captures.json` has the state of each conversation: up to which moment it is recorded, and the identifiers of its
+entries. So nothing is written again when a client repeats a hook or resumes a conversation, nor after its owner has
+removed the entry.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from memoriter.agent._session_files import OWN_KEY
+from memoriter.agent.capture._entries import CAPTURE
+from memoriter.agent.flush import to_diagnostic
+from memoriter.environment import local_time
+from memoriter.errors import MemoriterError
+from memoriter.ids import content_hash
+from memoriter.values import dataclass
+from memoriter.workspace import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from memoriter.agent._session_files import Entry, SessionStore
+    from memoriter.agent.capture._conversation import Conversation
+    from memoriter.agent.flush import Flushing
+    from memoriter.types import Diagnostic
+    from memoriter.workspace import Workspace
+
+Kind = Literal["summary", "prompts"]
+MOST_IDENTIFIERS = 50
+"""Identifiers that are kept for each conversation."""
+LONGEST_NAME = 60
+"""Characters of a folder's name or a session in an entry."""
+NEWS = ""
+"""The key of what the owner is to be told; no conversation has an empty name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capturing:
+    """The captures of one session."""
+
+    key: str
+    workspace: Workspace
+    store: SessionStore
+    """`captures.json`."""
+    flushing: Flushing
+    wall: Callable[[], float]
+    zone: str | None
+    enabled: bool
+    """Whether the settings want captures, and this session may write them."""
+
+    def after_compaction(
+        self, conversation: Conversation, summary: str, context: Iterable[str] = ()
+    ) -> tuple[Diagnostic, ...]:
+        """Write the summary that has just replaced a conversation; return what went wrong.
+
+        Args:
+            conversation: the end of the transcript, which may hold the summary.
+            summary: the summary, if the client reports it.
+            context: texts that the conversation received from memory.
+        """
+        if not self._wanted(conversation):
+            return ()
+        try:
+            until, now = self._recorded_until(), self.wall()
+            if summary.strip():
+                return self._keep("summary", summary, conversation, context, until=now)
+            if conversation.summary and conversation.summarized_at > until:
+                at = conversation.summarized_at
+                return self._keep("summary", conversation.summary, conversation, context, until=at)
+        except (MemoriterError, OSError) as error:
+            return (to_diagnostic(error),)
+        return ()
+
+    def at_end(self, conversation: Conversation, context: Iterable[str] = ()) -> tuple[Diagnostic, ...]:
+        """Write what no entry records yet of a conversation that ends; return what went wrong.
+
+        That is the last summary, if it was not written, and the owner's messages after the last summary, flush or
+        capture.
+        """
+        reasons = self.after_compaction(conversation, "", context)
+        if not self._wanted(conversation):
+            return reasons
+        try:
+            since = max(self._recorded_until(), self.flushing.written_at(), conversation.summarized_at)
+            prompts = [prompt for prompt in conversation.prompts if prompt.at > since]
+            if prompts:
+                raw = "\n".join(prompt.text for prompt in prompts)
+                reasons += self._keep("prompts", raw, conversation, context, until=prompts[-1].at, since=since)
+        except (MemoriterError, OSError) as error:
+            reasons += (to_diagnostic(error),)
+        return reasons
+
+    def news(self) -> str:
+        """Return, once, what the owner should know about the first capture, and how to undo it; else nothing."""
+        if not self.enabled:
+            return ""
+        with suppress(MemoriterError, OSError):
+            if not _is_news(self.store.read(NEWS)):
+                return ""
+            told: list[str] = []
+
+            def act(entry: Entry) -> Entry | None:
+                told[:] = [str(entry["citation"]), str(entry["id"])] if _is_news(entry) else []
+                return {"told": True} if told else None
+
+            self.store.change(NEWS, act)
+            if told:
+                return (
+                    f"memoriter: A conversation was recorded in {told[0]} of {self.workspace.root}. "
+                    f"`memoriter capture list` shows all records, and `memoriter capture undo {told[1]}` removes this "
+                    "one. This message is not repeated."
+                )
+        return ""
+
+    def _wanted(self, conversation: Conversation) -> bool:
+        return self.enabled and conversation.attended
+
+    def _keep(
+        self,
+        kind: Kind,
+        raw: str,
+        conversation: Conversation,
+        context: Iterable[str],
+        *,
+        until: float,
+        since: float = 0.0,
+    ) -> tuple[Diagnostic, ...]:
+        """Write one entry, unless this conversation has it already or it says nothing new.
+
+        Raises:
+            MemoriterError: nothing was written, or the state could not be stored.
+            OSError: the same.
+        """
+        from memoriter.agent.capture._condense import Known, condense_prompts, condense_summary
+
+        identifier = content_hash(f"{self.key}\n{kind}\n{raw}")[:8]
+        if identifier in self._own_fields(self.store.read(self.key)).get("ids", ()):
+            return ()
+        known = Known.of((*self._notes(), *context, *conversation.from_memory))
+        if kind == "summary":
+            lines = condense_summary(raw, known)
+        else:
+            lines = condense_prompts([each for each in conversation.prompts if each.at > since], known)
+        reasons = self._write(kind, identifier, conversation, lines) if lines else ()
+        self.store.change(self.key, lambda entry: self._recorded(entry, identifier, until))
+        return reasons
+
+    def _write(
+        self, kind: Kind, identifier: str, conversation: Conversation, lines: Sequence[str]
+    ) -> tuple[Diagnostic, ...]:
+        head, origin = _heading(kind, self.key, conversation), f"{CAPTURE} {identifier} ({_slug(conversation)} {kind})"
+        body = lines if kind == "summary" else [f"- “{line}”" for line in lines]
+        now = local_time(self.wall(), self.zone)
+        written = self.workspace.remember("\n".join([head, *body]), to="daily", origin=origin, now=now)
+        if written.existing:
+            return ()
+        path = written.path.relative_to(self.workspace.root).as_posix()
+        citation = f"{path}#L{written.start_line}-L{written.end_line}"
+        self.store.change(
+            NEWS, lambda entry: None if "told" in entry or "id" in entry else {"citation": citation, "id": identifier}
+        )
+        left_out = self.workspace.exclusion_of(written.path)
+        return (left_out,) if left_out else ()
+
+    def _notes(self) -> list[str]:
+        """Return the notes that a session begins with: most of what a conversation repeats is from them."""
+        today = local_time(self.wall(), self.zone).date()
+        contents: list[bytes] = []
+        for file in (self.workspace.long_term(), *map(self.workspace.daily, (today - timedelta(days=1), today))):
+            with suppress(MemoriterError):
+                contents.append(self.workspace.content(str(file)) or b"")
+        return [content.decode("utf-8", "replace") for content in contents]
+
+    def _recorded_until(self) -> float:
+        """Return the moment up to which the conversation is recorded, in seconds since 1970; 0: not at all."""
+        until = self._own_fields(self.store.read(self.key)).get("until")
+        return float(until) if isinstance(until, int | float) and not isinstance(until, bool) else 0.0
+
+    def _recorded(self, entry: Entry, identifier: str, until: float) -> Entry:
+        own = self._own_fields(entry)
+        kept = [each for each in own.get("ids", ()) if each != identifier][1 - MOST_IDENTIFIERS :]
+        before = own.get("until", 0.0)
+        return {**entry, OWN_KEY: {"ids": [*kept, identifier], "until": max(before, until)}}
+
+    @staticmethod
+    def _own_fields(entry: Entry) -> dict[str, Any]:
+        """Return memoriter's fields of an entry, if they have their types."""
+        own = entry.get(OWN_KEY)
+        fields = cast("dict[str, Any]", own) if isinstance(own, dict) else {}
+        ids, until = fields.get("ids"), fields.get("until")
+        valid_ids = [each for each in cast("list[Any]", ids) if isinstance(each, str)] if isinstance(ids, list) else []
+        valid_until = until if isinstance(until, int | float) and not isinstance(until, bool) else 0.0
+        return {"ids": valid_ids, "until": valid_until}
+
+
+def _is_news(entry: Entry) -> bool:
+    return "told" not in entry and isinstance(entry.get("citation"), str) and isinstance(entry.get("id"), str)
+
+
+def _heading(kind: Kind, session: str, conversation: Conversation) -> str:
+    """Return the first line of an entry, which names the conversation and the author of the text."""
+    place = f" in {_name(conversation.folder)}" if conversation.folder.strip() else ""
+    client = conversation.client or "an agent"
+    if kind == "summary":
+        return f"Summary of a conversation with {client}{place} (session {_name(session)}), written by the model:"
+    return f"Conversation with {client}{place} (session {_name(session)}); what was asked:"
+
+
+def _name(text: str) -> str:
+    """Return a name from outside on one line, without what could pass for a mark."""
+    plain = " ".join(visible(text).replace("<", "‹").replace(">", "›").split())
+    return plain if len(plain) <= LONGEST_NAME else f"{plain[:LONGEST_NAME]}…"
+
+
+def _slug(conversation: Conversation) -> str:
+    return conversation.client.lower().replace(" ", "-") or "agent"
