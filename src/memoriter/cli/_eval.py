@@ -2,36 +2,62 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from memoriter.cli._render import Line, Screen
-    from memoriter.evals import DatasetResult
+    from memoriter.config import MemorySearch
+    from memoriter.evals import Dataset, DatasetResult, EvalQuestion, NotesSet, WorkspaceResult
+    from memoriter.memory import Memory
 
 READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FORMATS = ("set", "notes", "longmemeval", "beir")
 
 
-@click.command(cls=Command, name="eval")
-@click.argument(
-    "folder", metavar="[DIR]", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
-@click.option("--sets", metavar="A,B", help="Only these sets of DIR: file names without .json.")
+class EvalGroup(CommandGroup):
+    """A group whose command `run` is meant where none is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, with `run` before them unless they begin with a command or ask for help."""
+        named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named else ["run", *args])
+
+
+@click.group(cls=EvalGroup, name="eval")
+def eval_command() -> None:
+    """Measure the quality of the answers, and tune the settings.
+
+        memoriter eval
+        memoriter eval ~/datasets --baselines
+        memoriter eval tune
+
+    Without the name of a command, it runs `memoriter eval run`.
+    """
+
+
+@eval_command.command(cls=Command, name="run")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--sets", metavar="A,B", help="Only these sets of a folder: names of files without .json, or of folders.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="The form of the sets; default: as they contain.")
 @click.option(
     "--limit-paragraphs",
     type=click.IntRange(1),
     default=250,
     show_default=True,
     metavar="N",
-    help="Use at most N documents of a set.",
+    help="Use at most N documents of a set without groups.",
 )
-@click.option("--by-type", is_flag=True, help="Also print a table by type of question.")
+@click.option("--limit-questions", type=click.IntRange(1), metavar="N", help="Use at most N questions of a set.")
+@click.option("--by-type", is_flag=True, help="Also print tables by language and by type of question.")
+@click.option("--baselines", is_flag=True, help="Compare with grep, BM25, vectors alone, RRF and the classic ranking.")
 @click.option(
     "--provider", default="bundled", show_default=True, metavar="NAME", help="The provider of the vectors, for sets."
 )
@@ -39,81 +65,199 @@ READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--cache", type=click.Path(path_type=Path), metavar="DIR", help="The folder in which to keep the vectors of sets."
 )
 @click.option(
-    "--questions", type=READABLE, metavar="FILE", help="Questions about the workspace, with the lines that answer them."
+    "--questions",
+    type=READABLE,
+    metavar="FILE",
+    help="Questions about the workspace in Markdown or JSON; default: its eval.md.",
 )
-@click.option("--unanswerable", type=READABLE, metavar="FILE", help="Questions that the workspace cannot answer.")
-def eval_command(
-    folder: Path | None,
+@click.option(
+    "--unanswerable", type=READABLE, metavar="FILE", help="More questions, which the workspace cannot answer (JSON)."
+)
+def run(
+    paths: tuple[Path, ...],
     sets: str | None,
+    form: Any,
     limit_paragraphs: int,
+    limit_questions: int | None,
     *,
     by_type: bool,
+    baselines: bool,
     provider: str,
     cache: Path | None,
     questions: Path | None,
     unanswerable: Path | None,
 ) -> None:
-    """Measure the quality of the answers.
+    """Measure how well searches find known answers.
 
-        memoriter eval ~/datasets
-        memoriter eval ~/datasets --sets locomo10_turns --by-type
-        memoriter eval --questions questions.json --unanswerable none.json -w ~/notes
+        memoriter eval run
+        memoriter eval run --questions questions.json --unanswerable none.json -w ~/notes
+        memoriter eval run ~/datasets --sets locomo10_turns --by-type
+        memoriter eval run ~/datasets/notes --baselines
 
-    It uses public sets, or questions about your own notes. A set is a JSON file with documents, and with questions and
-    the documents that answer them. docs/evaluation.md describes the format. memoriter keeps the vectors, so that the
-    second run is fast. Next: memoriter search --explain.
+    It asks the questions of eval.md in your folder of notes, or those of published sets: JSON files, or folders in the
+    form of BEIR. docs/evaluation.md describes the forms. memoriter keeps the vectors, so that the second run is fast.
+    Next: memoriter search --explain.
     """
-    if (folder is None) == (questions is None):
-        raise click.UsageError("Give a folder of sets, or --questions FILE.", click.get_current_context())
-    if folder is None:
-        assert questions is not None
-        _ask(questions, unanswerable)
+    from memoriter.app import read_environment
+    from memoriter.evals import load_set, set_files
+
+    if paths and (questions or unanswerable):
+        raise click.UsageError("Give sets, or questions about the workspace.", click.get_current_context())
+    if not paths:
+        _show_results([_ask_workspace(questions, unanswerable, baselines=baselines)], [], by_type=by_type)
         return
     names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())
-    _measure(folder, names, limit_paragraphs, provider, cache, by_type=by_type)
+    loaded = [load_set(file, form) for path in paths for file in set_files(path, names).values()]
+    folder = cache or read_environment().home / "eval"
+    screen = GlobalOptions.current().screen
+    cut = partial(_cut, paragraphs=limit_paragraphs, questions=limit_questions)
+    measured = [
+        _measure(screen, cut(each), provider, folder, baselines=baselines)
+        for each in loaded
+        if not isinstance(each, tuple)
+    ]
+    notes = [cut(each) for workspaces in loaded if isinstance(workspaces, tuple) for each in workspaces]
+    asked = _ask_sets(screen, notes, provider, folder, baselines=baselines)
+    _show_results(asked, measured, by_type=by_type)
 
 
-def _ask(questions: Path, unanswerable: Path | None) -> None:
-    from memoriter.evals import QuestionsReport, ask, load_questions
+def _cut(each: Any, *, paragraphs: int, questions: int | None) -> Any:
+    from memoriter.evals import Dataset
+
+    return each.cut(paragraphs, questions) if isinstance(each, Dataset) else each.cut(questions)
+
+
+def _ask_workspace(questions: Path | None, unanswerable: Path | None, *, baselines: bool) -> WorkspaceResult:
+    from tempfile import TemporaryDirectory
+
+    from memoriter.evals import measure_workspace
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    files = [load_questions(questions), load_questions(unanswerable) if unanswerable else ()]
-    with options.open_memory() as memory, screen.progress() as progress:
-        answerable, others = (ask(options.show_egress_notice(memory), part, progress=progress) for part in files)
-    report = QuestionsReport(answerable, others)
-    if screen.as_json:
-        screen.json(report.values())
-    else:
-        screen.show(_plain(report.lines()), wrapped=False)
+    with options.open_memory() as memory, TemporaryDirectory(prefix="memoriter-eval-") as scratch:
+        options.show_egress_notice(memory)
+        answerable, others, left_out = questions_about(memory, questions, unanswerable)
+        with screen.progress() as progress:
+            return measure_workspace(
+                _opener(options),
+                memory.place.workspace.name,
+                answerable,
+                others,
+                baselines=baselines,
+                scratch=Path(scratch),
+                left_out=left_out,
+                progress=progress,
+            )
 
 
-def _measure(
-    folder: Path, names: Sequence[str], limit: int, provider: str, cache: Path | None, *, by_type: bool
-) -> None:
+def questions_about(
+    memory: Memory, questions: Path | None, unanswerable: Path | None
+) -> tuple[list[EvalQuestion], list[EvalQuestion], str | None]:
+    """Return the questions with answers and those without, and the path of the questions if they are a note.
+
+    Raises:
+        UsageError: if a file cannot be used, or there is none.
+    """
+    from memoriter.errors import UsageError
+    from memoriter.evals import EVAL_FILE, load_questions, locate, read_eval_file
+
+    file = questions or memory.place.workspace / EVAL_FILE
+    if not file.is_file():
+        raise UsageError(
+            f"There is no {EVAL_FILE} in {str(memory.place.workspace)!r}.",
+            remedy="Write one, with list items such as `- QUESTION → memory/house.md#L3-L5`, or give a folder of sets.",
+        )
+
+    def read(path: str) -> str | None:
+        note = memory.file_of(path)
+        return note.read_text(encoding="utf-8", errors="replace") if note and note.is_file() else None
+
+    asked = (
+        list(load_questions(file))
+        if file.suffix == ".json"
+        else list(locate(read_eval_file(file), read, file=file.name))
+    )
+    asked += load_questions(unanswerable) if unanswerable else ()
+    left_out = next((each.path for each in memory.sources() if each.file == file.absolute()), None)
+    if left_out:
+        line = f"{left_out} is itself a note, whose hits do not count here. Write its name into .memoryignore."
+        GlobalOptions.current().screen.note(((line, "yellow"),))
+    return [each for each in asked if each.answers], [each for each in asked if not each.answers], left_out
+
+
+def _opener(options: GlobalOptions) -> Callable[..., Memory]:
+    """Return what opens the selected memory with other settings."""
+    from memoriter.app import assemble
+    from memoriter.memory import Memory
+
+    def open_memory(
+        adjust: Callable[[MemorySearch], MemorySearch] | None = None, index_file: Path | None = None
+    ) -> Memory:
+        place = options.workspace, options.config, options.agent
+        workspace, config, agent = place
+        return Memory(
+            assemble(workspace, config=config, agent=agent, by_person=True, adjust=adjust, index_file=index_file)
+        )
+
+    return open_memory
+
+
+def _ask_sets(
+    screen: Screen, sets: Sequence[NotesSet], provider: str, cache: Path, *, baselines: bool
+) -> list[WorkspaceResult]:
     from tempfile import TemporaryDirectory
 
     from memoriter.app import read_environment
-    from memoriter.evals import EvalRun, VectorStore, dataset_files, load_dataset, values
+    from memoriter.evals import measure_workspace, notes_workspace, with_foreign
 
-    screen, env = GlobalOptions.current().screen, read_environment()
-    store = VectorStore(provider, cache or env.home / "eval", env.home / "models")
-    results: list[DatasetResult] = []
-    for name, file in dataset_files(folder, names).items():
-        dataset = load_dataset(file).cut(limit)
-        screen.note(((f"{name}: {len(dataset.documents)} documents, {len(dataset.needs)} questions", "dim"),))
-        with TemporaryDirectory(prefix="memoriter-eval-") as scratch, screen.progress() as progress:
-            results.append(EvalRun(store, Path(scratch), env.wall, progress).measure(dataset))
-        if not screen.as_json:
-            _show(screen, results[-1], by_type=by_type)
+    results: list[WorkspaceResult] = []
+    for each in with_foreign(sets):
+        screen.note(((f"{each.name}: {len(each.notes)} notes, {len(each.answerable)} questions", "dim"),))
+        with (
+            notes_workspace(each, cache, provider, read_environment()) as open_memory,
+            TemporaryDirectory(prefix="memoriter-eval-") as scratch,
+            screen.progress() as progress,
+        ):
+            result = measure_workspace(
+                open_memory,
+                each.name,
+                each.answerable,
+                each.unanswerable,
+                baselines=baselines,
+                scratch=Path(scratch),
+                progress=progress,
+            )
+        results.append(result)
+    return results
+
+
+def _measure(screen: Screen, dataset: Dataset, provider: str, cache: Path, *, baselines: bool) -> DatasetResult:
+    from tempfile import TemporaryDirectory
+
+    from memoriter.app import read_environment
+    from memoriter.evals import EvalRun, VectorStore
+
+    env = read_environment()
+    store = VectorStore(provider, cache, env.home / "models")
+    screen.note(((f"{dataset.name}: {len(dataset.documents)} documents, {len(dataset.needs)} questions", "dim"),))
+    with TemporaryDirectory(prefix="memoriter-eval-") as scratch, screen.progress() as progress:
+        return EvalRun(store, Path(scratch), env.wall, progress, baselines).measure(dataset)
+
+
+def _show_results(asked: Sequence[WorkspaceResult], measured: Sequence[DatasetResult], *, by_type: bool) -> None:
+    from memoriter.evals import interval_table, kinds_table, pooled, system_table, values
+
+    screen = GlobalOptions.current().screen
+    together = pooled(asked) if len(asked) > 1 else None
     if screen.as_json:
-        screen.json(values(results))
-
-
-def _show(screen: Screen, result: DatasetResult, *, by_type: bool) -> None:
-    from memoriter.evals import kinds_table, system_table
-
-    tables = [system_table(result), kinds_table(result) if by_type else None]
-    screen.show(_plain([line for table in tables if table for line in table.lines()]), wrapped=False)
+        single = asked[0].values() if len(asked) == 1 and not measured else None
+        sets = {**values(measured), "workspaces": [each.values() for each in asked]}
+        screen.json(single or ({**sets, "together": together.values()} if together else sets))
+        return
+    for result in measured:
+        tables = [system_table(result), interval_table(result), kinds_table(result) if by_type else None]
+        screen.show(_plain([line for table in tables if table for line in table.lines()]), wrapped=False)
+    for each in (*asked, *([together] if together else [])):
+        screen.show(_plain(each.lines(details=by_type or len(asked) == 1)), wrapped=False)
 
 
 def _plain(lines: Sequence[str]) -> list[Line]:
