@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from memoriter.cli._render import Line, Screen
     from memoriter.config import MemorySearch
     from memoriter.evals import Dataset, DatasetResult, EvalQuestion, NotesSet, WorkspaceResult
+    from memoriter.evals.peers import PeerRun
     from memoriter.memory import Memory
 
 READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FORMATS = ("set", "notes", "longmemeval", "beir")
+PEER_NAMES = ("qmd", "openclaw", "memsearch")
 
 
 class EvalGroup(CommandGroup):
@@ -59,6 +62,16 @@ def eval_command() -> None:
 @click.option("--by-type", is_flag=True, help="Also print tables by language and by type of question.")
 @click.option("--baselines", is_flag=True, help="Compare with grep, BM25, vectors alone, RRF and the classic ranking.")
 @click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    type=click.Choice(PEER_NAMES),
+    help="Compare with this program on the same notes, if it is installed; may be repeated.",
+)
+@click.option(
+    "--peer-model", type=READABLE, metavar="FILE", help="The embedding model as a GGUF file, for `--peer qmd`."
+)
+@click.option(
     "--provider", default="bundled", show_default=True, metavar="NAME", help="The provider of the vectors, for sets."
 )
 @click.option(
@@ -82,6 +95,8 @@ def run(
     *,
     by_type: bool,
     baselines: bool,
+    peers: tuple[str, ...],
+    peer_model: Path | None,
     provider: str,
     cache: Path | None,
     questions: Path | None,
@@ -103,8 +118,9 @@ def run(
 
     if paths and (questions or unanswerable):
         raise click.UsageError("Give sets, or questions about the workspace.", click.get_current_context())
+    compared = Compared(baselines, tuple(dict.fromkeys(peers)), provider, peer_model)
     if not paths:
-        _show_results([_ask_workspace(questions, unanswerable, baselines=baselines)], [], by_type=by_type)
+        _show_results([_ask_workspace(questions, unanswerable, compared)], [], by_type=by_type)
         return
     names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())
     loaded = [load_set(file, form) for path in paths for file in set_files(path, names).values()]
@@ -117,8 +133,31 @@ def run(
         if not isinstance(each, tuple)
     ]
     notes = [cut(each) for workspaces in loaded if isinstance(workspaces, tuple) for each in workspaces]
-    asked = _ask_sets(screen, notes, provider, folder, baselines=baselines)
+    asked = _ask_sets(screen, notes, folder, compared)
     _show_results(asked, measured, by_type=by_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What is measured besides memoriter."""
+
+    baselines: bool
+    peers: tuple[str, ...]
+    provider: str
+    """Provider of the vectors, also for the endpoint that other programs use."""
+    model_file: Path | None
+
+    def run(self, scratch: str, config: Path | None, provider: str) -> PeerRun | None:
+        """Return the measurement of the programs, or None if there are none."""
+        from memoriter.app import read_environment
+        from memoriter.evals.peers import PeerRun
+
+        env, folder = read_environment(), Path(scratch) / "programs"
+        if not self.peers:
+            return None
+        folder.mkdir()
+        model_file = self.model_file and self.model_file.absolute()
+        return PeerRun(self.peers, provider, env.home / "models", folder, env.environ, model_file, config)
 
 
 def _cut(each: Any, *, paragraphs: int, questions: int | None) -> Any:
@@ -127,7 +166,7 @@ def _cut(each: Any, *, paragraphs: int, questions: int | None) -> Any:
     return each.cut(paragraphs, questions) if isinstance(each, Dataset) else each.cut(questions)
 
 
-def _ask_workspace(questions: Path | None, unanswerable: Path | None, *, baselines: bool) -> WorkspaceResult:
+def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: Compared) -> WorkspaceResult:
     from tempfile import TemporaryDirectory
 
     from memoriter.evals import measure_workspace
@@ -137,16 +176,19 @@ def _ask_workspace(questions: Path | None, unanswerable: Path | None, *, baselin
         options.show_egress_notice(memory)
         answerable, others, left_out = questions_about(memory, questions, unanswerable)
         with screen.progress() as progress:
-            return measure_workspace(
+            result = measure_workspace(
                 _opener(options),
                 memory.place.workspace.name,
                 answerable,
                 others,
-                baselines=baselines,
+                baselines=compared.baselines,
                 scratch=Path(scratch),
+                peers=compared.run(scratch, Path(options.config) if options.config else None, memory.status().provider),
                 left_out=left_out,
                 progress=progress,
             )
+    screen.note(*(((program.fault, "yellow"),) for program in result.programs if program.fault))
+    return result
 
 
 def questions_about(
@@ -201,9 +243,7 @@ def _opener(options: GlobalOptions) -> Callable[..., Memory]:
     return open_memory
 
 
-def _ask_sets(
-    screen: Screen, sets: Sequence[NotesSet], provider: str, cache: Path, *, baselines: bool
-) -> list[WorkspaceResult]:
+def _ask_sets(screen: Screen, sets: Sequence[NotesSet], cache: Path, compared: Compared) -> list[WorkspaceResult]:
     from tempfile import TemporaryDirectory
 
     from memoriter.app import read_environment
@@ -213,7 +253,7 @@ def _ask_sets(
     for each in with_foreign(sets):
         screen.note(((f"{each.name}: {len(each.notes)} notes, {len(each.answerable)} questions", "dim"),))
         with (
-            notes_workspace(each, cache, provider, read_environment()) as open_memory,
+            notes_workspace(each, cache, compared.provider, read_environment()) as (open_memory, config),
             TemporaryDirectory(prefix="memoriter-eval-") as scratch,
             screen.progress() as progress,
         ):
@@ -222,10 +262,12 @@ def _ask_sets(
                 each.name,
                 each.answerable,
                 each.unanswerable,
-                baselines=baselines,
+                baselines=compared.baselines,
                 scratch=Path(scratch),
+                peers=compared.run(scratch, config, compared.provider),
                 progress=progress,
             )
+        screen.note(*(((program.fault, "yellow"),) for program in result.programs if program.fault))
         results.append(result)
     return results
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
+from statistics import median
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.app import assemble
@@ -27,7 +28,7 @@ from memoriter.memory import Memory
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from pathlib import Path
 
     from memoriter.config import MemorySearch
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from memoriter.evals._baselines import Baseline
     from memoriter.evals._formats import NotesSet
     from memoriter.evals._questions import EvalQuestion
+    from memoriter.evals.peers import PeerRun, ProgramFigures, ProgramResult
     from memoriter.sync import Progress
-    from memoriter.types import Hit
 
 COMPARED = ("lines@3", "nDCG@10", "recall@10")
 """Figures of which differences between systems are reported."""
@@ -57,14 +58,6 @@ class OpenMemory(Protocol):
         ...
 
 
-class Searcher(Protocol):
-    """Another program that searches the same notes."""
-
-    @property
-    def name(self) -> str: ...
-    def search(self, question: str, limit: int) -> Sequence[Hit]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class WorkspaceResult:
     """The results of every system on the questions about one workspace, ours first."""
@@ -72,6 +65,8 @@ class WorkspaceResult:
     name: str
     notes: int
     reports: tuple[QuestionsReport, ...]
+    programs: tuple[ProgramFigures, ...] = ()
+    """What each program costs, if other programs were measured."""
 
     @property
     def ours(self) -> QuestionsReport:
@@ -91,7 +86,25 @@ class WorkspaceResult:
             _system_table(title, figures, _HEADLINE),
             _system_table(f"{self.name}: what the answers claim", figures, _CERTAINTY),
         ]
-        return [*tables, self._differences()] if len(self.reports) > 1 else tables
+        tables += [self._differences()] if len(self.reports) > 1 else []
+        return [*tables, self._programs_table()] if self.programs else tables
+
+    def _programs_table(self) -> Table:
+        rows = [
+            (
+                each.name,
+                each.vectors or "-",
+                each.index_seconds,
+                each.index_peak_mb,
+                each.search_peak_mb,
+                each.disk_mb,
+                each.cold_seconds,
+                each.warm_seconds,
+            )
+            for each in self.programs
+        ]
+        columns = ("index (s)", "peak (MB)", "search peak (MB)", "disk (MB)", "cold search (s)", "warm search (s)")
+        return Table(f"{self.name}: programs", ("program", "vectors", *columns), tuple(rows))
 
     def _differences(self) -> Table:
         rows = [
@@ -128,18 +141,24 @@ class WorkspaceResult:
                 }
                 for report in self.reports
             ],
+            "programs": [asdict(each) for each in self.programs],
         }
 
 
 def pooled(results: Sequence[WorkspaceResult], name: str = "all sets") -> WorkspaceResult:
-    """Return the results of several workspaces as those of one, with every question counting once."""
+    """Return the results of several workspaces as those of one, with every question counting once.
+
+    Systems that did not answer in every workspace are left out.
+    """
+    found = [{report.system: report for report in result.reports} for result in results]
     reports = [
         QuestionsReport(
-            tuple(each for result in results for each in result.reports[at].answerable),
-            tuple(each for result in results for each in result.reports[at].unanswerable),
-            report.system,
+            tuple(each for reports in found for each in reports[system].answerable),
+            tuple(each for reports in found for each in reports[system].unanswerable),
+            system,
         )
-        for at, report in enumerate(results[0].reports)
+        for system in found[0]
+        if all(system in reports for reports in found)
     ]
     return WorkspaceResult(name, sum(result.notes for result in results), tuple(reports))
 
@@ -152,7 +171,7 @@ def measure_workspace(
     *,
     baselines: bool,
     scratch: Path,
-    searchers: Iterable[Searcher] = (),
+    peers: PeerRun | None = None,
     left_out: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> WorkspaceResult:
@@ -165,7 +184,7 @@ def measure_workspace(
         unanswerable: questions without.
         baselines: whether simple searches and other ways to rank are compared.
         scratch: an existing folder for an index that only the measurement needs.
-        searchers: other programs.
+        peers: other programs to measure; they are asked the questions with answers only.
         left_out: path of a note that no system may find, because it contains the questions.
         progress: called while notes are indexed.
 
@@ -181,25 +200,37 @@ def measure_workspace(
         reports = [report(OURS, ask(memory, questions, left_out=left_out, progress=progress))]
         notes = memory.status().files
         passages = _passages_of(memory, left_out) if baselines else None
+        measured = peers.measure(memory, [question.text for question in answerable], DEPTH) if peers else []
     if passages:
         ranked = Passages.of(passages)
         reports += [report(each, [_asked(ranked, each, question) for question in questions]) for each in BASELINES]
         for system, adjust, index_file in _other_rankings(scratch):
             with open_memory(adjust, index_file) as memory:
                 reports.append(report(system, ask(memory, questions, left_out=left_out, progress=progress)))
-    for searcher in searchers:
-        reports.append(report(searcher.name, [_searched(searcher, question) for question in questions]))
-    return WorkspaceResult(name, notes, tuple(reports))
+    reports += [_report_of(result, answerable) for result in measured if result.hits and result.figures.name != OURS]
+    return WorkspaceResult(name, notes, tuple(reports), _with_our_time(measured, reports[0]))
+
+
+def _report_of(result: ProgramResult, answerable: Sequence[EvalQuestion]) -> QuestionsReport:
+    results = (
+        QuestionResult(question, tuple(map(shortened, hits)), float("-inf"))
+        for question, hits in zip(answerable, result.hits, strict=True)
+    )
+    return QuestionsReport(tuple(results), (), result.figures.name)
+
+
+def _with_our_time(measured: Sequence[ProgramResult], ours: QuestionsReport) -> tuple[ProgramFigures, ...]:
+    """Return the figures of all programs; our warm searches are those of the evaluation itself."""
+    seconds = median([result.seconds for result in ours.answerable]) if ours.answerable else None
+    return tuple(
+        replace(result.figures, warm_seconds=seconds) if result.figures.name == OURS else result.figures
+        for result in measured
+    )
 
 
 def _asked(passages: Passages, baseline: Baseline, question: EvalQuestion) -> QuestionResult:
     hits = (passage.hit(score) for passage, score in passages.rank(baseline, question.text, DEPTH))
     return QuestionResult(question, tuple(hits), float("-inf"))
-
-
-def _searched(searcher: Searcher, question: EvalQuestion) -> QuestionResult:
-    hits = searcher.search(question.text, DEPTH)
-    return QuestionResult(question, tuple(map(shortened, hits)), float("-inf"))
 
 
 def _passages_of(memory: Memory, left_out: str | None) -> list[Passage]:
@@ -241,8 +272,12 @@ def _system_table(title: str, figures: Mapping[str, Mapping[str, Estimate | None
 
 
 @contextmanager
-def notes_workspace(notes: NotesSet, cache: Path, provider: str, env: Environment) -> Generator[OpenMemory]:
-    """Write the notes of a set into a folder, and yield what opens their memory with default settings.
+def notes_workspace(
+    notes: NotesSet, cache: Path, provider: str, env: Environment
+) -> Generator[tuple[OpenMemory, Path]]:
+    """Write the notes of a set into a folder, and yield what opens their memory, and its configuration file.
+
+    Except for the provider and the layout, every setting has its default.
 
     Args:
         notes: the set.
@@ -267,4 +302,4 @@ def notes_workspace(notes: NotesSet, cache: Path, provider: str, env: Environmen
         file = index_file or folder / f"{provider}.sqlite"
         return Memory(assemble(workspace, config=config, env=env, adjust=adjust, index_file=file))
 
-    yield open_memory
+    yield open_memory, config
