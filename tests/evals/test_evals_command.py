@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
@@ -192,6 +194,30 @@ def test_documents_are_searched_simply_too(evaluate, sets):
     assert {"grep", "BM25 AND", "BM25 OR", "vector alone", "RRF", "classic", "calibrated"} <= systems.keys()
     assert systems["grep"]["quality"]["mrr"] == 1
     assert systems["grep"]["ndcg_10_difference"]["n"] == len(TOWNS)
+
+
+@pytest.mark.slow
+def test_the_report_is_written_with_charts(evaluate, tmp_path):
+    folder = tmp_path / "report" / "today"
+    done = evaluate(*notes_with(tmp_path, OWN), "--baselines", "--report", folder)
+    assert done.exit_code == 0, done.output
+    text = (folder / "report.md").read_text("utf-8")
+    assert done.stdout.strip() in text
+    pictures = re.findall(r"!\[.*\]\((.*)\)", text)
+    assert {"notes-lines-at-3.svg", "notes-what-the-answers-claim.svg"} <= set(pictures)
+    for picture in pictures:
+        drawing = ET.parse(folder / picture).getroot()
+        words = [element.text for element in drawing.iter("{http://www.w3.org/2000/svg}text")]
+        assert "grep" in words or "precision of match" in words
+    figures = json.loads((folder / "results.json").read_text("utf-8"))
+    assert [each["system"] for each in figures["systems"]][:2] == ["memoriter", "grep"]
+
+
+def test_a_report_that_cannot_be_written_is_a_failure_with_a_reason(evaluate, tmp_path):
+    (tmp_path / "file").write_text("", "utf-8")
+    done = evaluate(*notes_with(tmp_path, OWN), "--report", tmp_path / "file" / "below", "-q")
+    assert done.exit_code == 1
+    assert "The report cannot be written" in done.stderr
 
 
 def test_it_asks_for_sets_or_questions(evaluate, sets, tmp_path):

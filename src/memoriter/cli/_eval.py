@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memoriter.cli._eval_tune import READABLE, opener, plain, questions_about, tune
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
+from memoriter.errors import WriteError, sentence
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from memoriter.cli._render import Line, Screen
-    from memoriter.config import MemorySearch
-    from memoriter.evals import Dataset, DatasetResult, EvalQuestion, NotesSet, WorkspaceResult
+    from memoriter.cli._render import Screen
+    from memoriter.evals import Dataset, DatasetResult, NotesSet, WorkspaceResult
     from memoriter.evals.peers import PeerRun
-    from memoriter.memory import Memory
 
-READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FORMATS = ("set", "notes", "longmemeval", "beir")
 PEER_NAMES = ("qmd", "openclaw", "memsearch")
 
@@ -86,6 +85,12 @@ def eval_command() -> None:
 @click.option(
     "--unanswerable", type=READABLE, metavar="FILE", help="More questions, which the workspace cannot answer (JSON)."
 )
+@click.option(
+    "--report",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the report into this folder: report.md, results.json, and charts.",
+)
 def run(
     paths: tuple[Path, ...],
     sets: str | None,
@@ -101,6 +106,7 @@ def run(
     cache: Path | None,
     questions: Path | None,
     unanswerable: Path | None,
+    report: Path | None,
 ) -> None:
     """Measure how well searches find known answers.
 
@@ -120,7 +126,7 @@ def run(
         raise click.UsageError("Give sets, or questions about the workspace.", click.get_current_context())
     compared = Compared(baselines, tuple(dict.fromkeys(peers)), provider, peer_model)
     if not paths:
-        _show_results([_ask_workspace(questions, unanswerable, compared)], [], by_type=by_type)
+        _show_results([_ask_workspace(questions, unanswerable, compared)], [], by_type=by_type, folder=report)
         return
     names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())
     loaded = [load_set(file, form) for path in paths for file in set_files(path, names).values()]
@@ -134,7 +140,7 @@ def run(
     ]
     notes = [cut(each) for workspaces in loaded if isinstance(workspaces, tuple) for each in workspaces]
     asked = _ask_sets(screen, notes, folder, compared)
-    _show_results(asked, measured, by_type=by_type)
+    _show_results(asked, measured, by_type=by_type, folder=report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +183,7 @@ def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: 
         answerable, others, left_out = questions_about(memory, questions, unanswerable)
         with screen.progress() as progress:
             result = measure_workspace(
-                _opener(options),
+                opener(options),
                 memory.place.workspace.name,
                 answerable,
                 others,
@@ -189,58 +195,6 @@ def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: 
             )
     screen.note(*(((program.fault, "yellow"),) for program in result.programs if program.fault))
     return result
-
-
-def questions_about(
-    memory: Memory, questions: Path | None, unanswerable: Path | None
-) -> tuple[list[EvalQuestion], list[EvalQuestion], str | None]:
-    """Return the questions with answers and those without, and the path of the questions if they are a note.
-
-    Raises:
-        UsageError: if a file cannot be used, or there is none.
-    """
-    from memoriter.errors import UsageError
-    from memoriter.evals import EVAL_FILE, load_questions, locate, read_eval_file
-
-    file = questions or memory.place.workspace / EVAL_FILE
-    if not file.is_file():
-        raise UsageError(
-            f"There is no {EVAL_FILE} in {str(memory.place.workspace)!r}.",
-            remedy="Write one, with list items such as `- QUESTION → memory/house.md#L3-L5`, or give a folder of sets.",
-        )
-
-    def read(path: str) -> str | None:
-        note = memory.file_of(path)
-        return note.read_text(encoding="utf-8", errors="replace") if note and note.is_file() else None
-
-    asked = (
-        list(load_questions(file))
-        if file.suffix == ".json"
-        else list(locate(read_eval_file(file), read, file=file.name))
-    )
-    asked += load_questions(unanswerable) if unanswerable else ()
-    left_out = next((each.path for each in memory.sources() if each.file == file.absolute()), None)
-    if left_out:
-        line = f"{left_out} is itself a note, whose hits do not count here. Write its name into .memoryignore."
-        GlobalOptions.current().screen.note(((line, "yellow"),))
-    return [each for each in asked if each.answers], [each for each in asked if not each.answers], left_out
-
-
-def _opener(options: GlobalOptions) -> Callable[..., Memory]:
-    """Return what opens the selected memory with other settings."""
-    from memoriter.app import assemble
-    from memoriter.memory import Memory
-
-    def open_memory(
-        adjust: Callable[[MemorySearch], MemorySearch] | None = None, index_file: Path | None = None
-    ) -> Memory:
-        place = options.workspace, options.config, options.agent
-        workspace, config, agent = place
-        return Memory(
-            assemble(workspace, config=config, agent=agent, by_person=True, adjust=adjust, index_file=index_file)
-        )
-
-    return open_memory
 
 
 def _ask_sets(screen: Screen, sets: Sequence[NotesSet], cache: Path, compared: Compared) -> list[WorkspaceResult]:
@@ -285,22 +239,36 @@ def _measure(screen: Screen, dataset: Dataset, provider: str, cache: Path, *, ba
         return EvalRun(store, Path(scratch), env.wall, progress, baselines).measure(dataset)
 
 
-def _show_results(asked: Sequence[WorkspaceResult], measured: Sequence[DatasetResult], *, by_type: bool) -> None:
-    from memoriter.evals import interval_table, kinds_table, pooled, system_table, values
+def _show_results(
+    asked: Sequence[WorkspaceResult], measured: Sequence[DatasetResult], *, by_type: bool, folder: Path | None
+) -> None:
+    """Print all results, and write the report into the folder if one is given."""
+    from memoriter.evals import interval_table, kinds_table, pooled, system_table, values, write_report
 
     screen = GlobalOptions.current().screen
     together = pooled(asked) if len(asked) > 1 else None
-    if screen.as_json:
-        single = asked[0].values() if len(asked) == 1 and not measured else None
-        sets = {**values(measured), "workspaces": [each.values() for each in asked]}
-        screen.json(single or ({**sets, "together": together.values()} if together else sets))
-        return
+    lines: list[str] = []
     for result in measured:
         tables = [system_table(result), interval_table(result), kinds_table(result) if by_type else None]
-        screen.show(_plain([line for table in tables if table for line in table.lines()]), wrapped=False)
-    for each in (*asked, *([together] if together else [])):
-        screen.show(_plain(each.lines(details=by_type or len(asked) == 1)), wrapped=False)
+        lines += [line for table in tables if table for line in table.lines()]
+    shown = (*asked, *([together] if together else []))
+    for each in shown:
+        lines += each.lines(details=by_type or len(asked) == 1)
+    single = asked[0].values() if len(asked) == 1 and not measured else None
+    sets = {**values(measured), "workspaces": [each.values() for each in asked]}
+    found = single or ({**sets, "together": together.values()} if together else sets)
+    if screen.as_json:
+        screen.json(found)
+    else:
+        screen.show(plain(lines), wrapped=False)
+    if folder:
+        try:
+            files = write_report(folder, shown, measured, lines, found)
+        except OSError as error:
+            raise WriteError(
+                f"The report cannot be written: {sentence(error)}", remedy="Name another folder."
+            ) from error
+        screen.note(((f"The report is {files[0]}, with {len(files) - 2} charts.", "dim"),))
 
 
-def _plain(lines: Sequence[str]) -> list[Line]:
-    return [((line, ""),) for line in lines]
+eval_command.add_command(tune)

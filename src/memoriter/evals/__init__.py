@@ -8,7 +8,9 @@ from memoriter.evals._question_report import QuestionsReport, ask
 from memoriter.evals._questions import AnswerLines, EvalQuestion, load_questions
 from memoriter.evals._run import DatasetResult, EvalRun, interval_table, kinds_table, system_table, values
 from memoriter.evals._table import Table
+from memoriter.evals._tune import TuneCase, Tuned, tune
 from memoriter.evals._workspace_run import WorkspaceResult, measure_workspace, notes_workspace, pooled
+from memoriter.evals._written_report import write_report
 
 __all__ = [
     "EVAL_FILE",
@@ -21,6 +23,8 @@ __all__ = [
     "NotesSet",
     "QuestionsReport",
     "Table",
+    "TuneCase",
+    "Tuned",
     "VectorStore",
     "WorkspaceResult",
     "append_question",
@@ -36,6 +40,8 @@ __all__ = [
     "read_eval_file",
     "set_files",
     "system_table",
+    "tune",
     "values",
     "with_foreign",
+    "write_report",
 ]

@@ -41,6 +41,7 @@ class ProgramFigures:
     index_peak_mb: float | None = None
     search_peak_mb: float | None = None
     disk_mb: float | None = None
+    """What it stores about the notes, without models."""
     cold_seconds: float | None = None
     """Median time of a search as a new process."""
     warm_seconds: float | None = None
@@ -174,9 +175,10 @@ def _largest(values: Sequence[float | None]) -> float | None:
 
 
 def _bytes_in(folder: Path) -> int:
-    """Return the bytes of all files below a folder."""
+    """Return the bytes of all files below a folder, without models: most programs get the vectors from elsewhere."""
     total = 0
     for file in folder.rglob("*"):
         with suppress(OSError):
-            total += file.lstat().st_size if file.is_file() and not file.is_symlink() else 0
+            counts = file.is_file() and not file.is_symlink() and "models" not in file.relative_to(folder).parts
+            total += file.lstat().st_size if counts else 0
     return total
