@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memoriter.evals._questions import EvalQuestion
     from memoriter.memory import Memory
     from memoriter.sync import Progress
-    from memoriter.types import Hit, Outcome
+    from memoriter.types import Hit, Outcome, SearchResult
 
 OUTCOMES = ("match", "weak", "none")
 TOP = 3
@@ -42,6 +42,8 @@ class QuestionResult:
     """What the search says about its answer; None if the system says nothing of the kind."""
     seconds: float = 0.0
     """How long the search took."""
+    deep: tuple[Hit, ...] | None = None
+    """The first ten hits, if `hits` are as many as a search of these settings returns; they may differ in order."""
 
     @property
     def shown(self) -> tuple[Hit, ...]:
@@ -75,7 +77,7 @@ class QuestionResult:
     def answer_ranking(self) -> tuple[list[str], set[str]]:
         """The hits as keys of the answers that each adds, best first, and the keys of all answers, for metrics."""
         answers, keys = self.question.answers, list[str]()
-        for place, hit in enumerate(self.hits):
+        for place, hit in enumerate(self.hits if self.deep is None else self.deep):
             new = [str(at) for at, answer in enumerate(answers) if answer.overlaps(hit) and str(at) not in keys]
             keys += new or [f"other {place}"]
         return keys, {str(at) for at in range(len(answers))}
@@ -93,9 +95,10 @@ def ask(
     questions: Iterable[EvalQuestion],
     *,
     left_out: str | None = None,
+    deep: bool = True,
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[QuestionResult, ...]:
-    """Search a workspace for every question with its own settings, but for ten hits without a minimum score.
+    """Search a workspace for every question with its own settings, but without its minimum score.
 
     The results therefore include the hits below the minimum score.
 
@@ -103,17 +106,25 @@ def ask(
         memory: the workspace.
         questions: the questions.
         left_out: path of a note whose hits do not count, because it contains the questions.
+        deep: whether to search once more for ten hits, if the settings say fewer.
         progress: called while notes are indexed.
     """
     memory.sync(progress=progress)
-    min_score, depth = memory.settings.query.min_score, max(DEPTH, memory.settings.query.max_results)
+    query = memory.settings.query
     results: list[QuestionResult] = []
+
+    def kept(found: SearchResult) -> tuple[Hit, ...]:
+        return tuple(shortened(hit) for hit in found.hits if hit.path != left_out)
+
     for question in questions:
         begun = perf_counter()
-        found = memory.search(question.text, min_score=0.0, max_results=depth, explain=True)
+        found = memory.search(question.text, min_score=0.0, explain=True)
         seconds = perf_counter() - begun
-        hits = tuple(shortened(hit) for hit in found.hits if hit.path != left_out)
-        results.append(QuestionResult(question, hits, min_score, found.outcome, seconds))
+        result = QuestionResult(question, kept(found), query.min_score, found.outcome, seconds)
+        if deep and query.max_results < DEPTH:
+            more = memory.search(question.text, min_score=0.0, max_results=DEPTH)
+            result = replace(result, deep=kept(more))
+        results.append(result)
     return tuple(results)
 
 

@@ -148,7 +148,7 @@ def value_of(result: QuestionResult, min_score: float) -> float:
     shown = replace(result, min_score=min_score).shown
     if not result.question.answers:
         return float(not shown)
-    keys, answers = replace(result, hits=shown).answer_ranking
+    keys, answers = replace(result, hits=shown, deep=None).answer_ranking
     return ndcg(keys, answers, at=DEPTH)
 
 
@@ -192,7 +192,7 @@ def tune(
 
 def _ask(case: TuneCase, change: Change, progress: Callable[[Progress], None] | None) -> tuple[QuestionResult, ...]:
     with case.open_memory(change.adjust) as memory:
-        return ask(memory, case.questions, left_out=case.left_out, progress=progress)
+        return ask(memory, case.questions, left_out=case.left_out, deep=False, progress=progress)
 
 
 def choose(values: dict[Change, list[float]], questions: Sequence[EvalQuestion]) -> Tuned:
