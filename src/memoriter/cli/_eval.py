@@ -16,7 +16,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.cli._render import Screen
+    from memoriter.cli._render import Line
     from memoriter.evals import Dataset, DatasetResult, NotesSet, WorkspaceResult
     from memoriter.evals.peers import PeerRun
 
@@ -120,27 +120,37 @@ def run(
     Next: memoriter search --explain.
     """
     from memoriter.app import read_environment
-    from memoriter.evals import load_set, set_files
+    from memoriter.evals import load_set, pooled, set_files, values, with_foreign
 
     if paths and (questions or unanswerable):
         raise click.UsageError("Give sets, or questions about the workspace.", click.get_current_context())
     compared = Compared(baselines, tuple(dict.fromkeys(peers)), provider, peer_model)
     if not paths:
-        _show_results([_ask_workspace(questions, unanswerable, compared)], [], by_type=by_type, folder=report)
+        result = _ask_workspace(questions, unanswerable, compared)
+        lines = _show(result.lines(details=True))
+        _finish(lines, [result], [], result.values(), report)
         return
     names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())
     loaded = [load_set(file, form) for path in paths for file in set_files(path, names).values()]
-    folder = cache or read_environment().home / "eval"
-    screen = GlobalOptions.current().screen
+    folder = (cache or read_environment().home / "eval").absolute()
     cut = partial(_cut, paragraphs=limit_paragraphs, questions=limit_questions)
-    measured = [
-        _measure(screen, cut(each), provider, folder, baselines=baselines)
-        for each in loaded
-        if not isinstance(each, tuple)
-    ]
-    notes = [cut(each) for workspaces in loaded if isinstance(workspaces, tuple) for each in workspaces]
-    asked = _ask_sets(screen, notes, folder, compared)
-    _show_results(asked, measured, by_type=by_type, folder=report)
+    lines: list[str] = []
+    measured: list[DatasetResult] = []
+    for each in loaded:
+        if not isinstance(each, tuple):
+            measured.append(_measure(cut(each), provider, folder, baselines=baselines))
+            lines += _show(_dataset_lines(measured[-1], by_type=by_type))
+    asked: list[WorkspaceResult] = []
+    for each in with_foreign([cut(each) for sets in loaded if isinstance(sets, tuple) for each in sets]):
+        asked.append(_ask_set(each, folder, compared))
+        lines += _show(asked[-1].lines(details=by_type))
+    found = {**values(measured), "workspaces": [each.values() for each in asked]}
+    if len(asked) > 1:
+        together = pooled(asked)
+        lines += _show(together.lines(details=by_type))
+        found["together"] = together.values()
+        asked.append(together)
+    _finish(lines, asked, measured, found, report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,86 +199,96 @@ def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: 
                 others,
                 baselines=compared.baselines,
                 scratch=Path(scratch),
-                peers=compared.run(scratch, Path(options.config) if options.config else None, memory.status().provider),
+                peers=compared.run(scratch, memory.configuration.path, memory.status().provider),
                 left_out=left_out,
                 progress=progress,
             )
-    screen.note(*(((program.fault, "yellow"),) for program in result.programs if program.fault))
+    _note_faults(result)
     return result
 
 
-def _ask_sets(screen: Screen, sets: Sequence[NotesSet], cache: Path, compared: Compared) -> list[WorkspaceResult]:
+def _ask_set(each: NotesSet, cache: Path, compared: Compared) -> WorkspaceResult:
     from tempfile import TemporaryDirectory
 
     from memoriter.app import read_environment
-    from memoriter.evals import measure_workspace, notes_workspace, with_foreign
+    from memoriter.evals import measure_workspace, notes_workspace
 
-    results: list[WorkspaceResult] = []
-    for each in with_foreign(sets):
-        screen.note(((f"{each.name}: {len(each.notes)} notes, {len(each.answerable)} questions", "dim"),))
-        with (
-            notes_workspace(each, cache, compared.provider, read_environment()) as (open_memory, config),
-            TemporaryDirectory(prefix="memoriter-eval-") as scratch,
-            screen.progress() as progress,
-        ):
-            result = measure_workspace(
-                open_memory,
-                each.name,
-                each.answerable,
-                each.unanswerable,
-                baselines=compared.baselines,
-                scratch=Path(scratch),
-                peers=compared.run(scratch, config, compared.provider),
-                progress=progress,
-            )
-        screen.note(*(((program.fault, "yellow"),) for program in result.programs if program.fault))
-        results.append(result)
-    return results
+    screen = GlobalOptions.current().screen
+    screen.note(((f"{each.name}: {len(each.notes)} notes, {len(each.answerable)} questions", "dim"),))
+    with (
+        notes_workspace(each, cache, compared.provider, read_environment()) as (open_memory, config),
+        TemporaryDirectory(prefix="memoriter-eval-") as scratch,
+        screen.progress() as progress,
+    ):
+        result = measure_workspace(
+            open_memory,
+            each.name,
+            each.answerable,
+            each.unanswerable,
+            baselines=compared.baselines,
+            scratch=Path(scratch),
+            peers=compared.run(scratch, config, compared.provider),
+            progress=progress,
+        )
+    _note_faults(result)
+    return result
 
 
-def _measure(screen: Screen, dataset: Dataset, provider: str, cache: Path, *, baselines: bool) -> DatasetResult:
+def _note_faults(result: WorkspaceResult) -> None:
+    """Print which programs were not measured, and why."""
+    lines: list[Line] = [((program.fault, "yellow"),) for program in result.programs if program.fault]
+    GlobalOptions.current().screen.note(*lines)
+
+
+def _measure(dataset: Dataset, provider: str, cache: Path, *, baselines: bool) -> DatasetResult:
     from tempfile import TemporaryDirectory
 
     from memoriter.app import read_environment
     from memoriter.evals import EvalRun, VectorStore
 
-    env = read_environment()
+    env, screen = read_environment(), GlobalOptions.current().screen
     store = VectorStore(provider, cache, env.home / "models")
     screen.note(((f"{dataset.name}: {len(dataset.documents)} documents, {len(dataset.needs)} questions", "dim"),))
     with TemporaryDirectory(prefix="memoriter-eval-") as scratch, screen.progress() as progress:
         return EvalRun(store, Path(scratch), env.wall, progress, baselines).measure(dataset)
 
 
-def _show_results(
-    asked: Sequence[WorkspaceResult], measured: Sequence[DatasetResult], *, by_type: bool, folder: Path | None
+def _dataset_lines(result: DatasetResult, *, by_type: bool) -> list[str]:
+    from memoriter.evals import interval_table, kinds_table, system_table
+
+    tables = [system_table(result), interval_table(result), kinds_table(result) if by_type else None]
+    return [line for table in tables if table for line in table.lines()]
+
+
+def _show(lines: list[str]) -> list[str]:
+    """Print lines unless the output is JSON, and return them."""
+    screen = GlobalOptions.current().screen
+    if not screen.as_json:
+        screen.show(plain(lines), wrapped=False)
+    return lines
+
+
+def _finish(
+    lines: Sequence[str],
+    asked: Sequence[WorkspaceResult],
+    measured: Sequence[DatasetResult],
+    found: Any,
+    folder: Path | None,
 ) -> None:
-    """Print all results, and write the report into the folder if one is given."""
-    from memoriter.evals import interval_table, kinds_table, pooled, system_table, values, write_report
+    """Print the JSON, and write the report into the folder if one is given. Raises WriteError."""
+    from memoriter.evals import write_report
 
     screen = GlobalOptions.current().screen
-    together = pooled(asked) if len(asked) > 1 else None
-    lines: list[str] = []
-    for result in measured:
-        tables = [system_table(result), interval_table(result), kinds_table(result) if by_type else None]
-        lines += [line for table in tables if table for line in table.lines()]
-    shown = (*asked, *([together] if together else []))
-    for each in shown:
-        lines += each.lines(details=by_type or len(asked) == 1)
-    single = asked[0].values() if len(asked) == 1 and not measured else None
-    sets = {**values(measured), "workspaces": [each.values() for each in asked]}
-    found = single or ({**sets, "together": together.values()} if together else sets)
     if screen.as_json:
         screen.json(found)
-    else:
-        screen.show(plain(lines), wrapped=False)
-    if folder:
-        try:
-            files = write_report(folder, shown, measured, lines, found)
-        except OSError as error:
-            raise WriteError(
-                f"The report cannot be written: {sentence(error)}", remedy="Name another folder."
-            ) from error
-        screen.note(((f"The report is {files[0]}, with {len(files) - 2} charts.", "dim"),))
+    if folder is None:
+        return
+    try:
+        files = write_report(folder, asked, measured, lines, found)
+    except OSError as error:
+        message = f"The report cannot be written: {sentence(error)}"
+        raise WriteError(message, remedy="Name another folder.") from error
+    screen.note(((f"The report is {files[0]}, with {len(files) - 2} charts.", "dim"),))
 
 
 eval_command.add_command(tune)
