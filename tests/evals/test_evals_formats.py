@@ -130,7 +130,7 @@ def test_beir_has_titles_and_the_test_split(tmp_path):
     ("qrels", "message"),
     [
         ("q1\td1\t1\nq1 d2 1\n", r"test\.tsv', line 2: 'q1 d2 1' is not a judgement"),
-        ("q9\td1\t1\n", "there is no query 'q9'"),
+        ("q9\td1\t1\n", "There is no query 'q9'"),
     ],
 )
 def test_wrong_judgements_are_named(tmp_path, qrels, message):

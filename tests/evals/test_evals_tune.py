@@ -130,6 +130,13 @@ def test_a_few_questions_are_too_few(tuning):
     assert "1 questions, too few" in json.loads(done.stdout)["error"]["message"]
 
 
+@pytest.mark.parametrize("before", [[], ["--json"], ["-w", "."]])
+def test_the_command_is_found_after_global_options(before):
+    done = CliRunner().invoke(main, ["eval", *before, "tune", "--help"])
+    assert done.exit_code == 0
+    assert "Search for settings" in done.stdout
+
+
 def test_settings_are_not_written_for_sets(tuning, tmp_path):
     run, _ = tuning
     assert run("--write", str(tmp_path)).exit_code == 2

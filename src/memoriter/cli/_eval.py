@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memoriter.cli._eval_tune import READABLE, opener, plain, questions_about, tune
-from memoriter.cli._options import Command, CommandGroup, GlobalOptions
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions, global_options
 from memoriter.errors import WriteError, sentence
 from memoriter.values import dataclass
 
@@ -28,8 +28,13 @@ class EvalGroup(CommandGroup):
     """A group whose command `run` is meant where none is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, with `run` before them unless they begin with a command or ask for help."""
-        named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        """Parse the arguments, with `run` before them unless a command or help follows the global options."""
+        given = (option for option in global_options(hidden=True) if isinstance(option, click.Option))
+        values = {name: not (option.is_flag or option.count) for option in given for name in option.opts}
+        first = 0
+        while first < len(args) and args[first] in values:
+            first += 1 + values[args[first]]
+        named = first < len(args) and (args[first] in self.commands or args[first] in ctx.help_option_names)
         return super().parse_args(ctx, args if named else ["run", *args])
 
 

@@ -242,7 +242,9 @@ def _load_beir(folder: Path) -> Dataset:
     needs: list[Need] = []
     for query, relevant in judgements.items():
         if query not in texts:
-            raise UsageError(f"{_QRELS}: there is no query {query!r} in {_QUERIES}.", remedy="Give the set whole.")
+            raise UsageError(
+                f"There is no query {query!r} in {_QUERIES}, but {_QRELS} names it.", remedy="Give the set whole."
+            )
         needs.append(Need(query, texts[query], frozenset(relevant) & ids))
     return Dataset(folder.name, "", tuple(documents), tuple(need for need in needs if need.relevant))
 
