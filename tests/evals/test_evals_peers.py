@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 NOTE = "# House\n\n- Oye repairs the tiles of the roof.\n"
 
 
+def test_the_command_names_every_program_and_form():
+    # They are written out there, so that help needs no import of the evaluation.
+    from memoriter.cli._eval import FORMATS as named_forms
+    from memoriter.cli._eval import PEER_NAMES
+    from memoriter.evals import FORMATS
+
+    assert set(PEER_NAMES) == PEERS.keys()
+    assert named_forms == FORMATS
+
+
 def program(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
