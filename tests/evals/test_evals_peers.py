@@ -26,12 +26,11 @@ NOTE = "# House\n\n- Oye repairs the tiles of the roof.\n"
 
 def test_the_command_names_every_program_and_form():
     # They are written out there, so that help needs no import of the evaluation.
-    from memoriter.cli._eval import FORMATS as named_forms
-    from memoriter.cli._eval import PEER_NAMES
+    from memoriter.cli import _eval
     from memoriter.evals import FORMATS
 
-    assert set(PEER_NAMES) == PEERS.keys()
-    assert named_forms == FORMATS
+    assert set(_eval.PEER_NAMES) == PEERS.keys()
+    assert _eval.FORMATS == FORMATS
 
 
 def program(code: str) -> list[str]:
