@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
@@ -149,27 +150,23 @@ def assemble(
     scratch: Path | None = None,
     by_person: bool = False,
     attended: bool = True,
+    adjust: Callable[[MemorySearch], MemorySearch] | None = None,
+    index_file: Path | None = None,
 ) -> Assembly:
     """Put one memory together; nothing is opened yet. Raises ConfigError and WorkspaceNotFound.
 
     With a `scratch` folder, which holds what models store, the memory only inspects: nothing else is written. With
     `by_person`, a person typed a command, so that the current folder need not be trusted. If not `attended`, nobody
-    would see a notice, so text is sent only to services that a person was informed about before.
+    would see a notice, so text is sent only to services that a person was informed about before. For a
+    measurement, `adjust` changes the settings of search, and `index_file` takes the place of the configured index.
     """
     env = env or read_environment()
     place, configuration, chosen = settle(env, workspace, config, agent, by_person=by_person)
     settings = configuration.search_for(chosen)
+    settings = adjust(settings) if adjust else settings
     notes = _workspace(place, configuration, settings, env, _transcripts(place, settings, configuration, chosen, env))
-    index = locate_index(
-        configuration,
-        chosen,
-        place.workspace,
-        home=env.home,
-        user_home=env.user_home,
-        cache=cache_of(env.environ, env.user_home, mac=sys.platform == "darwin"),
-        network_of=lambda folder: network_of(folder, env.mounts),
-        is_foreign=is_foreign,
-    )
+    index = _place_of_index(configuration, chosen, place, env)
+    index = replace(index, path=index_file) if index_file else index
     backend_settings = _backend_settings(
         settings, env, agent=chosen, reason=place.reason, index=index, inspect=scratch is not None
     )
@@ -187,12 +184,34 @@ def assemble(
         env.monotonic,
         env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
-        again=lambda: assemble(workspace, config=config, agent=agent, env=env, by_person=by_person, attended=attended),
+        again=lambda: assemble(
+            workspace,
+            config=config,
+            agent=agent,
+            env=env,
+            by_person=by_person,
+            attended=attended,
+            adjust=adjust,
+            index_file=index_file,
+        ),
         notices=(
             *foreign_diagnostics(index),
             *openclaw_keys(configuration, settings, chosen, env.environ, now=env.wall()).refused,
             *notices_of(place, configuration, home=env.home, user_home=env.user_home, index=index_files(index.path)),
         ),
+    )
+
+
+def _place_of_index(configuration: Configuration, agent: str, place: Place, env: Environment) -> IndexPlace:
+    return locate_index(
+        configuration,
+        agent,
+        place.workspace,
+        home=env.home,
+        user_home=env.user_home,
+        cache=cache_of(env.environ, env.user_home, mac=sys.platform == "darwin"),
+        network_of=lambda folder: network_of(folder, env.mounts),
+        is_foreign=is_foreign,
     )
 
 

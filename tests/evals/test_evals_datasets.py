@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memoriter.errors import UsageError
-from memoriter.evals import dataset_files, load_dataset
+from memoriter.evals import load_set, set_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,13 +24,13 @@ def written(folder: Path, name: str = "small", **fields: object) -> Path:
 
 def test_a_set_has_its_documents_and_the_questions_that_something_answers(tmp_path):
     queries = [{"id": "q0", "text": "?", "relevant": ["p3"]}, {"id": "q1", "text": "?", "relevant": ["gone"]}]
-    found = load_dataset(written(tmp_path, queries=queries))
+    found = load_set(written(tmp_path, queries=queries))
     assert (found.name, found.lang, len(found.documents)) == ("small", "en", 20)
     assert [(need.id, need.relevant) for need in found.needs] == [("q0", {"p3"})]
 
 
 def test_a_cut_keeps_the_order_and_only_questions_that_are_answered(tmp_path):
-    cut = load_dataset(written(tmp_path)).cut(5, 3)
+    cut = load_set(written(tmp_path)).cut(5, 3)
     ids = [document.id for document in cut.documents]
     assert len(ids) == 5
     assert ids == sorted(ids, key=lambda name: int(name[1:]))
@@ -39,51 +39,52 @@ def test_a_cut_keeps_the_order_and_only_questions_that_are_answered(tmp_path):
 
 
 def test_a_cut_is_the_same_each_time(tmp_path):
-    dataset = load_dataset(written(tmp_path))
+    dataset = load_set(written(tmp_path))
     assert dataset.cut(7, 4) == dataset.cut(7, 4)
 
 
 def test_a_cut_that_is_large_enough_keeps_everything(tmp_path):
-    dataset = load_dataset(written(tmp_path))
+    dataset = load_set(written(tmp_path))
     assert dataset.cut(100) == dataset
 
 
-def test_conversations_are_pools_of_their_own_and_are_never_cut(tmp_path):
+def test_conversations_are_pools_of_their_own_and_are_not_cut(tmp_path):
     docs = [{"id": f"{g}{n}", "group": g, "session": f"{g}/1", "text": str(n)} for g in "ab" for n in range(3)]
     queries = [{"id": "q", "group": "b", "text": "?", "relevant": ["b1"]}]
-    dataset = load_dataset(written(tmp_path, docs=docs, queries=queries)).cut(1, 0)
+    dataset = load_set(written(tmp_path, docs=docs, queries=queries)).cut(1)
     assert [(pool.name, len(pool.documents), len(pool.needs)) for pool in dataset.pools] == [("a", 3, 0), ("b", 3, 1)]
 
 
 def test_a_set_without_groups_is_one_pool_by_its_own_name(tmp_path):
-    (pool,) = load_dataset(written(tmp_path)).pools
+    (pool,) = load_set(written(tmp_path)).pools
     assert (pool.name, len(pool.documents), len(pool.needs)) == ("small", 20, 20)
 
 
 def test_sets_are_chosen_by_name(tmp_path):
     written(tmp_path, "one")
     written(tmp_path, "two")
-    assert list(dataset_files(tmp_path)) == ["one", "two"]
-    assert list(dataset_files(tmp_path, ["two"])) == ["two"]
+    assert list(set_files(tmp_path)) == ["one", "two"]
+    assert list(set_files(tmp_path, ["two"])) == ["two"]
 
 
 def test_a_set_that_is_not_there_is_refused_with_those_that_are(tmp_path):
     written(tmp_path, "one")
     with pytest.raises(UsageError, match="three") as refused:
-        dataset_files(tmp_path, ["three"])
+        set_files(tmp_path, ["three"])
     assert "one" in refused.value.remedy
 
 
 def test_a_folder_without_sets_is_refused(tmp_path):
     with pytest.raises(UsageError, match="no JSON files"):
-        dataset_files(tmp_path)
+        set_files(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{", "cannot be read"),
-        ("[]", "is not an object"),
+        ("[]", "is not a set"),
+        ('[{"id": "q"}]', "is not a set"),
         ('{"docs": []}', "queries is missing"),
         ('{"docs": {}, "queries": []}', "is not a list"),
         ('{"docs": [{"id": "p0"}], "queries": []}', "text is missing"),
@@ -93,4 +94,4 @@ def test_a_file_of_another_shape_is_refused(tmp_path, text, message):
     file = tmp_path / "odd.json"
     file.write_text(text, "utf-8")
     with pytest.raises(UsageError, match=message):
-        load_dataset(file)
+        load_set(file)

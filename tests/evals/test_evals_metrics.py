@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.evals._metrics import auc, mean, ndcg, quality, recall, reciprocal_rank
+from memoriter.evals._metrics import (
+    auc,
+    estimate,
+    estimate_auc,
+    mean,
+    ndcg,
+    quality,
+    recall,
+    reciprocal_rank,
+)
 
 ITEMS = "abcdefghijklmno"
 rankings = st.permutations(ITEMS).flatmap(lambda order: st.integers(0, len(order)).map(lambda n: order[:n]))
@@ -113,3 +122,37 @@ def test_the_mean_reciprocal_rank_looks_at_the_first_ten():
 
 def test_the_mean_of_nothing_is_zero():
     assert mean([]) == 0
+
+
+@pytest.mark.slow
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
+def test_the_interval_of_a_mean_contains_it_and_is_the_same_each_time(values):
+    found = estimate(values)
+    assert found is not None
+    assert found.low - 1e-9 <= found.value <= found.high + 1e-9
+    assert found.value == pytest.approx(mean(values))
+    assert found == estimate(values)
+
+
+def test_an_interval_becomes_narrower_with_more_questions():
+    few, many = estimate([0.0, 1.0] * 5), estimate([0.0, 1.0] * 500)
+    assert few is not None
+    assert many is not None
+    assert (many.low, many.high) == (pytest.approx(0.469, abs=0.01), pytest.approx(0.531, abs=0.01))
+    assert few.high - few.low > 5 * (many.high - many.low)
+
+
+def test_a_ratio_counts_only_what_it_is_among():
+    found = estimate([1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0])
+    assert found is not None
+    assert (found.value, found.n) == (0.5, 2)
+    assert estimate([0.0], [0.0]) is None
+    assert estimate([]) is None
+
+
+def test_an_auc_has_an_interval():
+    found = estimate_auc([0.9] * 30, [*([0.1] * 20), *([0.95] * 10)])
+    assert found is not None
+    assert found.value == pytest.approx(2 / 3)
+    assert 0.4 < found.low < found.value < found.high < 0.9
+    assert estimate_auc([], [0.1]) is None

@@ -23,7 +23,7 @@ def hit(path: str, start: int, end: int, score: float) -> Hit:
 
 
 def result_of(*hits: Hit, answers: tuple[AnswerLines, ...] = (AnswerLines("a.md", 5, 7),)) -> QuestionResult:
-    return QuestionResult(EvalQuestion("q", "?", "en", "lexical", answers), hits, 0.35)
+    return QuestionResult(EvalQuestion("q", "?", "en", "lexical", answers), hits, 0.35, "match")
 
 
 @pytest.mark.parametrize(

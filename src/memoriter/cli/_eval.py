@@ -2,36 +2,79 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._eval_tune import READABLE, opener, plain, questions_about, tune
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions, global_options
+from memoriter.errors import WriteError, sentence
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.cli._render import Line, Screen
-    from memoriter.evals import DatasetResult
+    from memoriter.cli._render import Line
+    from memoriter.evals import Dataset, DatasetResult, NotesSet, WorkspaceResult
+    from memoriter.evals.peers import PeerRun
 
-READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FORMATS = ("set", "notes", "longmemeval", "beir")
+PEER_NAMES = ("qmd", "openclaw", "memsearch")
 
 
-@click.command(cls=Command, name="eval")
-@click.argument(
-    "folder", metavar="[DIR]", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
-@click.option("--sets", metavar="A,B", help="Only these sets of DIR: file names without .json.")
+class EvalGroup(CommandGroup):
+    """A group whose command `run` is meant where none is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, with `run` before them unless a command or help follows the global options."""
+        given = (option for option in global_options(hidden=True) if isinstance(option, click.Option))
+        values = {name: not (option.is_flag or option.count) for option in given for name in option.opts}
+        first = 0
+        while first < len(args) and args[first] in values:
+            first += 1 + values[args[first]]
+        named = first < len(args) and (args[first] in self.commands or args[first] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named else ["run", *args])
+
+
+@click.group(cls=EvalGroup, name="eval")
+def eval_command() -> None:
+    """Measure the quality of the answers, and tune the settings.
+
+        memoriter eval
+        memoriter eval ~/datasets --baselines
+        memoriter eval tune
+
+    Without the name of a command, it runs `memoriter eval run`.
+    """
+
+
+@eval_command.command(cls=Command, name="run")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--sets", metavar="A,B", help="Only these sets of a folder: names of files without .json, or of folders.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="The form of the sets; default: as they contain.")
 @click.option(
     "--limit-paragraphs",
     type=click.IntRange(1),
     default=250,
     show_default=True,
     metavar="N",
-    help="Use at most N documents of a set.",
+    help="Use at most N documents of a set without groups.",
 )
-@click.option("--by-type", is_flag=True, help="Also print a table by type of question.")
+@click.option("--limit-questions", type=click.IntRange(1), metavar="N", help="Use at most N questions of a set.")
+@click.option("--by-type", is_flag=True, help="Also print tables by language and by type of question.")
+@click.option("--baselines", is_flag=True, help="Compare with grep, BM25, vectors alone, RRF and the classic ranking.")
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    type=click.Choice(PEER_NAMES),
+    help="Compare with this program on the same notes, if it is installed; may be repeated.",
+)
+@click.option(
+    "--peer-model", type=READABLE, metavar="FILE", help="The embedding model as a GGUF file, for `--peer qmd`."
+)
 @click.option(
     "--provider", default="bundled", show_default=True, metavar="NAME", help="The provider of the vectors, for sets."
 )
@@ -39,82 +82,218 @@ READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--cache", type=click.Path(path_type=Path), metavar="DIR", help="The folder in which to keep the vectors of sets."
 )
 @click.option(
-    "--questions", type=READABLE, metavar="FILE", help="Questions about the workspace, with the lines that answer them."
+    "--questions",
+    type=READABLE,
+    metavar="FILE",
+    help="Questions about the workspace in Markdown or JSON; default: its eval.md.",
 )
-@click.option("--unanswerable", type=READABLE, metavar="FILE", help="Questions that the workspace cannot answer.")
-def eval_command(
-    folder: Path | None,
+@click.option(
+    "--unanswerable", type=READABLE, metavar="FILE", help="More questions, which the workspace cannot answer (JSON)."
+)
+@click.option(
+    "--report",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the report into this folder: report.md, results.json, and charts.",
+)
+def run(
+    paths: tuple[Path, ...],
     sets: str | None,
+    form: Any,
     limit_paragraphs: int,
+    limit_questions: int | None,
     *,
     by_type: bool,
+    baselines: bool,
+    peers: tuple[str, ...],
+    peer_model: Path | None,
     provider: str,
     cache: Path | None,
     questions: Path | None,
     unanswerable: Path | None,
+    report: Path | None,
 ) -> None:
-    """Measure the quality of the answers.
+    """Measure how well searches find known answers.
 
-        memoriter eval ~/datasets
-        memoriter eval ~/datasets --sets locomo10_turns --by-type
-        memoriter eval --questions questions.json --unanswerable none.json -w ~/notes
+        memoriter eval run
+        memoriter eval run --questions questions.json --unanswerable none.json -w ~/notes
+        memoriter eval run ~/datasets --sets locomo10_turns --by-type
+        memoriter eval run ~/datasets/notes --baselines
 
-    It uses public sets, or questions about your own notes. A set is a JSON file with documents, and with questions and
-    the documents that answer them. docs/evaluation.md describes the format. memoriter keeps the vectors, so that the
-    second run is fast. Next: memoriter search --explain.
+    It asks the questions of eval.md in your folder of notes, or those of published sets: JSON files, or folders in the
+    form of BEIR. docs/evaluation.md describes the forms. memoriter keeps the vectors, so that the second run is fast.
+    Next: memoriter search --explain.
     """
-    if (folder is None) == (questions is None):
-        raise click.UsageError("Give a folder of sets, or --questions FILE.", click.get_current_context())
-    if folder is None:
-        assert questions is not None
-        _ask(questions, unanswerable)
+    from memoriter.app import read_environment
+    from memoriter.evals import load_set, pooled, set_files, values, with_foreign
+
+    if paths and (questions or unanswerable):
+        raise click.UsageError("Give sets, or questions about the workspace.", click.get_current_context())
+    compared = Compared(baselines, tuple(dict.fromkeys(peers)), provider, peer_model)
+    if not paths:
+        result = _ask_workspace(questions, unanswerable, compared)
+        lines = _show(result.lines(details=True))
+        _finish(lines, [result], [], result.values(), report)
         return
     names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())
-    _measure(folder, names, limit_paragraphs, provider, cache, by_type=by_type)
+    loaded = [load_set(file, form) for path in paths for file in set_files(path, names).values()]
+    folder = (cache or read_environment().home / "eval").absolute()
+    cut = partial(_cut, paragraphs=limit_paragraphs, questions=limit_questions)
+    lines: list[str] = []
+    measured: list[DatasetResult] = []
+    for each in loaded:
+        if not isinstance(each, tuple):
+            measured.append(_measure(cut(each), provider, folder, baselines=baselines))
+            lines += _show(_dataset_lines(measured[-1], by_type=by_type))
+    asked: list[WorkspaceResult] = []
+    for each in with_foreign([cut(each) for sets in loaded if isinstance(sets, tuple) for each in sets]):
+        asked.append(_ask_set(each, folder, compared))
+        lines += _show(asked[-1].lines(details=by_type))
+    found = {**values(measured), "workspaces": [each.values() for each in asked]}
+    if len(asked) > 1:
+        together = pooled(asked)
+        lines += _show(together.lines(details=by_type))
+        found["together"] = together.values()
+        asked.append(together)
+    _finish(lines, asked, measured, found, report)
 
 
-def _ask(questions: Path, unanswerable: Path | None) -> None:
-    from memoriter.evals import QuestionsReport, ask, load_questions
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What is measured besides memoriter."""
+
+    baselines: bool
+    peers: tuple[str, ...]
+    provider: str
+    """Provider of the vectors, also for the endpoint that other programs use."""
+    model_file: Path | None
+
+    def run(self, scratch: str, config: Path | None, provider: str) -> PeerRun | None:
+        """Return the measurement of the programs, or None if there are none."""
+        from memoriter.app import read_environment
+        from memoriter.evals.peers import PeerRun
+
+        env, folder = read_environment(), Path(scratch) / "programs"
+        if not self.peers:
+            return None
+        folder.mkdir()
+        model_file = self.model_file and self.model_file.absolute()
+        return PeerRun(self.peers, provider, env.home / "models", folder, env.environ, model_file, config)
+
+
+def _cut(each: Any, *, paragraphs: int, questions: int | None) -> Any:
+    from memoriter.evals import Dataset
+
+    return each.cut(paragraphs, questions) if isinstance(each, Dataset) else each.cut(questions)
+
+
+def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: Compared) -> WorkspaceResult:
+    from tempfile import TemporaryDirectory
+
+    from memoriter.evals import measure_workspace
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    files = [load_questions(questions), load_questions(unanswerable) if unanswerable else ()]
-    with options.open_memory() as memory, screen.progress() as progress:
-        answerable, others = (ask(options.show_egress_notice(memory), part, progress=progress) for part in files)
-    report = QuestionsReport(answerable, others)
-    if screen.as_json:
-        screen.json(report.values())
-    else:
-        screen.show(_plain(report.lines()), wrapped=False)
+    with options.open_memory() as memory, TemporaryDirectory(prefix="memoriter-eval-") as scratch:
+        options.show_egress_notice(memory)
+        answerable, others, left_out = questions_about(memory, questions, unanswerable)
+        with screen.progress() as progress:
+            result = measure_workspace(
+                opener(options),
+                memory.place.workspace.name,
+                answerable,
+                others,
+                baselines=compared.baselines,
+                scratch=Path(scratch),
+                peers=compared.run(scratch, memory.configuration.path, memory.status().provider),
+                left_out=left_out,
+                progress=progress,
+            )
+    _note_faults(result)
+    return result
 
 
-def _measure(
-    folder: Path, names: Sequence[str], limit: int, provider: str, cache: Path | None, *, by_type: bool
-) -> None:
+def _ask_set(each: NotesSet, cache: Path, compared: Compared) -> WorkspaceResult:
     from tempfile import TemporaryDirectory
 
     from memoriter.app import read_environment
-    from memoriter.evals import EvalRun, VectorStore, dataset_files, load_dataset, values
+    from memoriter.evals import measure_workspace, notes_workspace
 
-    screen, env = GlobalOptions.current().screen, read_environment()
-    store = VectorStore(provider, cache or env.home / "eval", env.home / "models")
-    results: list[DatasetResult] = []
-    for name, file in dataset_files(folder, names).items():
-        dataset = load_dataset(file).cut(limit)
-        screen.note(((f"{name}: {len(dataset.documents)} documents, {len(dataset.needs)} questions", "dim"),))
-        with TemporaryDirectory(prefix="memoriter-eval-") as scratch, screen.progress() as progress:
-            results.append(EvalRun(store, Path(scratch), env.wall, progress).measure(dataset))
-        if not screen.as_json:
-            _show(screen, results[-1], by_type=by_type)
+    screen = GlobalOptions.current().screen
+    screen.note(((f"{each.name}: {len(each.notes)} notes, {len(each.answerable)} questions", "dim"),))
+    with (
+        notes_workspace(each, cache, compared.provider, read_environment()) as (open_memory, config),
+        TemporaryDirectory(prefix="memoriter-eval-") as scratch,
+        screen.progress() as progress,
+    ):
+        result = measure_workspace(
+            open_memory,
+            each.name,
+            each.answerable,
+            each.unanswerable,
+            baselines=compared.baselines,
+            scratch=Path(scratch),
+            peers=compared.run(scratch, config, compared.provider),
+            progress=progress,
+        )
+    _note_faults(result)
+    return result
+
+
+def _note_faults(result: WorkspaceResult) -> None:
+    """Print which programs were not measured, and why."""
+    lines: list[Line] = [((program.fault, "yellow"),) for program in result.programs if program.fault]
+    GlobalOptions.current().screen.note(*lines)
+
+
+def _measure(dataset: Dataset, provider: str, cache: Path, *, baselines: bool) -> DatasetResult:
+    from tempfile import TemporaryDirectory
+
+    from memoriter.app import read_environment
+    from memoriter.evals import EvalRun, VectorStore
+
+    env, screen = read_environment(), GlobalOptions.current().screen
+    store = VectorStore(provider, cache, env.home / "models")
+    screen.note(((f"{dataset.name}: {len(dataset.documents)} documents, {len(dataset.needs)} questions", "dim"),))
+    with TemporaryDirectory(prefix="memoriter-eval-") as scratch, screen.progress() as progress:
+        return EvalRun(store, Path(scratch), env.wall, progress, baselines).measure(dataset)
+
+
+def _dataset_lines(result: DatasetResult, *, by_type: bool) -> list[str]:
+    from memoriter.evals import interval_table, kinds_table, system_table
+
+    tables = [system_table(result), interval_table(result), kinds_table(result) if by_type else None]
+    return [line for table in tables if table for line in table.lines()]
+
+
+def _show(lines: list[str]) -> list[str]:
+    """Print lines unless the output is JSON, and return them."""
+    screen = GlobalOptions.current().screen
+    if not screen.as_json:
+        screen.show(plain(lines), wrapped=False)
+    return lines
+
+
+def _finish(
+    lines: Sequence[str],
+    asked: Sequence[WorkspaceResult],
+    measured: Sequence[DatasetResult],
+    found: Any,
+    folder: Path | None,
+) -> None:
+    """Print the JSON, and write the report into the folder if one is given. Raises WriteError."""
+    from memoriter.evals import write_report
+
+    screen = GlobalOptions.current().screen
     if screen.as_json:
-        screen.json(values(results))
+        screen.json(found)
+    if folder is None:
+        return
+    try:
+        files = write_report(folder, asked, measured, lines, found)
+    except OSError as error:
+        message = f"The report cannot be written: {sentence(error)}"
+        raise WriteError(message, remedy="Name another folder.") from error
+    screen.note(((f"The report is {files[0]}, with {len(files) - 2} charts.", "dim"),))
 
 
-def _show(screen: Screen, result: DatasetResult, *, by_type: bool) -> None:
-    from memoriter.evals import kinds_table, system_table
-
-    tables = [system_table(result), kinds_table(result) if by_type else None]
-    screen.show(_plain([line for table in tables if table for line in table.lines()]), wrapped=False)
-
-
-def _plain(lines: Sequence[str]) -> list[Line]:
-    return [((line, ""),) for line in lines]
+eval_command.add_command(tune)

@@ -115,18 +115,19 @@ class Dataset:
             for group in groups
         )
 
-    def cut(self, paragraphs: int, questions: int = MAX_QUESTIONS) -> Dataset:
+    def cut(self, paragraphs: int, questions: int | None = None) -> Dataset:
         """Return a sample with at most so many documents and questions, the same sample each time.
 
-        Sets with groups, such as conversations, are returned whole. A question is kept if one of the documents that
-        answer it is kept.
+        A question is kept if one of the documents that answer it is kept. A set with groups, such as conversations,
+        keeps the documents of every group about which a question is kept.
 
         Args:
-            paragraphs: largest number of documents.
-            questions: largest number of questions.
+            paragraphs: largest number of documents of a set without groups.
+            questions: largest number of questions; None: `MAX_QUESTIONS`, or all of a set with groups.
         """
         if any(document.group for document in self.documents):
-            return self
+            return self if questions is None else self._cut_groups(questions)
+        questions = MAX_QUESTIONS if questions is None else questions
         draw = random.Random(SEED)  # noqa: S311 (a repeatable sample, not a secret)
         documents = _sample(self.documents, paragraphs, draw)
         kept = {document.id for document in documents}
@@ -136,6 +137,12 @@ class Dataset:
             if need.relevant & kept
         ]
         return Dataset(self.name, self.lang, documents, _sample(needs, questions, draw, always=False))
+
+    def _cut_groups(self, questions: int) -> Dataset:
+        needs = _sample(self.needs, questions, random.Random(SEED), always=False)  # noqa: S311 (a repeatable sample)
+        groups = {need.group for need in needs}
+        documents = tuple(document for document in self.documents if document.group in groups)
+        return Dataset(self.name, self.lang, documents, needs)
 
 
 def _sample(items: Sequence[T], count: int, draw: random.Random, *, always: bool = True) -> tuple[T, ...]:
@@ -148,28 +155,18 @@ def _sample(items: Sequence[T], count: int, draw: random.Random, *, always: bool
     return tuple(items[position] for position in sorted(draw.sample(range(len(items)), min(count, len(items)))))
 
 
-def dataset_files(folder: Path, names: Collection[str] = ()) -> dict[str, Path]:
-    """Return the files of the sets in a folder by name, all of them or those in `names`.
-
-    Raises:
-        UsageError: if the folder has no JSON file, or not one of the names.
-    """
-    files = {file.stem: file for file in sorted(folder.glob("*.json"))}
-    if not files:
-        raise UsageError(f"There are no JSON files in {str(folder)!r}.", remedy="Give the folder that holds the sets.")
-    if unknown := sorted(set(names) - files.keys()):
-        raise UsageError(f"There is no set {unknown[0]!r}.", remedy=f"Choose from: {', '.join(files)}.")
-    return {name: file for name, file in files.items() if name in names or not names}
-
-
-def load_dataset(file: Path) -> Dataset:
+def parse_dataset(value: Any, file: Path) -> Dataset:
     """Return one set, without the questions that have no relevant document.
 
+    Args:
+        value: the value in the JSON file.
+        file: the file, for its name and messages.
+
     Raises:
-        UsageError: if the file cannot be read or has another shape.
+        UsageError: if it has another shape.
     """
     where = file.name
-    fields = fields_of(read_json(file), "docs", "queries", where=where)
+    fields = fields_of(value, "docs", "queries", where=where)
     documents = tuple(_parse_document(row, where) for row in rows_of(fields["docs"], where))
     ids = {document.id for document in documents}
     needs = [_parse_need(row, ids, where) for row in rows_of(fields["queries"], where)]

@@ -11,6 +11,15 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+RESAMPLES = 2_000
+"""Samples of the bootstrap."""
+AUC_RESAMPLES = 500
+SEED = 7
+"""Seed of the bootstrap, so that the same results always have the same intervals."""
+
 
 def ndcg(ranking: Sequence[str], relevant: Collection[str], *, at: int = 10) -> float:
     """Return the normalised discounted cumulative gain, 0..1, for binary relevance; 0 without relevant items.
@@ -55,6 +64,64 @@ def auc(high: Sequence[float], low: Sequence[float]) -> float | None:
 def mean(values: Sequence[float]) -> float:
     """Return the arithmetic mean, 0 for an empty sequence."""
     return sum(values) / len(values) if values else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with the 95 % interval of its bootstrap."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    """Number of questions that the figure is of."""
+
+
+def estimate(counted: Sequence[float], among: Sequence[float] | None = None) -> Estimate | None:
+    """Return a mean, or a ratio of two sums, with its percentile bootstrap interval (Efron 1979) over questions.
+
+    Args:
+        counted: a value of each question. For a paired comparison, the difference of two systems.
+        among: what the sum of the values is divided by, of each question; None: 1.
+
+    Returns:
+        None if there are no questions, or the second sum is 0.
+    """
+    import numpy as np
+
+    weights = np.ones(len(counted)) if among is None else np.asarray(among, dtype=float)
+    values = np.asarray(counted, dtype=float)
+    if not weights.sum():
+        return None
+    drawn = _draws(len(values), RESAMPLES)
+    totals = weights[drawn].sum(axis=1)
+    ratios = values[drawn].sum(axis=1)[totals > 0] / totals[totals > 0]
+    low, high = np.percentile(ratios, (2.5, 97.5))
+    return Estimate(float(values.sum() / weights.sum()), float(low), float(high), int(np.count_nonzero(weights)))
+
+
+def estimate_auc(high: Sequence[float], low: Sequence[float]) -> Estimate | None:
+    """Return `auc` with its percentile bootstrap interval, or None if either sequence is empty."""
+    import numpy as np
+
+    value = auc(high, low)
+    if value is None:
+        return None
+    drawn = zip(_draws(len(high), AUC_RESAMPLES).tolist(), _draws(len(low), AUC_RESAMPLES).tolist(), strict=True)
+    values = [auc(_taken(high, one), _taken(low, other)) or 0.0 for one, other in drawn]
+    lower, upper = np.percentile(values, (2.5, 97.5))
+    return Estimate(value, float(lower), float(upper), len(high) + len(low))
+
+
+def _taken(values: Sequence[float], positions: Sequence[int]) -> list[float]:
+    return [values[position] for position in positions]
+
+
+def _draws(count: int, times: int) -> NDArray[np.int64]:
+    """Return the positions of `times` samples with replacement, (times, count)."""
+    import numpy as np
+
+    return np.random.default_rng((SEED, count)).integers(0, count, (times, count))
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,7 @@ SYSTEMS = (
     System("calibrated", SearchSettings()),
 )
 OURS = SYSTEMS[-1]
+RRF = System("RRF", SearchSettings(scoring="rrf"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from memoriter.evals._metrics import auc, mean
+from memoriter.evals._formats import is_foreign_kind
+from memoriter.evals._metrics import Estimate, auc, estimate, estimate_auc, mean, ndcg, quality, recall
 from memoriter.evals._questions import AnswerLines
-from memoriter.evals._run import Table
-from memoriter.search import outcome_of
+from memoriter.evals._table import Table
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
     from memoriter.evals._questions import EvalQuestion
     from memoriter.memory import Memory
     from memoriter.sync import Progress
-    from memoriter.types import Hit, Outcome
+    from memoriter.types import Hit, Outcome, SearchResult
 
 OUTCOMES = ("match", "weak", "none")
 TOP = 3
 """Number of first hits in which an answer should be."""
+DEPTH = 10
+"""Number of hits that are judged."""
+OURS = "memoriter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +38,21 @@ class QuestionResult:
     """Hits, best first, including those below `min_score`."""
     min_score: float
     """Lowest score of a hit that a search shows."""
+    certainty: Outcome | None = None
+    """What the search says about its answer; None if the system says nothing of the kind."""
+    seconds: float = 0.0
+    """How long the search took."""
+    deep: tuple[Hit, ...] | None = None
+    """The first ten hits, if `hits` are as many as a search of these settings returns; they may differ in order."""
 
     @property
     def shown(self) -> tuple[Hit, ...]:
         return tuple(hit for hit in self.hits if hit.score >= self.min_score)
 
     @property
-    def outcome(self) -> Outcome:
-        return outcome_of(self.shown)
+    def outcome(self) -> Outcome | None:
+        """What a search with the minimum score says: `match`, `weak` or `none`; None if the system says nothing."""
+        return self.certainty if self.shown or self.certainty is None else "none"
 
     @property
     def top_score(self) -> float:
@@ -57,6 +68,20 @@ class QuestionResult:
         """Place, from 1, of the first hit whose lines overlap an answer; None without such a hit."""
         return self._first_place(AnswerLines.overlaps)
 
+    @property
+    def is_right(self) -> bool:
+        """Whether lines with an answer are among the first three hits."""
+        return (self.lines_place or DEPTH + 1) <= TOP
+
+    @property
+    def answer_ranking(self) -> tuple[list[str], set[str]]:
+        """The hits as keys of the answers that each adds, best first, and the keys of all answers, for metrics."""
+        answers, keys = self.question.answers, list[str]()
+        for place, hit in enumerate(self.hits if self.deep is None else self.deep):
+            new = [str(at) for at, answer in enumerate(answers) if answer.overlaps(hit) and str(at) not in keys]
+            keys += new or [f"other {place}"]
+        return keys, {str(at) for at in range(len(answers))}
+
     def _first_place(self, matches: Callable[[AnswerLines, Hit], bool]) -> int | None:
         places = (place for place, hit in enumerate(self.hits, start=1) if self._is_answer(hit, matches))
         return next(places, None)
@@ -66,20 +91,46 @@ class QuestionResult:
 
 
 def ask(
-    memory: Memory, questions: Iterable[EvalQuestion], *, progress: Callable[[Progress], None] | None = None
+    memory: Memory,
+    questions: Iterable[EvalQuestion],
+    *,
+    left_out: str | None = None,
+    deep: bool = True,
+    progress: Callable[[Progress], None] | None = None,
 ) -> tuple[QuestionResult, ...]:
     """Search a workspace for every question with its own settings, but without its minimum score.
 
     The results therefore include the hits below the minimum score.
+
+    Args:
+        memory: the workspace.
+        questions: the questions.
+        left_out: path of a note whose hits do not count, because it contains the questions.
+        deep: whether to search once more for ten hits, if the settings say fewer.
+        progress: called while notes are indexed.
     """
     memory.sync(progress=progress)
-    min_score = memory.settings.query.min_score
-    return tuple(_ask(memory, question, min_score) for question in questions)
+    query = memory.settings.query
+    results: list[QuestionResult] = []
+
+    def kept(found: SearchResult) -> tuple[Hit, ...]:
+        return tuple(shortened(hit) for hit in found.hits if hit.path != left_out)
+
+    for question in questions:
+        begun = perf_counter()
+        found = memory.search(question.text, min_score=0.0, explain=True)
+        seconds = perf_counter() - begun
+        result = QuestionResult(question, kept(found), query.min_score, found.outcome, seconds)
+        if deep and query.max_results < DEPTH:
+            more = memory.search(question.text, min_score=0.0, max_results=DEPTH)
+            result = replace(result, deep=kept(more))
+        results.append(result)
+    return tuple(results)
 
 
-def _ask(memory: Memory, question: EvalQuestion, min_score: float) -> QuestionResult:
-    hits = memory.search(question.text, min_score=0.0, explain=True).hits
-    return QuestionResult(question, tuple(replace(hit, snippet=hit.snippet[:200]) for hit in hits), min_score)
+def shortened(hit: Hit) -> Hit:
+    """Return a hit with as much of its text as a report shows."""
+    return replace(hit, snippet=hit.snippet[:200], text=hit.text[:200])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +139,7 @@ class QuestionsReport:
 
     answerable: tuple[QuestionResult, ...]
     unanswerable: tuple[QuestionResult, ...]
+    system: str = OURS
 
     @property
     def auc(self) -> float | None:
@@ -103,7 +155,7 @@ class QuestionsReport:
 
     def lines(self) -> list[str]:
         """Return the report as lines of Markdown."""
-        tables = (self._places_table(), self._outcomes_table())
+        tables = (self._places_table(), self._outcomes_table(), figures_table(self))
         return [
             *(line for table in tables for line in table.lines()),
             *self._separation_lines(),
@@ -122,6 +174,7 @@ class QuestionsReport:
                 "unanswerable": _outcome_counts(self.unanswerable),
             },
             "auc": self.auc,
+            "figures": figure_values(self),
             "questions": [_result_values(result) for result in (*self.answerable, *self.unanswerable)],
         }
 
@@ -162,6 +215,8 @@ _COLUMNS = (
     "lines@3",
     "lines@6",
     "mrr",
+    "nDCG@10",
+    "recall@10",
     "shown@3",
     "top score",
 )
@@ -174,8 +229,10 @@ def _row(name: str, results: Sequence[QuestionResult]) -> tuple[str | float | in
         for limit in (1, TOP, 6)
     ]
     reciprocal = mean([1 / place if (place := result.lines_place) else 0.0 for result in results])
+    found = quality([result.answer_ranking for result in results])
     shown = sum(_within(_lines_place(result), TOP) and _is_shown(result) for result in results)
-    return (name, len(results), *counts, reciprocal, shown, mean([result.top_score for result in results]))
+    top_score = mean([result.top_score for result in results])
+    return (name, len(results), *counts, reciprocal, found.ndcg_10, found.recall_10, shown, top_score)
 
 
 def _language(result: QuestionResult) -> str:
@@ -205,7 +262,7 @@ def _is_shown(result: QuestionResult) -> bool:
 
 
 def _outcome_counts(results: Sequence[QuestionResult]) -> dict[str, int]:
-    counts: Counter[str] = Counter(result.outcome for result in results)
+    counts = Counter(result.outcome for result in results)
     return {outcome: counts[outcome] for outcome in OUTCOMES}
 
 
@@ -247,3 +304,52 @@ def _result_values(result: QuestionResult) -> dict[str, Any]:
         "topScore": result.top_score,
         "found": [{"citation": hit.citation, "score": hit.score} for hit in result.hits],
     }
+
+
+# figures with their intervals
+
+
+def figures_of(report: QuestionsReport) -> dict[str, Estimate | None]:
+    """Return the figures of a report with their 95 % intervals; None where there is nothing to count."""
+    figures = {name: estimate(values) for name, values in shares_of(report).items()}
+    if any(result.certainty is None for result in (*report.answerable, *report.unanswerable)):
+        return figures
+    every = (*report.answerable, *report.unanswerable)
+    matches = [float(result.outcome == "match") for result in every]
+    right = [float(result.is_right) for result in every]
+    figures["precision of match"] = estimate([one * other for one, other in zip(matches, right, strict=True)], matches)
+    figures["recall of match"] = estimate([one * other for one, other in zip(matches, right, strict=True)], right)
+    top = [result.top_score for result in report.answerable]
+    for name, foreign in (("near-misses", False), ("foreign questions", True)):
+        asked = [result for result in report.unanswerable if is_foreign_kind(result.question.kind) == foreign]
+        figures[f"{name} called match"] = estimate([float(result.outcome == "match") for result in asked])
+        figures[f"AUC against {name}"] = estimate_auc(top, [result.top_score for result in asked])
+    return figures
+
+
+def shares_of(report: QuestionsReport) -> dict[str, list[float]]:
+    """Return the values of each answerable question by figure, which two systems have in common."""
+    results = report.answerable
+    rankings = [result.answer_ranking for result in results]
+    return {
+        "note@1": [float(_within(result.note_place, 1)) for result in results],
+        f"note@{TOP}": [float(_within(result.note_place, TOP)) for result in results],
+        "lines@1": [float(_within(result.lines_place, 1)) for result in results],
+        f"lines@{TOP}": [float(result.is_right) for result in results],
+        f"nDCG@{DEPTH}": [ndcg(keys, answers, at=DEPTH) for keys, answers in rankings],
+        f"recall@{DEPTH}": [recall(keys, answers, at=DEPTH) for keys, answers in rankings],
+    }
+
+
+def figures_table(report: QuestionsReport) -> Table:
+    """Return the figures of a report, with their intervals and the number of questions that each is of."""
+    rows = [
+        (name, each and each.value, each and each.low, each and each.high, each.n if each else 0)
+        for name, each in figures_of(report).items()
+    ]
+    return Table("Figures with 95 % intervals", ("figure", "value", "from", "to", "n"), tuple(rows))
+
+
+def figure_values(report: QuestionsReport) -> dict[str, Any]:
+    """Return the figures as JSON values."""
+    return {name: asdict(each) if each else None for name, each in figures_of(report).items()}

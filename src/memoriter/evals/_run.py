@@ -7,60 +7,34 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memoriter.evals._metrics import Quality, auc, quality
-from memoriter.evals._pool import DEPTH, OURS, SYSTEMS, PoolIndex, System, VectorStore, question_key
+from memoriter.evals._baselines import BASELINES, Passage, Passages
+from memoriter.evals._metrics import Estimate, Quality, auc, estimate, ndcg, quality, recall
+from memoriter.evals._pool import (
+    DEPTH,
+    OURS,
+    RRF,
+    SYSTEMS,
+    PoolIndex,
+    Ranking,
+    System,
+    VectorStore,
+    question_key,
+)
+from memoriter.evals._table import Table, estimate_cells
 from memoriter.ids import vector_key
 from memoriter.search import clean_query
 from memoriter.types import Chunk
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from memoriter.evals._datasets import Dataset, Need, Pool
-    from memoriter.evals._pool import Ranking, Rows
+    from memoriter.evals._pool import Rows
     from memoriter.sync import Progress
 
-Cell = str | float | int | None
 _COLUMNS = ("nDCG@10", "recall@5", "recall@10", "MRR", "AUC removed", "AUC elsewhere")
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of cells under a title; the first column is text."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-
-    def lines(self) -> list[str]:
-        """Return the table in Markdown, with each column padded to its width."""
-        texts = [list(self.columns), *([_format_cell(cell) for cell in row] for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-        head, *body = (_format_row(row, widths) for row in texts)
-        rule = "|".join(("", "-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:]), ""))
-        return [f"**{self.title}**", "", head, rule, *body, ""]
-
-
-def _format_cell(cell: Cell) -> str:
-    """Format shares with three places and no leading zero, counts unchanged, and None as a dash."""
-    match cell:
-        case None:
-            return "-"
-        case float():
-            text = f"{cell:.3f}"
-            return text.removeprefix("0") if text.startswith("0.") else text
-        case int() | str():
-            return str(cell)
-
-
-def _format_row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first, *others = (
-        cell.ljust(width) if column == 0 else cell.rjust(width)
-        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return f"| {' | '.join((first, *others))} |"
 
 
 def system_table(result: DatasetResult) -> Table:
@@ -69,6 +43,21 @@ def system_table(result: DatasetResult) -> Table:
     questions = result.ours.quality.questions
     title = f"{result.name}: {questions} questions, {result.documents} documents"
     return Table(title, ("system", *_COLUMNS), rows)
+
+
+def interval_table(result: DatasetResult) -> Table:
+    """Return nDCG@10 and recall@10 with their 95 % intervals, and the paired differences to the default ranking."""
+    rows = [
+        (
+            system.system,
+            *estimate_cells(system.ndcg_10),
+            *estimate_cells(system.ndcg_10_difference),
+            *estimate_cells(system.recall_10_difference),
+        )
+        for system in result.systems
+    ]
+    columns = [cell for name in ("nDCG@10", "difference", "recall@10 difference") for cell in (name, "from", "to")]
+    return Table(f"{result.name}: 95 % intervals, differences to {OURS.name}", ("system", *columns), tuple(rows))
 
 
 def kinds_table(result: DatasetResult) -> Table | None:
@@ -120,6 +109,12 @@ class SystemResult:
     """AUC of the top scores against those of the same questions after the documents that answer them are removed."""
     auc_elsewhere: float | None
     """AUC of the top scores against those of the same questions in another pool; None for a single pool."""
+    ndcg_10: Estimate | None = None
+    """nDCG@10 with its 95 % interval."""
+    recall_10: Estimate | None = None
+    ndcg_10_difference: Estimate | None = None
+    """Mean difference to `calibrated`, question by question, with its 95 % interval."""
+    recall_10_difference: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +139,21 @@ class _Scores:
     removed: list[float] = field(default_factory=list[float])
     elsewhere: list[float] = field(default_factory=list[float])
 
-    def result(self, name: str) -> SystemResult:
+    def values(self) -> dict[str, tuple[float, float]]:
+        """Return nDCG@10 and recall@10 of each question."""
+        return {
+            f"{need.group}/{need.id}": (
+                ndcg(ranking.documents, need.relevant, at=DEPTH),
+                recall(ranking.documents, need.relevant, at=DEPTH),
+            )
+            for need, ranking in self.rankings
+        }
+
+    def result(self, name: str, ours: _Scores) -> SystemResult:
+        values, others = self.values(), ours.values()
+        differences = [
+            tuple(one - other for one, other in zip(values[key], others[key], strict=True)) for key in values
+        ]
         top_scores = [ranking.top_score for _, ranking in self.rankings]
         by_kind: defaultdict[str, list[tuple[Need, Ranking]]] = defaultdict(list)
         for need, ranking in self.rankings:
@@ -155,6 +164,10 @@ class _Scores:
             {kind: _quality(rankings) for kind, rankings in sorted(by_kind.items()) if kind},
             auc(top_scores, self.removed),
             auc(top_scores, self.elsewhere),
+            estimate([value for value, _ in values.values()]),
+            estimate([value for _, value in values.values()]),
+            estimate([value for value, _ in differences]),
+            estimate([value for _, value in differences]),
         )
 
 
@@ -172,6 +185,8 @@ class EvalRun:
     clock: Callable[[], float]
     """Seconds since 1970."""
     progress: Callable[[Progress], None] = lambda _: None
+    baselines: bool = False
+    """Whether grep, BM25 and RRF are measured too."""
 
     def measure(self, dataset: Dataset) -> DatasetResult:
         """Return the metrics of every ranking method on a set.
@@ -181,9 +196,14 @@ class EvalRun:
         """
         documents, questions = self._embed(dataset)
         pools = dataset.pools
-        scores = {system.name: _Scores() for system in SYSTEMS}
+        measured = (*SYSTEMS, RRF) if self.baselines else SYSTEMS
+        scores = {
+            name: _Scores() for name in (*(BASELINES if self.baselines else ()), *(each.name for each in measured))
+        }
+        if self.baselines:
+            _rank_simply(pools, scores)
         for words in ("analysed", "classic"):
-            systems = [system for system in SYSTEMS if system.words == words]
+            systems = [system for system in measured if system.words == words]
             with ExitStack() as stack:
                 indexes = [
                     stack.enter_context(
@@ -202,7 +222,7 @@ class EvalRun:
                 run.rank_all()
                 run.rank_elsewhere()
                 run.rank_removed()
-        results = tuple(scores[system.name].result(system.name) for system in SYSTEMS)
+        results = tuple(each.result(name, scores[OURS.name]) for name, each in scores.items())
         return DatasetResult(dataset.name, dataset.lang, len(dataset.documents), results)
 
     def _embed(self, dataset: Dataset) -> tuple[Rows, Rows]:
@@ -211,6 +231,18 @@ class EvalRun:
         questions = {question_key(text): text for text in (clean_query(need.text) for need in dataset.needs)}
         store, progress = self.store, self.progress
         return store.vectors(documents, "document", progress), store.vectors(questions, "query", progress)
+
+
+def _rank_simply(pools: Sequence[Pool], scores: Mapping[str, _Scores]) -> None:
+    """Search the documents of each pool by grep and BM25."""
+    for pool in pools:
+        passages = Passages.of(Passage(document.id, document.id, 1, document.text) for document in pool.documents)
+        for need in pool.needs:
+            for baseline in BASELINES:
+                found = passages.rank(baseline, need.text, DEPTH)
+                top_score = found[0][1] if found else 0.0
+                ranking = Ranking(tuple(passage.key for passage, _ in found), top_score)
+                scores[baseline].rankings.append((need, ranking))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,171 @@
+"""The questions about a workspace for `memoriter eval`, and `memoriter eval tune`."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._render import FAILED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from memoriter.cli._render import Line
+    from memoriter.config import MemorySearch
+    from memoriter.evals import EvalQuestion, TuneCase, Tuned
+    from memoriter.memory import Memory
+
+READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(cls=Command, name="tune")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--questions",
+    type=READABLE,
+    metavar="FILE",
+    help="Questions about the workspace in Markdown or JSON; default: its eval.md.",
+)
+@click.option(
+    "--unanswerable", type=READABLE, metavar="FILE", help="More questions, which the workspace cannot answer (JSON)."
+)
+@click.option(
+    "--provider", default="bundled", show_default=True, metavar="NAME", help="The provider of the vectors, for sets."
+)
+@click.option("--write", is_flag=True, help="Write the settings into the folder's own file, .memoriter.json5.")
+@click.pass_context
+def tune(
+    context: click.Context,
+    paths: tuple[Path, ...],
+    questions: Path | None,
+    unanswerable: Path | None,
+    *,
+    provider: str,
+    write: bool,
+) -> None:
+    """Search for settings that answer your questions better.
+
+        memoriter eval tune
+        memoriter eval tune --write -w ~/notes
+        memoriter eval tune ~/datasets/notes
+
+    It tries the weights of meaning and words, maxPerNote and minScore on the questions of eval.md, or of sets of notes.
+    The gain is measured on questions that had no part in the choice. The exit code is 1 if answers become worse, or if
+    --write refuses a gain that may be chance. Nothing is written without --write. Next: memoriter config show.
+    """
+    from memoriter.evals import tune as tune_settings
+
+    screen = GlobalOptions.current().screen
+    if paths and (questions or unanswerable or write):
+        raise click.UsageError("Settings are written for a workspace and its questions, not for sets.", context)
+    with ExitStack() as stack:
+        cases, workspace = _tune_cases(stack, paths, questions, unanswerable, provider)
+        progress = stack.enter_context(screen.progress())
+        tuned = tune_settings(cases, progress, lambda text: screen.detail(f"Trying: {text}"))
+    refused = tuned.regresses or (write and bool(tuned.change.values) and tuned.refusal is not None)
+    written = _write_settings(tuned, workspace) if write and workspace and not tuned.refusal else None
+    if screen.as_json:
+        screen.json({**tuned.as_json(), "written": str(written) if written else None})
+    else:
+        screen.show(plain(tuned.lines()), wrapped=False)
+        advice = "" if write or paths else " Write them with `memoriter eval tune --write`."
+        verdict = tuned.refusal or (f"Written to {written}." if written else f"These settings are better.{advice}")
+        screen.show([((verdict, "yellow" if tuned.refusal else "green"),)])
+    if refused:
+        context.exit(FAILED)
+
+
+def _tune_cases(
+    stack: ExitStack, paths: Sequence[Path], questions: Path | None, unanswerable: Path | None, provider: str
+) -> tuple[list[TuneCase], Path | None]:
+    """Return the workspaces with their questions, and the folder of notes if it is the owner's."""
+    from memoriter.app import read_environment
+    from memoriter.evals import NotesSet, TuneCase, load_set, notes_workspace, set_files
+
+    options = GlobalOptions.current()
+    if not paths:
+        memory = stack.enter_context(options.open_memory())
+        options.show_egress_notice(memory)
+        answerable, others, left_out = questions_about(memory, questions, unanswerable)
+        return [TuneCase(opener(options), (*answerable, *others), left_out)], memory.place.workspace
+    loaded = [load_set(file) for path in paths for file in set_files(path).values()]
+    sets = [each for one in loaded if isinstance(one, tuple) for each in one]
+    if not sets:
+        raise click.UsageError("There are no sets of notes: settings are tuned on notes.", click.get_current_context())
+    env = read_environment()
+    cases: list[TuneCase] = []
+    for each in sets:
+        assert isinstance(each, NotesSet)
+        open_memory, _ = stack.enter_context(notes_workspace(each, env.home / "eval", provider, env))
+        cases.append(TuneCase(open_memory, (*each.answerable, *each.unanswerable)))
+    return cases, None
+
+
+def _write_settings(tuned: Tuned, workspace: Path) -> Path:
+    """Write the settings into the folder's own file, and return it. Raises ConfigError and WriteError."""
+    from memoriter.config import PROJECT_FILE
+    from memoriter.settings_file import write_settings
+
+    write_settings(workspace / PROJECT_FILE, tuned.change.values, workspace=workspace)
+    return workspace / PROJECT_FILE
+
+
+def questions_about(
+    memory: Memory, questions: Path | None, unanswerable: Path | None
+) -> tuple[list[EvalQuestion], list[EvalQuestion], str | None]:
+    """Return the questions with answers and those without, and the path of the questions if they are a note.
+
+    Raises:
+        UsageError: if a file cannot be used, or there is none.
+    """
+    from memoriter.errors import UsageError
+    from memoriter.evals import EVAL_FILE, load_questions, locate, read_eval_file
+
+    file = questions or memory.place.workspace / EVAL_FILE
+    if not file.is_file():
+        raise UsageError(
+            f"There is no {EVAL_FILE} in {str(memory.place.workspace)!r}.",
+            remedy="Write one, with list items such as `- QUESTION → memory/house.md#L3-L5`, or give a folder of sets.",
+        )
+
+    def read(path: str) -> str | None:
+        note = memory.file_of(path)
+        return note.read_text(encoding="utf-8", errors="replace") if note and note.is_file() else None
+
+    asked = (
+        list(load_questions(file))
+        if file.suffix == ".json"
+        else list(locate(read_eval_file(file), read, file=file.name))
+    )
+    asked += load_questions(unanswerable) if unanswerable else ()
+    left_out = next((each.path for each in memory.sources() if each.file == file.absolute()), None)
+    if left_out:
+        line = f"{left_out} is itself a note, whose hits do not count here. Write its name into .memoryignore."
+        GlobalOptions.current().screen.note(((line, "yellow"),))
+    return [each for each in asked if each.answers], [each for each in asked if not each.answers], left_out
+
+
+def opener(options: GlobalOptions) -> Callable[..., Memory]:
+    """Return what opens the selected memory with other settings."""
+    from memoriter.app import assemble
+    from memoriter.memory import Memory
+
+    def open_memory(
+        adjust: Callable[[MemorySearch], MemorySearch] | None = None, index_file: Path | None = None
+    ) -> Memory:
+        place = options.workspace, options.config, options.agent
+        workspace, config, agent = place
+        return Memory(
+            assemble(workspace, config=config, agent=agent, by_person=True, adjust=adjust, index_file=index_file)
+        )
+
+    return open_memory
+
+
+def plain(lines: Sequence[str]) -> list[Line]:
+    """Return lines of text for the screen."""
+    return [((line, ""),) for line in lines]

@@ -1,0 +1,182 @@
+"""Other programs are run, limited, understood and measured; one that is missing or fails is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+from urllib.request import Request, urlopen
+
+import pytest
+from click.testing import CliRunner
+
+from memoriter import Memory
+from memoriter.cli import main
+from memoriter.evals.peers import PEERS, PeerRun, serve_embeddings
+from memoriter.evals.peers._process import LineSession, PeerFailed, run_program
+from memoriter.evals.peers._programs import PeerPlace, interpreter_of, parse_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOTE = "# House\n\n- Oye repairs the tiles of the roof.\n"
+
+
+def test_the_command_names_every_program_and_form():
+    # They are written out there, so that help needs no import of the evaluation.
+    from memoriter.cli import _eval
+    from memoriter.evals import FORMATS
+
+    assert set(_eval.PEER_NAMES) == PEERS.keys()
+    assert _eval.FORMATS == FORMATS
+
+
+def program(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def place_in(folder: Path, model: Path | None = None) -> PeerPlace:
+    notes, state = folder / "notes", folder / "state"
+    notes.mkdir()
+    state.mkdir()
+    (notes / "House notes.md").write_text(NOTE, "utf-8")
+    return PeerPlace(notes, state, "http://127.0.0.1:9/v1", model, dict(os.environ))
+
+
+def test_a_program_is_run_with_its_output_time_and_memory(tmp_path):
+    done = run_program(program("print(len(b'x' * 50_000_000))"), environ=os.environ, folder=tmp_path, timeout=60)
+    assert done.output.strip() == "50000000"
+    assert done.seconds > 0
+    assert done.peak_mb is None or 50 < done.peak_mb < 500
+
+
+@pytest.mark.parametrize(
+    ("command", "timeout", "message"),
+    [
+        (program("import sys; sys.exit('no disk')"), 60, "failed with code 1: no disk"),
+        (program("import time; time.sleep(60)"), 0.2, "did not end in 0.2 s"),
+        (["no-such-program-here"], 60, "cannot start"),
+    ],
+)
+def test_a_program_that_fails_is_quoted(tmp_path, command, timeout, message):
+    with pytest.raises(PeerFailed, match=message):
+        run_program(command, environ=os.environ, folder=tmp_path, timeout=timeout)
+
+
+def test_a_session_answers_line_by_line_until_it_ends(tmp_path):
+    code = "import json\nprint('started')\nprint(json.dumps({'got': json.loads(input())}), flush=True)"
+    with LineSession(program(code), os.environ, tmp_path, 30) as session:
+        session.send({"question": "한?"})
+        assert session.receive() == {"got": {"question": "한?"}}
+        with pytest.raises(PeerFailed, match="ended without an answer"):
+            session.receive()
+
+
+def test_a_session_that_says_nothing_is_given_up(tmp_path):
+    with (
+        LineSession(program("import time; time.sleep(60)"), os.environ, tmp_path, 0.1) as session,
+        pytest.raises(PeerFailed, match=r"gave no answer in 0\.1 s"),
+    ):
+        session.receive()
+
+
+def test_an_endpoint_serves_the_vectors_of_the_provider(tmp_path):
+    def ask(value: object):
+        request = Request(f"{endpoint.url}/embeddings", json.dumps(value).encode(), {"Content-Type": "text/plain"})
+        with urlopen(request, timeout=30) as response:
+            return json.loads(response.read())["data"]
+
+    with serve_embeddings("fake", tmp_path) as endpoint:
+        one, two = ask({"model": "any", "input": ["roof", "tiles"]})
+        assert len(one["embedding"]) == endpoint.dimensions
+        assert one["embedding"] != two["embedding"]
+        (again,) = ask({"model": "any", "input": "roof"})
+        assert again["embedding"] == one["embedding"]
+        (packed,) = ask({"input": "roof", "encoding_format": "base64"})
+        assert isinstance(packed["embedding"], str)
+        with pytest.raises(OSError, match="400"):
+            ask({"input": 3})
+
+
+def test_the_hits_of_qmd_are_places_in_the_notes(tmp_path):
+    row = {"file": "qmd://notes/house-notes.md", "score": 1, "line": 3, "snippet": "@@ -2,2 @@ (1 before)\n\n- Oye"}
+    (hit,) = PEERS["qmd"].hits(place_in(tmp_path), f"Tip: embed first\n{json.dumps([row])}\n")
+    assert (hit.path, hit.start_line, hit.end_line) == ("House notes.md", 2, 3)
+
+
+def test_the_hits_of_memsearch_and_openclaw_are_places_in_the_notes(tmp_path):
+    place = place_in(tmp_path)
+    file = str(place.notes / "House notes.md")
+    row = {"source": file, "start_line": 1, "end_line": 3, "score": 0.5}
+    (hit,) = PEERS["memsearch"].hits(place, json.dumps([row]))
+    assert (hit.path, hit.start_line, hit.end_line) == ("House notes.md", 1, 3)
+    row = {"path": "House notes.md", "startLine": 1, "endLine": 3, "score": 0.5}
+    (hit,) = PEERS["openclaw"].hits(place, json.dumps({"results": [row]}))
+    assert (hit.path, hit.start_line, hit.end_line) == ("House notes.md", 1, 3)
+
+
+def test_an_output_without_an_answer_is_a_failure():
+    with pytest.raises(PeerFailed, match="no JSON"):
+        parse_json("Nothing found.\n[not json\n")
+
+
+def test_each_program_has_its_own_home_and_none_of_its_users_settings(tmp_path):
+    place = place_in(tmp_path)
+    redirected = PeerPlace(
+        place.notes, place.state, place.endpoint, None, {"PATH": "/bin", "CI": "1", "QMD_CONFIG_DIR": "/x"}
+    )
+    for peer in PEERS.values():
+        variables = peer.configure(redirected)
+        assert variables["HOME"] == str(place.state)
+        assert not {"CI", "QMD_CONFIG_DIR"} & variables.keys()
+
+
+def test_the_interpreter_of_a_script_is_found(tmp_path):
+    script = tmp_path / "memsearch"
+    script.write_text(f"#!{sys.executable}\nprint()\n", "utf-8")
+    script.chmod(0o755)
+    assert interpreter_of("memsearch", {"PATH": str(tmp_path)}) == sys.executable
+    with pytest.raises(PeerFailed, match="no Python script"):
+        interpreter_of("qmd", {"PATH": str(tmp_path)})
+
+
+def notes_of(folder: Path) -> tuple[Path, Path]:
+    """Write notes with questions and settings, and return their folder and the settings."""
+    (folder / "notes" / "memory").mkdir(parents=True)
+    (folder / "notes" / "memory" / "house.md").write_text(NOTE, "utf-8")
+    (folder / "notes" / "eval.md").write_text("- Who repairs the tiles? → memory/house.md#L3\n", "utf-8")
+    config = folder / "m.json5"
+    config.write_text('{agents: {defaults: {memorySearch: {provider: "fake"}}}}', "utf-8")
+    return folder / "notes", config
+
+
+@pytest.mark.slow
+def test_a_program_that_is_not_installed_is_named_with_its_line(tmp_path, monkeypatch):
+    notes, config = notes_of(tmp_path)
+    monkeypatch.setenv("MEMORITER_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    words = ["eval", "--peer", "qmd", "-w", str(notes), "--config", str(config), "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    ours, qmd = json.loads(done.stdout)["programs"]
+    assert ours["name"] == "memoriter"
+    assert min(ours["index_seconds"], ours["cold_seconds"], ours["warm_seconds"], ours["disk_mb"]) > 0
+    assert qmd["fault"] == "qmd is not installed. Install it with: npm install -g @tobilu/qmd (Node 22 or newer)."
+    assert qmd["fault"] in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(PEERS))
+def test_an_installed_program_finds_the_note(tmp_path, name):
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    notes, config = notes_of(tmp_path)
+    (tmp_path / "scratch").mkdir()
+    run = PeerRun((name,), "fake", tmp_path / "models", tmp_path / "scratch", dict(os.environ), None, config)
+    with Memory.open(notes, config=config, home=tmp_path / "home") as memory:
+        _, result = run.measure(memory, ["Who repairs the tiles?"], 3)
+    assert result.figures.fault == ""
+    assert [hit.path for hit in result.hits[0]] == ["memory/house.md"]
+    assert result.figures.cold_seconds
