@@ -51,9 +51,14 @@ def bytes_hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def text_key(text: str) -> bytes:
+    """What the vector of a text is stored under: 16 bytes of the hash of exactly the text that is embedded."""
+    return bytes.fromhex(content_hash(text))[:16]
+
+
 def vector_key(chunk: Chunk) -> bytes:
-    """What the chunk's vector is stored under: 16 bytes of the hash of exactly the text that is embedded."""
-    return bytes.fromhex(content_hash(chunk.contextual))[:16]
+    """What the chunk's vector is stored under."""
+    return text_key(chunk.contextual)
 
 
 def fingerprint(spec: ModelSpec) -> str:

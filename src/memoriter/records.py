@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from memoriter.types import Chunk, SourceKind
+    from memoriter.types import Chunk, Item, SourceKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class ChunkRecord:
     """`date.toordinal()` of the chunk."""
     script: str = "latin"
     """The writing system, as the search room names it."""
+    items: tuple[Item, ...] = ()
+    """What gets a vector of its own; empty if the chunk has only one item."""
 
 
 @dataclass(frozen=True, slots=True)

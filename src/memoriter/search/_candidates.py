@@ -8,7 +8,7 @@ from math import log1p
 from typing import TYPE_CHECKING
 
 from memoriter.ids import fold_name
-from memoriter.search._score import KeywordScore, keyword_score, saturations, weigh
+from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, weigh
 from memoriter.search._terms import link_term, needle, query_terms
 from memoriter.types import Filters
 from memoriter.values import dataclass
@@ -40,7 +40,7 @@ class Candidates:
     scoring_rows: Mapping[int, ScoringRowLike]
     cosines: Mapping[int, float]
     vector_scores: Mapping[int, float]
-    """v of each candidate that has a vector."""
+    """v of each candidate that has a vector: of the candidate itself and of its best item, if it has items."""
     keyword_scores: Mapping[int, KeywordScore]
     keyword_ranking: Sequence[int]
     """Best first."""
@@ -50,6 +50,11 @@ class Candidates:
     """True if the vector retriever was used."""
     has_unknown_name: bool = False
     """True if the query names something that no chunk contains."""
+
+    @property
+    def best_coverage(self) -> float:
+        """The highest share of the query's words that a candidate contains, by weight; 0..1."""
+        return max((score.coverage for score in self.keyword_scores.values()), default=0.0)
 
     def retrievers(self, row: int) -> tuple[str, ...]:
         """Return the names of the retrievers that proposed a candidate."""
@@ -75,7 +80,13 @@ def gather_by_kind(
     Scores that depend on places in a ranking need one ranking of all kinds, so only calibrated scoring separates them.
     """
     gather_filtered = partial(
-        gather, reader, query, settings.background, limit=settings.candidates, use_keywords=use_keywords
+        gather,
+        reader,
+        query,
+        settings.background,
+        limit=settings.candidates,
+        use_keywords=use_keywords,
+        use_items=settings.scoring == "calibrated",
     )
     if len(settings.kinds) < 2 or settings.scoring != "calibrated":
         return gather_filtered(filters=filters)
@@ -103,6 +114,7 @@ def gather(
     limit: int,
     filters: Filters,
     use_keywords: bool = True,
+    use_items: bool = True,
 ) -> Candidates:
     """Collect the best chunks of both retrievers and score all of them by both.
 
@@ -113,6 +125,7 @@ def gather(
         limit: candidates from each retriever; at least `MIN_CANDIDATES` are collected.
         filters: the chunks that may become candidates.
         use_keywords: False skips the keyword retriever.
+        use_items: False scores chunks by their own vectors alone.
     """
     limit = max(limit, MIN_CANDIDATES)
     corpus, frequency = reader.corpus(), reader.document_frequency(query.terms)
@@ -141,6 +154,8 @@ def gather(
         row: stored[row] for row in stored if row in proposed or _is_adjacent(stored, row, by_keyword, near_keywords)
     }
     cosines, scores = _vector_scores(reader, query, baseline, chosen)
+    if use_items and query.vector is not None:
+        scores = _with_items(scores, _item_scores(reader, query.text, query.vector, baseline, chosen))
     return Candidates(
         scoring_rows=chosen,
         cosines=cosines,
@@ -203,6 +218,29 @@ def _vector_scores(
     scores = baseline.vector_scores(query.text, query.vector, scripts, vectors)
     cosines = vectors @ query.vector
     return dict(zip(ids, cosines.tolist(), strict=True)), dict(zip(ids, scores.tolist(), strict=True))
+
+
+def _item_scores(
+    reader: Reader,
+    text: str,
+    query: NDArray[np.float32],
+    baseline: CosineBaseline,
+    chosen: Mapping[int, ScoringRowLike],
+) -> dict[int, float]:
+    """Return the score above the baseline of the best item of each candidate that has items with vectors."""
+    owners, vectors = reader.item_vectors(chosen.keys())
+    rows = owners.tolist()
+    scores = baseline.vector_scores(text, query, [chosen[row].script for row in rows], vectors).tolist()
+    best: dict[int, float] = {}
+    for row, score in zip(rows, scores, strict=True):
+        best[row] = max(score, best.get(row, score))
+    return best
+
+
+def _with_items(scores: Mapping[int, float], best: Mapping[int, float]) -> dict[int, float]:
+    """Return v of each candidate, from its own score and that of its best item, if it has items."""
+    blended = {row: ITEM_SHARE * score + (1 - ITEM_SHARE) * scores.get(row, score) for row, score in best.items()}
+    return {**scores, **blended}
 
 
 def _keyword_scores(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.search._cosine_baseline import CosineBaseline
-from memoriter.search._score import VECTOR_WEIGHT
+from memoriter.search._score import vector_weight
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class Reader(Protocol):
         self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: ScriptBaselines | None = None
     ) -> Sequence[tuple[int, float]]: ...
     def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]: ...
+    def item_vectors(self, ids: Collection[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
     def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunkLike]: ...
     def scoring_rows(self, ids: Collection[int]) -> Mapping[int, ScoringRowLike]: ...
 
@@ -117,15 +118,20 @@ class SearchSettings:
     kinds: tuple[SourceKind, ...] = ()
     """Kinds of sources that share the hits, if there are several."""
 
-    @property
-    def weight(self) -> float:
-        """Weight of the vector score in the calibrated score, 0..1."""
+    def weight(self, best_coverage: float) -> float:
+        """Return the weight of the vector score in the calibrated score, 0..1.
+
+        Args:
+            best_coverage: the highest coverage of a candidate, 0..1. It decides if no weight is set.
+        """
         vector, text = self.vector_weight, self.text_weight
+        if not self.hybrid:
+            return 1.0
         if vector is None and text is None:
-            return VECTOR_WEIGHT
+            return vector_weight(best_coverage)
         vector = 1 - (text or 0.0) if vector is None else vector
         text = 1 - vector if text is None else text
-        return vector / (vector + text) if vector + text > 0 else VECTOR_WEIGHT
+        return vector / (vector + text) if vector + text > 0 else vector_weight(best_coverage)
 
     @property
     def classic_weights(self) -> tuple[float, float]:

@@ -150,7 +150,7 @@ def calibrated(candidates: Candidates, settings: SearchSettings) -> dict[int, fl
     If the query names something that no chunk contains, all scores stay below `MATCH`.
     """
     scale = WITH_VECTORS if candidates.has_vector else KEYWORDS_ONLY
-    weight = settings.weight if settings.hybrid else 1.0
+    weight = settings.weight(candidates.best_coverage)
     scores = {row: scale.calibrate(_raw_score(candidates, row, weight)) for row in candidates.scoring_rows}
     return {row: cap_below_match(score) for row, score in scores.items()} if candidates.has_unknown_name else scores
 
@@ -206,7 +206,7 @@ def _diversify(ranked: list[RankedRow], candidates: Candidates, lambda_: float) 
 
 def _explain(candidates: Candidates, item: RankedRow, settings: SearchSettings) -> Explanation:
     keyword = candidates.keyword_scores.get(item.row, ZERO_SCORE)
-    raw = _raw_score(candidates, item.row, settings.weight if settings.hybrid else 1.0)
+    raw = _raw_score(candidates, item.row, settings.weight(candidates.best_coverage))
     return Explanation(
         cosine=candidates.cosines.get(item.row),
         vector=candidates.vector_scores.get(item.row),

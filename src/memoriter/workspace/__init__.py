@@ -12,7 +12,7 @@ from memoriter.workspace._workspace import MAX_BYTES, Workspace
 if TYPE_CHECKING:
     from memoriter.workspace._forget import Removal, RemovedPassage, all_of, blocks_with, holds, lines_of, take_out
     from memoriter.workspace._note import Note, read_note
-    from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, scan_blocks
+    from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, items_of, scan_blocks
     from memoriter.workspace.transcripts import OpenTranscript, TranscriptFolder, Transcripts, transcripts_of
     from memoriter.workspace.untrusted import (
         HIDDEN,
@@ -62,6 +62,7 @@ __all__ = [
     "in_ignored_folder",
     "injected",
     "is_memory_path",
+    "items_of",
     "lines_of",
     "log_form",
     "marked",
@@ -87,7 +88,7 @@ def __getattr__(name: str) -> Any:
     late = {
         "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "take_out"},
         "_note": {"Note", "read_note"},
-        "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "scan_blocks"},
+        "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "items_of", "scan_blocks"},
         "transcripts": {"OpenTranscript", "TranscriptFolder", "Transcripts", "transcripts_of"},
         "untrusted": {
             "HIDDEN",

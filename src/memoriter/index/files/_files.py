@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from unicodedata import normalize
 
+from memoriter.ids import text_key
 from memoriter.index.files import _queries
 from memoriter.index.files._queries import condition
 from memoriter.index.store._connection import counter, storable
@@ -91,6 +92,14 @@ def _add_chunks(connection: Database, file: int, entries: Sequence[ChunkRecord],
             for chunk_id, entry in zip(ids, entries, strict=True)
         ),
     )
+    connection.executemany(
+        "INSERT OR IGNORE INTO items(chunk, first, last, key) VALUES (?, ?, ?, ?)",
+        (
+            (chunk_id, item.first, item.last, text_key(entry.chunk.contextual_item(item)))
+            for chunk_id, entry in zip(ids, entries, strict=True)
+            for item in entry.items
+        ),
+    )
     _queries.add(connection, zip(ids, (entry.terms for entry in entries), strict=True))
     return ids
 
@@ -109,6 +118,7 @@ def _delete_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int 
     which = "FROM chunks WHERE file = ? AND ordinal >= ?"
     gone = _column(connection, f"SELECT id {which} ORDER BY id", (file, keep))
     _queries.drop(connection, gone)
+    connection.execute(f"DELETE FROM items WHERE chunk IN (SELECT id {which})", (file, keep))
     connection.execute(f"DELETE {which}", (file, keep))
     return int(file), gone
 
