@@ -240,9 +240,7 @@ def _left_by_sqlite_vec(connection: Database) -> list[str]:
 
 def _count_unused(connection: Database) -> int:
     """Return the number of vectors that no chunk or item refers to."""
-    statement = (
-        f"SELECT count(*) FROM embedding_cache AS known WHERE {_cache.UNUSED}"  # noqa: S608 (fixed text)
-    )
+    statement = f"SELECT count(*) FROM embedding_cache AS known WHERE {_cache.UNUSED}"  # noqa: S608 (fixed text)
     return int(connection.execute(statement).get)
 
 

@@ -8,7 +8,7 @@ from math import log1p
 from typing import TYPE_CHECKING
 
 from memoriter.ids import fold_name
-from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, weigh
+from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, vector_weight, weigh
 from memoriter.search._terms import link_term, needle, query_terms
 from memoriter.types import Filters
 from memoriter.values import dataclass
@@ -46,6 +46,8 @@ class Candidates:
     """Best first."""
     vector_ranking: Sequence[int]
     """Best first."""
+    itemized: AbstractSet[int]
+    """The candidates that have vectors of items."""
     has_vector: bool
     """True if the vector retriever was used."""
     has_unknown_name: bool = False
@@ -55,6 +57,13 @@ class Candidates:
     def best_coverage(self) -> float:
         """The highest share of the query's words that a candidate contains, by weight; 0..1."""
         return max((score.coverage for score in self.keyword_scores.values()), default=0.0)
+
+    @property
+    def vector_weight(self) -> float:
+        """The weight of the vector score, 0..1, unless the settings fix it."""
+        nearest = self.vector_ranking
+        itemized = sum(row in self.itemized for row in nearest) / len(nearest) if nearest else 0.0
+        return vector_weight(self.best_coverage, itemized)
 
     def retrievers(self, row: int) -> tuple[str, ...]:
         """Return the names of the retrievers that proposed a candidate."""
@@ -103,6 +112,7 @@ def _merge(one: Candidates, other: Candidates) -> Candidates:
         keyword_scores={**one.keyword_scores, **other.keyword_scores},
         keyword_ranking=[*one.keyword_ranking, *other.keyword_ranking],
         vector_ranking=[*one.vector_ranking, *other.vector_ranking],
+        itemized=one.itemized | other.itemized,
     )
 
 
@@ -154,15 +164,15 @@ def gather(
         row: stored[row] for row in stored if row in proposed or _is_adjacent(stored, row, by_keyword, near_keywords)
     }
     cosines, scores = _vector_scores(reader, query, baseline, chosen)
-    if use_items and query.vector is not None:
-        scores = _with_items(scores, _item_scores(reader, query.text, query.vector, baseline, chosen))
+    best_items = _item_scores(reader, query, baseline, chosen) if use_items else {}
     return Candidates(
         scoring_rows=chosen,
         cosines=cosines,
-        vector_scores=scores,
+        vector_scores=_with_items(scores, best_items),
         keyword_scores=_keyword_scores(chosen, stored, weighted) if by_keywords else {},
         keyword_ranking=by_keyword,
         vector_ranking=by_vector,
+        itemized=best_items.keys(),
         has_vector=query.vector is not None,
         has_unknown_name=weighted.has_unknown_name,
     )
@@ -221,16 +231,17 @@ def _vector_scores(
 
 
 def _item_scores(
-    reader: Reader,
-    text: str,
-    query: NDArray[np.float32],
-    baseline: CosineBaseline,
-    chosen: Mapping[int, ScoringRowLike],
+    reader: Reader, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRowLike]
 ) -> dict[int, float]:
     """Return the score above the baseline of the best item of each candidate that has items with vectors."""
+    if query.vector is None or not chosen:
+        return {}
     owners, vectors = reader.item_vectors(chosen.keys())
     rows = owners.tolist()
-    scores = baseline.vector_scores(text, query, [chosen[row].script for row in rows], vectors).tolist()
+    if not rows:
+        return {}
+    scripts = [chosen[row].script for row in rows]
+    scores = baseline.vector_scores(query.text, query.vector, scripts, vectors).tolist()
     best: dict[int, float] = {}
     for row, score in zip(rows, scores, strict=True):
         best[row] = max(score, best.get(row, score))

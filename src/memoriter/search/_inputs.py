@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.search._cosine_baseline import CosineBaseline
-from memoriter.search._score import vector_weight
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -118,20 +117,17 @@ class SearchSettings:
     kinds: tuple[SourceKind, ...] = ()
     """Kinds of sources that share the hits, if there are several."""
 
-    def weight(self, best_coverage: float) -> float:
-        """Return the weight of the vector score in the calibrated score, 0..1.
-
-        Args:
-            best_coverage: the highest coverage of a candidate, 0..1. It decides if no weight is set.
-        """
+    @property
+    def fixed_weight(self) -> float | None:
+        """Weight of the vector score in the calibrated score, 0..1; None if it depends on the query."""
         vector, text = self.vector_weight, self.text_weight
         if not self.hybrid:
             return 1.0
         if vector is None and text is None:
-            return vector_weight(best_coverage)
+            return None
         vector = 1 - (text or 0.0) if vector is None else vector
         text = 1 - vector if text is None else text
-        return vector / (vector + text) if vector + text > 0 else vector_weight(best_coverage)
+        return vector / (vector + text) if vector + text > 0 else None
 
     @property
     def classic_weights(self) -> tuple[float, float]:

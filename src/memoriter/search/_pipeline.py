@@ -150,9 +150,15 @@ def calibrated(candidates: Candidates, settings: SearchSettings) -> dict[int, fl
     If the query names something that no chunk contains, all scores stay below `MATCH`.
     """
     scale = WITH_VECTORS if candidates.has_vector else KEYWORDS_ONLY
-    weight = settings.weight(candidates.best_coverage)
+    weight = _weight(candidates, settings)
     scores = {row: scale.calibrate(_raw_score(candidates, row, weight)) for row in candidates.scoring_rows}
     return {row: cap_below_match(score) for row, score in scores.items()} if candidates.has_unknown_name else scores
+
+
+def _weight(candidates: Candidates, settings: SearchSettings) -> float:
+    """Return the weight of the vector score: the one that is set, or the one that the query needs."""
+    fixed = settings.fixed_weight
+    return candidates.vector_weight if fixed is None else fixed
 
 
 def _raw_score(candidates: Candidates, row: int, weight: float) -> float:
@@ -206,7 +212,7 @@ def _diversify(ranked: list[RankedRow], candidates: Candidates, lambda_: float) 
 
 def _explain(candidates: Candidates, item: RankedRow, settings: SearchSettings) -> Explanation:
     keyword = candidates.keyword_scores.get(item.row, ZERO_SCORE)
-    raw = _raw_score(candidates, item.row, settings.weight(candidates.best_coverage))
+    raw = _raw_score(candidates, item.row, _weight(candidates, settings))
     return Explanation(
         cosine=candidates.cosines.get(item.row),
         vector=candidates.vector_scores.get(item.row),

@@ -220,9 +220,7 @@ class Sync:
         self.progress(Progress("embed", 0, total))
         return opened, total
 
-    def _embed_turn(
-        self, opened: EmbeddingProvider, task: Task, deadline: Deadline | None, before: Progress
-    ) -> int:
+    def _embed_turn(self, opened: EmbeddingProvider, task: Task, deadline: Deadline | None, before: Progress) -> int:
         """Compute missing vectors until the deadline; return the number of new vectors and failures."""
         first, done = task.first() if task.first else (), 0
         for vectors, failures in fill(self.index, opened, self.batches(opened), deadline=deadline, first=first):

@@ -137,7 +137,7 @@ class WritableStore(Protocol):
         ...
 
     def evict(self, *, max_entries: int, max_bytes: int) -> int:
-        """Keep vectors without a chunk or item within these limits. Return how many were deleted, the longest unused first."""
+        """Keep vectors that no chunk or item uses within these limits, the last used ones. Return how many went."""
         ...
 
     def lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:

@@ -118,7 +118,7 @@ def _delete_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int 
     which = "FROM chunks WHERE file = ? AND ordinal >= ?"
     gone = _column(connection, f"SELECT id {which} ORDER BY id", (file, keep))
     _queries.drop(connection, gone)
-    connection.execute(f"DELETE FROM items WHERE chunk IN (SELECT id {which})", (file, keep))
+    connection.execute(f"DELETE FROM items WHERE chunk IN (SELECT id {which})", (file, keep))  # noqa: S608 (fixed text)
     connection.execute(f"DELETE {which}", (file, keep))
     return int(file), gone
 

@@ -172,7 +172,7 @@ def mark_used(connection: Database, ids: Sequence[int], *, now: float) -> None:
         return
     for table, column in (("chunks", "id"), ("items", "chunk")):
         connection.execute(
-            "UPDATE embedding_cache SET used_at = :now WHERE used_at < :now AND id IN"
+            "UPDATE embedding_cache SET used_at = :now WHERE used_at < :now AND id IN"  # noqa: S608 (fixed text)
             f" (SELECT known.id FROM {table} CROSS JOIN sets"
             f" CROSS JOIN embedding_cache AS known ON known.set_id = sets.id AND known.key = {table}.key"
             f" WHERE {table}.{column} BETWEEN :first AND :last)",
@@ -354,7 +354,7 @@ def providers(connection: Database) -> set[str]:
 
 
 def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
-    """Delete vectors that no chunk or item refers to, least recently used first, until the store fits; return how many."""
+    """Delete unused vectors, least recently used first, until the store fits; return how many."""
     sets = cast(
         "list[tuple[int, int]]",
         connection.execute(
@@ -365,7 +365,7 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
     if entries <= max_entries and size <= max_bytes:
         return 0
     idle = connection.execute(
-        "SELECT known.id, sets.dimensions * 4 FROM sets JOIN embedding_cache AS known ON known.set_id = sets.id"
+        "SELECT known.id, sets.dimensions * 4 FROM sets JOIN embedding_cache AS known ON known.set_id = sets.id"  # noqa: S608 (fixed text)
         f" WHERE {UNUSED} ORDER BY known.used_at, known.id"
     )
     evicted: list[tuple[int]] = []

@@ -88,5 +88,3 @@ def vectors_of_chunks(
     empty = np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
     values = (_files.id_list(ids), vector_set.id)
     return next(read_batches(connection, vector_set, _VECTORS, values, batch=_ALL), empty)
-
-
