@@ -98,7 +98,9 @@ def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], 
         reasons.append(_no_notes(context, index))
     pending = pending_of(context, index)
     if pending and embedding.problem is None:
-        message = f"{pending} of {index.corpus().chunks} chunks have no vector yet; only keyword search finds them."
+        message = (
+            f"{pending} of {index.corpus().chunks} chunks wait for vectors; until then, search may miss their meaning."
+        )
         jobs = len(index.metas("batch:")) if embedding.rules else 0
         batches = f" {jobs} batches are waiting at the service." if jobs else ""
         reasons.append(Diagnostic("vectors_pending", message + batches, "Run `memoriter index`."))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial, reduce
 from math import log1p
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from memoriter.ids import fold_name
@@ -54,16 +55,12 @@ class Candidates:
     """True if the query names something that no chunk contains."""
 
     @property
-    def best_coverage(self) -> float:
-        """The highest share of the query's words that a candidate contains, by weight; 0..1."""
-        return max((score.coverage for score in self.keyword_scores.values()), default=0.0)
-
-    @property
     def vector_weight(self) -> float:
         """The weight of the vector score, 0..1, unless the settings fix it."""
+        best_coverage = max(map(attrgetter("coverage"), self.keyword_scores.values()), default=0.0)
         nearest = self.vector_ranking
-        itemized = sum(row in self.itemized for row in nearest) / len(nearest) if nearest else 0.0
-        return vector_weight(self.best_coverage, itemized)
+        itemized = len(self.itemized & set(nearest)) / len(nearest) if nearest else 0.0
+        return vector_weight(best_coverage, itemized)
 
     def retrievers(self, row: int) -> tuple[str, ...]:
         """Return the names of the retrievers that proposed a candidate."""
@@ -89,13 +86,7 @@ def gather_by_kind(
     Scores that depend on places in a ranking need one ranking of all kinds, so only calibrated scoring separates them.
     """
     gather_filtered = partial(
-        gather,
-        reader,
-        query,
-        settings.background,
-        limit=settings.candidates,
-        use_keywords=use_keywords,
-        use_items=settings.scoring == "calibrated",
+        gather, reader, query, settings.background, limit=settings.candidates, use_keywords=use_keywords
     )
     if len(settings.kinds) < 2 or settings.scoring != "calibrated":
         return gather_filtered(filters=filters)
@@ -124,7 +115,6 @@ def gather(
     limit: int,
     filters: Filters,
     use_keywords: bool = True,
-    use_items: bool = True,
 ) -> Candidates:
     """Collect the best chunks of both retrievers and score all of them by both.
 
@@ -135,7 +125,6 @@ def gather(
         limit: candidates from each retriever; at least `MIN_CANDIDATES` are collected.
         filters: the chunks that may become candidates.
         use_keywords: False skips the keyword retriever.
-        use_items: False scores chunks by their own vectors alone.
     """
     limit = max(limit, MIN_CANDIDATES)
     corpus, frequency = reader.corpus(), reader.document_frequency(query.terms)
@@ -164,11 +153,12 @@ def gather(
         row: stored[row] for row in stored if row in proposed or _is_adjacent(stored, row, by_keyword, near_keywords)
     }
     cosines, scores = _vector_scores(reader, query, baseline, chosen)
-    best_items = _item_scores(reader, query, baseline, chosen) if use_items else {}
+    best_items = _item_scores(reader, query, baseline, chosen)
+    scores |= {row: ITEM_SHARE * best + (1 - ITEM_SHARE) * scores.get(row, best) for row, best in best_items.items()}
     return Candidates(
         scoring_rows=chosen,
         cosines=cosines,
-        vector_scores=_with_items(scores, best_items),
+        vector_scores=scores,
         keyword_scores=_keyword_scores(chosen, stored, weighted) if by_keywords else {},
         keyword_ranking=by_keyword,
         vector_ranking=by_vector,
@@ -246,12 +236,6 @@ def _item_scores(
     for row, score in zip(rows, scores, strict=True):
         best[row] = max(score, best.get(row, score))
     return best
-
-
-def _with_items(scores: Mapping[int, float], best: Mapping[int, float]) -> dict[int, float]:
-    """Return v of each candidate, from its own score and that of its best item, if it has items."""
-    blended = {row: ITEM_SHARE * score + (1 - ITEM_SHARE) * scores.get(row, score) for row, score in best.items()}
-    return {**scores, **blended}
 
 
 def _keyword_scores(
