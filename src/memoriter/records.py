@@ -10,6 +10,16 @@ if TYPE_CHECKING:
     from memoriter.types import Chunk, Item, SourceKind
 
 
+class ItemRecord(NamedTuple):
+    """An item of a chunk to be stored, with the key of its vector."""
+
+    item: Item
+    key: bytes
+    """`ids.text_key` of `Chunk.contextual_item`."""
+    script: str = "latin"
+    """The writing system, as the search room names it; a list may mix languages."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkRecord:
     """A chunk to be stored, with its analysed words and the key of its vector."""
@@ -27,7 +37,7 @@ class ChunkRecord:
     """`date.toordinal()` of the chunk."""
     script: str = "latin"
     """The writing system, as the search room names it."""
-    items: tuple[Item, ...] = ()
+    items: tuple[ItemRecord, ...] = ()
     """What gets a vector of its own; empty if the chunk has only one item."""
 
 

@@ -14,7 +14,7 @@ from memoriter.backends import Store
 from memoriter.errors import IndexBusy
 from memoriter.ids import text_key, vector_key
 from memoriter.index import ENGINES, EngineName, Index
-from memoriter.records import ChunkRecord
+from memoriter.records import ChunkRecord, ItemRecord
 from memoriter.types import Chunk, Filters, Item, ModelSpec, Source, SourceKind
 
 SPEC = ModelSpec("fake", "contract", 4)
@@ -66,7 +66,7 @@ def entries(*texts: str) -> list[ChunkRecord]:
 def listing(*items: str) -> ChunkRecord:
     """Return a chunk that is a list, with its items."""
     chunk = Chunk(1, len(items), "\n".join(f"- {item}" for item in items), ("Log",))
-    places = tuple(Item(line, line) for line in range(len(items)))
+    places = tuple(ItemRecord(Item(line, line), item_key(item)) for line, item in enumerate(items))
     return ChunkRecord(chunk, vector_key(chunk), " ".join(items), len(items), b"", 1, items=places)
 
 
@@ -316,9 +316,9 @@ def test_the_vectors_of_items_are_given_with_their_chunks_and_do_not_change_a_se
             [own, item_key("paid the rent"), item_key("fed the cat")], np.stack([unit(0), unit(1), unit(2)])
         )
     log, tea = store.all_ids()
-    owners, vectors = store.item_vectors([tea, log])
-    assert (owners.tolist(), sorted(vectors.argmax(axis=1).tolist())) == ([log, log], [1, 2])
-    assert store.item_vectors([tea])[1].shape == (0, 4)
+    owners, scripts, vectors = store.item_vectors([tea, log])
+    assert (owners, scripts, sorted(vectors.argmax(axis=1).tolist())) == ([log, log], ["latin"] * 2, [1, 2])
+    assert store.item_vectors([tea])[2].shape == (0, 4)
     assert [(row, round(cosine, 5)) for row, cosine in store.vector_search(unit(1), limit=5, filters=ANYTHING)] == [
         (log, 0.0)
     ]

@@ -271,8 +271,8 @@ class IndexReader:
         with self._file.reading():
             return self._file.vectors.at(ids, version=self._file.version())
 
-    def item_vectors(self, ids: Collection[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the vectors of the items of chunks, each with the id of its chunk: (n ids, (n, dims)), in no order."""
+    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
+        """Return the vectors of the items of chunks, in no order: (n chunk ids, n scripts, (n, dims))."""
         with self._file.reading():
             return self._file.vectors.of_items(ids)
 

@@ -226,11 +226,9 @@ def _item_scores(
     """Return the score above the baseline of the best item of each candidate that has items with vectors."""
     if query.vector is None or not chosen:
         return {}
-    owners, vectors = reader.item_vectors(chosen.keys())
-    rows = owners.tolist()
+    rows, scripts, vectors = reader.item_vectors(chosen.keys())
     if not rows:
         return {}
-    scripts = [chosen[row].script for row in rows]
     scores = baseline.vector_scores(query.text, query.vector, scripts, vectors).tolist()
     best: dict[int, float] = {}
     for row, score in zip(rows, scores, strict=True):

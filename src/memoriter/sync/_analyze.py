@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.ids import content_hash, vector_key
-from memoriter.records import ChunkRecord
+from memoriter.ids import content_hash, text_key, vector_key
+from memoriter.records import ChunkRecord, ItemRecord
 from memoriter.search import analyse, classic_terms, link_terms, pack, path_date, script_of, terms_of_day
 from memoriter.types import ORIGIN
 from memoriter.values import dataclass, field
@@ -73,6 +73,11 @@ def _items_of(chunk: Chunk, cutting: ChunkingSettings) -> tuple[Item, ...]:
     return () if cutting.strategy == "lines" else items_of(chunk)
 
 
+def _item_record(chunk: Chunk, item: Item) -> ItemRecord:
+    text = chunk.contextual_item(item)
+    return ItemRecord(item, text_key(text), script_of(text.rpartition("\n")[2]))
+
+
 def analyze_file(source: Source, text: str, cutting: ChunkingSettings) -> list[ChunkRecord]:
     """Return the index entries of a source."""
     return analyze_note(source, note_of(source.path, text, cutting), cutting)
@@ -121,5 +126,5 @@ def entry_of(
         term_counts=pack(terms + links),
         day=day,
         script=script_of(ORIGIN.sub("", chunk.text)),
-        items=_items_of(chunk, cutting),
+        items=tuple(_item_record(chunk, item) for item in _items_of(chunk, cutting)),
     )

@@ -42,8 +42,8 @@ class Explanation:
 
     cosine: float | None
     vector: float | None
-    """v: the cosine as a share of a perfect match above the background, 0 at the background. If the chunk has items, it is
-    mostly that of the best item."""
+    """v: the cosine as a share of a perfect match above the background, 0 at the background. For a chunk with items, it
+    is mostly that of the best item."""
     keyword: float
     """k, 0..1: coverage, saturation and what the neighbours lend."""
     coverage: float

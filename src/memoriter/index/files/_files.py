@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from unicodedata import normalize
 
-from memoriter.ids import text_key
 from memoriter.index.files import _queries
 from memoriter.index.files._queries import condition
 from memoriter.index.store._connection import counter, storable
@@ -93,11 +92,11 @@ def _add_chunks(connection: Database, file: int, entries: Sequence[ChunkRecord],
         ),
     )
     connection.executemany(
-        "INSERT OR IGNORE INTO items(chunk, first, last, key) VALUES (?, ?, ?, ?)",
+        "INSERT INTO items(chunk, first, last, script, key) VALUES (?, ?, ?, ?, ?)",
         (
-            (chunk_id, item.first, item.last, text_key(entry.chunk.contextual_item(item)))
+            (chunk_id, item.first, item.last, script, key)
             for chunk_id, entry in zip(ids, entries, strict=True)
-            for item in entry.items
+            for item, key, script in entry.items
         ),
     )
     _queries.add(connection, zip(ids, (entry.terms for entry in entries), strict=True))

@@ -84,6 +84,7 @@ CREATE TABLE items(
   chunk INTEGER NOT NULL REFERENCES chunks(id),
   first INTEGER NOT NULL,
   last INTEGER NOT NULL,
+  script TEXT NOT NULL,
   key BLOB NOT NULL,
   PRIMARY KEY(chunk, first)
 ) STRICT, WITHOUT ROWID;

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.index.files import _files
 from memoriter.index.store._connection import counter, set_counter
-from memoriter.index.vectors._cache import WAITING, read_batches
+from memoriter.index.vectors._cache import WAITING, verify_rows
 from memoriter.types import Item
 
 if TYPE_CHECKING:
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from memoriter.index.store._connection import Database
     from memoriter.index.vectors._cache import VectorSet
 
-_ALL = 1 << 20
 _WAITING = WAITING.replace("chunks.key", "items.key")
 _VECTORS = (
-    "SELECT items.chunk, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted"
+    "SELECT items.chunk, known.id, known.key, known.sum, known.vector, items.script FROM json_each(?) AS wanted"
     " CROSS JOIN items ON items.chunk = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = items.key"
 )
@@ -81,10 +80,16 @@ def _complete(connection: Database, vector_set: VectorSet) -> int:
 
 def vectors_of_chunks(
     connection: Database, vector_set: VectorSet, ids: Sequence[int]
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the vectors of the items of chunks, each with its chunk: (n,) and (n, dims)."""
+) -> tuple[list[int], list[str], NDArray[np.float32]]:
+    """Return the vectors of the items of chunks, (n, dims), with the chunk and the script of each.
+
+    Raises:
+        BrokenVectors: some vectors do not match their checksums.
+    """
     import numpy as np
 
-    empty = np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
-    values = (_files.id_list(ids), vector_set.id)
-    return next(read_batches(connection, vector_set, _VECTORS, values, batch=_ALL), empty)
+    cursor = connection.execute(_VECTORS, (_files.id_list(ids), vector_set.id))
+    rows = cast("list[tuple[int, int, bytes, int | None, bytes, str]]", cursor.fetchall())
+    if not rows:
+        return [], [], np.empty((0, vector_set.dimensions), dtype=np.float32)
+    return [row[0] for row in rows], [row[5] for row in rows], verify_rows([row[:5] for row in rows], vector_set)

@@ -213,13 +213,13 @@ class Vectors:
         found_ids, rows = self._query_engine(version, lambda engine: engine.take(list(ids)))
         return found_ids.tolist(), rows
 
-    def of_items(self, ids: Collection[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the vectors of the items of chunks, each with its chunk."""
+    def of_items(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
+        """Return the vectors of the items of chunks, with the chunk and the script of each."""
         import numpy as np
 
         vector_set = self._set
         if vector_set is None or not ids:
-            return np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions if vector_set else 0), np.float32)
+            return [], [], np.empty((0, vector_set.dimensions if vector_set else 0), np.float32)
         for _ in range(MAX_REPAIRS):
             try:
                 return _items.vectors_of_chunks(self._connection, vector_set, list(ids))
