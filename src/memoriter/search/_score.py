@@ -25,7 +25,7 @@ notes whose note is among the first three hits changes by at most .003."""
 MEANING_WEIGHT = 0.75
 """w if no chunk contains the words of the query, and the chunks nearest to it have items. From .7 to .9, the same share
 does not change."""
-FEW_WORDS, MANY_WORDS = 0.3, 0.6
+FEW_WORDS, MANY_WORDS = 0.3, 0.8
 """The best coverage of a candidate up to which no chunk contains the words of the query, and from which one does."""
 ITEMIZED = 0.5
 """Share of chunks with items, among the nearest, from which w depends on the words alone. Single turns of conversations
