@@ -6,7 +6,6 @@ import random
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks._corpus import CHUNKS_A_NOTE, SEED, NoteGenerator
 from benchmarks._vectors import WordVectors
@@ -15,12 +14,6 @@ from memoriter.ids import content_hash
 from memoriter.index import Index
 from memoriter.sync import ChunkingSettings, analyze_file, learn_background
 from memoriter.types import Source
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from memoriter.records import ChunkRecord
 
 _BATCH = 2_000
 """Chunks per batch of vectors."""
@@ -41,25 +34,26 @@ class FilledIndex:
         vectors = WordVectors()
         with Index.open(path, clock=time.monotonic) as index, index.lease():
             index.use_vectors(vectors.spec)
-            count, number = 0, 0
-            waiting: list[ChunkRecord] = []
+            count, number, embedded = 0, 0, 0
             while count < size:
-                entries = _put(index, generator, number)
-                count, number, waiting = count + len(entries), number + 1, waiting + entries
-                if len(waiting) >= _BATCH or count >= size:
-                    index.put_vectors([entry.key for entry in waiting], _vectors(vectors, waiting))
-                    waiting = []
+                count, number = count + _put(index, generator, number), number + 1
+                if count - embedded >= _BATCH or count >= size:
+                    _embed(index, vectors)
+                    embedded = count
             learn_background(index, vectors.spec)
         return cls(path, size, tuple(generator.question() for _ in range(questions)))
 
 
-def _put(index: Index, generator: NoteGenerator, number: int) -> list[ChunkRecord]:
+def _put(index: Index, generator: NoteGenerator, number: int) -> int:
+    """Store a note and return the number of its chunks."""
     note = generator.note(number, items=CHUNKS_A_NOTE)
     source = Source(note.path, "memory", Path("/") / note.path, len(note.text), 0)
     entries = analyze_file(source, note.text, ChunkingSettings())
     index.put_file(source, content_hash(note.text), entries)
-    return entries
+    return len(entries)
 
 
-def _vectors(vectors: WordVectors, entries: list[ChunkRecord]) -> NDArray[np.float32]:
-    return vectors.of_terms(entry.terms.split() for entry in entries)
+def _embed(index: Index, vectors: WordVectors) -> None:
+    """Give every chunk and item a vector."""
+    waiting = index.missing(index.waiting())
+    index.put_vectors([key for key, _ in waiting], vectors.embed([text for _, text in waiting], role="document"))

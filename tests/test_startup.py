@@ -198,7 +198,9 @@ def test_only_our_own_program_tells_numpy_how_many_threads_to_start() -> None:
         return done.stdout.strip()
 
     assert printed(asks) == "None"
-    calm = asks.replace("app.read_environment()", "app.spare_threads()")
+    calm = asks.replace("memoriter.app", "memoriter.environment").replace(
+        "app.read_environment()", "app.spare_threads()"
+    )
     assert printed(calm) == "1"
     assert printed(calm, OPENBLAS_NUM_THREADS="3") == "3"
     assert printed(f"import numpy; {calm}") == "None"

@@ -84,30 +84,20 @@ class Assembly:
 
         sync = self.settings.sync
         rules = WatchRules(sync.watch_debounce_ms / 1000, sync.interval_minutes * 60)
-        hears = on_event or _nothing
-        return Watch(self.backend, self.workspace, stop, self.wall, self.monotonic, rules, self.remote, hears)
+        notify = on_event or _ignore
+        return Watch(self.backend, self.workspace, stop, self.wall, self.monotonic, rules, self.remote, notify)
 
     def watching(self, on_event: Callable[[WatchEvent], None] | None) -> Watching:
-        """The same in a thread, with a backend of its own, so that no search waits for a run of indexing."""
+        """Run `watch` in a thread, with a separate backend, so that no search waits for an indexing run."""
         from memoriter.watch import Watching
 
-        def opened(stop: Event, hears: Callable[[WatchEvent], None]) -> tuple[Watch, MemoryBackend]:
-            another = self.again()
-            return another.watch(stop, hears), another.backend
+        def opened(stop: Event, notify: Callable[[WatchEvent], None]) -> tuple[Watch, MemoryBackend]:
+            return (another := self.again()).watch(stop, notify), another.backend
 
-        return Watching(opened, on_event or _nothing)
-
-
-def _nothing(_: WatchEvent) -> None: ...
+        return Watching(opened, on_event or _ignore)
 
 
-def spare_threads() -> None:
-    """Let NumPy start without a thread for each core, in a process that runs one query: saves .04 CPU-seconds.
-
-    Only for our own program: a program that imports memoriter keeps its number of threads.
-    """
-    if "numpy" not in sys.modules:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+def _ignore(_: WatchEvent) -> None: ...
 
 
 def settle(
@@ -272,11 +262,10 @@ def _transcripts(
     # OpenClaw keeps what belongs to its agents in its state folder, which usually holds the configuration.
     files = [document.path for document in configuration.documents if document.kind == "file" and document.path]
     states = [configuration.state] if configuration.state else [(env.cwd / file).parent for file in files]
-    homes = [env.home, *states]
     return transcripts_of(
         agent_name(agent),
         settings.session_paths,
-        homes=homes,
+        homes=[env.home, *states],
         workspace=place.workspace,
         user_home=env.user_home,
         environ=env.environ,

@@ -51,9 +51,14 @@ def bytes_hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def text_key(text: str) -> bytes:
+    """Return the key of the vector of a text: 16 bytes of the hash of exactly the text that is embedded."""
+    return bytes.fromhex(content_hash(text))[:16]
+
+
 def vector_key(chunk: Chunk) -> bytes:
-    """Return the key of the chunk's vector: 16 bytes of the hash of exactly the text that is embedded."""
-    return bytes.fromhex(content_hash(chunk.contextual))[:16]
+    """Return the key of the chunk's vector."""
+    return text_key(chunk.contextual)
 
 
 def fingerprint(spec: ModelSpec) -> str:

@@ -9,7 +9,17 @@ from memoriter.values import dataclass, field
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memoriter.types import Chunk, SourceKind
+    from memoriter.types import Chunk, Item, SourceKind
+
+
+class ItemRecord(NamedTuple):
+    """An item of a chunk to be stored, with the key of its vector."""
+
+    item: Item
+    key: bytes
+    """`ids.text_key` of `Chunk.contextual_item`."""
+    script: str = "latin"
+    """The writing system, as the search room names it; a list may mix languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,8 @@ class ChunkRecord:
     """`date.toordinal()` of the chunk."""
     script: str = "latin"
     """The writing system, as the search room names it."""
+    items: tuple[ItemRecord, ...] = ()
+    """What gets a vector of its own; empty if the chunk has only one item."""
 
 
 @dataclass(frozen=True, slots=True)

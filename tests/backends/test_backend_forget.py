@@ -228,7 +228,8 @@ def test_earlier_wordings_go_too(place: Place) -> None:
         forget(memory, match=text)
     assert found(place, text) == []
     with apsw.Connection(str(place.index), flags=apsw.SQLITE_OPEN_READONLY) as connection:
-        unused = "SELECT count(*) FROM embedding_cache WHERE key NOT IN (SELECT key FROM chunks)"
+        used = "SELECT key FROM chunks UNION SELECT key FROM items"
+        unused = f"SELECT count(*) FROM embedding_cache WHERE key NOT IN ({used})"
         assert connection.execute(unused).get == 0
     connection.close()
 

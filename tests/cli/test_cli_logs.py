@@ -57,7 +57,7 @@ def test_logging_of_one_command_ends_with_it(program: Program) -> None:
 def test_an_indexing_run_logs_its_counts_and_stages(program: Program) -> None:
     output = program("index", "-vv").err
     assert "memoriter.sync._apply: read: 3 added, 0 changed, 0 removed, 0 left for later, " in output
-    assert "memoriter.sync._apply: embed: 3 vectors, 0 failed, 0 pending, " in output
+    assert "memoriter.sync._apply: embed: 5 vectors, 0 failed, 0 pending, " in output
     stages = next(line for line in output.splitlines() if "read stages: " in line)
     assert all(f"{stage} " in stages for stage in ("scan", "read", "chunk", "store", "total"))
     assert "memoriter.index: open: " in output

@@ -151,7 +151,7 @@ def test_the_doctor_asks_a_good_service_once_and_says_how_it_answers(
     for part in ("openai-compatible", server.base_url, "remote.apiKey", "some-e5-model", "512 dimensions"):
         assert part in findings["provider"]["message"]
     assert findings["search"]["state"] == "note" or not known
-    assert not server.documents[3 * known :]
+    assert not server.documents[5 * known :]
 
 
 def test_the_doctor_asks_a_service_with_a_bad_key_once_and_says_what_to_do(

@@ -12,10 +12,10 @@ import pytest
 
 from memoriter.backends import Store
 from memoriter.errors import IndexBusy
-from memoriter.ids import vector_key
+from memoriter.ids import text_key, vector_key
 from memoriter.index import ENGINES, EngineName, Index
-from memoriter.records import ChunkRecord
-from memoriter.types import Chunk, Filters, ModelSpec, Source, SourceKind
+from memoriter.records import ChunkRecord, ItemRecord
+from memoriter.types import Chunk, Filters, Item, ModelSpec, Source, SourceKind
 
 SPEC = ModelSpec("fake", "contract", 4)
 ANYTHING = Filters()
@@ -61,6 +61,17 @@ def source(path: str, size: int = 1) -> Source:
 def entries(*texts: str) -> list[ChunkRecord]:
     chunks = [Chunk(line, line, text) for line, text in enumerate(texts, 1)]
     return [ChunkRecord(chunk, vector_key(chunk), chunk.text, len(chunk.text.split()), b"", 1) for chunk in chunks]
+
+
+def listing(*items: str) -> ChunkRecord:
+    """Return a chunk that is a list, with its items."""
+    chunk = Chunk(1, len(items), "\n".join(f"- {item}" for item in items), ("Log",))
+    places = tuple(ItemRecord(Item(line, line), item_key(item)) for line, item in enumerate(items))
+    return ChunkRecord(chunk, vector_key(chunk), " ".join(items), len(items), b"", 1, items=places)
+
+
+def item_key(item: str) -> bytes:
+    return text_key(f"Log\n{item}")
 
 
 def unit(axis: int) -> np.ndarray:
@@ -290,3 +301,78 @@ def test_only_chunks_that_pass_the_filters_are_passing(store: Store) -> None:
     assert store.passing([first, other, other + 99], Filters(path="memory/a.md")) == {first}
     assert store.passing([first, second], Filters(phrases=("two",))) == {second}
     assert store.passing([], ANYTHING) == set()
+
+
+def test_items_wait_for_vectors_after_all_chunks_and_their_chunk_waits_with_them(store: Store) -> None:
+    with store.lease():
+        store.put_file(source("a.md"), "h", [listing("paid the rent", "fed the cat")])
+        store.put_file(source("b.md"), "h", entries("tea"))
+    texts = [text for _, text in store.missing(10)]
+    assert texts == ["Log\n- paid the rent\n- fed the cat", "tea", "Log\npaid the rent", "Log\nfed the cat"]
+    assert (store.pending(), store.waiting(), store.missing(10)[:3]) == (2, 4, store.missing(3))
+    with store.storing():
+        store.put_vectors([key for key, _ in store.missing(3)], np.stack([unit(0), unit(1), unit(2)]))
+    assert (store.vectors(), store.pending(), store.waiting()) == (2, 1, 1)
+    with store.storing():
+        store.put_failure(item_key("fed the cat"), "refused")
+    assert (store.pending(), store.waiting(), store.missing(10)) == (0, 0, [])
+
+
+def test_the_vectors_of_items_are_given_with_their_chunks_and_do_not_change_a_search(store: Store) -> None:
+    with store.lease():
+        store.put_file(source("a.md"), "h", [listing("paid the rent", "fed the cat"), *entries("tea")])
+    own = vector_key(listing("paid the rent", "fed the cat").chunk)
+    with store.storing():
+        store.put_vectors(
+            [own, item_key("paid the rent"), item_key("fed the cat")], np.stack([unit(0), unit(1), unit(2)])
+        )
+    log, tea = store.all_ids()
+    owners, scripts, vectors = store.item_vectors([tea, log])
+    assert (owners, scripts, sorted(vectors.argmax(axis=1).tolist())) == ([log, log], ["latin"] * 2, [1, 2])
+    assert store.item_vectors([tea])[2].shape == (0, 4)
+    assert [(row, round(cosine, 5)) for row, cosine in store.vector_search(unit(1), limit=5, filters=ANYTHING)] == [
+        (log, 0.0)
+    ]
+
+
+def test_an_item_that_is_known_is_not_embedded_again_and_a_removed_one_is_evicted(store: Store) -> None:
+    with store.lease():
+        store.put_file(source("a.md"), "h", [listing("paid the rent", "fed the cat")])
+    embed(store)
+    with store.lease():
+        store.put_file(source("a.md"), "edited", [listing("paid the rent", "fed the dog")])
+    assert [text for _, text in store.missing(10)] == ["Log\n- paid the rent\n- fed the dog", "Log\nfed the dog"]
+    assert store.referenced([item_key("paid the rent"), item_key("fed the cat")]) == {item_key("paid the rent")}
+    assert item_key("paid the rent") in store.vector_keys()
+    with store.lease():
+        assert store.evict(max_entries=0, max_bytes=0) == 2
+        store.remove_files(["a.md"])
+        assert store.evict(max_entries=0, max_bytes=0) == 1
+    assert (store.referenced([item_key("paid the rent")]), store.waiting()) == (set(), 0)
+
+
+def test_items_wait_again_after_their_failures_are_cleared_or_in_another_process(
+    store: Store, another: OpenAgain
+) -> None:
+    with store.lease():
+        store.put_file(source("a.md"), "h", [listing("paid the rent", "fed the cat")])
+    with store.storing():
+        for key, _ in store.missing(10):
+            store.put_failure(key, "refused")
+    assert (store.waiting(), another().waiting()) == (0, 0)
+    with store.lease():
+        store.clear_failures()
+    assert (store.pending(), store.waiting(), another().waiting()) == (1, 3, 3)
+
+
+def test_forgetting_leaves_neither_items_nor_their_vectors(store: Store) -> None:
+    with store.lease():
+        store.put_file(source("a.md"), "h", [listing("paid the rent", "fed the cat")])
+    embed(store)
+    with store.lease():
+        store.remove_files(["a.md"])
+        store.forget()
+    assert (store.vector_keys(), store.referenced([item_key("fed the cat")])) == (set(), set())
+    with store.lease():
+        store.put_file(source("a.md"), "h", [listing("paid the rent", "fed the cat")])
+    assert store.waiting() == 3, "no vector was kept"

@@ -29,7 +29,12 @@ SETTINGS = """{agents: {defaults: {memorySearch: {
   provider: "fake", sources: ["memory", "sessions"], experimental: {sessionMemory: true}, query: {minScore: 0},
 }}}}"""
 UNDO = {
-    7: ("ALTER TABLE chunks RENAME COLUMN term_counts TO bag",),
+    8: ("ALTER TABLE chunks RENAME COLUMN term_counts TO bag",),
+    7: (
+        "DELETE FROM embedding_cache WHERE key IN (SELECT key FROM items)",
+        "DELETE FROM counters WHERE name GLOB 'items:*'",
+        "DROP TABLE items",
+    ),
     6: ("DROP TABLE names",),
     5: ("DROP TABLE tags",),
     4: (
@@ -137,6 +142,24 @@ def test_an_index_of_an_earlier_schema_answers_the_same_and_embeds_nothing(
         status = memory.status(deep=True)  # this embeds passages, to compare them with their stored vectors
     assert (status.pending, status.health.ok, len(status.canaries)) == (0, True, 4)
     assert all(canary.found for canary in status.canaries)
+
+
+def test_an_index_without_items_serves_as_it_is_until_only_the_items_are_embedded(
+    workspace: Workspace, embedded: list[str]
+) -> None:
+    log = workspace.notes / "memory" / "2026-02-11.md"
+    log.write_text("- Paid the dentist in cash.\n- The bike needs a new chain.\n", encoding="utf-8")
+    with workspace.open() as memory:
+        memory.sync()
+    embedded.clear()
+    workspace.downgrade(6)
+    with workspace.open() as memory:
+        before = memory.search("dentist", update=False)
+        assert (before.hits[0].path, embedded) == ("memory/2026-02-11.md", [])
+        report = memory.sync()
+        assert (report.embedded, report.pending) == (2, 0)
+        assert memory.search("dentist").hits[0].path == "memory/2026-02-11.md"
+    assert embedded == ["Paid the dentist in cash.", "The bike needs a new chain."]
 
 
 @pytest.mark.parametrize(

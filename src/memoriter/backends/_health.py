@@ -101,7 +101,7 @@ def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], 
     # While the model is not known, every chunk waits, unless no provider is configured.
     pending = index.pending() if provider.spec else chunks if embedding.configured else 0
     if pending and provider.problem is None:
-        message = f"{pending} of {chunks} chunks have no vector yet; only keyword search finds them."
+        message = f"{pending} of {chunks} chunks wait for vectors; until then, search may miss their meaning."
         jobs = len(index.metas("batch:")) if embedding.rules else 0
         batches = f" {jobs} batches are waiting at the service." if jobs else ""
         reasons.append(Diagnostic("vectors_pending", message + batches, "Run `memoriter index`."))

@@ -101,7 +101,7 @@ class Store(WritableStore, Reader, Protocol):
         ...
 
     def vectors(self) -> int:
-        """Return the number of chunks that have a vector."""
+        """Return the number of chunks that have a vector of their own."""
         ...
 
     def failures(self) -> int:
@@ -109,7 +109,7 @@ class Store(WritableStore, Reader, Protocol):
         ...
 
     def vector_keys(self) -> Collection[bytes]:
-        """Return the keys of the vectors of all chunks."""
+        """Return the keys of the vectors of all chunks and items."""
         ...
 
     def providers(self) -> set[str]:

@@ -17,7 +17,7 @@ from memoriter.backends._health import confirmed
 from memoriter.backends._service_records import KEPT
 from memoriter.errors import EmbeddingError, PathRefused
 from memoriter.search import classic_terms, clean_query, query_terms, rank
-from memoriter.sync import WORTH_A_BATCH, background_of, make_plan, new_chunks, note_of, skipped_in
+from memoriter.sync import WORTH_A_BATCH, background_of, make_plan, new_chunks, note_of, skipped_in, texts_of
 from memoriter.types import Canary, Diagnostic, Estimate, Filters, Query, SourceCount, Status
 from memoriter.values import dataclass, field
 from memoriter.workspace import estimate_tokens
@@ -122,8 +122,8 @@ def estimate_of(sync: Sync, embedding: Embedding, *, measured: bool = False) -> 
     chunking = sync.settings.chunking
     chunks = [chunk for item in (*new, *changed) for chunk in note_of(item.source.path, item.text, chunking).chunks]
     chunks += [chunk for transcript_chunks in transcripts.values() for chunk in transcript_chunks]
-    without_vector = () if rebuild else index.missing(index.corpus().chunks)
-    texts = (*(chunk.contextual for chunk in chunks), *(text for _, text in without_vector))
+    without_vector = () if rebuild else index.missing(index.waiting())
+    texts = (*(text for chunk in chunks for text in texts_of(chunk, chunking)), *(text for _, text in without_vector))
     tokens = sum(map(estimate_tokens, texts)) if index.spec or embedding.unknown else 0
     choice = embedding.current.choice
     account = embedding.account(choice) if choice else None

@@ -106,7 +106,8 @@ class GlobalOptions:
             ConfigError: the configuration is invalid.
             WorkspaceNotFound: the workspace does not exist.
         """
-        from memoriter.app import assemble, spare_threads
+        from memoriter.app import assemble
+        from memoriter.environment import spare_threads
         from memoriter.memory import Memory
 
         if spare:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.embed import embed_in_batches, open_provider, spec_of
-from memoriter.ids import content_hash, fingerprint, vector_key
+from memoriter.ids import content_hash, fingerprint, text_key
 from memoriter.index import Index
 from memoriter.search import CosineBaseline, SearchSettings, clean_query, rank
-from memoriter.sync import ChunkingSettings, Progress, entry_of, learn_background
+from memoriter.sync import ChunkingSettings, Progress, entry_of, learn_background, texts_of
 from memoriter.types import Chunk, Filters, Source
 from memoriter.values import dataclass, field
 
@@ -212,8 +212,9 @@ class PoolIndex:
         self.index.put_file(source, content_hash(text), entries)
 
     def store_vectors(self) -> None:
-        """Store the vector of every chunk."""
-        keys = [vector_key(chunk) for chunks in self.files.values() for _, chunk in chunks]
+        """Store the vectors of every chunk and of its items."""
+        chunks = [chunk for chunks in self.files.values() for _, chunk in chunks]
+        keys = [text_key(text) for chunk in chunks for text in texts_of(chunk, self.chunking)]
         self.index.put_vectors(*select_vectors(self.vectors, keys, self.spec.dimensions))
 
     def learn_background(self) -> None:

@@ -21,8 +21,9 @@ from memoriter.evals._pool import (
     question_key,
 )
 from memoriter.evals._table import Table, estimate_cells
-from memoriter.ids import vector_key
+from memoriter.ids import text_key
 from memoriter.search import clean_query
+from memoriter.sync import ChunkingSettings, texts_of
 from memoriter.types import Chunk
 from memoriter.values import dataclass, field
 
@@ -227,7 +228,8 @@ class EvalRun:
 
     def _embed(self, dataset: Dataset) -> tuple[Rows, Rows]:
         chunks = [Chunk(1, 1, document.text) for document in dataset.documents]
-        documents = {vector_key(chunk): chunk.contextual for chunk in chunks}
+        texts = [text for chunk in chunks for text in texts_of(chunk, ChunkingSettings())]
+        documents = {text_key(text): text for text in texts}
         questions = {question_key(text): text for text in (clean_query(need.text) for need in dataset.needs)}
         store, progress = self.store, self.progress
         return store.vectors(documents, "document", progress), store.vectors(questions, "query", progress)

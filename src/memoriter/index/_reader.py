@@ -205,13 +205,23 @@ class IndexReader:
     def missing(self, limit: int, *, of: Collection[int] = ()) -> list[tuple[bytes, str]]:
         """Return up to `limit` distinct (key, text to embed) that have neither a vector nor a recorded failure.
 
-        With `of`, only of the chunks with these ids, in their order.
+        The texts of chunks come first, then those of items. With `of`, only the chunks with these ids, in their order.
         """
         with self._file.reading():
             return self._file.vectors.missing(limit, of=of)
 
     def pending(self) -> int:
-        """Return the number of chunks that wait for a vector; 0 if no set is active."""
+        """Return the number of chunks that wait for a vector, theirs or an item's; 0 if no set is active."""
+        with self._file.reading():
+            return self._waiting_chunks() + self._file.vectors.waiting_items(self._file.version)[1]
+
+    def waiting(self) -> int:
+        """Return the number of vectors that chunks and items wait for; 0 if no set is active."""
+        with self._file.reading():
+            return self._waiting_chunks() + self._file.vectors.waiting_items(self._file.version)[0]
+
+    def _waiting_chunks(self) -> int:
+        """Return the number of chunks that wait for their own vector."""
         with self._file.reading() as connection:
             having, failed = self._file.vectors.counts(self._file.version)
             chunks = self._file.counts.corpus(connection).chunks
@@ -223,12 +233,12 @@ class IndexReader:
             return self._file.vectors.counts(self._file.version)[1]
 
     def vectors(self) -> int:
-        """Return the number of chunks that have a vector in the active set."""
+        """Return the number of chunks that have a vector of their own in the active set."""
         with self._file.reading():
             return self._file.vectors.counts(self._file.version)[0]
 
     def referenced(self, keys: Collection[bytes]) -> set[bytes]:
-        """Return the keys that chunks currently refer to."""
+        """Return the keys that chunks or items currently refer to."""
         with self._file.reading() as connection:
             return _cache.referenced(connection, keys)
 
@@ -260,6 +270,11 @@ class IndexReader:
         with self._file.reading():
             return self._file.vectors.at(ids, version=self._file.version)
 
+    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
+        """Return the vectors of the items of chunks, in no order: (n chunk ids, n scripts, (n, dims))."""
+        with self._file.reading():
+            return self._file.vectors.of_items(ids)
+
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
         """Return texts and vectors of up to `count` chunks with different texts: (m texts, (m, dims)).
 
@@ -279,6 +294,6 @@ class IndexReader:
             return _cache.providers(connection)
 
     def vector_keys(self) -> set[bytes]:
-        """Return the keys of the vectors of all chunks."""
+        """Return the keys of the vectors of all chunks and items."""
         with self._file.reading() as connection:
             return _cache.keys_of_chunks(connection)

@@ -239,10 +239,8 @@ def _left_by_sqlite_vec(connection: Database) -> list[str]:
 
 
 def _count_unused(connection: Database) -> int:
-    """Return the number of vectors that no chunk refers to."""
-    statement = (
-        "SELECT count(*) FROM embedding_cache AS known WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE key = known.key)"
-    )
+    """Return the number of vectors that no chunk or item refers to."""
+    statement = f"SELECT count(*) FROM embedding_cache AS known WHERE {_cache.UNUSED}"  # noqa: S608 (fixed text)
     return int(connection.execute(statement).get)
 
 
@@ -297,6 +295,6 @@ def _drop_leftovers(connection: Database) -> None:
         if _segments.exists(connection, vector_set):
             _segments.reconcile(connection, vector_set)
             _segments.rewrite_dead_segments(connection, vector_set)
-    connection.execute("DELETE FROM failures WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.key = failures.key)")
+    connection.execute(f"DELETE FROM failures AS known WHERE {_cache.UNUSED}")  # noqa: S608 (fixed text)
     connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
     connection.execute("UPDATE counters SET value = -1 WHERE name GLOB 'vec:*'")

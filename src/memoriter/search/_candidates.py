@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial, reduce
 from math import log1p
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from memoriter.ids import fold_name
-from memoriter.search._score import KeywordScore, keyword_score, saturations, weigh
+from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, vector_weight, weigh
 from memoriter.search._terms import link_term, needle, query_terms
 from memoriter.types import Filters
 from memoriter.values import dataclass
@@ -40,16 +41,26 @@ class Candidates:
     scoring_rows: Mapping[int, ScoringRowLike]
     cosines: Mapping[int, float]
     vector_scores: Mapping[int, float]
-    """v of each candidate that has a vector."""
+    """v of each candidate that has a vector: of the candidate itself and of its best item, if it has items."""
     keyword_scores: Mapping[int, KeywordScore]
     keyword_ranking: Sequence[int]
     """Best first."""
     vector_ranking: Sequence[int]
     """Best first."""
+    itemized: AbstractSet[int]
+    """The candidates that have vectors of items."""
     has_vector: bool
     """True if the vector retriever was used."""
     has_unknown_name: bool = False
     """True if the query names something that no chunk contains."""
+
+    @property
+    def vector_weight(self) -> float:
+        """The weight of the vector score, 0..1, unless the settings fix it."""
+        best_coverage = max(map(attrgetter("coverage"), self.keyword_scores.values()), default=0.0)
+        nearest = self.vector_ranking
+        itemized = len(self.itemized & set(nearest)) / len(nearest) if nearest else 0.0
+        return vector_weight(best_coverage, itemized)
 
     def retrievers(self, row: int) -> tuple[str, ...]:
         """Return the names of the retrievers that proposed a candidate."""
@@ -98,6 +109,7 @@ def _merge(one: Candidates, other: Candidates) -> Candidates:
         keyword_scores={**one.keyword_scores, **other.keyword_scores},
         keyword_ranking=[*one.keyword_ranking, *other.keyword_ranking],
         vector_ranking=[*one.vector_ranking, *other.vector_ranking],
+        itemized=one.itemized | other.itemized,
     )
 
 
@@ -147,6 +159,8 @@ def gather(
         row: stored[row] for row in stored if row in proposed or _is_adjacent(stored, row, by_keyword, near_keywords)
     }
     cosines, scores = _vector_scores(reader, query, baseline, chosen)
+    best_items = _item_scores(reader, query, baseline, chosen)
+    scores |= {row: ITEM_SHARE * best + (1 - ITEM_SHARE) * scores.get(row, best) for row, best in best_items.items()}
     return Candidates(
         scoring_rows=chosen,
         cosines=cosines,
@@ -154,6 +168,7 @@ def gather(
         keyword_scores=_keyword_scores(chosen, stored, weighted) if by_keywords else {},
         keyword_ranking=by_keyword,
         vector_ranking=by_vector,
+        itemized=best_items.keys(),
         has_vector=query.vector is not None,
         has_unknown_name=weighted.has_unknown_name,
     )
@@ -209,6 +224,22 @@ def _vector_scores(
     scores = baseline.vector_scores(query.text, query.vector, scripts, vectors)
     cosines = vectors @ query.vector
     return dict(zip(ids, cosines.tolist(), strict=True)), dict(zip(ids, scores.tolist(), strict=True))
+
+
+def _item_scores(
+    reader: Reader, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRowLike]
+) -> dict[int, float]:
+    """Return the score above the baseline of the best item of each candidate that has items with vectors."""
+    if query.vector is None or not chosen:
+        return {}
+    rows, scripts, vectors = reader.item_vectors(chosen.keys())
+    if not rows:
+        return {}
+    scores = baseline.vector_scores(query.text, query.vector, scripts, vectors).tolist()
+    best: dict[int, float] = {}
+    for row, score in zip(rows, scores, strict=True):
+        best[row] = max(score, best.get(row, score))
+    return best
 
 
 def _keyword_scores(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.search._cosine_baseline import CosineBaseline
-from memoriter.search._score import VECTOR_WEIGHT
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -92,6 +91,7 @@ class Reader(Protocol):
         self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: ScriptBaselines | None = None
     ) -> Sequence[tuple[int, float]]: ...
     def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]: ...
+    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]: ...
     def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunkLike]: ...
     def scoring_rows(self, ids: Collection[int]) -> Mapping[int, ScoringRowLike]: ...
 
@@ -124,14 +124,16 @@ class SearchSettings:
     """Kinds of sources that share the hits, if there are several."""
 
     @property
-    def weight(self) -> float:
-        """Weight of the vector score in the calibrated score, 0..1."""
+    def fixed_weight(self) -> float | None:
+        """Weight of the vector score in the calibrated score, 0..1; None if it depends on the query."""
         vector, text = self.vector_weight, self.text_weight
+        if not self.hybrid:
+            return 1.0
         if vector is None and text is None:
-            return VECTOR_WEIGHT
+            return None
         vector = 1 - (text or 0.0) if vector is None else vector
         text = 1 - vector if text is None else text
-        return vector / (vector + text) if vector + text > 0 else VECTOR_WEIGHT
+        return vector / (vector + text) if vector + text > 0 else None
 
     @property
     def classic_weights(self) -> tuple[float, float]:

@@ -13,7 +13,16 @@ from memoriter.search._classic import classic_ranking
 from memoriter.search._dates import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._hits import beyond, interleave, mmr_order, repeated_rows, snippet
 from memoriter.search._rerank import rerank
-from memoriter.search._score import KEYWORDS_ONLY, MATCH, WITH_VECTORS, ZERO_SCORE, blend, cap_below_match
+from memoriter.search._score import (
+    KEYWORDS_ONLY,
+    MATCH,
+    MEANING_PENALTY,
+    VECTOR_WEIGHT,
+    WITH_VECTORS,
+    ZERO_SCORE,
+    blend,
+    cap_below_match,
+)
 from memoriter.search._terms import members, query_terms
 from memoriter.types import Explanation, Hit
 from memoriter.values import dataclass
@@ -123,8 +132,9 @@ def rank(
     if trace is not None:
         trace(Trace(candidates, ordered, [item for item in kept if item.row in chunks]))
     explained = explain and settings.scoring == "calibrated"
+    raw_scores = _raw_scores(candidates, settings) if explained else {}
     hits = [
-        _hit(chunks[item.row], item.score, _explain(candidates, item, settings) if explained else None)
+        _hit(chunks[item.row], item.score, _explain(candidates, item, raw_scores[item.row]) if explained else None)
         for item in kept
         if item.row in chunks
     ]
@@ -182,15 +192,25 @@ def calibrated(candidates: Candidates, settings: SearchSettings) -> dict[int, fl
     If the query names something that no chunk contains, all scores stay below `MATCH`.
     """
     scale = WITH_VECTORS if candidates.has_vector else KEYWORDS_ONLY
-    weight = settings.weight if settings.hybrid else 1.0
-    scores = {row: scale.calibrate(_raw_score(candidates, row, weight)) for row in candidates.scoring_rows}
+    raw_scores = _raw_scores(candidates, settings)
+    scores = {row: scale.calibrate(raw) for row, raw in raw_scores.items()}
     return {row: cap_below_match(score) for row, score in scores.items()} if candidates.has_unknown_name else scores
 
 
-def _raw_score(candidates: Candidates, row: int, weight: float) -> float:
-    """Return the score before calibration; `weight` is that of the vector, 0..1."""
-    keyword = candidates.keyword_scores.get(row, ZERO_SCORE)
-    return blend(candidates.vector_scores.get(row), keyword.value, weight)
+def _raw_scores(candidates: Candidates, settings: SearchSettings) -> dict[int, float]:
+    """Return the score of every candidate before calibration, by row.
+
+    The weight of the vector score is the one that is set, or else the one that the query needs.
+    """
+    weight, penalty = settings.fixed_weight, 0.0
+    if weight is None:
+        weight = candidates.vector_weight
+        penalty = MEANING_PENALTY * (weight - VECTOR_WEIGHT)
+    vectors, keywords = candidates.vector_scores, candidates.keyword_scores
+    return {
+        row: blend(vectors.get(row), keywords.get(row, ZERO_SCORE).value, weight) - penalty
+        for row in candidates.scoring_rows
+    }
 
 
 def _fuse(candidates: Candidates) -> dict[int, float]:
@@ -238,9 +258,8 @@ def _diversify(ranked: list[RankedRow], candidates: Candidates, lambda_: float) 
     return [ranked[position] for position in order]
 
 
-def _explain(candidates: Candidates, item: RankedRow, settings: SearchSettings) -> Explanation:
+def _explain(candidates: Candidates, item: RankedRow, raw: float) -> Explanation:
     keyword = candidates.keyword_scores.get(item.row, ZERO_SCORE)
-    raw = _raw_score(candidates, item.row, settings.weight if settings.hybrid else 1.0)
     return Explanation(
         cosine=candidates.cosines.get(item.row),
         vector=candidates.vector_scores.get(item.row),

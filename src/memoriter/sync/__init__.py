@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of, note_of
+from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of, note_of, texts_of
 from memoriter.sync._apply import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH, Sync, background_of, learn_background
 from memoriter.sync._changes import (
     UNSURE,
@@ -55,6 +55,7 @@ __all__ = [
     "note_of",
     "skipped_in",
     "still_to_do",
+    "texts_of",
     "undecoded_of",
     "unreadable_diagnostics",
 ]

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.ids import content_hash, vector_key
-from memoriter.records import ChunkRecord
+from memoriter.ids import content_hash, text_key, vector_key
+from memoriter.records import ChunkRecord, ItemRecord
 from memoriter.search import analyse, classic_terms, link_terms, pack, path_date, script_of, terms_of_day
 from memoriter.types import ORIGIN
 from memoriter.values import dataclass, field
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
-    from memoriter.types import Chunk, Source
+    from memoriter.types import Chunk, Item, Source
     from memoriter.workspace import Note
 
 ANALYSIS = 1
@@ -59,6 +59,23 @@ def note_of(path: str, text: str, cutting: ChunkingSettings) -> Note:
         return Note(tuple(chunks_of(text, cutting)))
     note = read_note(path, text, tokens=cutting.tokens, overlap=cutting.overlap)
     return replace(note, chunks=tuple(chunk for chunk in note.chunks if ORIGIN.sub("", chunk.text).strip()))
+
+
+def texts_of(chunk: Chunk, cutting: ChunkingSettings) -> list[str]:
+    """Return the texts that are embedded for a chunk: its own, and those of its items."""
+    return [chunk.contextual, *map(chunk.contextual_item, _items_of(chunk, cutting))]
+
+
+def _items_of(chunk: Chunk, cutting: ChunkingSettings) -> tuple[Item, ...]:
+    """Return the items of a chunk that get a vector; chunks of lines, as in OpenClaw, have none."""
+    from memoriter.workspace import items_of
+
+    return () if cutting.strategy == "lines" else items_of(chunk)
+
+
+def _item_record(chunk: Chunk, item: Item) -> ItemRecord:
+    text = chunk.contextual_item(item)
+    return ItemRecord(item, text_key(text), script_of(text.rpartition("\n")[2]))
 
 
 def analyze_file(source: Source, text: str, cutting: ChunkingSettings) -> list[ChunkRecord]:
@@ -109,4 +126,5 @@ def entry_of(
         term_counts=pack(terms + links),
         day=day,
         script=script_of(ORIGIN.sub("", chunk.text)),
+        items=tuple(_item_record(chunk, item) for item in _items_of(chunk, cutting)),
     )

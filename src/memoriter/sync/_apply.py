@@ -194,7 +194,7 @@ class Sync:
     def _embed(self, provider: Callable[[], EmbeddingProvider], task: Task) -> None:
         """Compute missing vectors in one turn or in several, and store each batch as it arrives."""
         opened: EmbeddingProvider | None = None
-        total = 0
+        total = finished = 0
         while True:
             with self.index.embedding_lease(wait=task.wait):
                 if opened is None:
@@ -202,31 +202,34 @@ class Sync:
                 limit = task.embed_by
                 if task.turns is not None and limit is not None:
                     limit = Deadline.within(min(TURN_MS, limit.left * 1000), limit.clock)
-                done = self._embed_turn(opened, task, limit, total)
-            if task.turns is None or not done or (task.embed_by and task.embed_by.passed) or not self.index.pending():
+                done = self._embed_turn(opened, task, limit, Progress("embed", finished, total))
+                finished += done
+            if task.turns is None or not done or (task.embed_by and task.embed_by.passed) or not self.index.missing(1):
                 break
             task.turns()
+        if finished:  # equal texts are embedded once
+            self.progress(Progress("embed", total - min(self.index.waiting(), total), total))
         opened.hint_batch_size(0)
 
     def _get_ready(self, provider: Callable[[], EmbeddingProvider], task: Task) -> tuple[EmbeddingProvider, int]:
-        """Open the provider; return it and the number of chunks that wait for a vector."""
+        """Open the provider; return it and the number of vectors that chunks and items wait for."""
         opened = provider()
         if (spec := opened.spec) != self.index.spec:
             self.index.use_vectors(spec)
-        total = self.index.pending()
+        total = self.index.waiting()
         hurried = task.embed_by is not None and task.embed_by.left < BULK_SECONDS
         opened.hint_batch_size(min(total, 1) if hurried else total)
         self.progress(Progress("embed", 0, total))
         return opened, total
 
-    def _embed_turn(self, opened: EmbeddingProvider, task: Task, deadline: Deadline | None, total: int) -> int:
+    def _embed_turn(self, opened: EmbeddingProvider, task: Task, deadline: Deadline | None, before: Progress) -> int:
         """Compute missing vectors until the deadline; return the number of new vectors and failures."""
         first, done = task.first() if task.first else (), 0
         for vectors, failures in fill(self.index, opened, self.batches(opened), deadline=deadline, first=first):
             self.tally.embedded += vectors
             self.tally.failed += failures
             done += vectors + failures
-            self.progress(Progress("embed", total - self.index.pending(), total))
+            self.progress(replace(before, done=min(before.done + done, before.total)))
             if deadline and deadline.passed:
                 break
         return done
@@ -266,7 +269,7 @@ def fill(
     if batches is None:
         yield from _fill_now(index, provider, deadline, first)
         return
-    pending, under_way = index.missing(index.pending()), batches.under_way
+    pending, under_way = index.missing(index.waiting()), batches.under_way
     single = {key.hex() for key, _ in pending} - under_way
     batched = under_way if len(single) < WORTH_A_BATCH else under_way | single
     texts = {key.hex(): text for key, text in pending if key.hex() in batched}

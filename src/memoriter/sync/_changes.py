@@ -229,7 +229,7 @@ class Progress:
     """The progress of a run."""
 
     stage: Literal["read", "embed", "download"]
-    """The unit depends on the stage: bytes of a model for `download`, files for `read`, chunks for `embed`."""
+    """The unit depends on the stage: bytes of a model for `download`, files for `read`, vectors for `embed`."""
     done: int
     total: int
 

@@ -104,16 +104,20 @@ class WritableStore(Protocol):
     def missing(self, limit: int, *, of: Collection[int] = ()) -> Sequence[tuple[bytes, str]]:
         """Return up to `limit` distinct (key, text) that have neither a vector nor a recorded failure.
 
-        With `of`, only of the chunks with these ids, in their order.
+        The texts of chunks come first, then those of items. With `of`, only the chunks with these ids, in their order.
         """
         ...
 
     def pending(self) -> int:
-        """Return the number of chunks that wait for a vector; 0 if no vectors are active."""
+        """Return the number of chunks that wait for a vector, theirs or an item's; 0 if no vectors are active."""
+        ...
+
+    def waiting(self) -> int:
+        """Return the number of vectors that chunks and items wait for; 0 if no vectors are active."""
         ...
 
     def referenced(self, keys: Collection[bytes]) -> Collection[bytes]:
-        """Return the keys that chunks refer to."""
+        """Return the keys that chunks or items refer to."""
         ...
 
     def put_vectors(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
@@ -133,7 +137,7 @@ class WritableStore(Protocol):
         ...
 
     def evict(self, *, max_entries: int, max_bytes: int) -> int:
-        """Keep vectors without a chunk within these limits. Return how many were deleted, the longest unused first."""
+        """Keep vectors that no chunk or item uses within these limits, the last used ones. Return how many went."""
         ...
 
     def lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:

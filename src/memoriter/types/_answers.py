@@ -42,7 +42,8 @@ class Explanation:
 
     cosine: float | None
     vector: float | None
-    """v: the cosine as a share of a perfect match above the background, 0 at the background."""
+    """v: the cosine as a share of a perfect match above the background, 0 at the background. For a chunk with items, it
+    is mostly that of the best item."""
     keyword: float
     """k, 0..1: coverage, saturation and what the neighbours lend."""
     coverage: float
@@ -51,7 +52,8 @@ class Explanation:
     terms: tuple[str, ...]
     """The query's terms that the chunk holds."""
     raw: float
-    """The weighted sum of both retrievers, before it is mapped to 0..1."""
+    """The weighted sum of both retrievers, before it is mapped to 0..1. It is lower for all chunks if none contains the
+    query's words."""
     calibrated: float
     """`raw` mapped to 0..1, before decay."""
     decay: float = 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.values import dataclass
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _LEADING_HEADINGS = re.compile(r"\A(?:[ \t]*(?:#{1,6}[ \t][^\n]*)?(?:\n|\Z))+")
 ORIGIN = re.compile(r"[ \t]?<!-- (?:from|end): [^<>\n]{1,200}? -->(?=[ \t\r]*(?:\n|\Z))")
 """A mark of who wrote an entry, as `workspace` puts it at the end of a line."""
+
+_MARKER = re.compile(r"\A[ \t]*(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+\[[ xX]\])?(?:[ \t]+|\Z)")
+"""The bullet or number of a list item, with its check box."""
 
 Role = Literal["query", "document"]
 SourceKind = Literal["memory", "sessions"]
@@ -51,6 +54,24 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Item:
+    """Lines of a chunk that get a vector of their own: a list item, a paragraph, a table row or a quoted line."""
+
+    first: int
+    """0-based, within the chunk."""
+    last: int
+    """0-based, inclusive."""
+
+    def text(self, lines: Sequence[str]) -> str:
+        """Return the item in one line, without its marker; `lines` are those of the chunk."""
+        first, *others = lines[self.first : self.last + 1]
+        opening = first.strip()
+        if opening[:1] in {"|", ">"}:
+            return " ".join(opening.strip("|> ").split())
+        return " ".join(" ".join([_MARKER.sub("", first, count=1), *others]).split())
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """A passage of one source: the unit that is embedded, indexed and cited."""
 
@@ -68,6 +89,12 @@ class Chunk:
         """The text that is embedded: the heading path, then the chunk without its first headings and origin marks."""
         text = ORIGIN.sub("", self.text) if "<!-- " in self.text else self.text
         return f"{' > '.join(self.heading)}\n{_LEADING_HEADINGS.sub('', text)}" if self.heading else text
+
+    def contextual_item(self, item: Item) -> str:
+        """The text that is embedded for an item of this chunk: the heading path, then the item without its marker."""
+        text = ORIGIN.sub("", self.text) if "<!-- " in self.text else self.text
+        own = item.text(text.split("\n"))
+        return f"{' > '.join(self.heading)}\n{own}" if self.heading else own
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,13 @@ class SyncReport:
     removed: int = 0
     chunks: int = 0
     embedded: int = 0
+    """Vectors that were computed, of chunks and of their items."""
     cached: int = 0
-    """Chunks of this run whose vector was already known."""
+    """Chunks of this run whose vectors were already known."""
     failed: int = 0
     """Chunks that could not be embedded; keyword search finds them."""
     pending: int = 0
-    """Chunks still waiting for a vector."""
+    """Chunks still waiting for a vector, theirs or an item's."""
     unread: int = 0
     """Changed files that there was no time to read."""
     seconds: float = 0.0

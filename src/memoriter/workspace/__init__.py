@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._forget import Removal, RemovedPassage, all_of, apply_removal, blocks_with, holds, lines_of
     from memoriter.workspace._noise import noisy_lines
     from memoriter.workspace._note import Note, read_front_matter, read_note
-    from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, scan_blocks
+    from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, items_of, scan_blocks
     from memoriter.workspace.transcripts import (
         OpenTranscript,
         TranscriptFolder,
@@ -85,6 +85,7 @@ __all__ = [
     "injected",
     "is_client_memory",
     "is_memory_path",
+    "items_of",
     "lines_of",
     "log_form",
     "marked",
@@ -115,7 +116,7 @@ def __getattr__(name: str) -> Any:
         "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "apply_removal"},
         "_noise": {"noisy_lines"},
         "_note": {"Note", "read_front_matter", "read_note"},
-        "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "scan_blocks"},
+        "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "items_of", "scan_blocks"},
         "transcripts": {
             "OpenTranscript",
             "TranscriptFolder",

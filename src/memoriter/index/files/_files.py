@@ -92,6 +92,14 @@ def _add_chunks(connection: Database, file: int, entries: Sequence[ChunkRecord],
             for chunk_id, entry in zip(ids, entries, strict=True)
         ),
     )
+    connection.executemany(
+        "INSERT INTO items(chunk, first, last, script, key) VALUES (?, ?, ?, ?, ?)",
+        (
+            (chunk_id, item.first, item.last, script, key)
+            for chunk_id, entry in zip(ids, entries, strict=True)
+            for item, key, script in entry.items
+        ),
+    )
     _queries.add(connection, zip(ids, (entry.terms for entry in entries), strict=True))
     return ids
 
@@ -110,6 +118,7 @@ def _delete_chunks(connection: Database, path: str, keep: int = 0) -> tuple[int 
     which = "FROM chunks WHERE file = ? AND ordinal >= ?"
     gone = _column(connection, f"SELECT id {which} ORDER BY id", (file, keep))
     _queries.drop(connection, gone)
+    connection.execute(f"DELETE FROM items WHERE chunk IN (SELECT id {which})", (file, keep))  # noqa: S608 (fixed text)
     connection.execute(f"DELETE {which}", (file, keep))
     return int(file), gone
 

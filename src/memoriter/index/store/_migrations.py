@@ -10,7 +10,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memoriter.index.store._connection import CHECKSUM_BYTES, has_checksums, logged, reserve_checksums, transaction, vfs
-from memoriter.index.store._schema import APPLICATION_ID, CODE_TABLES, NAME_TABLE, SCHEMA, TAG_TABLE, VERSION
+from memoriter.index.store._schema import (
+    APPLICATION_ID,
+    CODE_TABLES,
+    ITEM_TABLE,
+    NAME_TABLE,
+    SCHEMA,
+    TAG_TABLE,
+    VERSION,
+)
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -61,7 +69,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(4, "checksums and stamps of files", _CHECKS),
     Migration(5, "titles and tags of notes", TAG_TABLE, reread=("memory",)),
     Migration(6, "names of notes, and links to them", NAME_TABLE, reread=("memory",)),
-    Migration(7, "term counts under their name", "ALTER TABLE chunks RENAME COLUMN bag TO term_counts"),
+    Migration(7, "items of chunks", ITEM_TABLE, reread=EVERYTHING),
+    Migration(8, "term counts under their name", "ALTER TABLE chunks RENAME COLUMN bag TO term_counts"),
 )
 
 

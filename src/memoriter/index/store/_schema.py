@@ -14,7 +14,7 @@ from memoriter.ids import normalize
 APPLICATION_ID = 0x4D656D6F
 """`Memo`: marks a file as an index."""
 
-VERSION = 7
+VERSION = 8
 """The number of the schema, stored in `PRAGMA user_version`."""
 
 PAGE_SIZE = 8192
@@ -76,6 +76,21 @@ CREATE TABLE names(
 CREATE INDEX names_file ON names(file);
 """
 """The tables of tags and names, which steps 5 and 6 of the migrations create."""
+
+ITEM_TABLE = """
+-- The items of a chunk that has several. first, last: lines within the chunk, 0-based; key: of the item's vector.
+-- counters: items:<set> is a chunk up to which no item waits for a vector of the set.
+CREATE TABLE items(
+  chunk INTEGER NOT NULL REFERENCES chunks(id),
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  script TEXT NOT NULL,
+  key BLOB NOT NULL,
+  PRIMARY KEY(chunk, first)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX items_key ON items(key);
+"""
+"""The table of items, which step 7 of the migrations creates."""
 
 _TABLES = r"""
 CREATE TABLE migrations(
@@ -167,7 +182,7 @@ CREATE TABLE failures(
   PRIMARY KEY(set_id, key)
 ) STRICT, WITHOUT ROWID;
 """
-SCHEMA = f"{_TABLES}{TAG_TABLE}{NAME_TABLE}{CODE_TABLES}ALTER TABLE code_segments ADD COLUMN sum INTEGER;"
+SCHEMA = f"{_TABLES}{TAG_TABLE}{NAME_TABLE}{ITEM_TABLE}{CODE_TABLES}ALTER TABLE code_segments ADD COLUMN sum INTEGER;"
 """The statements that make an empty database an index."""
 
 

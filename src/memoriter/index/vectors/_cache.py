@@ -101,10 +101,15 @@ ALL_IN_ORDER = (
     " CROSS JOIN chunks ON chunks.key = known.key WHERE known.set_id = ?"
 )
 ALL_BY_KEY = ALL_IN_ORDER.replace("NOT INDEXED", "")
-_WAITING = (
+WAITING = (
     "NOT EXISTS (SELECT 1 FROM embedding_cache AS known WHERE known.set_id = :set AND known.key = chunks.key)"
     " AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.set_id = :set AND failures.key = chunks.key)"
 )
+UNUSED = (
+    "NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.key = known.key)"
+    " AND NOT EXISTS (SELECT 1 FROM items WHERE items.key = known.key)"
+)
+"""An SQL condition on rows with a key, `known`: neither a chunk nor an item refers to it."""
 
 
 def find_set(connection: Database, spec: ModelSpec) -> VectorSet | None:
@@ -162,16 +167,17 @@ def store(
 
 
 def mark_used(connection: Database, ids: Sequence[int], *, now: float) -> None:
-    """Record, in every set, that chunks use their cached vectors."""
+    """Record, in every set, that chunks and their items use their cached vectors."""
     if not ids:
         return
-    connection.execute(
-        "UPDATE embedding_cache SET used_at = :now WHERE used_at < :now AND id IN"
-        " (SELECT known.id FROM chunks CROSS JOIN sets"
-        " CROSS JOIN embedding_cache AS known ON known.set_id = sets.id AND known.key = chunks.key"
-        " WHERE chunks.id BETWEEN :first AND :last)",
-        {"now": now, "first": ids[0], "last": ids[-1]},
-    )
+    for table, column in (("chunks", "id"), ("items", "chunk")):
+        connection.execute(
+            "UPDATE embedding_cache SET used_at = :now WHERE used_at < :now AND id IN"  # noqa: S608 (fixed text)
+            f" (SELECT known.id FROM {table} CROSS JOIN sets"
+            f" CROSS JOIN embedding_cache AS known ON known.set_id = sets.id AND known.key = {table}.key"
+            f" WHERE {table}.{column} BETWEEN :first AND :last)",
+            {"now": now, "first": ids[0], "last": ids[-1]},
+        )
 
 
 def record_failure(connection: Database, vector_set: VectorSet, key: bytes, message: str, *, now: float) -> None:
@@ -184,23 +190,24 @@ def record_failure(connection: Database, vector_set: VectorSet, key: bytes, mess
 
 def clear_failures(connection: Database, vector_set: VectorSet) -> None:
     connection.execute("DELETE FROM failures WHERE set_id = ?", (vector_set.id,))
+    _forget_complete_items(connection)
 
 
 def chunks_of_keys(connection: Database, keys: Iterable[bytes]) -> list[int]:
-    """Return the chunks whose vectors are stored under these keys, ascending."""
+    """Return the chunks whose own vectors are stored under these keys, ascending."""
     results = (connection.execute("SELECT id FROM chunks WHERE key = ?", (key,)).fetchall() for key in set(keys))
     return sorted(cast("int", chunk_id) for rows in results for (chunk_id,) in rows)
 
 
 def referenced(connection: Database, keys: Iterable[bytes]) -> set[bytes]:
-    """Return the keys that chunks refer to."""
-    statement = "SELECT 1 FROM chunks WHERE key = ? LIMIT 1"
-    return {key for key in set(keys) if connection.execute(statement, (key,)).get}
+    """Return the keys that chunks or items refer to."""
+    statement = "SELECT EXISTS (SELECT 1 FROM chunks WHERE key = :key) OR EXISTS (SELECT 1 FROM items WHERE key = :key)"
+    return {key for key in set(keys) if connection.execute(statement, {"key": key}).get}
 
 
 def keys_of_chunks(connection: Database) -> set[bytes]:
-    """Return the keys of the vectors of all chunks."""
-    return {bytes(key) for (key,) in connection.execute("SELECT DISTINCT key FROM chunks")}
+    """Return the keys of the vectors of all chunks and items."""
+    return {bytes(key) for (key,) in connection.execute("SELECT key FROM chunks UNION SELECT key FROM items")}
 
 
 def missing(connection: Database, vector_set: VectorSet, *, limit: int, since: int) -> tuple[int, dict[bytes, str]]:
@@ -208,7 +215,7 @@ def missing(connection: Database, vector_set: VectorSet, *, limit: int, since: i
     first = _files.newest_id(connection) + 1
     texts: dict[bytes, str] = {}
     columns = f"chunks.id, chunks.key, {_files.CHUNK}"
-    statement = f"SELECT {columns} FROM chunks WHERE chunks.id >= :since AND {_WAITING} ORDER BY chunks.id"  # noqa: S608 (fixed text)
+    statement = f"SELECT {columns} FROM chunks WHERE chunks.id >= :since AND {WAITING} ORDER BY chunks.id"  # noqa: S608 (fixed text)
     for chunk_id, key, *passage in cast(
         "Iterable[tuple[Any, ...]]", connection.execute(statement, {"since": since, "set": vector_set.id})
     ):
@@ -221,15 +228,20 @@ def missing(connection: Database, vector_set: VectorSet, *, limit: int, since: i
 
 
 def missing_of(connection: Database, vector_set: VectorSet, ids: Collection[int], *, limit: int) -> dict[bytes, str]:
-    """Return texts without a vector by key, of the chunks with these ids, in their order."""
+    """Return texts of chunks without a vector by key, of those with these ids, in their order."""
     columns = f"chunks.key, {_files.CHUNK}"
     statement = (
         f"SELECT {columns} FROM json_each(:ids) AS wanted JOIN chunks ON chunks.id = wanted.value"  # noqa: S608 (fixed text)
-        f" WHERE {_WAITING} ORDER BY wanted.key LIMIT :limit"
+        f" WHERE {WAITING} ORDER BY wanted.key LIMIT :limit"
     )
     values = {"ids": json.dumps([int(each) for each in ids]), "set": vector_set.id, "limit": limit}
     rows = cast("Iterable[tuple[Any, ...]]", connection.execute(statement, values))
     return {key: _files.make_chunk(*passage).contextual for key, *passage in rows}
+
+
+def _forget_complete_items(connection: Database) -> None:
+    """Forget what `_items.note_complete` recorded, because vectors or failures were deleted."""
+    connection.execute("DELETE FROM counters WHERE name GLOB 'items:*'")
 
 
 def read_batches(
@@ -342,7 +354,7 @@ def providers(connection: Database) -> set[str]:
 
 
 def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
-    """Delete vectors that no chunk refers to, least recently used first, until the store fits; return how many."""
+    """Delete unused vectors, least recently used first, until the store fits; return how many."""
     sets = cast(
         "list[tuple[int, int]]",
         connection.execute(
@@ -353,8 +365,8 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
     if entries <= max_entries and size <= max_bytes:
         return 0
     idle = connection.execute(
-        "SELECT known.id, sets.dimensions * 4 FROM sets JOIN embedding_cache AS known ON known.set_id = sets.id"
-        " WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.key = known.key) ORDER BY known.used_at, known.id"
+        "SELECT known.id, sets.dimensions * 4 FROM sets JOIN embedding_cache AS known ON known.set_id = sets.id"  # noqa: S608 (fixed text)
+        f" WHERE {UNUSED} ORDER BY known.used_at, known.id"
     )
     evicted: list[tuple[int]] = []
     for vector_id, length in cast("Iterable[tuple[int, int]]", idle):
@@ -369,6 +381,7 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
 def drop_set(connection: Database, vector_set: VectorSet) -> None:
     """Delete every vector of a set."""
     connection.execute("DELETE FROM embedding_cache WHERE set_id = ?", (vector_set.id,))
+    _forget_complete_items(connection)
     increment(connection, "overwritten")
 
 
@@ -376,5 +389,6 @@ def drop_vectors(connection: Database, ids: Sequence[int]) -> None:
     """Delete damaged vectors, so that they are computed again."""
     connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in ids])
     connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
+    _forget_complete_items(connection)
     increment(connection, "overwritten")
     increment(connection, "content")

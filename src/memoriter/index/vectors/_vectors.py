@@ -8,7 +8,7 @@ from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
 from memoriter.index.files import _files
 from memoriter.index.store._connection import increment, transaction
-from memoriter.index.vectors import _binary_quantization, _cache, _engines, _segments
+from memoriter.index.vectors import _binary_quantization, _cache, _engines, _items, _segments
 from memoriter.index.vectors._binary_quantization import RECALL, Measurement
 from memoriter.index.vectors._cache import BrokenCodes, BrokenVectors
 from memoriter.index.vectors._codes_engine import CodesEngine, needs_settling
@@ -60,6 +60,7 @@ class Vectors:
         self._extension_loaded: bool | None = None
         self._first_waiting = 0
         self._cached_counts: tuple[int, int, int] | None = None
+        self._cached_waiting: tuple[int, int, int] | None = None
         self.dropped = 0
         """The number of damaged vectors that were deleted."""
 
@@ -124,7 +125,7 @@ class Vectors:
 
     def forget_progress(self) -> None:
         """Search all chunks again for missing vectors, because another process may have changed what waits."""
-        self._first_waiting, self._cached_counts = 0, None
+        self._first_waiting, self._cached_counts, self._cached_waiting = 0, None, None
 
     def active(self) -> _cache.VectorSet:
         """Return the active set. Raises EmbeddingError if there is none."""
@@ -159,6 +160,8 @@ class Vectors:
         first, texts = _cache.missing(self._connection, self._set, limit=limit, since=self._first_waiting)
         # No earlier chunk waits, and a vector in use is never evicted, so the next call starts here.
         self._first_waiting = first
+        if len(texts) < limit:
+            texts |= _items.missing(self._connection, self._set, limit=limit - len(texts))
         return list(texts.items())
 
     def counts(self, version: int) -> tuple[int, int]:
@@ -171,6 +174,14 @@ class Vectors:
             having = engine.size if engine and is_current else _cache.count_embedded(self._connection, self._set)
             self._cached_counts = version, having, _cache.count_failed(self._connection, self._set)
         return self._cached_counts[1:]
+
+    def waiting_items(self, version: int) -> tuple[int, int]:
+        """Return the number of items that wait for a vector, and of chunks that wait only for those of their items."""
+        if self._set is None:
+            return 0, 0
+        if self._cached_waiting is None or self._cached_waiting[0] != version:
+            self._cached_waiting = version, *_items.count_waiting(self._connection, self._set)
+        return self._cached_waiting[1:]
 
     def nearest(
         self,
@@ -201,6 +212,20 @@ class Vectors:
             return [], np.empty((0, self._set.dimensions if self._set else 0), dtype=np.float32)
         found_ids, rows = self._query_engine(version, lambda engine: engine.take(list(ids)))
         return found_ids.tolist(), rows
+
+    def of_items(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
+        """Return the vectors of the items of chunks, with the chunk and the script of each."""
+        import numpy as np
+
+        vector_set = self._set
+        if vector_set is None or not ids:
+            return [], [], np.empty((0, vector_set.dimensions if vector_set else 0), np.float32)
+        for _ in range(MAX_REPAIRS):
+            try:
+                return _items.vectors_of_chunks(self._connection, vector_set, list(ids))
+            except BrokenVectors as broken:
+                self._repair(broken)
+        return _items.vectors_of_chunks(self._connection, vector_set, list(ids))
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int], *, version: int) -> dict[int, float]:
         if self._set is None or not ids:
@@ -287,11 +312,14 @@ class Vectors:
     # writing
 
     def settle(self, version: int) -> None:
-        """Prepare the next search: make the codes and measure their oversampling."""
+        """Prepare the next search: make the codes and measure their oversampling, and note which items wait."""
         if self._set is None:
             return
         if self._engine_setting[0] == "auto":
             self.choose(*self._engine_setting)
+        if not _items.is_complete_noted(self._connection, self._set):
+            with transaction(self._connection):
+                _items.note_complete(self._connection, self._set)
         if self._engine_name == "codes" and needs_settling(self._connection, self._set):
             self._query_engine(version, lambda _: None)
 
@@ -320,4 +348,5 @@ class Vectors:
         replaced = _cache.store(self._connection, self.active(), keys, rows, now=now)
         needs_ids = self._engine_name == "sqlite-vec" or _segments.exists(self._connection, self.active())
         ids = _cache.chunks_of_keys(self._connection, keys) if needs_ids else []
+        _items.note_complete(self._connection, self.active())
         self.apply_change(_files.StoredChange(ids if replaced else [], ids))

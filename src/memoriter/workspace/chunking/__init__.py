@@ -2,12 +2,14 @@
 
 from memoriter.workspace.chunking._blocks import Block, plain_title, scan_blocks, scan_closed_blocks, subtree_ends
 from memoriter.workspace.chunking._chunk import MERGE_TOKENS, chunk_lines, chunk_markdown
+from memoriter.workspace.chunking._items import items_of
 
 __all__ = [
     "MERGE_TOKENS",
     "Block",
     "chunk_lines",
     "chunk_markdown",
+    "items_of",
     "plain_title",
     "scan_blocks",
     "scan_closed_blocks",

@@ -1,0 +1,53 @@
+"""Find the items of a chunk: the list items, paragraphs, table rows and quoted lines that get vectors of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.types import ORIGIN, Item
+from memoriter.workspace.chunking._blocks import scan_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memoriter.types import Chunk
+    from memoriter.workspace.chunking._blocks import Block
+
+LEAST_BYTES = 12
+"""Shortest text of an item in UTF-8, without its marker: a shorter one means little on its own."""
+_CONTINUATIONS = frozenset({"text", "fence"})
+
+
+def items_of(chunk: Chunk) -> tuple[Item, ...]:
+    """Return the items of a chunk in order; none if it has only one, because the chunk's own vector stands for it.
+
+    An item is a list item with its paragraphs and fences but without its inner items, a paragraph, a fence, a row of a
+    table, or a line of a quotation.
+    """
+    lines = (ORIGIN.sub("", chunk.text) if "<!-- " in chunk.text else chunk.text).split("\n")
+    if len(lines) < 2:
+        return ()
+    items = [item for item in _find_items(lines, scan_blocks(lines)) if _is_worth_a_vector(item.text(lines))]
+    return tuple(items) if len(items) > 1 else ()
+
+
+def _is_worth_a_vector(text: str) -> bool:
+    return len(text.encode("utf-8", "replace")) >= LEAST_BYTES and any(map(str.isalnum, text))
+
+
+def _find_items(lines: Sequence[str], blocks: Sequence[Block]) -> Iterator[Item]:
+    at = 0
+    while at < len(blocks):
+        block, at = blocks[at], at + 1
+        end = block.end
+        if block.kind == "quote" or (block.kind == "text" and lines[block.start].lstrip().startswith("|")):
+            yield from (Item(line, line) for line in range(block.start, end))
+        elif block.kind in {"item", "text", "fence"}:
+            while block.kind == "item" and at < len(blocks) and _continues(blocks[at], block):
+                end, at = blocks[at].end, at + 1
+            yield Item(block.start, end - 1)
+
+
+def _continues(block: Block, item: Block) -> bool:
+    """Return whether a block is part of the list item before it."""
+    return block.kind in _CONTINUATIONS and block.depth > item.depth
