@@ -76,5 +76,7 @@ def test_the_first_command_on_one_busy_core_is_right_or_says_that_it_is_not_read
         assert "PostgreSQL" in "\n".join(lines[int(said_match[2]) - 1 : int(said_match[3])])
     else:
         assert "Best match" not in first.stdout
-        assert re.search(r"^! .* (wait for vectors|not indexed|is left)", first.stderr, flags=re.MULTILINE), first.stderr
+        assert re.search(r"^! .* (wait for vectors|not indexed|is left)", first.stderr, flags=re.MULTILINE), (
+            first.stderr
+        )
         assert "Run `memoriter index`." in first.stderr
