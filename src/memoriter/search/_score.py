@@ -203,7 +203,7 @@ class Scale:
         return 1 / (1 + math.exp(steepness * (self.match - raw)))
 
 
-WITH_VECTORS = Scale(match=0.30, weak=0.02)
+WITH_VECTORS = Scale(match=0.30, weak=0.03)
 KEYWORDS_ONLY = Scale(match=0.24, weak=0.02)
 """Has a lower `weak`, because without vectors a few shared words may be all that identifies the right note."""
 
