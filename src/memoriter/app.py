@@ -75,7 +75,8 @@ class Assembly:
     @property
     def trusted(self) -> Assembly:
         """The assembly itself. Raises TrustRemoved if its folder was trusted and no longer is."""
-        check_trust(self.place, home=self.env.home)
+        if self.place.trust == "trusted":
+            check_trust(self.place, home=self.env.home)
         return self
 
     def watch(self, stop: Event, on_event: Callable[[WatchEvent], None] | None) -> Watch:
@@ -84,7 +85,7 @@ class Assembly:
 
         sync = self.settings.sync
         rules = WatchRules(sync.watch_debounce_ms / 1000, sync.interval_minutes * 60)
-        notify = on_event or _ignore
+        notify: Callable[[WatchEvent], None] = on_event or (lambda _: None)
         return Watch(self.backend, self.workspace, stop, self.wall, self.monotonic, rules, self.remote, notify)
 
     def watching(self, on_event: Callable[[WatchEvent], None] | None) -> Watching:
@@ -94,10 +95,7 @@ class Assembly:
         def opened(stop: Event, notify: Callable[[WatchEvent], None]) -> tuple[Watch, MemoryBackend]:
             return (another := self.again()).watch(stop, notify), another.backend
 
-        return Watching(opened, on_event or _ignore)
-
-
-def _ignore(_: WatchEvent) -> None: ...
+        return Watching(opened, on_event or (lambda _: None))
 
 
 def settle(
@@ -260,7 +258,7 @@ def _transcripts(
     from memoriter.workspace import transcripts_of
 
     # OpenClaw keeps what belongs to its agents in its state folder, which usually holds the configuration.
-    files = [document.path for document in configuration.documents if document.kind == "file" and document.path]
+    files = [each.path for each in configuration.documents if each.kind == "file" and each.path]
     states = [configuration.state] if configuration.state else [(env.cwd / file).parent for file in files]
     return transcripts_of(
         agent_name(agent),

@@ -105,7 +105,7 @@ class Stopwatch:
     def timings(self) -> dict[str, float]:
         """Return the milliseconds of each stage that was entered, and of the whole as `total`, to a hundredth."""
         stages = {name: round(seconds * 1000, 2) for name, seconds in self._seconds.items()}
-        return {**stages, "total": round(self.milliseconds, 2)}
+        return {**stages, "total": round((self._clock() - self._began) * 1000, 2)}
 
     def _switch(self) -> None:
         """Count the time since the last switch for the innermost stage."""

@@ -154,8 +154,8 @@ CREATE TABLE code_tombs(
 CREATE UNIQUE INDEX code_tombs_chunk ON code_tombs(segment, chunk);
 
 PRAGMA application_id = 1298492783;
-PRAGMA user_version = 7;
-INSERT INTO migrations(version, name, applied_at) VALUES (7, 'created', 1770000000.0);
+PRAGMA user_version = 8;
+INSERT INTO migrations(version, name, applied_at) VALUES (8, 'created', 1770000000.0);
 INSERT INTO meta(key, value) VALUES ('settings', 'kept');
 INSERT INTO counters(name, value) VALUES ('content', 1);
 INSERT INTO files(id, path, kind, hash, size, mtime_ns, chunks, length, stamp) VALUES (1, 'MEMORY.md', 'memory', 'hash', 10, 20, 2, 5, 7);

@@ -105,7 +105,7 @@ def test_where_searches_do_not_look_for_new_notes_it_is_indexed_at_once(env: Mem
         ({"text": ["a"]}, "The parameter text must be text."),
         ({"text": "a", "to": "diary"}, "The parameter to is not valid: input should be 'daily' or 'long-term'."),
         ({"text": "a", "path": "MEMORY.md"}, "There is no parameter 'path'."),
-        ({"text": "a" * 1_000_001}, "The value of len(text) is 1000001, which is out of range."),
+        ({"text": "a" * 1_000_001}, "The text has 1000001 characters, which is too long to remember."),
         (["a"], "The parameters must be an object."),
     ],
 )

@@ -96,11 +96,9 @@ class Indexing:
         if not (first or paths or due):
             late = scan_staleness(self.context.workspace, index)
             return [*self._probe_model(index, deadline), *self._scanned.skipped, *late]
-        changes = (
-            None
-            if first or self.context.embedding.unknown
-            else self._find_changes(index, paths, whole=due, requested=requested)
-        )
+        changes = None
+        if not (first or self.context.embedding.unknown):
+            changes = self._find_changes(index, paths, whole=due, requested=requested)
         if changes is not None and not changes.needed:
             return self._finish_scan(changes.skipped, written, whole=due)
         embed_by = self._embed_by(deadline, FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS)

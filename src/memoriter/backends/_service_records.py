@@ -207,7 +207,7 @@ def reason_of(at: float, reason: Diagnostic, name: str) -> Diagnostic:
     """Return why the last attempt to reach the provider `name` failed `at` (seconds since 1970), with the time."""
     time = datetime.fromtimestamp(at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
     message = f"The last attempt to reach {name} failed at {time} UTC: {reason.message}"
-    return Diagnostic(reason.code, message, reason.remedy)
+    return replace(reason, message=message)
 
 
 def _to_json(attempt: Attempt) -> str:

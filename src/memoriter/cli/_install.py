@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from memoriter.cli._render import Line, Screen
     from memoriter.environment import Environment
-    from memoriter.integrations import ClientName, Outcome, Scope
+    from memoriter.integrations import ClientName, Launch, Outcome, Scope
     from memoriter.types import Estimate
 
 CLIENTS: dict[ClientName, str] = {
@@ -110,7 +110,7 @@ def install_command(
         raise click.UsageError("The option --port needs --http.")
     from memoriter.app import read_environment
     from memoriter.extras import require
-    from memoriter.integrations import HttpServer, Launch, Machine, apply, can_capture, changes
+    from memoriter.integrations import Machine, apply, can_capture, changes
 
     hooks, shared = not (no_hooks or remove) and can_capture(client), scope == "project" and not remove
     if capture and not hooks:
@@ -118,13 +118,10 @@ def install_command(
     if not remove or client == "codex":  # Codex has a TOML file, which takes a package to edit
         require("serve" if http else "mcp", f"The server that {CLIENTS[client]} is to use")
     options, screen, env = GlobalOptions.current(), GlobalOptions.current().screen, read_environment()
-    machine = Machine(env.user_home, env.cwd, env.environ, sys.platform)
-    remote = None
-    if http and not remove:
-        remote = HttpServer(f"http://{HOST}:{port or PORT}/mcp", _token(env, screen, create=not dry_run))
-    hook_tool = client == "claude-code" and scope == "user" and not remove and _calls_tools_as_hooks(env)
-    launch = Launch(_program(scope), _options(options), _variables(env, options), remote, hook_tool)
+    token = _token(env, screen, create=not dry_run) if http and not remove else ""
+    launch = _launch(client, scope, options, env, (port or PORT, token), remove=remove)
     captures, is_new = _decide_capture(options, env, client, capture, dry_run=dry_run) if hooks else (False, False)
+    machine = Machine(env.user_home, env.cwd, env.environ, sys.platform)
     planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks, capture=captures)
     outcomes = apply(planned, dry_run=dry_run)
     if is_new and not dry_run:
@@ -141,6 +138,24 @@ def install_command(
     if not dry_run and not remove:
         with suppress(MemoriterError):  # the client is configured; the command itself shows what is wrong
             _offer_index(options, env)
+
+
+def _launch(
+    client: ClientName,
+    scope: Scope,
+    options: GlobalOptions,
+    env: Environment,
+    server: tuple[int, str],
+    *,
+    remove: bool,
+) -> Launch:
+    """Return how a client starts memoriter, or connects to the server with this port and token, if there is a token."""
+    from memoriter.integrations import HttpServer, Launch
+
+    port, token = server
+    remote = HttpServer(f"http://{HOST}:{port}/mcp", token) if token else None
+    hook_tool = client == "claude-code" and scope == "user" and not remove and _calls_tools_as_hooks(env)
+    return Launch(_program(scope), _options(options), _variables(env, options), remote, hook_tool)
 
 
 def _next_steps(client: ClientName, *, shared: bool, http: bool, changed: bool, hooks: bool) -> Iterator[Line]:

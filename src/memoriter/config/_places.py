@@ -232,8 +232,8 @@ def untrusted_diagnostic(folder: Path) -> Diagnostic:
 
 
 def check_trust(place: Place, *, home: Path) -> None:
-    """Raise TrustRemoved if a folder was used because the owner trusted it, and they do not trust it any more."""
-    if place.trust != "trusted" or TrustStore(home).includes(place.workspace):
+    """Raise TrustRemoved if the owner does not trust a folder any more that was used because they trusted it."""
+    if TrustStore(home).includes(place.workspace):
         return
     from shlex import quote
 

@@ -213,19 +213,12 @@ class IndexReader:
     def pending(self) -> int:
         """Return the number of chunks that wait for a vector, theirs or an item's; 0 if no set is active."""
         with self._file.reading():
-            return self._waiting_chunks() + self._file.vectors.waiting_items(self._file.version)[1]
+            return self._file.vectors.waiting(self._file.version)[1]
 
     def waiting(self) -> int:
         """Return the number of vectors that chunks and items wait for; 0 if no set is active."""
         with self._file.reading():
-            return self._waiting_chunks() + self._file.vectors.waiting_items(self._file.version)[0]
-
-    def _waiting_chunks(self) -> int:
-        """Return the number of chunks that wait for their own vector."""
-        with self._file.reading() as connection:
-            having, failed = self._file.vectors.counts(self._file.version)
-            chunks = self._file.counts.corpus(connection).chunks
-            return max(0, chunks - having - failed) if self._file.spec else 0
+            return self._file.vectors.waiting(self._file.version)[0]
 
     def failures(self) -> int:
         """Return the number of chunks whose text the model refused."""

@@ -247,7 +247,8 @@ def _decay_factor(row: ScoringRowLike, half_life_days: float, now: float) -> flo
 
 def _sort(candidates: Candidates, ranked: list[RankedRow]) -> list[RankedRow]:
     """Sort best first, and equal scores by path and line, so that CLI, MCP and HTTP return the same order."""
-    return sorted(ranked, key=lambda item: (-item.score, candidates.scoring_rows[item.row].path, item.row))
+    keys = [(-item.score, candidates.scoring_rows[item.row].path, item.row) for item in ranked]
+    return [ranked[at] for at in sorted(range(len(ranked)), key=keys.__getitem__)]
 
 
 def _diversify(ranked: list[RankedRow], candidates: Candidates, lambda_: float) -> list[RankedRow]:

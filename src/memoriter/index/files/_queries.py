@@ -258,7 +258,7 @@ def _group_by_terms(connection: Database, query: _QueryTerms, filters: Filters, 
     classes: dict[int, list[int]] = {}
     for row, bits in term_bits.items():
         classes.setdefault(bits, []).append(row)
-    heaviest = sorted(classes, key=lambda bits: (-totals[bits], classes[bits][0]))
+    heaviest = [bits for *_, bits in sorted([(-totals[bits], rows[0], bits) for bits, rows in classes.items()])]
     return [_TermGroup(words[(bits & -bits).bit_length() - 1], totals[bits], classes[bits]) for bits in heaviest]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.errors import EmbeddingError
@@ -175,12 +176,14 @@ class Vectors:
             self._cached_counts = version, having, _cache.count_failed(self._connection, self._set)
         return self._cached_counts[1:]
 
-    def waiting_items(self, version: int) -> tuple[int, int]:
-        """Return the number of items that wait for a vector, and of chunks that wait only for those of their items."""
+    def waiting(self, version: int) -> tuple[int, int]:
+        """Return the number of missing vectors, and of chunks that wait for their own or for those of their items."""
         if self._set is None:
             return 0, 0
         if self._cached_waiting is None or self._cached_waiting[0] != version:
-            self._cached_waiting = version, *_items.count_waiting(self._connection, self._set)
+            items, owners = _items.count_waiting(self._connection, self._set)
+            chunks = max(0, _files.corpus(self._connection).chunks - sum(self.counts(version)))
+            self._cached_waiting = version, chunks + items, chunks + owners
         return self._cached_waiting[1:]
 
     def nearest(
@@ -210,7 +213,7 @@ class Vectors:
 
         if self._set is None or not ids:
             return [], np.empty((0, self._set.dimensions if self._set else 0), dtype=np.float32)
-        found_ids, rows = self._query_engine(version, lambda engine: engine.take(list(ids)))
+        found_ids, rows = self._query_engine(version, methodcaller("take", list(ids)))
         return found_ids.tolist(), rows
 
     def of_items(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
