@@ -87,7 +87,8 @@ class Indexing:
         Raises:
             IndexDamaged: the index file is damaged.
         """
-        self._follow_index()
+        if self._scanned.swaps != self.context.index_swaps:  # another index file: scan all files again
+            self._scanned = _Scanned(self.context.index_swaps, skipped=self._scanned.skipped)
         if index.read_only:
             return [*self._probe_model(index, deadline), *scan_staleness(self.context.workspace, index)]
         written = self._written.numbers()
@@ -338,7 +339,8 @@ class Indexing:
 
     def _follow(self, index: Store, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         started = self.context.clocks.monotonic()
-        self._follow_index()
+        if self._scanned.swaps != self.context.index_swaps:  # another index file: scan all files again
+            self._scanned = _Scanned(self.context.index_swaps, skipped=self._scanned.skipped)
         self.context.follow_provider(index)
         if not self._scanned.fully:
             job = replace(job, whole=True)
@@ -390,8 +392,3 @@ class Indexing:
             if index.spec is not None and index.vectors():
                 learn_background(index, index.spec)
         return report
-
-    def _follow_index(self) -> None:
-        """Scan all files again if another index file has replaced the one they were indexed into."""
-        if self._scanned.swaps != self.context.index_swaps:
-            self._scanned = _Scanned(self.context.index_swaps, skipped=self._scanned.skipped)

@@ -35,7 +35,11 @@ class Finished:
     output: str
     seconds: float
     peak_mb: float | None
-    """Most memory that one of its processes held, in megabytes; None where the system does not report it."""
+    """Most memory that one of its processes held, in megabytes.
+
+    None where the system does not report it, and if it is not more than this process held: Linux counts the memory of
+    the process that starts a program as the program's own.
+    """
 
 
 def run_program(command: Sequence[str], *, environ: Mapping[str, str], folder: Path, timeout: float) -> Finished:
@@ -88,10 +92,13 @@ def _wait(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, float 
     try:
         if not hasattr(os, "wait4"):
             return process.wait(), None, not late
+        import resource
+
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-        return process.returncode, usage.ru_maxrss / unit, not late
+        return process.returncode, usage.ru_maxrss / unit if usage.ru_maxrss > own else None, not late
     finally:
         timer.cancel()
 

@@ -292,9 +292,6 @@ def _column(connection: Database, statement: str, values: tuple[Any, ...]) -> li
 COMMON = 512
 """Terms in at least this many chunks are cached: few terms are that common, and many queries contain them."""
 MAX_CACHED_TERMS = 16_384
-_COUNT_TERMS = (
-    "SELECT wanted.key, doc FROM json_each(?) AS wanted CROSS JOIN chunks_terms ON chunks_terms.term = wanted.value"
-)
 
 
 class Counts:
@@ -321,10 +318,17 @@ class Counts:
         """Return the number of chunks that contain each term. The time grows with the counts of uncached terms."""
         wanted = dict.fromkeys(terms)
         unknown = [term for term in wanted if term not in self._common]
-        folded = json.dumps([_queries.fold(term) for term in unknown])
-        found = dict(cast("Iterable[tuple[int, int]]", connection.execute(_COUNT_TERMS, (folded,)))) if unknown else {}
-        new_counts = {term: found.get(place, 0) for place, term in enumerate(unknown)}
+        new_counts = dict(zip(unknown, _count_terms(connection, unknown), strict=True))
         counts = new_counts | self._common
         if len(self._common) < MAX_CACHED_TERMS:
             self._common |= {term: count for term, count in new_counts.items() if count >= COMMON}
         return {term: counts[term] for term in wanted}
+
+
+def _count_terms(connection: Database, terms: list[str]) -> list[int]:
+    statement = (
+        "SELECT wanted.key, doc FROM json_each(?) AS wanted CROSS JOIN chunks_terms ON chunks_terms.term = wanted.value"
+    )
+    folded = json.dumps([_queries.fold(term) for term in terms])
+    counts = dict(cast("Iterable[tuple[int, int]]", connection.execute(statement, (folded,)))) if terms else {}
+    return [counts.get(place, 0) for place in range(len(terms))]
