@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import json5
@@ -142,15 +143,17 @@ def test_records_without_hooks_or_settings_of_memoriter_are_refused_and_nothing_
 def test_on_a_terminal_one_question_decides(env: MemoryEnv, answer: str, *, wanted: bool) -> None:
     keyboard, terminal = os.openpty()
     command = env.command("-w", str(env.notes), "install", "claude-code")
-    with subprocess.Popen(
-        command, env=env.environment(), stdin=terminal, stdout=terminal, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, env=env.environment(), stdin=terminal, stdout=terminal, stderr=terminal) as process:
+        os.close(terminal)
         os.write(keyboard, f"{answer}\nn\n".encode())  # the second question offers to index the notes
-        _, err = process.communicate(timeout=LIMIT)
-    os.close(terminal)
+        shown = b""
+        with suppress(OSError):  # the program has ended
+            while part := os.read(keyboard, 65_536):
+                shown += part
+        process.wait(LIMIT)
     os.close(keyboard)
-    assert process.returncode == 0, err
-    words = " ".join(err.split())
+    words = " ".join(shown.decode().split())
+    assert process.returncode == 0, words
     assert "the summary when Claude Code compacts one" in words
     assert "`memoriter capture undo ID` removes one" in words
     assert "Record conversations, and search past ones? [y/N]" in words

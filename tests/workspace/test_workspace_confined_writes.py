@@ -54,7 +54,7 @@ ACTS: dict[str, Callable[[Memory], Any]] = {
     "forget": lambda memory: memory.forget(memory.plan_forget(match="SECRET")),
     "forget the note": lambda memory: memory.forget(memory.plan_forget(NOTE)),
 }
-MOMENTS = ("_inner", "Folder.open", "Folder.look", "Folder.names", "Folder.exchange", "Folder.rename", "Folder.unlink")
+MOMENTS = ("_inner", "Folder.open", "Folder.stat", "Folder.names", "Folder.exchange", "Folder.rename", "Folder.unlink")
 
 
 @pytest.mark.matrix

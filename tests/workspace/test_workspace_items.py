@@ -38,8 +38,23 @@ def texts(text: str) -> list[str]:
         ("# Garden\n\n- sowed the beans\n- mended the fence", ["sowed the beans", "mended the fence"]),
         ("Mina: is it raining?\nJoon: since this morning", ["Mina: is it raining?", "Joon: since this morning"]),
         ("치과에 갔다 왔다.\n\n은행에 전화했다.", ["치과에 갔다 왔다.", "은행에 전화했다."]),
+        (
+            "- the roof, see [[House/Roof|the roof]]\n- [[House/Boiler contract]]\n- called [the bank](bank.md)",
+            ["the roof, see [[House/Roof|the roof]]", "called [the bank](bank.md)"],
+        ),
     ],
-    ids=["list", "continuation", "nested", "paragraphs", "table", "quote", "heading", "conversation", "korean"],
+    ids=[
+        "list",
+        "continuation",
+        "nested",
+        "paragraphs",
+        "table",
+        "quote",
+        "heading",
+        "conversation",
+        "korean",
+        "links",
+    ],
 )
 def test_each_list_item_paragraph_row_and_quoted_line_is_an_item(text: str, items: list[str]) -> None:
     assert texts(text) == items
@@ -53,6 +68,7 @@ def test_each_list_item_paragraph_row_and_quoted_line_is_an_item(text: str, item
         "# Heading\n\nOne paragraph.",
         "- yes\n- no",
         "---\n\n***",
+        "- [[Heating contract]]\n- [[House/Attic insulation|the attic]]\n- [the roof](roof.md)",
     ],
 )
 def test_a_passage_of_one_item_has_none(text: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -315,6 +314,8 @@ def _calls_tools_as_hooks(env: Environment) -> bool:
     program = shutil.which("claude", path=env.environ.get("PATH"))
     if program is None:
         return False
+    import subprocess
+
     try:
         done = subprocess.run(  # noqa: S603 - the client that is configured
             [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=VERSION_SECONDS, check=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from memoriter.types import ORIGIN, Item
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 LEAST_BYTES = 12
 """Shortest text of an item in UTF-8, without its marker: a shorter one means little on its own."""
+_LINK = re.compile(r"!?\[\[[^\[\]]{1,400}\]\]|!?\[[^\[\]]{0,400}\]\([^()\s]{0,1000}\)")
+"""A link of a wiki, or of Markdown."""
 _CONTINUATIONS = frozenset({"text", "fence"})
 
 
@@ -32,7 +35,8 @@ def items_of(chunk: Chunk) -> tuple[Item, ...]:
 
 
 def _is_worth_a_vector(text: str) -> bool:
-    return len(text.encode("utf-8", "replace")) >= LEAST_BYTES and any(map(str.isalnum, text))
+    """Return whether an item says something: an entry of a list of links only names the note that does."""
+    return len(text.encode("utf-8", "replace")) >= LEAST_BYTES and any(map(str.isalnum, _LINK.sub("", text)))
 
 
 def _find_items(lines: Sequence[str], blocks: Sequence[Block]) -> Iterator[Item]:
