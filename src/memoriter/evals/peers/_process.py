@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty, Queue
 from tempfile import TemporaryFile
 from threading import Thread, Timer
@@ -18,7 +20,6 @@ from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 _TAIL = 300
 """Characters of an error output that a message quotes."""
@@ -92,15 +93,24 @@ def _wait(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, float 
     try:
         if not hasattr(os, "wait4"):
             return process.wait(), None, not late
-        import resource
-
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        own = _own_peak()
         unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
         return process.returncode, usage.ru_maxrss / unit if usage.ru_maxrss > own else None, not late
     finally:
         timer.cancel()
+
+
+def _own_peak() -> int:
+    """Return the most memory that this process held, in the unit of `ru_maxrss`."""
+    import resource
+
+    with suppress(OSError):  # `ru_maxrss` of this process counts the process that started it, too
+        status = Path("/proc/self/status").read_text("ascii", "replace")
+        if peak := re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE):
+            return int(peak[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _kill_group(process: subprocess.Popen[Any]) -> None:
