@@ -269,7 +269,7 @@ _IDENTIFIER_NAME = re.compile(
 )
 PUBLIC_VALUES = re.compile(
     r"data:[\w/+.;=-]{0,100};base64,[A-Za-z0-9+/=_%-]*+"
-    r"|-----BEGIN (?!(?:[A-Z0-9]{1,12} ){0,3}PRIVATE)[A-Z0-9 ]{1,40}-----(?:[^-]|-(?!----))*+-----END"
+    r"|-----BEGIN (?!(?:[A-Z0-9]{1,12} ){0,3}PRIVATE)[A-Z0-9 ]{1,40}-----[^-]*+(?:-(?!----)[^-]*+)*-----END"
     r"|(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9]{4,12}|sk-ssh-[a-z0-9@.]{4,30}) AAAA[A-Za-z0-9+/=]*+"
     r"|\bsha(?:1|256|384|512)[-:=][A-Za-z0-9+/_-]*+=*"
 )

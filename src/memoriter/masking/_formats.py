@@ -66,7 +66,7 @@ FORMATS = re.compile(f"{_LEFT}(?:" + "|".join(f"(?:{start})(?P<{name}>{rest})" f
 
 PRIVATE_KEY = re.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:(?P<whole>(?:[^-]|-(?!----))*+)-----END [A-Z0-9 ]{0,48}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:(?P<whole>[^-]*+(?:-(?!----)[^-]*+)*)-----END [A-Z0-9 ]{0,48}PRIVATE KEY(?: BLOCK)?-----"
     r"|(?P<torn>(?:\s{0,2}[A-Za-z-]{4,20}: [^\n]{1,80}\n){0,3}(?:(?:\s|\\+[nr]|[\"'+,>|#]){0,8}[A-Za-z0-9+/=]{16,}+)*+"
     r"(?:(?:\s|\\+[nr]|[\"'+,>|#]){0,8}[A-Za-z0-9+/]{1,15}(?:=|\s*$))?=?))"
 )
