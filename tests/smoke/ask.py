@@ -14,16 +14,21 @@ QUESTION = "which database did we choose for the ledger?"
 
 
 def main(workspace: Path, program: list[str]) -> None:
-    command = [*program, "-w", str(workspace), "--json", "search", QUESTION]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    run(program, workspace, "index")  # on a slow machine, the first search would not compute all vectors
+    answer = json.loads(run(program, workspace, "--json", "search", QUESTION))
     assert answer["outcome"] == "match", answer
     assert answer["health"]["ok"], answer["health"]
     places = {f"{hit['path']}#L{hit['startLine']}": cited(workspace, hit) for hit in answer["results"][:3]}
     right = [place for place, lines in places.items() if "PostgreSQL" in lines]
     assert right, places
     print(f"CPython {platform.python_version()}: {right[0]} answers {QUESTION!r} ({answer['mode']})")
+
+
+def run(program: list[str], workspace: Path, *words: str) -> str:
+    command = [*program, "-w", str(workspace), *words]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def cited(workspace: Path, hit: dict[str, Any]) -> str:
