@@ -39,6 +39,10 @@ def texts(text: str) -> list[str]:
         ("Mina: is it raining?\nJoon: since this morning", ["Mina: is it raining?", "Joon: since this morning"]),
         ("치과에 갔다 왔다.\n\n은행에 전화했다.", ["치과에 갔다 왔다.", "은행에 전화했다."]),
         (
+            "- [How to insulate an attic](https://example.org/attic)\n- [[House/Attic]]\n- paid the roofer",
+            ["[How to insulate an attic](https://example.org/attic)", "paid the roofer"],
+        ),
+        (
             "- the roof, see [[House/Roof|the roof]]\n- [[House/Boiler contract]]\n- called [the bank](bank.md)",
             ["the roof, see [[House/Roof|the roof]]", "called [the bank](bank.md)"],
         ),
@@ -53,6 +57,7 @@ def texts(text: str) -> list[str]:
         "heading",
         "conversation",
         "korean",
+        "bookmarks",
         "links",
     ],
 )

@@ -28,7 +28,7 @@ _BASE64 = re.compile(r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=\D*\d)[A-Za-z0-9+/_-]{
 _BASE64_LINES = 3
 """Least number of lines of base64 that make a fence one of encoded content."""
 _LONGEST_NAVIGATION = 4_000
-_LINK = re.compile(
+NOTE_LINK = re.compile(
     r"!?\[\[[^\[\]]{1,400}\]\]"
     r"|!\[[^\s\[\]]{0,400}\]\([^()\s]{0,1000}\)"
     r"|(?<!!)\[[^\[\]]{0,400}\]\((?![a-zA-Z][\w+.-]*:)[^()\s]{0,1000}\)"
@@ -83,7 +83,7 @@ def _is_navigation(line: str) -> bool:
         return False
     if _NO_NAVIGATION.match(line):
         return _ANCHOR.fullmatch(line) is not None
-    rest, links = _LINK.subn(" ", line)
+    rest, links = NOTE_LINK.subn(" ", line)
     return links > 0 and _BETWEEN_LINKS.fullmatch(rest) is not None
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from memoriter.types import ORIGIN, Item
+from memoriter.workspace._noise import NOTE_LINK
 from memoriter.workspace.chunking._blocks import scan_blocks
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 LEAST_BYTES = 12
 """Shortest text of an item in UTF-8, without its marker: a shorter one means little on its own."""
-_LINK = re.compile(r"!?\[\[[^\[\]]{1,400}\]\]|!?\[[^\[\]]{0,400}\]\([^()\s]{0,1000}\)")
-"""A link of a wiki, or of Markdown."""
 _CONTINUATIONS = frozenset({"text", "fence"})
 
 
@@ -36,7 +34,7 @@ def items_of(chunk: Chunk) -> tuple[Item, ...]:
 
 def _is_worth_a_vector(text: str) -> bool:
     """Return whether an item says something: an entry of a list of links only names the note that does."""
-    return len(text.encode("utf-8", "replace")) >= LEAST_BYTES and any(map(str.isalnum, _LINK.sub("", text)))
+    return len(text.encode("utf-8", "replace")) >= LEAST_BYTES and any(map(str.isalnum, NOTE_LINK.sub("", text)))
 
 
 def _find_items(lines: Sequence[str], blocks: Sequence[Block]) -> Iterator[Item]:
