@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import click
 
 from memoriter.api_json import why_not_json
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import pluralize
+from memoriter.cli._render import is_interactive, pluralize
 from memoriter.cli._search import filter_options, search_limits
 from memoriter.errors import UsageError
 from memoriter.types import Diagnostic
@@ -199,10 +198,8 @@ def _is_to_be_added(report: WhyNot, file: Path, screen: Screen, *, asked: bool) 
             f"The question was not added, because {report.citation!r} is not in the memory.",
             remedy="Give lines of a note.",
         )
-    if asked or screen.as_json or screen.quiet or not is_memory or report.found:
+    if asked or not is_memory or report.found or not is_interactive(screen):
         return asked
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
     return click.confirm(f"Add the question to {file.name}, with {report.citation} as its answer?", err=True)
 
 
