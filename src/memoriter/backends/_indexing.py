@@ -220,7 +220,8 @@ class Indexing:
                 if embedding.unknown:
                     open_provider()
                     self.context.follow_provider(index)
-                if task.question and provider.choice.kind != "remote" and index.pending():
+                choice = embedding.current.choice  # opening may have changed it
+                if task.question and choice and choice.kind != "remote" and index.pending():
                     embedding.query_vector(task.question)
                 report = sync.embed(open_provider, report, task)
                 break
