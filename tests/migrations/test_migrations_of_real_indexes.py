@@ -29,13 +29,13 @@ SETTINGS = """{agents: {defaults: {memorySearch: {
   provider: "fake", sources: ["memory", "sessions"], experimental: {sessionMemory: true}, query: {minScore: 0},
 }}}}"""
 UNDO = {
-    8: ("ALTER TABLE chunks RENAME COLUMN term_counts TO bag",),
-    7: (
+    6: (
+        "ALTER TABLE chunks RENAME COLUMN term_counts TO bag",
         "DELETE FROM embedding_cache WHERE key IN (SELECT key FROM items)",
         "DELETE FROM counters WHERE name GLOB 'items:*'",
         "DROP TABLE items",
+        "DROP TABLE names",
     ),
-    6: ("DROP TABLE names",),
     5: ("DROP TABLE tags",),
     4: (
         "ALTER TABLE files DROP COLUMN stamp",
@@ -152,7 +152,7 @@ def test_an_index_without_items_serves_as_it_is_until_only_the_items_are_embedde
     with workspace.open() as memory:
         memory.sync()
     embedded.clear()
-    workspace.downgrade(6)
+    workspace.downgrade(5)
     with workspace.open() as memory:
         before = memory.search("dentist", update=False)
         assert (before.hits[0].path, embedded) == ("memory/2026-02-11.md", [])

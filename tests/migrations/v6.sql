@@ -1,4 +1,4 @@
--- The sixth schema, as it was, with a note in it, its tag and names, and the codes of its vectors. Never edit this file.
+-- The sixth schema, as it was, with a note in it, its tag and names, items, and the codes of its vectors. Never edit this file.
 PRAGMA page_size = 8192;
 PRAGMA auto_vacuum = 2;
 
@@ -50,6 +50,18 @@ CREATE TABLE names(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX names_file ON names(file);
 
+-- The items of a chunk that has several. first, last: lines within the chunk, 0-based; key: of the item's vector.
+-- counters: items:<set> is a chunk up to which no item waits for a vector of the set.
+CREATE TABLE items(
+  chunk INTEGER NOT NULL REFERENCES chunks(id),
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  script TEXT NOT NULL,
+  key BLOB NOT NULL,
+  PRIMARY KEY(chunk, first)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX items_key ON items(key);
+
 -- AUTOINCREMENT: an id never comes back for other content. The narrow columns come first: filters read only them.
 CREATE TABLE chunks(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -59,7 +71,7 @@ CREATE TABLE chunks(
   length INTEGER NOT NULL,
   script TEXT NOT NULL,
   key BLOB NOT NULL,
-  bag BLOB NOT NULL,
+  term_counts BLOB NOT NULL,
   start_line INTEGER NOT NULL,
   end_line INTEGER NOT NULL,
   heading TEXT NOT NULL,
@@ -149,7 +161,7 @@ INSERT INTO counters(name, value) VALUES ('content', 1);
 INSERT INTO files(id, path, kind, hash, size, mtime_ns, chunks, length, stamp) VALUES (1, 'MEMORY.md', 'memory', 'hash', 10, 20, 2, 5, 7);
 INSERT INTO tags(file, tag) VALUES (1, 'database');
 INSERT INTO names(name, file) VALUES ('memory', 1), ('decisions', 1);
-INSERT INTO chunks(id, file, day, ordinal, length, script, key, bag, start_line, end_line, heading, text) VALUES
+INSERT INTO chunks(id, file, day, ordinal, length, script, key, term_counts, start_line, end_line, heading, text) VALUES
   (1, 1, 739000, 0, 3, 'latin', x'11111111111111111111111111111111', x'01', 1, 1, '', 'We chose PostgreSQL'),
   (2, 1, 739000, 1, 2, 'latin', x'22222222222222222222222222222222', x'02', 3, 4, '["Later"]', 'and SQLite');
 INSERT INTO chunks_fts(rowid, terms) VALUES (1, 'we chose postgresql'), (2, 'and sqlite');

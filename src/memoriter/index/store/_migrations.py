@@ -63,14 +63,14 @@ ALTER TABLE embedding_cache ADD COLUMN sum INTEGER;
 ALTER TABLE code_segments ADD COLUMN sum INTEGER;
 """
 
+_TERM_COUNTS = "ALTER TABLE chunks RENAME COLUMN bag TO term_counts;"
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(2, "codes of vectors", CODE_TABLES),
     Migration(3, "how far a growing file was read", _TAILS),
     Migration(4, "checksums and stamps of files", _CHECKS),
     Migration(5, "titles and tags of notes", TAG_TABLE, reread=("memory",)),
-    Migration(6, "names of notes, and links to them", NAME_TABLE, reread=("memory",)),
-    Migration(7, "items of chunks", ITEM_TABLE, reread=EVERYTHING),
-    Migration(8, "term counts under their name", "ALTER TABLE chunks RENAME COLUMN bag TO term_counts"),
+    Migration(6, "names of notes, and items of chunks", f"{NAME_TABLE}{ITEM_TABLE}{_TERM_COUNTS}", reread=EVERYTHING),
 )
 
 

@@ -14,7 +14,7 @@ from memoriter.ids import normalize
 APPLICATION_ID = 0x4D656D6F
 """`Memo`: marks a file as an index."""
 
-VERSION = 8
+VERSION = 6
 """The number of the schema, stored in `PRAGMA user_version`."""
 
 PAGE_SIZE = 8192
