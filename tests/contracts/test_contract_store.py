@@ -268,19 +268,19 @@ def test_a_rebuild_without_vectors_computes_them_again(store: Store) -> None:
 
 
 def test_forgetting_is_announced_until_it_is_done_and_leaves_no_text(store: Store, tmp_path: Path) -> None:
-    put(store, "a.md", "the doorcode is 4711")
+    put(store, "a.md", "the doorcode is quincewax")
     put(store, "b.md", "tea")
     embed(store)
-    assert [place[0] for place in store.places_of("4711")] == ["a.md"]
+    assert [place[0] for place in store.places_of("quincewax")] == ["a.md"]
     store.begin_forgetting()
     assert store.forgetting
     with store.lease():
         store.remove_files(["a.md"])
         store.forget()
-    assert (store.forgetting, store.places_of("4711"), found(store, "tea")) == (False, [], ["tea"])
+    assert (store.forgetting, store.places_of("quincewax"), found(store, "tea")) == (False, [], ["tea"])
     assert store.providers() == {SPEC.provider}
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
-    assert not any(b"4711" in file.read_bytes() for file in files)
+    assert not any(b"quincewax" in file.read_bytes() for file in files)
 
 
 def test_compacting_changes_no_result(store: Store) -> None:
