@@ -19,7 +19,7 @@ _FILE = Path(__file__).with_name("question_centres.json")
 
 @cache
 def question_centres() -> Mapping[str, NDArray[np.float32]]:
-    """Return the mean vector (384,) of general questions in each script. `scripts/question_centres.py` measured them."""
+    """Return the mean vector (384,) of general questions by script, as `scripts/question_centres.py` measured them."""
     import numpy as np
 
     stored: dict[str, str] = json.loads(_FILE.read_text("utf-8"))
