@@ -109,7 +109,9 @@ class CosineBaseline:
     """Standard deviation of the centred product, for scripts without a group."""
     groups: Mapping[str, Group]
     """Measured groups by script."""
-    questions: Mapping[str, NDArray[np.float32]] = field(default_factory=dict, compare=False)
+    questions: Mapping[str, NDArray[np.float32]] = field(
+        default_factory=dict["str, NDArray[np.float32]"], compare=False
+    )
     """Centres (dims,) of general questions by script, as far as they are known for the model."""
 
     @property

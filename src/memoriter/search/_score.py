@@ -23,8 +23,8 @@ VECTOR_WEIGHT = 0.35
 """w if a chunk contains the words of the query, or if no chunk has items. From .31 to .37, the share of questions about
 notes whose note is among the first three hits changes by at most .003."""
 MEANING_WEIGHT = 0.7
-"""w if no chunk contains the words of the query, and the chunks nearest to it have items. From .65 to .8, the same share
-changes by at most .003."""
+"""w if no chunk contains the words of the query, and the chunks nearest to it have items. From .65 to .8, the same
+share changes by at most .005."""
 FEW_WORDS, MANY_WORDS = 0.3, 0.7
 """The best coverage of a candidate up to which no chunk contains the words of the query, and from which one does."""
 ITEMIZED = 0.5
