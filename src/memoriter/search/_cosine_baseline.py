@@ -110,7 +110,7 @@ class CosineBaseline:
     groups: Mapping[str, Group]
     """Measured groups by script."""
     questions: Mapping[str, NDArray[np.float32]] = field(
-        default_factory=dict["str, NDArray[np.float32]"], compare=False
+        default_factory=dict[str, "NDArray[np.float32]"], compare=False
     )
     """Centres (dims,) of general questions by script, as far as they are known for the model."""
 
