@@ -92,6 +92,10 @@ lock *ARGS:
 graph:
     {{ python }} scripts/bundled_graph.py
 
+# embed the general questions with the bundled model, after a change of scripts/question_centres.py
+questions:
+    {{ python }} scripts/question_centres.py
+
 # record the public names of each package, after a change that means it
 api:
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/test_conventions.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import os
@@ -18,7 +19,7 @@ from packaging.metadata import Metadata
 
 import memoriter
 from graph_script import graph_script
-from memoriter.embed import open_provider
+from memoriter.embed import open_provider, question_centres, spec_of
 from memoriter.embed._artefact import load_or_create
 from memoriter.embed.bundled import _graph
 from memoriter.embed.bundled._weightfile import Tokenizer, open_weights
@@ -143,7 +144,7 @@ def test_an_artefact_that_cannot_be_kept_is_still_made(tmp_path: Path) -> None:
 BULK_VECTOR = """
 import json, sys
 from pathlib import Path
-from memoriter.embed import open_provider
+from memoriter.embed import open_provider, question_centres, spec_of
 provider = open_provider("bundled", cache_dir=Path(sys.argv[1]), threads=1)
 provider.hint_batch_size(100)
 print(json.dumps([provider.embed(["two at once"], role="document")[0].tolist(), provider._graph is not None]))
@@ -225,6 +226,16 @@ def test_the_shipped_graph_is_the_one_that_the_script_writes_and_holds_no_weight
     shipped = (Path(memoriter.__file__).parent / "embed" / "bundled" / "transformer.onnx").read_bytes()
     assert shipped == graph_script().weightless_graph(open_weights(provider._weights).shape)
     assert len(shipped) < 50_000
+
+
+@pytest.mark.slow
+def test_the_shipped_centres_of_general_questions_are_those_that_the_script_measures() -> None:
+    script, shipped = graph_script("question_centres"), question_centres(spec_of("bundled"))
+    measured = script.measure_centres()
+    assert measured.keys() == shipped.keys()
+    for name, centre in shipped.items():
+        again = np.frombuffer(base64.b64decode(measured[name]), "<f2").astype(np.float32)
+        assert float(np.abs(again - centre).max()) < 0.01
 
 
 def test_the_bulk_engine_needs_neither_onnx_nor_sentencepiece(provider: BundledProvider, tmp_path: Path) -> None:

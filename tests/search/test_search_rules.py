@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -125,6 +126,29 @@ def test_the_background_levels_a_script_that_the_model_puts_close_to_the_questio
     assert raw[:199].mean() - raw[199:].mean() > 0.1
     levelled = abs(scores[:199].mean() - scores[199:].mean()) * background.spread * FULL_SCORE_DEVIATIONS
     assert levelled < 0.25 * (raw[:199].mean() - raw[199:].mean())
+
+
+def test_a_chunk_that_is_near_to_any_question_ranks_lower_where_general_questions_are_known():
+    vectors = _corpus(200, 6, 1.0)
+    background = measure(["a note"] * 200, vectors, (0.5, 0.1))
+    draw = np.random.default_rng(7)
+    general = draw.normal(size=32)
+    usual, answer = _unit(np.stack([vectors[0] + 0.2 * general, vectors[1]]))
+    question = _unit((answer + 0.15 * general)[None])[0]
+    chunks = np.stack([usual, answer])
+
+    def scores(script, known):
+        centres = {script: _unit(general[None])[0]}
+        return replace(background, questions=centres if known else {}).vector_scores(
+            "a question", question, ["latin"] * 2, chunks
+        )
+
+    (usual_before, answer_before), (usual_after, answer_after) = (
+        scores("latin", known=False),
+        scores("latin", known=True),
+    )
+    assert answer_after - usual_after > answer_before - usual_before
+    assert (scores("hangul", known=True) == scores("latin", known=False)).all()
 
 
 def test_a_perfect_match_of_meaning_stands_far_out():

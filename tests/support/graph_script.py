@@ -1,4 +1,4 @@
-"""`scripts/bundled_graph.py` as a module, although it is in no package."""
+"""The scripts as modules, although they are in no package."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).parents[2] / "scripts" / "bundled_graph.py"
+FOLDER = Path(__file__).parents[2] / "scripts"
 
 
-def graph_script() -> Any:
-    specification = importlib.util.spec_from_file_location("bundled_graph", FILE)
+def graph_script(name: str = "bundled_graph") -> Any:
+    specification = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.embed import _fake
-from memoriter.embed.bundled import _bundled
+from memoriter.embed.bundled import _bundled, _questions
 from memoriter.errors import ConfigError, ProviderUnavailable
+from memoriter.ids import fingerprint
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from memoriter.embed._choice import Choice, ProviderSettings
     from memoriter.embed._provider import EmbeddingProvider
@@ -47,6 +51,11 @@ def spec_of(name: str) -> ModelSpec:
         ConfigError: the provider does not exist.
     """
     return _row(name).spec
+
+
+def question_centres(spec: ModelSpec) -> Mapping[str, NDArray[np.float32]]:
+    """Return the mean vectors (dims,) of general questions by script; none for a model where they are not known."""
+    return _questions.question_centres() if fingerprint(spec) == fingerprint(_bundled.SPEC) else {}
 
 
 def open_provider(name: str, *, cache_dir: Path, threads: int | None = None) -> EmbeddingProvider:

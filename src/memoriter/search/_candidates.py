@@ -58,9 +58,13 @@ class Candidates:
     def vector_weight(self) -> float:
         """The weight of the vector score, 0..1, unless the settings fix it."""
         best_coverage = max(map(attrgetter("coverage"), self.keyword_scores.values()), default=0.0)
+        return vector_weight(best_coverage, self.itemized_share)
+
+    @property
+    def itemized_share(self) -> float:
+        """Share of the chunks with items among those that the vector retriever proposed, 0..1."""
         nearest = self.vector_ranking
-        itemized = len(self.itemized & set(nearest)) / len(nearest) if nearest else 0.0
-        return vector_weight(best_coverage, itemized)
+        return len(self.itemized & set(nearest)) / len(nearest) if nearest else 0.0
 
     def retrievers(self, row: int) -> tuple[str, ...]:
         """Return the names of the retrievers that proposed a candidate."""

@@ -14,6 +14,8 @@ from memoriter.search._dates import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._hits import beyond, interleave, mmr_order, repeated_rows, snippet
 from memoriter.search._rerank import rerank
 from memoriter.search._score import (
+    CHANCE_CONTEXT,
+    CONTEXT_DISTANCE,
     KEYWORDS_ONLY,
     MATCH,
     MEANING_PENALTY,
@@ -22,6 +24,7 @@ from memoriter.search._score import (
     ZERO_SCORE,
     blend,
     cap_below_match,
+    context_share,
 )
 from memoriter.search._terms import members, query_terms
 from memoriter.types import Explanation, Hit
@@ -207,10 +210,30 @@ def _raw_scores(candidates: Candidates, settings: SearchSettings) -> dict[int, f
         weight = candidates.vector_weight
         penalty = MEANING_PENALTY * (weight - VECTOR_WEIGHT)
     vectors, keywords = candidates.vector_scores, candidates.keyword_scores
-    return {
+    raw_scores = {
         row: blend(vectors.get(row), keywords.get(row, ZERO_SCORE).value, weight) - penalty
         for row in candidates.scoring_rows
     }
+    share = context_share(candidates.itemized_share) if candidates.has_vector and settings.hybrid else 0.0
+    return _add_context(candidates, raw_scores, share) if share else raw_scores
+
+
+def _add_context(candidates: Candidates, raw_scores: Mapping[int, float], share: float) -> dict[int, float]:
+    """Add to each score a share of the best positive score of a candidate near it in the same source.
+
+    As much as neighbours add by chance is subtracted from all scores, as far as candidates have neighbours.
+    """
+    rows = candidates.scoring_rows
+    steps = [step for step in range(-CONTEXT_DISTANCE, CONTEXT_DISTANCE + 1) if step]
+
+    def context(row: int) -> float:
+        path = rows[row].path
+        near = [raw_scores[row + step] for step in steps if row + step in rows and rows[row + step].path == path]
+        return max(0.0, *near) if near else 0.0
+
+    contexts = {row: context(row) for row in raw_scores}
+    usual = CHANCE_CONTEXT * sum(map(bool, contexts.values())) / max(len(contexts), 1)
+    return {row: raw + share * (contexts[row] - usual) for row, raw in raw_scores.items()}
 
 
 def _fuse(candidates: Candidates) -> dict[int, float]:

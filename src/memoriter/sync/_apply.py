@@ -11,6 +11,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
+from memoriter.embed import question_centres
 from memoriter.environment import Deadline, Listed, Stopwatch
 from memoriter.errors import IndexBusy, IndexDamaged, ProviderUnavailable, sentence
 from memoriter.ids import fingerprint
@@ -346,7 +347,7 @@ def learn_background(index: WritableStore, spec: ModelSpec) -> CosineBaseline:
     texts, vectors = index.sample(BACKGROUND_SAMPLE)
     background = measure(texts, vectors, spec.background)
     index.set_meta(background_key(spec), background.dumps())
-    return background
+    return replace(background, questions=question_centres(spec))
 
 
 def background_key(spec: ModelSpec) -> str:
@@ -360,7 +361,7 @@ def background_of(index: WritableStore, spec: ModelSpec) -> CosineBaseline:
     if stored is None:
         return CosineBaseline.of_model(spec.background)
     try:
-        return CosineBaseline.loads(stored)
+        return replace(CosineBaseline.loads(stored), questions=question_centres(spec))
     except (ValueError, KeyError, TypeError) as error:
         raise IndexDamaged(
             f"The index {str(index.path)!r} holds a background that cannot be read: {sentence(error)}",

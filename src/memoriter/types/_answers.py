@@ -53,7 +53,8 @@ class Explanation:
     """The query's terms that the chunk holds."""
     raw: float
     """The weighted sum of both retrievers, before it is mapped to 0..1. It is lower for all chunks if none contains the
-    query's words."""
+    query's words. Where no chunk has items, as with single turns of conversations, it includes a share of the best
+    neighbour's."""
     calibrated: float
     """`raw` mapped to 0..1, before decay."""
     decay: float = 1.0
