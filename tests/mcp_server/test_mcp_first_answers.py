@@ -18,7 +18,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from mcp_endpoints import LIMIT
 from memoriter.mcp_server import server_of
 from memoriter.mcp_server._offered import Offered
-from memoriter.mcp_server._stdio import HANDSHAKE_VERSIONS, FirstAnswers, _messages
+from memoriter.mcp_server._first_answers import HANDSHAKE_VERSIONS, MODERN_VERSION, FirstAnswers
+from memoriter.mcp_server._stdio import _messages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,7 +108,7 @@ def test_a_client_has_the_tools_before_the_sdk_is_imported_and_calls_them_afterw
 def first_answers(memory: Memory, lines: list[bytes]) -> list[bytes]:
     """The answers without the SDK."""
     writing = io.BytesIO()
-    FirstAnswers(Offered.by(memory), memory.tools).serve(io.BytesIO(b"".join(lines)), writing)
+    FirstAnswers(memory).serve(io.BytesIO(b"".join(lines)), writing)
     return writing.getvalue().splitlines()
 
 

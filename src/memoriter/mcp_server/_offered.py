@@ -12,6 +12,8 @@ from memoriter.values import dataclass
 from memoriter.workspace import neutral
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memoriter.memory import Memory
     from memoriter.tools import Tool
 
@@ -75,12 +77,23 @@ class Offered:
 
     def initialize_json(self, protocol: str) -> dict[str, Any]:
         """Return the result of `initialize` for a revision of the protocol."""
+        return {**self._introduction, "protocolVersion": protocol, "serverInfo": self.server_json}
+
+    def discover_json(self, versions: Sequence[str]) -> dict[str, Any]:
+        """Return the result of `server/discover`, which takes the place of `initialize` since 2026-07-28."""
+        return {**self._introduction, "supportedVersions": list(versions)}
+
+    @property
+    def server_json(self) -> dict[str, Any]:
+        """What the server says about itself."""
+        return {"name": NAME, "title": TITLE, "version": version("memoriter")}
+
+    @property
+    def _introduction(self) -> dict[str, Any]:
         instructions = self.instructions
         return {
             "capabilities": CAPABILITIES,
             **({"instructions": instructions} if instructions is not None else {}),
-            "protocolVersion": protocol,
-            "serverInfo": {"name": NAME, "title": TITLE, "version": version("memoriter")},
         }
 
 
