@@ -134,10 +134,11 @@ class FirstAnswers:
             )
         if not _is_enveloped(params):
             return None
+        self._modern = True
         listed = self._discovered() if method == "server/discover" else self._listed(method)
         if listed is None:
             return None
-        self._first, self._modern = number, True
+        self._first = number
         return self._stamped(listed, cached=True)
 
     def _is_plain(self, params: dict[str, Any]) -> bool:
@@ -151,7 +152,7 @@ class FirstAnswers:
         """Return the result of a request for a list, or None if only the SDK knows it."""
         if method == "tools/list":
             known = all(is_builtin(tool) for tool in self._tools) and not self._offered.connector
-            return {"tools": [tool_json(tool) for tool in self._tools]} if known else None
+            return {"tools": [tool_json(tool, modern=self._modern) for tool in self._tools]} if known else None
         if method == "prompts/list":
             return prompts_json(self._offered)
         if method != "resources/list":
