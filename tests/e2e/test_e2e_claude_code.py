@@ -16,7 +16,7 @@ from hook_inputs import FOLDER as RECORDED
 from hostile_repository import contents, hostile_repository
 from memory_env import MemoryEnv
 from odd_files import posix_only
-from released_clients import SECONDS, hanging_program, https_proxy, released_client, write_program
+from released_clients import SECONDS, foreign_key, hanging_program, released_client, unfinished_index, write_program
 from servers.agent_model import SERVER, AgentModel, Step
 
 if TYPE_CHECKING:
@@ -302,14 +302,12 @@ def test_a_memoriter_that_hangs_does_not_keep_the_agent_from_its_answer(claude: 
 
 
 def test_an_unfinished_index_and_a_key_of_the_agent_leave_it_quick_silent_and_safe(claude: ClaudeCode) -> None:
-    claude.env.many(400)
-    assert claude.env.run("index").exit_code == 0  # the words; every vector is missing from here on
-    claude.env.configure(provider="openai", sync={"background": False})
+    unfinished_index(claude.env)
     claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
     claude.give_time()
     claude.model.play(Step("The result."))
-    with https_proxy() as (variables, requests):
-        claude.environ |= {**variables, "OPENAI_API_KEY": "sk-of-the-agent-0123456789"}
+    with foreign_key() as (variables, requests):
+        claude.environ |= variables
         assert claude.ask("Which VLAN does the Omada router keep for the printers?") == "The result.\n"
     context = claude.model.seen(0)
     assert "We chose PostgreSQL for the ledger" in context

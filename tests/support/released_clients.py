@@ -123,3 +123,18 @@ def https_proxy() -> Iterator[tuple[dict[str, str], list[str]]]:
         )
         listening.shutdown(socket.SHUT_RDWR)
     thread.join()
+
+
+@contextmanager
+def foreign_key() -> Iterator[tuple[dict[str, str], list[str]]]:
+    """A key that is meant for the agent's model; yields the variables of the agent, and the requests to a service."""
+    with https_proxy() as (variables, requests):
+        yield {**variables, "OPENAI_API_KEY": "sk-of-the-agent-0123456789"}, requests
+
+
+def unfinished_index(env: MemoryEnv) -> None:
+    """Index the words of 400 more notes, and select a service whose vectors are all missing from here on."""
+    env.many(400)
+    env.configure(provider="none")
+    assert env.run("index").exit_code == 0
+    env.configure(provider="openai", sync={"background": False})
