@@ -69,7 +69,7 @@ def test_a_plugin_of_the_same_name_that_is_not_ours_stays_and_nothing_is_written
     plugin.parent.mkdir(parents=True)
     plugin.write_text("export const Mine = async () => ({})\n", encoding="utf-8")
     before = files(tmp_path)
-    with pytest.raises(ConfigError, match="memoriter did not write this file"):
+    with pytest.raises(ConfigError, match="This file is not from memoriter"):
         edit(tmp_path)
     assert edit(tmp_path, on=False) == ["unchanged", "unchanged"]
     assert files(tmp_path) == before

@@ -143,7 +143,7 @@ def put_plugin(text: str, name: str, plugin: str) -> str:
         ConfigError: the file exists, and memoriter did not write it.
     """
     if text.strip() and not text.startswith(FIRST_LINE):
-        message = f"{name}: memoriter did not write this file."
+        message = f"{name}: This file is not from memoriter."
         raise ConfigError(message, remedy="Nothing was written. Rename the file and retry, or use --no-hooks.")
     return plugin
 
