@@ -147,7 +147,8 @@ def test_a_session_has_the_notes_recalls_and_appends_and_the_files_come_back(ope
     left = json.loads(opencode.settings.read_text(encoding="utf-8"))
     left.pop("$schema", None)  # which opencode adds
     assert left == json.loads(before)
-    assert list(opencode.env.home.rglob("memoriter.js*")) == []
+    assert not (opencode.settings.parent / "plugins" / "memoriter.js").exists()
+    assert list(opencode.env.home.rglob("*.memoriter-backup")) == []
     opencode.env.close()
 
 
