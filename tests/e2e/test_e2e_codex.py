@@ -13,7 +13,15 @@ import pytest
 from hostile_repository import contents, hostile_repository
 from memory_env import MemoryEnv
 from odd_files import posix_only
-from released_clients import SECONDS, foreign_key, hanging_program, released_client, unfinished_index, write_program
+from released_clients import (
+    SECONDS,
+    foreign_key,
+    give_time,
+    hanging_program,
+    released_client,
+    unfinished_index,
+    write_program,
+)
 from servers.agent_model import AgentModel, Step
 from terminal import Terminal
 
@@ -167,7 +175,6 @@ def test_an_unfinished_index_and_a_key_of_the_agent_leave_codex_quick_silent_and
     environ = {
         **env.environment(),
         "PATH": f"{codex.parent}{os.pathsep}{os.environ['PATH']}",
-        "MEMORITER_HOOK_SECONDS": "4.5",  # on a busy machine, as its owner may
     }
 
     def run(*command: str) -> str:
@@ -183,6 +190,7 @@ def test_an_unfinished_index_and_a_key_of_the_agent_leave_codex_quick_silent_and
         return done.stdout
 
     run(str(write_program(env, tmp_path)), "-w", str(env.notes), "install", "codex")
+    give_time(config.with_name("hooks.json"))
     model.play(Step("The result."))
     with foreign_key() as (variables, requests):
         environ |= variables

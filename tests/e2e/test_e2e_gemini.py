@@ -15,7 +15,15 @@ from hook_inputs import FOLDER as RECORDED
 from hostile_repository import contents, hostile_repository
 from memory_env import MemoryEnv
 from odd_files import posix_only
-from released_clients import SECONDS, foreign_key, hanging_program, released_client, unfinished_index, write_program
+from released_clients import (
+    SECONDS,
+    foreign_key,
+    give_time,
+    hanging_program,
+    released_client,
+    unfinished_index,
+    write_program,
+)
 from servers.agent_model import AgentModel, Step
 from terminal import Terminal
 
@@ -66,10 +74,8 @@ class Gemini:
         self.run(str(self.program), *words, "install", "gemini")
         settings = json.loads(self.settings.read_text(encoding="utf-8"))
         settings["mcpServers"]["memoriter"] |= {"trust": True, "timeout": SECONDS * 1_000}
-        for groups in settings["hooks"].values():
-            for hook in (hook for group in groups for hook in group["hooks"]):
-                hook["timeout"] = SECONDS * 1_000
         self.settings.write_text(json.dumps(settings), encoding="utf-8")
+        give_time(self.settings, SECONDS * 1_000)
 
     def ask(self, prompt: str) -> str:
         """Let the client answer once and print the answer."""
