@@ -21,7 +21,11 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 SVG = "{http://www.w3.org/2000/svg}"
 ONCE = {
-    "start": ["command.bare", "command.help", "mcp.tools_cpu", "mcp.tools_ratio"],
+    "start": [
+        "command.bare",
+        "command.help",
+        *(f"mcp.{name}_{unit}" for name in ("tools", "discovered", "first_prompt") for unit in ("cpu", "ratio")),
+    ],
     "files": ["files.idle"],
     "embed": ["embed.query", "embed.native", "embed.start", "embed.bulk"],
 }
@@ -74,6 +78,8 @@ BY_SIZE = {
 }
 RATIOS = {
     "mcp.tools_ratio",
+    "mcp.discovered_ratio",
+    "mcp.first_prompt_ratio",
     "peer.ratio",
     "command.ratio",
     "cold.ratio",

@@ -191,6 +191,15 @@ def test_every_test_that_a_page_names_as_proof_exists(page: str) -> None:
     assert [name for file, name in named if f"def {name}(" not in (ROOT / file).read_text(encoding="utf-8")] == []
 
 
+def test_the_page_on_clients_proves_each_fault_with_each_client_and_with_a_recorded_test() -> None:
+    page = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
+    table = page.partition("| what is wrong | client | test |")[2].partition("\n## ")[0]
+    proved = re.findall(r"^\| ([\w ]+) \| ([\w ]+) \| `tests/[\w/]+\.py::\w+` \|$", table, re.MULTILINE)
+    faults = ["a repository of somebody else", "memoriter hangs", "the index is unfinished", "a key of the agent"]
+    with_hooks = ["Claude Code", "Codex", "Gemini CLI", "opencode", "recorded"]
+    assert proved == [(fault, client) for fault in faults for client in with_hooks]
+
+
 def test_the_page_on_clients_names_the_versions_that_the_tests_install() -> None:
     page = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
     tests = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "e2e").glob("test_e2e_*.py"))

@@ -220,7 +220,8 @@ def test_every_command_that_is_advised_exists_and_takes_what_it_is_given() -> No
             assert found, f"{where}: there is no command {name!r}"
             command = found
         filled = [word if word.startswith("-") else "7" for word in words]
-        needed = ["x" for param in command.params if isinstance(param, click.Argument) and param.required]
+        arguments = [param for param in command.params if isinstance(param, click.Argument) and param.required]
+        needed = [param.type.choices[0] if isinstance(param.type, click.Choice) else "x" for param in arguments]
         takes_all = any(not word.startswith("-") for word in words)
         command.make_context(name, filled if takes_all else [*filled, *needed], context)
 

@@ -16,7 +16,15 @@ from hook_inputs import FOLDER as RECORDED
 from hostile_repository import contents, hostile_repository
 from memory_env import MemoryEnv
 from odd_files import posix_only
-from released_clients import SECONDS, hanging_program, https_proxy, released_client, write_program
+from released_clients import (
+    SECONDS,
+    foreign_key,
+    give_time,
+    hanging_program,
+    released_client,
+    unfinished_index,
+    write_program,
+)
 from servers.agent_model import SERVER, AgentModel, Step
 
 if TYPE_CHECKING:
@@ -84,14 +92,6 @@ class ClaudeCode:
         """Let the client answer once and print the answer."""
         return self.run("claude", "-p", prompt, "--model", MODEL, "--allowedTools", SERVER.strip("_"), *options)
 
-    def give_time(self) -> None:
-        """Let hooks take as long as they need on a busy machine, as their owner may."""
-        settings = json.loads(self.settings.read_text(encoding="utf-8"))
-        for groups in settings["hooks"].values():
-            for hook in (hook for group in groups for hook in group["hooks"]):
-                hook["timeout"] = SECONDS
-        self.settings.write_text(json.dumps(settings), encoding="utf-8")
-
 
 @pytest.fixture(scope="module")
 def released() -> Path:
@@ -135,7 +135,7 @@ def test_a_session_has_the_notes_recalls_searches_appends_and_has_them_again_aft
     claude.settings.parent.mkdir()
     claude.settings.write_text(json.dumps({"hooks": own}), encoding="utf-8")
     claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
-    claude.give_time()
+    give_time(claude.settings)
     hooks = json.loads(claude.settings.read_text(encoding="utf-8"))["hooks"]
     assert hooks["UserPromptSubmit"][-1]["hooks"][0]["type"] == "mcp_tool"
     claude.model.play(
@@ -182,7 +182,7 @@ def skip_first_run(claude: ClaudeCode) -> None:
 def test_a_full_conversation_in_a_terminal_is_asked_for_notes_once_and_goes_on(claude: ClaudeCode) -> None:
     skip_first_run(claude)
     claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
-    claude.give_time()
+    give_time(claude.settings)
     claude.model.play(
         Step("The result.", tokens=FULL),
         Step(tool="memory_append", arguments={"text": "The ledger is audited in May."}, tokens=FULL),
@@ -202,7 +202,7 @@ def test_a_compaction_and_the_end_of_a_conversation_leave_a_record_each_and_a_pr
 ) -> None:
     skip_first_run(claude)
     claude.memoriter("-w", str(claude.env.notes), "install", "claude-code", "--capture")
-    claude.give_time()
+    give_time(claude.settings)
     summary = "<analysis>Let me think.</analysis>\n<summary>\n1. Intent:\n   The invoices are printed on Tuesdays.\n"
     claude.model.play(Step("Noted."), Step(f"{summary}</summary>"), Step("Sure."), Step("Right."))
     later = (
@@ -274,7 +274,7 @@ def test_a_repository_that_is_not_trusted_is_neither_read_nor_written(claude: Cl
     own.mkdir()
     (own / "MEMORY.md").write_text("# Own\n\n- The zeppelin ledger is kept in the safe.\n", encoding="utf-8")
     claude.memoriter("install", "claude-code")
-    claude.give_time()
+    give_time(claude.settings)
     hostile_repository(claude.work)
     before = contents(claude.work)
     claude.model.play(
@@ -302,14 +302,12 @@ def test_a_memoriter_that_hangs_does_not_keep_the_agent_from_its_answer(claude: 
 
 
 def test_an_unfinished_index_and_a_key_of_the_agent_leave_it_quick_silent_and_safe(claude: ClaudeCode) -> None:
-    claude.env.many(400)
-    assert claude.env.run("index").exit_code == 0  # the words; every vector is missing from here on
-    claude.env.configure(provider="openai", sync={"background": False})
+    unfinished_index(claude.env)
     claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
-    claude.give_time()
+    give_time(claude.settings)
     claude.model.play(Step("The result."))
-    with https_proxy() as (variables, requests):
-        claude.environ |= {**variables, "OPENAI_API_KEY": "sk-of-the-agent-0123456789"}
+    with foreign_key() as (variables, requests):
+        claude.environ |= variables
         assert claude.ask("Which VLAN does the Omada router keep for the printers?") == "The result.\n"
     context = claude.model.seen(0)
     assert "We chose PostgreSQL for the ledger" in context

@@ -13,7 +13,15 @@ import pytest
 from hostile_repository import contents, hostile_repository
 from memory_env import MemoryEnv
 from odd_files import posix_only
-from released_clients import SECONDS, hanging_program, released_client, write_program
+from released_clients import (
+    SECONDS,
+    foreign_key,
+    give_time,
+    hanging_program,
+    released_client,
+    unfinished_index,
+    write_program,
+)
 from servers.agent_model import AgentModel, Step
 from terminal import Terminal
 
@@ -36,6 +44,7 @@ name = "scripted"
 base_url = "{url}/v1"
 wire_api = "responses"
 """
+QUESTION = "Which VLAN does the Omada router keep for the printers?"
 DOWN = "\x1b[B"
 """The key that goes to the next answer of a question."""
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * SECONDS)]
@@ -150,6 +159,48 @@ def test_a_hostile_repository_and_a_memoriter_that_hangs_leave_codex_alone(
     with hanging_program(program, tmp_path) as started:
         assert ask() == "Another result.\n"
     assert {"session-start", "user-prompt", "stop"} <= set(started)
+    env.close()
+
+
+@posix_only
+def test_an_unfinished_index_and_a_key_of_the_agent_leave_codex_quick_silent_and_safe(
+    codex: Path, model: AgentModel, tmp_path: Path
+) -> None:
+    env = MemoryEnv.at(tmp_path)
+    unfinished_index(env)
+    (tmp_path / "work").mkdir()
+    config = env.home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(CONFIGURATION.format(url=model.root), encoding="utf-8")
+    environ = {
+        **env.environment(),
+        "PATH": f"{codex.parent}{os.pathsep}{os.environ['PATH']}",
+    }
+
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            command,
+            env=environ,
+            cwd=tmp_path / "work",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run(str(write_program(env, tmp_path)), "-w", str(env.notes), "install", "codex")
+    give_time(config.with_name("hooks.json"))
+    model.play(Step("The result."))
+    with foreign_key() as (variables, requests):
+        environ |= variables
+        shown = run("codex", "exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", QUESTION)
+    assert shown == "The result.\n"
+    seen = model.seen(0)
+    assert "We chose PostgreSQL for the ledger" in seen
+    assert "The Omada ER605 keeps VLAN 10 for the printers." in seen
+    assert [request for request in requests if "openai" in request] == []
+    assert env.run("--json", "status").json[0]["vectors"] == 0
     env.close()
 
 

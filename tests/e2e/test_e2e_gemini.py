@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,17 @@ from hook_inputs import FOLDER as RECORDED
 from hostile_repository import contents, hostile_repository
 from memory_env import MemoryEnv
 from odd_files import posix_only
-from released_clients import SECONDS, hanging_program, released_client, write_program
+from released_clients import (
+    SECONDS,
+    foreign_key,
+    give_time,
+    hanging_program,
+    released_client,
+    unfinished_index,
+    write_program,
+)
 from servers.agent_model import AgentModel, Step
+from terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,11 +70,12 @@ class Gemini:
         return done.stdout
 
     def install(self, *words: str) -> None:
-        """Install memoriter, and let Gemini CLI call its tools without a question, as its owner may."""
+        """Install memoriter without questions about its tools, and with time for a busy machine, as its owner may."""
         self.run(str(self.program), *words, "install", "gemini")
         settings = json.loads(self.settings.read_text(encoding="utf-8"))
         settings["mcpServers"]["memoriter"] |= {"trust": True, "timeout": SECONDS * 1_000}
         self.settings.write_text(json.dumps(settings), encoding="utf-8")
+        give_time(self.settings, SECONDS * 1_000)
 
     def ask(self, prompt: str) -> str:
         """Let the client answer once and print the answer."""
@@ -98,7 +109,6 @@ def gemini(released: Path, model: AgentModel, tmp_path: Path) -> Gemini:
         "GOOGLE_GEMINI_BASE_URL": model.root,
         "GEMINI_API_KEY": "scripted",
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
-        "MEMORITER_HOOK_SECONDS": "4.5",  # on a busy machine, as its owner may
     }
     made = Gemini(env, model, tmp_path / "work", write_program(env, tmp_path), environ)
     made.settings.parent.mkdir()
@@ -135,6 +145,29 @@ def test_a_session_has_the_notes_recalls_and_appends_and_the_file_comes_back(gem
     assert gemini.settings.read_bytes() == before
 
 
+def test_in_its_terminal_gemini_runs_the_same_hooks_for_each_message(gemini: Gemini) -> None:
+    gemini.install("-w", str(gemini.env.notes))
+    command = ["gemini", "-m", "gemini-2.5-flash"]
+    with Terminal(command, env=gemini.environ, cwd=gemini.work, seconds=SECONDS) as terminal:
+        terminal.wait("Type your message")
+        terminal.settle()
+        for question, words in (
+            (QUESTION, "The Omada ER605 keeps VLAN 10 for the printers."),
+            ("When does the train to Osaka leave?", "The train to Osaka leaves at noon"),
+        ):
+            gemini.model.play(Step("The result."))
+            terminal.press(question)
+            terminal.settle()
+            terminal.press("\r")
+            end = time.monotonic() + SECONDS
+            while gemini.model.steps and time.monotonic() < end:
+                terminal.settle(0.5)
+            assert not gemini.model.steps, terminal.shown
+            terminal.settle()
+            assert words in gemini.said()
+    assert "We chose PostgreSQL for the ledger" in gemini.model.seen()
+
+
 def test_a_repository_that_is_not_trusted_is_neither_read_nor_written(gemini: Gemini) -> None:
     own = gemini.env.home / "workspace"
     own.mkdir()
@@ -163,3 +196,17 @@ def test_a_memoriter_that_hangs_does_not_keep_the_agent_from_its_answer(gemini: 
     with hanging_program(gemini.program, tmp_path) as started:
         assert gemini.ask("Which database does the ledger use?") == "The result."  # within SECONDS
     assert {"session-start", "user-prompt", "mcp"} <= set(started)
+
+
+def test_an_unfinished_index_and_a_key_of_the_agent_leave_it_quick_silent_and_safe(gemini: Gemini) -> None:
+    unfinished_index(gemini.env)
+    gemini.install("-w", str(gemini.env.notes))
+    gemini.model.play(Step("The result."))
+    with foreign_key() as (variables, requests):
+        gemini.environ |= variables
+        assert gemini.ask(QUESTION) == "The result."
+    said = gemini.said()
+    assert "We chose PostgreSQL for the ledger" in said
+    assert "The Omada ER605 keeps VLAN 10 for the printers." in said
+    assert [request for request in requests if "openai" in request] == []
+    assert gemini.env.run("--json", "status").json[0]["vectors"] == 0

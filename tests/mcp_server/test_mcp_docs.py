@@ -12,8 +12,8 @@ import pytest
 
 from memoriter.integrations import HttpServer, Launch, Machine, changes
 from memoriter.mcp_server._connector import CONNECTOR
+from memoriter.mcp_server._listed import NOTES, TODAY
 from memoriter.mcp_server._prompts import FLUSH, RECALL
-from memoriter.mcp_server._resources import NOTES, TODAY
 from memoriter.tools import TOOLS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")

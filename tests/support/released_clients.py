@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -78,6 +79,15 @@ def write_program(env: MemoryEnv, folder: Path) -> Path:
     return program
 
 
+def give_time(settings: Path, limit: int = SECONDS) -> None:
+    """Let hooks take as long as they need on a busy machine, as their owner may; `limit` in the unit of the client."""
+    content = json.loads(settings.read_text(encoding="utf-8"))
+    for groups in content["hooks"].values():
+        for hook in (hook for group in groups for hook in group["hooks"]):
+            hook["timeout"] = limit
+    settings.write_text(json.dumps(content), encoding="utf-8")
+
+
 HANGING = '#!/bin/sh\necho "$$ $*" >> {started}\nexec sleep {seconds}\n'
 
 
@@ -123,3 +133,18 @@ def https_proxy() -> Iterator[tuple[dict[str, str], list[str]]]:
         )
         listening.shutdown(socket.SHUT_RDWR)
     thread.join()
+
+
+@contextmanager
+def foreign_key() -> Iterator[tuple[dict[str, str], list[str]]]:
+    """A key that is meant for the agent's model; yields the variables of the agent, and the requests to a service."""
+    with https_proxy() as (variables, requests):
+        yield {**variables, "OPENAI_API_KEY": "sk-of-the-agent-0123456789"}, requests
+
+
+def unfinished_index(env: MemoryEnv) -> None:
+    """Index the words of 400 more notes, and select a service whose vectors are all missing from here on."""
+    env.many(400)
+    env.configure(provider="none")
+    assert env.run("index").exit_code == 0
+    env.configure(provider="openai", sync={"background": False})

@@ -30,6 +30,7 @@ CLIENTS: dict[ClientName, str] = {
     "claude-code": "Claude Code",
     "codex": "Codex",
     "gemini": "Gemini CLI",
+    "opencode": "opencode",
     "cursor": "Cursor",
     "claude-desktop": "Claude Desktop",
 }
@@ -99,7 +100,7 @@ def install_command(
     one, or the folder in which you use the client if you trust it (memoriter trust). With --scope project you trust the
     current folder. The rest of the file does not change, and a copy of the old file stays beside it. Claude Code and
     Codex also get hooks, which recall notes, ask the agent to write new ones, and with --capture record conversations;
-    Gemini CLI gets those that recall.
+    Gemini CLI and opencode get those that recall.
 
     With --http the file contains the address and the token of the server, and only you can read it. With --scope
     project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs

@@ -13,22 +13,25 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from memoriter.coding_hooks import CAPTURING, GEMINI_HOOKS, HOOK_TOOL, HOOKS, TIMEOUTS, HookEvent
 from memoriter.errors import ConfigError, UsageError
 from memoriter.integrations import _json_text, _toml_text
+from memoriter.integrations._opencode import plugin_text, put_plugin, remove_plugin
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-ClientName = Literal["claude-code", "codex", "gemini", "cursor", "claude-desktop"]
+ClientName = Literal["claude-code", "codex", "gemini", "opencode", "cursor", "claude-desktop"]
 Scope = Literal["user", "project"]
 
 SERVER_NAME = "memoriter"
 """The name of the server in the configuration of every client."""
 BEARER_VARIABLE = "MEMORITER_TOKEN"
 """Stands for the token in a project's file, because such files are shared."""
-START_KEYS = frozenset({"command", "args", "env"})
+START_KEYS = frozenset({"command", "args", "env", "environment"})
 """Keys of an entry that starts a server."""
 CONNECT_KEYS = frozenset({"url", "httpUrl", "headers", "http_headers", "bearer_token_env_var"})
 """Keys of an entry that connects to a running server."""
+SERVERS_KEYS: dict[ClientName, str] = {"opencode": "mcp"}
+"""The key of the servers in the JSON of clients that do not call it `mcpServers`."""
 HOOKS_OF: dict[ClientName, dict[str, HookEvent]] = {
     "claude-code": HOOKS,
     "codex": HOOKS,
@@ -133,13 +136,18 @@ def changes(
     file = server_file(client, machine, scope)
     entry = _server_entry(client, launch, scope) if install else None
     holds_token = install and launch.remote is not None and scope == "user"
-    edit = _edit_codex if client == "codex" else _edit_servers
+    edit = _edit_codex if client == "codex" else partial(_edit_servers, key=SERVERS_KEYS.get(client, "mcpServers"))
 
     def remove(text: str) -> str:
         return edit(text, str(file), None)
 
     add = partial(edit, name=str(file), entry=entry)
     edits = [FileEdit(file, add if install else remove, remove, holds_token)]
+    if client == "opencode" and (hooks or not install):
+        plugin, folder = plugin_text((*launch.program, *launch.options), launch.environ or {}), file.parent
+        place = (folder / ".opencode" if scope == "project" else folder) / "plugins" / "memoriter.js"
+        put = partial(put_plugin, name=str(place), plugin=plugin)
+        edits.append(FileEdit(place, put if install else remove_plugin, remove_plugin))
     settings = _hooks_file(client, machine, scope)
     if settings is None or (install and not hooks):
         return edits
@@ -174,6 +182,10 @@ def _server_entry(client: ClientName, launch: Launch, scope: Scope) -> dict[str,
         UsageError: the client cannot connect to a running server.
     """
     if launch.remote is None:
+        if client == "opencode":
+            environ = {"environment": dict(launch.environ)} if launch.environ else {}
+            command = [*launch.program, *launch.options, "mcp"]
+            return {"type": "local", "command": command, "enabled": True, **environ}
         return {"type": "stdio", **launch.entry} if client == "claude-code" else launch.entry
     url, token = launch.remote.url, launch.remote.token
     shared = scope == "project"
@@ -182,6 +194,9 @@ def _server_entry(client: ClientName, launch: Launch, scope: Scope) -> dict[str,
             return {"type": "http", "url": url, "headers": _bearer(f"${{{BEARER_VARIABLE}}}" if shared else token)}
         case "gemini":
             return {"httpUrl": url, "headers": _bearer(f"${{{BEARER_VARIABLE}}}" if shared else token)}
+        case "opencode":
+            headers = _bearer(f"{{env:{BEARER_VARIABLE}}}" if shared else token)
+            return {"type": "remote", "url": url, "enabled": True, "headers": headers}
         case "cursor":
             return {"url": url, "headers": _bearer(f"${{env:{BEARER_VARIABLE}}}" if shared else token)}
         case "codex":
@@ -209,6 +224,7 @@ def server_file(client: ClientName, machine: Machine, scope: Scope) -> Path:
             "claude-code": ".mcp.json",
             "codex": ".codex/config.toml",
             "gemini": ".gemini/settings.json",
+            "opencode": "opencode.json",
             "cursor": ".cursor/mcp.json",
         }
         if client not in names:
@@ -220,6 +236,8 @@ def server_file(client: ClientName, machine: Machine, scope: Scope) -> Path:
         return Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
     if client == "gemini":
         return Path(environ.get("GEMINI_CLI_HOME") or home) / ".gemini" / "settings.json"
+    if client == "opencode":
+        return Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "opencode" / "opencode.json"
     if client == "cursor":
         return home / ".cursor" / "mcp.json"
     if machine.platform == "darwin":
@@ -246,24 +264,24 @@ def _hooks_file(client: ClientName, machine: Machine, scope: Scope) -> Path | No
     return Path(machine.environ.get(variable) or machine.user_home / folder) / name
 
 
-def _edit_servers(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
-    """Return the JSON with memoriter's server as in `entry`, or without it."""
+def _edit_servers(text: str, name: str, entry: Mapping[str, Any] | None, *, key: str) -> str:
+    """Return the JSON with memoriter's server as in `entry`, or without it; `key` is that of the servers."""
     if entry is None and not text.strip():
         return text
     text = text if text.strip() else "{}\n"
-    servers = _object_at(_json_text.parse(text, name), "mcpServers", name)
+    servers = _object_at(_json_text.parse(text, name), key, name)
     if entry is None:
-        return _json_text.remove(text, ("mcpServers", SERVER_NAME))
+        return _json_text.remove(text, (key, SERVER_NAME))
     if SERVER_NAME not in servers:
-        return _json_text.put(text, ("mcpServers", SERVER_NAME), dict(entry))
+        return _json_text.put(text, (key, SERVER_NAME), dict(entry))
     current = _object_at(servers, SERVER_NAME, name)
-    for key, value in entry.items():  # other keys belong to the owner
-        if key == "headers" and isinstance(current.get(key), dict):
-            text = _json_text.put(text, ("mcpServers", SERVER_NAME, key, "Authorization"), value["Authorization"])
+    for field_name, value in entry.items():  # other keys belong to the owner
+        if field_name == "headers" and isinstance(current.get(field_name), dict):
+            text = _json_text.put(text, (key, SERVER_NAME, field_name, "Authorization"), value["Authorization"])
         else:
-            text = _json_text.put(text, ("mcpServers", SERVER_NAME, key), value)
-    for key in _superseded_keys(entry) & current.keys():
-        text = _json_text.remove(text, ("mcpServers", SERVER_NAME, key))
+            text = _json_text.put(text, (key, SERVER_NAME, field_name), value)
+    for field_name in _superseded_keys(entry) & current.keys():
+        text = _json_text.remove(text, (key, SERVER_NAME, field_name))
     return text
 
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError, sentence
-from memoriter.mcp_server._resources import note_uri
+from memoriter.mcp_server._listed import note_uri
 from memoriter.mcp_server._tools import error_text
 from memoriter.tools import Tool, origin_json
 

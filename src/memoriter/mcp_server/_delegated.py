@@ -19,8 +19,8 @@ from memoriter.discovery import REASONS, TICKET, body_digest, take_ticket
 from memoriter.errors import MemoriterError, UsageError, system_error_text
 from memoriter.mcp_server._auth import PROVEN_DIGEST
 from memoriter.mcp_server._hooks import hook_work
+from memoriter.mcp_server._listed import wire_text
 from memoriter.mcp_server._shared import Cancelled
-from memoriter.mcp_server._tools import wire_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,7 +1,8 @@
 """The hooks of coding agents, answered by a server: over HTTP for `memoriter hook`, and as a call of a tool.
 
 Claude Code calls a tool of an MCP server before a prompt (a hook of the type `mcp_tool`). The server runs already, so
-no program has to start and to open the index for each prompt.
+no program has to start and to open the index for each prompt. Nothing here needs the SDK, because the first prompt may
+come before it is imported.
 """
 
 from __future__ import annotations
@@ -10,20 +11,16 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from mcp.types import CallToolResult, TextContent
-
 from memoriter.agent import HookAnswer, answer_hook, read_hook
 from memoriter.coding_hooks import PROMPT_SECONDS, SECONDS_VARIABLE, parse_seconds
 from memoriter.environment import variables
 from memoriter.errors import MemoriterError, UsageError, sentence
-from memoriter.mcp_server._shared import Cancelled
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from memoriter.agent import HookInput
-    from memoriter.mcp_server._shared import SharedMemory
     from memoriter.memory import Memory
 
 PROMPT = "user-prompt"
@@ -60,32 +57,29 @@ def hook_work(
     return work
 
 
-async def answer_prompt(shared: SharedMemory, arguments: Mapping[str, Any]) -> CallToolResult:
-    """Answer the hook before a prompt. The text of the result is the JSON that a program would print.
+def prompt_seconds() -> float:
+    """Return how long a prompt waits for its memory."""
+    return parse_seconds(variables().get(SECONDS_VARIABLE, "").strip()) or PROMPT_SECONDS
+
+
+def read_prompt(arguments: Mapping[str, Any]) -> HookInput:
+    """Return the event that a call of the tool reports.
 
     Args:
-        shared: the memory of the server.
         arguments: `event`, and the fields that Claude Code writes to the stdin of a program.
+
+    Raises:
+        UsageError: it is another event, or a field is missing or malformed.
     """
-    seconds = parse_seconds(variables().get(SECONDS_VARIABLE, "").strip()) or PROMPT_SECONDS
     event = arguments.get("event")
-    fields = {name: value for name, value in arguments.items() if name != "event"}
     if event != PROMPT:
-        return _error_result(f"This tool answers the hook {PROMPT!r}, not {event!r}. Install memoriter again.")
-    try:
-        given = read_hook(PROMPT, json.dumps(fields))
-    except UsageError as error:
-        return _error_result(f"{error.message} {error.remedy}")
-    try:
-        work = hook_work(given, seconds=seconds)
-        answer = await shared.run(work, session=given.session, seconds=seconds + MORE_SECONDS)
-    except Cancelled:
-        answer = HookAnswer(None)
+        message = f"This tool answers the hook {PROMPT!r}, not {event!r}."
+        raise UsageError(message, remedy="Install memoriter again.")
+    return read_hook(PROMPT, json.dumps({name: value for name, value in arguments.items() if name != "event"}))
+
+
+def prompt_text(answer: HookAnswer) -> str:
+    """Return the JSON that a program would print, and log what went wrong. An empty object adds nothing."""
     for reason in answer.reasons:
         log.info("hook %s: %s", PROMPT, reason.message)
-    # ASCII, as over HTTP. An empty object adds nothing.
-    return CallToolResult(content=[TextContent(text=json.dumps(answer.output or {}))])
-
-
-def _error_result(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+    return json.dumps(answer.output or {})  # ASCII, as over HTTP

@@ -12,6 +12,8 @@ from memoriter.values import dataclass
 from memoriter.workspace import neutral
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memoriter.memory import Memory
     from memoriter.tools import Tool
 
@@ -28,6 +30,9 @@ CAPABILITIES: dict[str, Any] = {
     "resources": {"listChanged": False, "subscribe": False},
     "tools": {"listChanged": False},
 }
+SCHEMA_ORDER = ("$schema", "properties", "required", "type")
+INPUT_ORDER = ("$schema", "type", "properties", "required")
+"""The first keys of the schema of arguments since 2026-07-28."""
 ALWAYS_LOAD = {"anthropic/alwaysLoad": True}
 """Asks Claude Code to show a tool to the model from the first request on. Otherwise the model must search for it."""
 
@@ -75,12 +80,23 @@ class Offered:
 
     def initialize_json(self, protocol: str) -> dict[str, Any]:
         """Return the result of `initialize` for a revision of the protocol."""
+        return {**self._introduction, "protocolVersion": protocol, "serverInfo": self.server_json}
+
+    def discover_json(self, versions: Sequence[str]) -> dict[str, Any]:
+        """Return the result of `server/discover`, which takes the place of `initialize` since 2026-07-28."""
+        return {**self._introduction, "supportedVersions": list(versions)}
+
+    @property
+    def server_json(self) -> dict[str, Any]:
+        """What the server says about itself."""
+        return {"name": NAME, "title": TITLE, "version": version("memoriter")}
+
+    @property
+    def _introduction(self) -> dict[str, Any]:
         instructions = self.instructions
         return {
             "capabilities": CAPABILITIES,
             **({"instructions": instructions} if instructions is not None else {}),
-            "protocolVersion": protocol,
-            "serverInfo": {"name": NAME, "title": TITLE, "version": version("memoriter")},
         }
 
 
@@ -89,8 +105,13 @@ def is_builtin(tool: Tool) -> bool:
     return tool.writes is not None
 
 
-def tool_json(tool: Tool) -> dict[str, Any]:
-    """Return a tool as `tools/list` shows it; a tool of a plugin has no hints, because its effects are unknown."""
+def tool_json(tool: Tool, *, modern: bool = False) -> dict[str, Any]:
+    """Return a tool as `tools/list` shows it; a tool of a plugin has no hints, because its effects are unknown.
+
+    Args:
+        tool: the tool.
+        modern: whether the keys have the order of the protocol since 2026-07-28; the values are the same.
+    """
     title = {"title": tool.title} if tool.title else {}
     hints = {"destructiveHint": False, "idempotentHint": not tool.writes, "openWorldHint": False}
     annotations = {**hints, "readOnlyHint": not tool.writes} if is_builtin(tool) else {}
@@ -98,14 +119,13 @@ def tool_json(tool: Tool) -> dict[str, Any]:
         **({"_meta": ALWAYS_LOAD} if tool.always_load else {}),
         "annotations": {**annotations, **title},
         "description": tool.description,
-        "inputSchema": _schema_json(tool.input_schema),
+        "inputSchema": _schema_json(tool.input_schema, INPUT_ORDER if modern else SCHEMA_ORDER),
         "name": tool.name,
-        **({"outputSchema": _schema_json(tool.output_schema)} if tool.output_schema is not None else {}),
+        **({"outputSchema": _schema_json(tool.output_schema, SCHEMA_ORDER)} if tool.output_schema is not None else {}),
         **title,
     }
 
 
-def _schema_json(schema: Any) -> dict[str, Any]:
-    """Return a schema with its keys in the order in which the SDK writes them."""
-    first = ("$schema", "properties", "required", "type")
+def _schema_json(schema: Any, first: Sequence[str]) -> dict[str, Any]:
+    """Return a schema with its keys in the order in which the SDK writes them; these come first."""
     return {key: schema[key] for key in (*first, *schema) if key in schema}

@@ -12,14 +12,15 @@ from mcp.types import (
     ListPromptsResult,
     PaginatedRequestParams,
     Prompt,
-    PromptArgument,
     PromptMessage,
     TextContent,
 )
 
 from memoriter.agent import RecallPassage, is_owned, quote, source_label
 from memoriter.errors import MemoriterError
-from memoriter.mcp_server._tools import error_text, wire_text
+from memoriter.mcp_server import _listed
+from memoriter.mcp_server._listed import prompts_json, wire_text
+from memoriter.mcp_server._tools import error_text
 from memoriter.workspace import neutral
 
 if TYPE_CHECKING:
@@ -28,19 +29,7 @@ if TYPE_CHECKING:
     from memoriter.mcp_server._offered import Offered
     from memoriter.mcp_server._shared import ProgressMemory, SharedMemory
 
-RECALL = Prompt(
-    name="recall",
-    title="Recall from memory",
-    description="Answer a question out of the notes, with the places it is from.",
-    arguments=[PromptArgument(name="question", description="What you want to know.", required=True)],
-)
-UNCITED = RECALL.model_copy(update={"description": "Answer a question out of the notes."})
-FLUSH = Prompt(
-    name="flush",
-    title="Write down what must last",
-    description="Let the agent note what this conversation decided, before its context is compacted or ends.",
-    arguments=[],
-)
+RECALL, UNCITED, FLUSH = map(Prompt.model_validate, (_listed.RECALL, _listed.UNCITED, _listed.FLUSH))
 FLUSH_TEXT = """\
 Write down now what must last beyond this conversation: decisions with their reasons, preferences, facts about me and \
 my work, open tasks with their days. First search with memory_search what is already noted, and leave that out. Use \
@@ -70,9 +59,7 @@ class Prompts:
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> ListPromptsResult:
         del context, params
-        return ListPromptsResult(
-            prompts=[] if self._offered.reason else [RECALL if self._offered.citations else UNCITED, FLUSH]
-        )
+        return ListPromptsResult.model_validate(prompts_json(self._offered))
 
     async def get(self, context: ServerRequestContext[Any], params: GetPromptRequestParams) -> GetPromptResult:
         self._offered.check()

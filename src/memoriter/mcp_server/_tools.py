@@ -19,16 +19,19 @@ from mcp.types import (
 )
 from mcp.types import Tool as McpTool
 
+from memoriter.agent import HookAnswer
 from memoriter.api_json import with_footer
 from memoriter.coding_hooks import HOOK_TOOL
-from memoriter.errors import sentence
-from memoriter.mcp_server._hooks import answer_prompt
+from memoriter.errors import UsageError, sentence
+from memoriter.mcp_server._hooks import MORE_SECONDS, hook_work, prompt_seconds, prompt_text, read_prompt
+from memoriter.mcp_server._listed import wire_text
 from memoriter.mcp_server._offered import tool_json
+from memoriter.mcp_server._shared import Cancelled
 from memoriter.tools import APPEND, SEARCH
 from memoriter.workspace import neutral, neutral_data, neutral_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mcp.server.context import ServerRequestContext
 
@@ -79,7 +82,7 @@ class Tools:
 
     async def call(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         if params.name == HOOK_TOOL and self._tools:
-            return await answer_prompt(self._shared, params.arguments or {})
+            return await _answer_prompt(self._shared, params.arguments or {})
         tool = self._tools.get(params.name)
         if tool is None:
             names = ", ".join(self._tools) or "none"
@@ -100,6 +103,20 @@ class Tools:
         outcome = "an error" if result.is_error else "done"
         log.info("tool %s: %s, %.1f ms", tool.name, outcome, (anyio.current_time() - started) * 1000)
         return result
+
+
+async def _answer_prompt(shared: SharedMemory, arguments: Mapping[str, Any]) -> CallToolResult:
+    """Answer the hook before a prompt. The text of the result is the JSON that a program would print."""
+    try:
+        given, seconds = read_prompt(arguments), prompt_seconds()
+    except UsageError as error:
+        return CallToolResult(content=[TextContent(text=error_text(error))], is_error=True)
+    try:
+        work = hook_work(given, seconds=seconds)
+        answer = await shared.run(work, session=given.session, seconds=seconds + MORE_SECONDS)
+    except Cancelled:
+        answer = HookAnswer(None)
+    return CallToolResult(content=[TextContent(text=prompt_text(answer))])
 
 
 def to_result(answer: dict[str, Any], name: str = "") -> CallToolResult:
@@ -173,11 +190,6 @@ def _search_text(lean: dict[str, Any]) -> str:
 
 LEAN = {SEARCH.name: _lean_search, APPEND.name: _lean_append}
 """The shorter form of the answers of some tools."""
-
-
-def wire_text(text: str) -> str:
-    """Replace lone surrogates, as in names that are not UTF-8, by U+FFFD, so that every client can decode the text."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def error_text(error: MemoriterError) -> str:
