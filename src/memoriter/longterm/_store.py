@@ -41,28 +41,26 @@ class StoreState:
 
 
 class LongTermStore(Protocol):
-    """Memories with their vectors. Every operation is limited to one principal. Safe to share between threads."""
+    """Memories with vectors of one model. Every operation is limited to one principal. Safe to share between threads.
+
+    Vectors of several models can be in the same place, side by side: a store reads those of its own model only, and
+    deletes from all of them.
+    """
 
     @property
     def model(self) -> str:
-        """The fingerprint of the model of the vectors; empty while the store is empty and new."""
+        """The fingerprint of the model of the vectors."""
         ...
 
-    @property
-    def dimensions(self) -> int:
-        """The length of the vectors; 0 while the store is empty and new."""
-        ...
-
-    def store(self, memories: Sequence[LongTermMemory], vectors: Sequence[Vector], *, model: str) -> None:
+    def store(self, memories: Sequence[LongTermMemory], vectors: Sequence[Vector]) -> None:
         """Add memories, or replace those with the same ids. All of them are stored, or none.
 
         Args:
             memories: the memories.
             vectors: a vector (dims,) of unit length for each.
-            model: the fingerprint of the model of the vectors.
 
         Raises:
-            IndexUnavailable: the store cannot be written, or its vectors are those of another model.
+            IndexUnavailable: the store cannot be written.
         """
         ...
 
@@ -81,12 +79,12 @@ class LongTermStore(Protocol):
                 and beside those found by similarity, again `limit` at most.
 
         Raises:
-            IndexUnavailable: the store cannot be read, or its vectors have another length.
+            IndexUnavailable: the store cannot be read.
         """
         ...
 
     def delete(self, ids: Collection[str], *, principal: str) -> int:
-        """Delete memories, and return how many there were. Nothing of them remains in earlier states of the store."""
+        """Delete memories, with their vectors of every model, and return how many there were."""
         ...
 
     def count(self, *, principal: str) -> int:
@@ -109,8 +107,8 @@ class LongTermStore(Protocol):
         """Replace a memory with the same id and text, and keep its vector."""
         ...
 
-    def clear(self, *, principal: str) -> None:
-        """Delete all memories of a principal. A store without memories accepts vectors of any model."""
+    def other_models(self, *, principal: str) -> dict[str, int]:
+        """Return the number of memories with vectors of each other model, by its fingerprint."""
         ...
 
     def maintain(self, *, erase: bool = False) -> None:
