@@ -298,7 +298,7 @@ def trust(action: Literal["review", "approve"], ids: tuple[str, ...]) -> None:
 
 def _open(options: GlobalOptions) -> Memory:
     """Open the selected memory. Raises MissingPackage if the extra is not installed."""
-    require("longterm", "Commands about long-term memories")
+    require("longterm", "The command `memoriter ltm`")
     return options.open_memory()
 
 
