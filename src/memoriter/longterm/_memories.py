@@ -18,7 +18,6 @@ from memoriter.longterm._store import Found
 from memoriter.longterm._vector_file import key_of
 from memoriter.longterm._writing import NoteFile
 from memoriter.masking import mask
-from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from memoriter.longterm._records import Category, Origin, Span
     from memoriter.longterm._store import LongTermStore, Vector
     from memoriter.longterm._vector_file import VectorFile
-    from memoriter.types import ModelSpec
+    from memoriter.types import Diagnostic, ModelSpec
     from memoriter.workspace import Workspace
 
 DUPLICATE = 0.95
