@@ -1,0 +1,79 @@
+"""Long-term memories: single statements with vectors, which an agent stores, recalls and forgets."""
+
+from memoriter.longterm._in_memory import InMemoryStore
+from memoriter.longterm._json import (
+    forgotten_memories_json,
+    hit_json,
+    memory_json,
+    rebuilt_json,
+    stats_json,
+    stored_json,
+)
+from memoriter.longterm._lance import LanceStore
+from memoriter.longterm._memories import LongTermMemories, LongTermParts
+from memoriter.longterm._note import PATH
+from memoriter.longterm._openclaw import import_openclaw
+from memoriter.longterm._plugin import LongTermPlugin
+from memoriter.longterm._rebuild import rebuild, stats
+from memoriter.longterm._recall import LongTermRecall
+from memoriter.longterm._records import (
+    CATEGORIES,
+    ORIGINS,
+    Category,
+    LongTermMemory,
+    Origin,
+    Span,
+    Speaker,
+    Status,
+    is_memory_id,
+    least_trusted,
+)
+from memoriter.longterm._results import (
+    Imported,
+    LongTermAnswer,
+    LongTermForgotten,
+    LongTermHit,
+    LongTermStats,
+    Rebuilt,
+    Stored,
+)
+from memoriter.longterm._store import Found, LongTermStore, StoreState
+
+__all__ = [
+    "CATEGORIES",
+    "ORIGINS",
+    "PATH",
+    "Category",
+    "Found",
+    "Imported",
+    "InMemoryStore",
+    "LanceStore",
+    "LongTermAnswer",
+    "LongTermForgotten",
+    "LongTermHit",
+    "LongTermMemories",
+    "LongTermMemory",
+    "LongTermParts",
+    "LongTermPlugin",
+    "LongTermRecall",
+    "LongTermStats",
+    "LongTermStore",
+    "Origin",
+    "Rebuilt",
+    "Span",
+    "Speaker",
+    "Status",
+    "StoreState",
+    "Stored",
+    "forgotten_memories_json",
+    "hit_json",
+    "import_openclaw",
+    "is_memory_id",
+    "least_trusted",
+    "memory_json",
+    "rebuild",
+    "rebuilt_json",
+    "stats",
+    "stats_json",
+    "stored_json",
+]
