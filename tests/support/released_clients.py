@@ -80,10 +80,10 @@ def write_program(env: MemoryEnv, folder: Path) -> Path:
 
 
 def give_time(settings: Path, limit: int = SECONDS) -> None:
-    """Let hooks take as long as they need on a busy machine, as their owner may; `limit` in the unit of the client."""
+    """Let hooks with a time limit take as long as they need on a busy machine; `limit` in the unit of the client."""
     content = json.loads(settings.read_text(encoding="utf-8"))
     for groups in content["hooks"].values():
-        for hook in (hook for group in groups for hook in group["hooks"]):
+        for hook in (hook for group in groups for hook in group["hooks"] if "timeout" in hook):
             hook["timeout"] = limit
     settings.write_text(json.dumps(content), encoding="utf-8")
 
