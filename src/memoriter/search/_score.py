@@ -45,7 +45,7 @@ CHANCE_CONTEXT = 0.24
 about other conversations would be called a match."""
 FEW_ITEMIZED = 0.1
 """Share of chunks with items, among the nearest, from which no score of neighbours is added. Notes in lists would lose
-.01 nDCG@10 or more, because the items beside one are mostly about something else."""
+up to .025 nDCG@10, because the items beside one are mostly about something else."""
 NEIGHBOUR_SHARE = 0.5
 """Share of a term's value that a chunk gets if only a neighbour contains the term: LoCoMo gains .05 recall@10."""
 ECHO_SHARE = 0.1
