@@ -116,12 +116,25 @@ def add_checksums(connection: Database) -> None:
     large = int(connection.pragma("page_count")) * int(connection.pragma("page_size")) > LARGE_BYTES
     if large or vfs() is None or has_checksums(connection):
         return
-    reserve_checksums(connection)
     with suppress(apsw.BusyError, apsw.LockedError, apsw.FullError):
-        connection.execute("VACUUM").fetchall()
+        vacuum(connection)
     if has_checksums(connection):
         with transaction(connection):
             _note_checksums(connection)
+
+
+def vacuum(connection: Database) -> None:
+    """Write all pages anew, densely and with checksums; the copy that this needs is on disk, not in memory."""
+    # Pages get checksums once the first page says so. Without a log, a page that leaves the cache before has none.
+    keep_in_cache = not has_checksums(connection) and connection.pragma("journal_mode") != "wal"
+    reserve_checksums(connection)
+    connection.pragma("temp_store", 1)
+    connection.pragma("cache_spill", int(not keep_in_cache))
+    try:
+        connection.execute("VACUUM").fetchall()
+    finally:
+        connection.pragma("cache_spill", 1)
+        connection.pragma("temp_store", 2)
 
 
 def lost_checksums(connection: Database) -> bool:
