@@ -156,6 +156,8 @@ class Upkeep:
                 before = _disk_bytes(file.storage)
             with file.writing() as connection:
                 evicted = _cache.evict(connection, max_entries=max_entries, max_bytes=max_bytes)
+            with file.reading():
+                file.vectors.shorten_items(None)
             engine = file.vectors.engine
             serving = f"chunks_vec_{file.vectors.active().id}" if engine == "sqlite-vec" else ""
             with file.writing() as connection:

@@ -65,12 +65,18 @@ ALTER TABLE code_segments ADD COLUMN sum INTEGER;
 
 _TERM_COUNTS = "ALTER TABLE chunks RENAME COLUMN bag TO term_counts;"
 
+_LONG_ITEMS = """
+-- The vectors of items alone become shorter with the next syncs, as `vectors/_items.py` does it.
+INSERT INTO counters(name, value) SELECT 'long_items', max(id) FROM embedding_cache HAVING max(id) IS NOT NULL;
+"""
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(2, "codes of vectors", CODE_TABLES),
     Migration(3, "how far a growing file was read", _TAILS),
     Migration(4, "checksums and stamps of files", _CHECKS),
     Migration(5, "titles and tags of notes", TAG_TABLE, reread=("memory",)),
     Migration(6, "names of notes, and items of chunks", f"{NAME_TABLE}{ITEM_TABLE}{_TERM_COUNTS}", reread=EVERYTHING),
+    Migration(7, "short vectors of items", _LONG_ITEMS),
 )
 
 
