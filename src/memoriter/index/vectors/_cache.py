@@ -13,7 +13,7 @@ from memoriter.ids import fingerprint
 from memoriter.index.files import _files
 from memoriter.index.store._connection import increment, storable
 from memoriter.index.store._soundness import REBUILD
-from memoriter.index.vectors._forms import decode, has_known_size, shorten, vector_sums
+from memoriter.index.vectors._forms import decode, encode, known_sizes
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def store(
     connection: Database, vector_set: VectorSet, keys: Sequence[bytes], rows: NDArray[np.float32], *, now: float
 ) -> int:
     """Store vectors under their keys, clear the recorded failures of these keys, and return how many were replaced."""
-    blobs, sums = _encode(keys, rows, _keys_of_items_alone(connection, keys))
+    blobs, sums = encode(keys, rows, _keys_of_items_alone(connection, keys))
     places = [(vector_set.id, key) for key in keys]
     exists = "SELECT 1 FROM embedding_cache WHERE set_id = ? AND key = ?"
     replaced = sum(connection.execute(exists, place).get is not None for place in places)
@@ -152,23 +152,6 @@ def _keys_of_items_alone(connection: Database, keys: Sequence[bytes]) -> set[byt
     """Return the keys that items refer to and no chunk does."""
     statement = f"SELECT 1 FROM (SELECT ? AS key) AS known WHERE {OF_ITEMS_ALONE}"  # noqa: S608 (fixed text)
     return {key for key in keys if connection.execute(statement, (key,)).get}
-
-
-def _encode(
-    keys: Sequence[bytes], rows: NDArray[np.float32], short: Collection[bytes]
-) -> tuple[list[bytes], list[int]]:
-    """Return vectors as they are stored, those with a key in `short` in the short form, and their checksums."""
-    import numpy as np
-
-    full = np.ascontiguousarray(rows, dtype="<f4").view(np.uint8)
-    blobs, sums = list(map(bytes, full)), vector_sums(keys, full)
-    if places := [place for place, key in enumerate(keys) if key in short]:
-        shortened = shorten(rows[places])
-        for place, blob, total in zip(
-            places, shortened, vector_sums([keys[place] for place in places], shortened), strict=True
-        ):
-            blobs[place], sums[place] = bytes(blob), total
-    return blobs, sums
 
 
 def mark_used(connection: Database, ids: Sequence[int], *, now: float) -> None:
@@ -274,8 +257,26 @@ VectorRow = tuple[int, int, bytes, int | None, bytes]
 def verify_rows(rows: Sequence[VectorRow], vector_set: VectorSet) -> NDArray[np.float32]:
     """Return stored vectors, (n, dims), after checking their lengths and checksums. Raises BrokenVectors."""
     _, ids, keys, sums, blobs = zip(*rows, strict=True)
-    if cut := [row for row, blob in zip(ids, blobs, strict=True) if not has_known_size(blob, vector_set.dimensions)]:
-        raise BrokenVectors(cut)
+    return verify(ids, keys, sums, blobs, vector_set)
+
+
+def verify(
+    ids: Sequence[int],
+    keys: Sequence[bytes],
+    sums: Sequence[int | None],
+    blobs: Sequence[bytes],
+    vector_set: VectorSet,
+) -> NDArray[np.float32]:
+    """Return stored vectors, (n, dims), after checking their lengths and checksums.
+
+    A checksum that is None is not checked.
+
+    Raises:
+        BrokenVectors: some do not match.
+    """
+    sizes = known_sizes(vector_set.dimensions)
+    if not sizes.issuperset(map(len, blobs)):
+        raise BrokenVectors([row for row, blob in zip(ids, blobs, strict=True) if len(blob) not in sizes])
     decoded = decode(keys, blobs, vector_set.dimensions)
     if decoded.sums != list(sums):
         broken = [

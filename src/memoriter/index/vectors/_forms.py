@@ -13,7 +13,7 @@ from zlib import crc32
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -79,6 +79,21 @@ def _lengthen(blobs: NDArray[np.uint8], dimensions: int) -> NDArray[np.float32]:
     return rows
 
 
+def encode(keys: Sequence[bytes], rows: NDArray[np.float32], short: Collection[bytes]) -> tuple[list[bytes], list[int]]:
+    """Return vectors as they are stored, those with a key in `short` in the short form, and their checksums."""
+    import numpy as np
+
+    full = np.ascontiguousarray(rows, dtype="<f4").view(np.uint8)
+    blobs, sums = list(map(bytes, full)), vector_sums(keys, full)
+    if places := [place for place, key in enumerate(keys) if key in short]:
+        shortened = shorten(rows[places])
+        for place, blob, total in zip(
+            places, shortened, vector_sums([keys[place] for place in places], shortened), strict=True
+        ):
+            blobs[place], sums[place] = bytes(blob), total
+    return blobs, sums
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """Stored vectors as they are compared."""
@@ -93,31 +108,31 @@ def decode(keys: Sequence[bytes], blobs: Sequence[bytes], dimensions: int) -> De
     """Return stored vectors and their checksums. Each has the length of one of the two forms."""
     import numpy as np
 
-    full, rows, sums = full_bytes(dimensions), np.empty((len(blobs), dimensions), dtype=np.float32), [0] * len(blobs)
-    for size, places in _places_by_size(blobs):
-        whole = len(places) == len(blobs)
-        chosen = blobs if whole else [blobs[place] for place in places]
-        stored = np.frombuffer(b"".join(chosen), dtype=np.uint8).reshape(len(places), size)
-        values = stored.view("<f4") if size == full else _lengthen(stored, dimensions)
-        totals = vector_sums(keys if whole else [keys[place] for place in places], stored)
-        if whole:
-            return Decoded(values, totals)
-        rows[list(places)] = values
-        for place, total in zip(places, totals, strict=True):
+    sizes = list(map(len, blobs))
+    if len(different := set(sizes)) == 1:
+        return _decode_equal(keys, blobs, sizes[0], dimensions)
+    rows, sums = np.empty((len(blobs), dimensions), dtype=np.float32), [0] * len(blobs)
+    for size in different:
+        places = [place for place, each in enumerate(sizes) if each == size]
+        part = _decode_equal([keys[place] for place in places], [blobs[place] for place in places], size, dimensions)
+        rows[places] = part.rows
+        for place, total in zip(places, part.sums, strict=True):
             sums[place] = total
     return Decoded(rows, sums)
 
 
-def _places_by_size(blobs: Sequence[bytes]) -> Iterator[tuple[int, Sequence[int]]]:
-    """Yield each size and the positions of the vectors that have it."""
-    sizes = list(map(len, blobs))
-    for size in set(sizes):
-        yield size, [place for place, each in enumerate(sizes) if each == size]
+def _decode_equal(keys: Sequence[bytes], blobs: Sequence[bytes], size: int, dimensions: int) -> Decoded:
+    """Return stored vectors of one form and their checksums."""
+    import numpy as np
+
+    stored = np.frombuffer(b"".join(blobs), dtype=np.uint8).reshape(len(blobs), size)
+    rows = stored.view("<f4") if size == full_bytes(dimensions) else _lengthen(stored, dimensions)
+    return Decoded(rows, vector_sums(keys, stored))
 
 
-def has_known_size(blob: bytes, dimensions: int) -> bool:
-    """Return whether stored bytes have the length of one of the two forms."""
-    return len(blob) in {full_bytes(dimensions), short_bytes(dimensions)}
+def known_sizes(dimensions: int) -> set[int]:
+    """Return the bytes that a sound vector has in either form."""
+    return {full_bytes(dimensions), short_bytes(dimensions)}
 
 
 def vector_sums(keys: Sequence[bytes], blobs: NDArray[np.uint8]) -> list[int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.index.files import _files
 from memoriter.index.store._connection import counter, set_counter
 from memoriter.index.store._schema import LONG_ITEMS
-from memoriter.index.vectors._cache import OF_ITEMS_ALONE, WAITING, verify_rows
+from memoriter.index.vectors._cache import OF_ITEMS_ALONE, WAITING, verify
 from memoriter.index.vectors._forms import decode, full_bytes, short_bytes, shorten, vector_sums
 from memoriter.types import Item
 
@@ -101,7 +101,8 @@ def vectors_of_chunks(
     rows = cast("list[tuple[int, int, bytes, int | None, bytes, str]]", cursor.fetchall())
     if not rows:
         return [], [], np.empty((0, vector_set.dimensions), dtype=np.float32)
-    return [row[0] for row in rows], [row[5] for row in rows], verify_rows([row[:5] for row in rows], vector_set)
+    chunks, vector_ids, keys, sums, blobs, scripts = zip(*rows, strict=True)
+    return list(chunks), list(scripts), verify(vector_ids, keys, sums, blobs, vector_set)
 
 
 def shorten_next(connection: Database) -> bool:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from memoriter.index.store._connection import set_counter, transaction, vfs
 from memoriter.index.store._schema import LONG_ITEMS
 from memoriter.index.vectors._cache import LENGTH_ERROR
-from memoriter.index.vectors._forms import decode, has_known_size
+from memoriter.index.vectors._forms import decode, known_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,8 +80,11 @@ def find_broken(rows: Sequence[tuple[int, bytes, int | None, bytes]], dimensions
     """Return the ids of damaged vectors."""
     import numpy as np
 
-    broken = [row for row, _, _, vector in rows if not has_known_size(vector, dimensions)]
-    whole = [each for each in rows if has_known_size(each[3], dimensions)]
+    sizes = known_sizes(dimensions)
+    broken = [row for row, _, _, vector in rows if len(vector) not in sizes]
+    whole = [each for each in rows if len(each[3]) in sizes]
+    if not whole:
+        return broken
     with np.errstate(all="ignore"):
         decoded = decode([key for _, key, _, _ in whole], [vector for *_, vector in whole], dimensions)
         lengths = np.einsum("ij,ij->i", decoded.rows, decoded.rows, dtype=np.float64)
