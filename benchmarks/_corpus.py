@@ -22,6 +22,7 @@ SHARES = (0.55, 0.2, 0.13, 0.12)
 GUEST = 0.15
 """Share of the lines that are in another language than their note."""
 CHUNKS_A_NOTE = 10
+BULLETS_A_NOTE, WORDS_A_BULLET = 20, 9
 
 _LINKS = (" ", "的", "の")
 # A sentence: `{}` is a word of the vocabulary, `#` a number.
@@ -120,6 +121,15 @@ def make_small_notes(files: int, *, seed: int = SEED) -> Corpus:
     return Corpus(tuple(generator.note(number, items=1) for number in range(files)), ())
 
 
+def make_bullets(chunks: int, *, seed: int = SEED) -> Corpus:
+    """Return notes of short bullets with at least `chunks` chunks."""
+    generator = NoteGenerator(vocabularies(seed), random.Random(seed))
+    notes: list[Note] = []
+    while sum(note.chunks for note in notes) < chunks:
+        notes.append(generator.bullets(len(notes)))
+    return Corpus(tuple(notes), ())
+
+
 class NoteGenerator:
     """A generator of notes and questions."""
 
@@ -135,6 +145,18 @@ class NoteGenerator:
         count = max(1, round(source.gauss(items, items / 4)))
         text = "\n".join(self._lines(language, topic, count)) + "\n"
         return Note(path, text, len(chunks_of(text, ChunkingSettings())))
+
+    def bullets(self, number: int) -> Note:
+        """Return a log of short bullets, of which a chunk has several."""
+        source = self._source
+        language, topic = self._language(), source.randrange(TOPICS)
+        space = " " if language in {"en", "ko"} else ""
+        lines = [f"# {self._fill(source.choice(_TITLES[language]), language, topic)}", ""]
+        for _ in range(BULLETS_A_NOTE):
+            words = [self._vocabulary[language].draw(source, topic) for _ in range(WORDS_A_BULLET)]
+            lines.append(f"- {space.join(words)}")
+        text = "\n".join(lines) + "\n"
+        return Note(_path(number), text, len(chunks_of(text, ChunkingSettings())))
 
     def question(self) -> str:
         """Return 3-8 words of one topic, or a part of a sentence, as a person with a vague memory would ask."""

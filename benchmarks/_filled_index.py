@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks._corpus import CHUNKS_A_NOTE, SEED, NoteGenerator
+from benchmarks._corpus import CHUNKS_A_NOTE, SEED, Note, NoteGenerator
 from benchmarks._vectors import WordVectors
 from benchmarks._vocabulary import vocabularies
 from memoriter.ids import content_hash
@@ -28,15 +28,24 @@ class FilledIndex:
     questions: tuple[str, ...]
 
     @classmethod
-    def make(cls, path: Path, size: int, *, questions: int) -> FilledIndex:
-        """Fill an index; equal arguments give equal notes."""
+    def make(cls, path: Path, size: int, *, questions: int, bullets: bool = False, items: bool = True) -> FilledIndex:
+        """Fill an index; equal arguments give equal notes.
+
+        Args:
+            path: where the index is made.
+            size: the least number of chunks.
+            questions: the number of questions.
+            bullets: whether the notes are short bullets.
+            items: whether the index has the items of its chunks.
+        """
         generator = NoteGenerator(vocabularies(SEED), random.Random(SEED))
         vectors = WordVectors()
         with Index.open(path, clock=time.monotonic) as index, index.lease():
             index.use_vectors(vectors.spec)
             count, number, embedded = 0, 0, 0
             while count < size:
-                count, number = count + _put(index, generator, number), number + 1
+                note = generator.bullets(number) if bullets else generator.note(number, items=CHUNKS_A_NOTE)
+                count, number = count + _put(index, note, items=items), number + 1
                 if count - embedded >= _BATCH or count >= size:
                     _embed(index, vectors)
                     embedded = count
@@ -44,11 +53,12 @@ class FilledIndex:
         return cls(path, size, tuple(generator.question() for _ in range(questions)))
 
 
-def _put(index: Index, generator: NoteGenerator, number: int) -> int:
+def _put(index: Index, note: Note, *, items: bool) -> int:
     """Store a note and return the number of its chunks."""
-    note = generator.note(number, items=CHUNKS_A_NOTE)
     source = Source(note.path, "memory", Path("/") / note.path, len(note.text), 0)
     entries = analyze_file(source, note.text, ChunkingSettings())
+    if not items:
+        entries = [replace(entry, items=()) for entry in entries]
     index.put_file(source, content_hash(note.text), entries)
     return len(entries)
 

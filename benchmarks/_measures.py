@@ -12,11 +12,12 @@ from benchmarks._busy import busy
 from benchmarks._churn import churn
 from benchmarks._cold import cold
 from benchmarks._command import commands, empty_process
-from benchmarks._corpus import make_corpus
+from benchmarks._corpus import make_bullets, make_corpus
 from benchmarks._embedding import embedding
 from benchmarks._handshake import handshakes
 from benchmarks._hooks import hooks
 from benchmarks._indexing import resident, size_on_disk, small_files, syncs
+from benchmarks._items import LARGEST, first_index_of_items, indexing_of_items, search_of_items
 from benchmarks._search import against_statement, warm_search
 from benchmarks._verification import verification
 from benchmarks._workspace import BenchWorkspace
@@ -46,7 +47,7 @@ OF_A_WORKSPACE: dict[str, Callable[[BenchWorkspace, Effort], Iterator[Row]]] = {
     "sync": syncs,
     "churn": churn,
 }
-NAMES = ("start", "search", *OF_A_WORKSPACE, "files", "embed")
+NAMES = ("start", "search", "items", *OF_A_WORKSPACE, "files", "embed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,15 @@ class Bench:
         if "embed" in self.names:
             corpus = make_corpus(self.effort.embedded, self.effort.questions)
             yield from embedding(folder / "models", corpus, self.effort)
+            yield from first_index_of_items(folder / "models", make_bullets(self.effort.embedded), self.effort)
 
     def _of_size(self, folder: Path, size: int) -> Iterator[Row]:
         if "search" in self.names:
             yield from warm_search(folder, size, self.effort)
+        if "items" in self.names and size <= LARGEST_WORKSPACE:
+            yield from search_of_items(folder, size, self.effort)
+            if size <= LARGEST:
+                yield from indexing_of_items(folder, make_bullets(size), size)
         wanted = [name for name in OF_A_WORKSPACE if name in self.names and size <= LARGEST_WORKSPACE]
         if wanted:
             workspace = BenchWorkspace.make(folder / "workspace", size, questions=self.effort.questions)

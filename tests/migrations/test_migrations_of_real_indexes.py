@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
+import numpy as np
 import pytest
 
 from memoriter import Memory
@@ -13,11 +14,13 @@ from memoriter.embed import _fake
 from memoriter.index.store._connection import connect
 from memoriter.index.store._migrations import EVERYTHING, Migration, migrate
 from memoriter.index.store._schema import VERSION
+from memoriter.index.vectors._forms import decode, vector_sums
 from transcript_lines import openclaw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memoriter.index.store._connection import Database
     from memoriter.types import Hit, SourceKind
 
 NOTES = {
@@ -29,6 +32,7 @@ SETTINGS = """{agents: {defaults: {memorySearch: {
   provider: "fake", sources: ["memory", "sessions"], experimental: {sessionMemory: true}, query: {minScore: 0},
 }}}}"""
 UNDO = {
+    7: ("DELETE FROM counters WHERE name = 'long_items'",),
     6: (
         "ALTER TABLE chunks RENAME COLUMN term_counts TO bag",
         "DELETE FROM embedding_cache WHERE key IN (SELECT key FROM items)",
@@ -191,3 +195,59 @@ def test_a_step_without_reread_reads_nothing_again(workspace: Workspace) -> None
     workspace.apply(Migration(VERSION + 1, "a column", "ALTER TABLE chunks ADD COLUMN note TEXT"))
     with workspace.open() as memory:
         assert memory.sync().changed == 0
+
+
+COLORS = ("red", "blue", "grey")
+LISTED = "\n".join(f"- The {color} drawer holds {count} old keys" for count, color in enumerate(COLORS))
+
+
+def lengthen(connection: Database) -> int:
+    """Store the vectors of items as the sixth schema did, and return their number."""
+    rows = connection.execute(
+        "SELECT id, key, vector FROM embedding_cache WHERE key IN (SELECT key FROM items)"
+    ).fetchall()
+    keys, full = [row[1] for row in rows], decode([row[1] for row in rows], [row[2] for row in rows], 256).rows
+    blobs = np.ascontiguousarray(full, dtype="<f4").view(np.uint8)
+    connection.executemany(
+        "UPDATE embedding_cache SET vector = ?, sum = ? WHERE id = ?",
+        [(bytes(blob), total, row[0]) for row, blob, total in zip(rows, blobs, vector_sums(keys, blobs), strict=True)],
+    )
+    return len(rows)
+
+
+def sizes(file: Path) -> dict[str, set[int]]:
+    """Return the bytes that the vectors of chunks and of items take."""
+    connection = connect(file, network=False)
+    statement = "SELECT DISTINCT length(vector) FROM embedding_cache WHERE key {} (SELECT key FROM items)"
+    found = {name: connection.execute(statement.format(name)).fetchall() for name in ("IN", "NOT IN")}
+    connection.close()
+    return {name: {int(size) for (size,) in rows} for name, rows in found.items()}
+
+
+@pytest.mark.parametrize("finish", ["sync", "compact", "force"])
+def test_vectors_of_items_become_short_without_being_embedded_again(
+    workspace: Workspace, embedded: list[str], finish: str
+) -> None:
+    (workspace.notes / "MEMORY.md").write_text(f"# Drawers\n\n{LISTED}\n", encoding="utf-8")
+    question = ["what is in the blue drawer"]
+    with workspace.open() as memory:
+        memory.sync()
+        before = memory.search(*question).hits
+    embedded.clear()
+    file = workspace.index_file()
+    connection = connect(file, network=False)
+    assert lengthen(connection) == 3
+    connection.close()
+    workspace.downgrade(6)
+    assert sizes(file) == {"IN": {1024}, "NOT IN": {1024}}
+    with workspace.open() as memory:
+        assert memory.search(*question, update=False).hits == before
+        if finish == "compact":
+            memory.compact()
+        else:
+            memory.sync(force=finish == "force")
+        after = memory.search(*question).hits
+    assert sizes(workspace.index_file()) == {"IN": {352}, "NOT IN": {1024}}
+    assert embedded == []
+    assert [(hit.path, hit.start_line) for hit in after] == [(hit.path, hit.start_line) for hit in before]
+    assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before], abs=1e-3)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index import _opening
 from memoriter.index.files import _files, _queries
 from memoriter.index.store import _connection
-from memoriter.index.store._connection import connect, logged, reserve_checksums, set_counter
+from memoriter.index.store._connection import connect, logged, set_counter
+from memoriter.index.store._migrations import vacuum
 from memoriter.index.store._soundness import translate_errors
 from memoriter.index.vectors import _cache, _segments
 from memoriter.index.vectors._cache import VectorSet
 from memoriter.index.vectors._sqlite_vec import load_sqlite_vec
-from memoriter.permissions import make_private_file
 from memoriter.types import CompactReport
 
 if TYPE_CHECKING:
@@ -156,6 +156,8 @@ class Upkeep:
                 before = _disk_bytes(file.storage)
             with file.writing() as connection:
                 evicted = _cache.evict(connection, max_entries=max_entries, max_bytes=max_bytes)
+            with file.reading():
+                file.vectors.shorten_items(None)
             engine = file.vectors.engine
             serving = f"chunks_vec_{file.vectors.active().id}" if engine == "sqlite-vec" else ""
             with file.writing() as connection:
@@ -253,16 +255,16 @@ def _rewrite(storage: IndexFiles, *, after: int, network: bool) -> None:
     """
     # Use a separate connection, because an unfinished statement would block VACUUM.
     with closing(connect(storage.target() or storage.path, network=network)) as connection:
-        reserve_checksums(connection)
         if not storage.can_link():
-            # Otherwise the whole copy would be in memory.
-            connection.pragma("temp_store", 1)
-            connection.execute("VACUUM").fetchall()
+            vacuum(connection)
             return
         fresh = storage.next_generation(after)
         try:
-            make_private_file(fresh)
-            connection.execute("VACUUM INTO ?", (str(fresh),)).fetchall()
+            # VACUUM INTO writes pages before the first one, which says that pages have checksums.
+            with closing(connect(fresh, network=network, create=True)) as copy:
+                with cast("Any", copy).backup("main", connection, "main") as backup:
+                    backup.step()
+                vacuum(copy)
             storage.publish(fresh)
         except BaseException:
             storage.discard(fresh)

@@ -140,8 +140,9 @@ class CosineBaseline:
 
         query_script = script_of(question)
         query_group = self.groups.get(query_script)
-        figures = {script: self._script_figures(query_group, script, query) for script in dict.fromkeys(scripts)}
-        from_query, between, spread = np.array([figures[script] for script in scripts]).reshape(-1, 3).T
+        places = {script: place for place, script in enumerate(dict.fromkeys(scripts))}
+        figures = np.array([self._script_figures(query_group, script, query) for script in places]).reshape(-1, 3)
+        from_query, between, spread = figures[[places[script] for script in scripts]].T
         from_chunks = self._centre_products(query_group, vectors) - between
         products = _dots(vectors, query) - from_query
         if (centre := self.questions.get(query_script)) is None:

@@ -65,12 +65,18 @@ ALTER TABLE code_segments ADD COLUMN sum INTEGER;
 
 _TERM_COUNTS = "ALTER TABLE chunks RENAME COLUMN bag TO term_counts;"
 
+_LONG_ITEMS = """
+-- The vectors of items alone become shorter with the next syncs, as `vectors/_items.py` does it.
+INSERT INTO counters(name, value) SELECT 'long_items', max(id) FROM embedding_cache HAVING max(id) IS NOT NULL;
+"""
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(2, "codes of vectors", CODE_TABLES),
     Migration(3, "how far a growing file was read", _TAILS),
     Migration(4, "checksums and stamps of files", _CHECKS),
     Migration(5, "titles and tags of notes", TAG_TABLE, reread=("memory",)),
     Migration(6, "names of notes, and items of chunks", f"{NAME_TABLE}{ITEM_TABLE}{_TERM_COUNTS}", reread=EVERYTHING),
+    Migration(7, "short vectors of items", _LONG_ITEMS),
 )
 
 
@@ -116,12 +122,25 @@ def add_checksums(connection: Database) -> None:
     large = int(connection.pragma("page_count")) * int(connection.pragma("page_size")) > LARGE_BYTES
     if large or vfs() is None or has_checksums(connection):
         return
-    reserve_checksums(connection)
     with suppress(apsw.BusyError, apsw.LockedError, apsw.FullError):
-        connection.execute("VACUUM").fetchall()
+        vacuum(connection)
     if has_checksums(connection):
         with transaction(connection):
             _note_checksums(connection)
+
+
+def vacuum(connection: Database) -> None:
+    """Write all pages anew, densely and with checksums; the copy that this needs is on disk, not in memory."""
+    # Pages get checksums once the first page says so. Without a log, a page that leaves the cache before has none.
+    keep_in_cache = not has_checksums(connection) and connection.pragma("journal_mode") != "wal"
+    reserve_checksums(connection)
+    connection.pragma("temp_store", 1)
+    connection.pragma("cache_spill", int(not keep_in_cache))
+    try:
+        connection.execute("VACUUM").fetchall()
+    finally:
+        connection.pragma("cache_spill", 1)
+        connection.pragma("temp_store", 2)
 
 
 def lost_checksums(connection: Database) -> bool:

@@ -14,11 +14,14 @@ from memoriter.ids import normalize
 APPLICATION_ID = 0x4D656D6F
 """`Memo`: marks a file as an index."""
 
-VERSION = 6
+VERSION = 7
 """The number of the schema, stored in `PRAGMA user_version`."""
 
 PAGE_SIZE = 8192
 """Five vectors of 384 dimensions fill such a page; pages of 4096 bytes would waste a quarter."""
+
+LONG_ITEMS = "long_items"
+"""The counter with the last id of a vector that may be of an item alone and still in full precision."""
 
 CODE_TABLES = """
 -- codes: made with `means` of `vectors` vectors; as many times the wanted chunks are compared exactly as `oversampling`
@@ -162,8 +165,8 @@ CREATE TABLE sets(
   created_at REAL NOT NULL
 ) STRICT;
 
--- vector: float32, little endian, length 1: the only full-precision copy; sum: its checksum, as `vectors/_cache.py`
--- makes it; NULL: written before there were any
+-- vector: length 1, in one of the two forms of `vectors/_forms.py`; sum: its checksum; NULL: written before there were
+-- any. counters: long_items is the last id that may be of an item alone in full precision
 CREATE TABLE embedding_cache(
   id INTEGER PRIMARY KEY,
   set_id INTEGER NOT NULL REFERENCES sets(id),

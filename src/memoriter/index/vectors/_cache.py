@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
@@ -14,6 +13,7 @@ from memoriter.ids import fingerprint
 from memoriter.index.files import _files
 from memoriter.index.store._connection import increment, storable
 from memoriter.index.store._soundness import REBUILD
+from memoriter.index.vectors._forms import decode, encode, known_sizes
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -43,36 +43,12 @@ class BrokenCodes(IndexDamaged):
         super().__init__("The index holds damaged codes", remedy=REBUILD)
 
 
-def vector_sums(keys: Sequence[bytes], rows: NDArray[np.float32]) -> list[int]:
-    """Return a checksum for each vector and its key; a change of any single bit changes it.
-
-    Args:
-        keys: n keys under which the vectors are stored.
-        rows: (n, dims), float32.
-    """
-    import numpy as np
-
-    bits = rows.astype("<f4", copy=False).view("<u4")
-    sums = (bits * _weights(rows.shape[1])).sum(axis=1, dtype=np.uint32)
-    mixed = sums ^ np.fromiter(map(crc32, keys), dtype=np.uint32, count=len(keys))
-    return mixed.tolist()
-
-
 def blob_sum(blobs: Sequence[bytes]) -> int:
     """Return one checksum of all blobs, in order."""
     total = 0
     for blob in blobs:
         total = crc32(blob, total)
     return total
-
-
-@cache
-def _weights(dimensions: int) -> NDArray[np.uint32]:
-    """Return odd numbers, so that no bit of a component is lost in the product."""
-    import numpy as np
-
-    places = np.arange(1, dimensions + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return (places >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
 
 
 LENGTH_ERROR = 1e-3
@@ -110,6 +86,13 @@ UNUSED = (
     " AND NOT EXISTS (SELECT 1 FROM items WHERE items.key = known.key)"
 )
 """An SQL condition on rows with a key, `known`: neither a chunk nor an item refers to it."""
+
+
+OF_ITEMS_ALONE = (
+    "EXISTS (SELECT 1 FROM items WHERE items.key = known.key)"
+    " AND NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.key = known.key)"
+)
+"""An SQL condition on rows with a key, `known`: only items refer to it."""
 
 
 def find_set(connection: Database, spec: ModelSpec) -> VectorSet | None:
@@ -150,20 +133,25 @@ def store(
     connection: Database, vector_set: VectorSet, keys: Sequence[bytes], rows: NDArray[np.float32], *, now: float
 ) -> int:
     """Store vectors under their keys, clear the recorded failures of these keys, and return how many were replaced."""
-    pairs = list(zip(keys, map(bytes, rows), strict=True))
-    sums = vector_sums(keys, rows)
+    blobs, sums = encode(keys, rows, _keys_of_items_alone(connection, keys))
     places = [(vector_set.id, key) for key in keys]
     exists = "SELECT 1 FROM embedding_cache WHERE set_id = ? AND key = ?"
     replaced = sum(connection.execute(exists, place).get is not None for place in places)
     connection.executemany(
         "INSERT INTO embedding_cache(set_id, key, used_at, vector, sum) VALUES (?, ?, ?, ?, ?) ON CONFLICT(set_id, key)"
         " DO UPDATE SET used_at = excluded.used_at, vector = excluded.vector, sum = excluded.sum",
-        [(vector_set.id, key, now, vector, total) for (key, vector), total in zip(pairs, sums, strict=True)],
+        [(vector_set.id, key, now, blob, total) for key, blob, total in zip(keys, blobs, sums, strict=True)],
     )
     connection.executemany("DELETE FROM failures WHERE set_id = ? AND key = ?", places)
     if replaced:
         increment(connection, "overwritten", replaced)
     return replaced
+
+
+def _keys_of_items_alone(connection: Database, keys: Sequence[bytes]) -> set[bytes]:
+    """Return the keys that items refer to and no chunk does."""
+    statement = f"SELECT 1 FROM (SELECT ? AS key) AS known WHERE {OF_ITEMS_ALONE}"  # noqa: S608 (fixed text)
+    return {key for key in keys if connection.execute(statement, (key,)).get}
 
 
 def mark_used(connection: Database, ids: Sequence[int], *, now: float) -> None:
@@ -268,25 +256,37 @@ VectorRow = tuple[int, int, bytes, int | None, bytes]
 
 def verify_rows(rows: Sequence[VectorRow], vector_set: VectorSet) -> NDArray[np.float32]:
     """Return stored vectors, (n, dims), after checking their lengths and checksums. Raises BrokenVectors."""
-    import numpy as np
+    _, ids, keys, sums, blobs = zip(*rows, strict=True)
+    return verify(ids, keys, sums, blobs, vector_set)
 
-    _, ids, keys, sums, vectors = zip(*rows, strict=True)
-    blob = b"".join(vectors)
-    if len(blob) != len(rows) * vector_set.dimensions * 4 or len({*map(len, vectors)}) > 1:
-        raise BrokenVectors(
-            [row for row, vector in zip(ids, vectors, strict=True) if len(vector) != vector_set.dimensions * 4]
-        )
-    matrix = np.frombuffer(blob, dtype="<f4").reshape(len(rows), vector_set.dimensions)
-    computed = vector_sums(keys, matrix)
-    if computed != list(sums):
+
+def verify(
+    ids: Sequence[int],
+    keys: Sequence[bytes],
+    sums: Sequence[int | None],
+    blobs: Sequence[bytes],
+    vector_set: VectorSet,
+) -> NDArray[np.float32]:
+    """Return stored vectors, (n, dims), after checking their lengths and checksums.
+
+    A checksum that is None is not checked.
+
+    Raises:
+        BrokenVectors: some do not match.
+    """
+    sizes = known_sizes(vector_set.dimensions)
+    if not sizes.issuperset(map(len, blobs)):
+        raise BrokenVectors([row for row, blob in zip(ids, blobs, strict=True) if len(blob) not in sizes])
+    decoded = decode(keys, blobs, vector_set.dimensions)
+    if decoded.sums != list(sums):
         broken = [
             row
-            for row, expected, actual in zip(ids, sums, computed, strict=True)
+            for row, expected, actual in zip(ids, sums, decoded.sums, strict=True)
             if expected is not None and expected != actual
         ]
         if broken:
             raise BrokenVectors(broken)
-    return matrix
+    return decoded.rows
 
 
 def vectors_of_chunks(
@@ -353,20 +353,22 @@ def providers(connection: Database) -> set[str]:
     return {str(name) for (name,) in connection.execute("SELECT json_extract(spec, '$.provider') FROM sets")}
 
 
+_ENTRIES_AND_MOST_BYTES = (
+    "SELECT coalesce(sum(entries), 0), coalesce(sum(entries * dimensions * 4), 0) FROM"
+    " (SELECT dimensions, (SELECT count(*) FROM embedding_cache WHERE set_id = sets.id) AS entries FROM sets)"
+)
+
+
 def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
     """Delete unused vectors, least recently used first, until the store fits; return how many."""
-    sets = cast(
-        "list[tuple[int, int]]",
-        connection.execute(
-            "SELECT dimensions * 4, (SELECT count(*) FROM embedding_cache WHERE set_id = sets.id) FROM sets"
-        ).fetchall(),
-    )
-    entries, size = sum(count for _, count in sets), sum(length * count for length, count in sets)
+    entries, size = cast("tuple[int, int]", connection.execute(_ENTRIES_AND_MOST_BYTES).get)
     if entries <= max_entries and size <= max_bytes:
         return 0
+    # Reading the length of every vector takes longer.
+    size = int(connection.execute("SELECT coalesce(sum(length(vector)), 0) FROM embedding_cache").get)
     idle = connection.execute(
-        "SELECT known.id, sets.dimensions * 4 FROM sets JOIN embedding_cache AS known ON known.set_id = sets.id"  # noqa: S608 (fixed text)
-        f" WHERE {UNUSED} ORDER BY known.used_at, known.id"
+        f"SELECT known.id, length(known.vector) FROM embedding_cache AS known WHERE {UNUSED}"  # noqa: S608 (fixed text)
+        " ORDER BY known.used_at, known.id"
     )
     evicted: list[tuple[int]] = []
     for vector_id, length in cast("Iterable[tuple[int, int]]", idle):

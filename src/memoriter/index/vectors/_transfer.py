@@ -10,8 +10,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
-from memoriter.index.store._connection import transaction, vfs
-from memoriter.index.vectors._cache import LENGTH_ERROR, vector_sums
+from memoriter.index.store._connection import set_counter, transaction, vfs
+from memoriter.index.store._schema import LONG_ITEMS
+from memoriter.index.vectors._cache import LENGTH_ERROR
+from memoriter.index.vectors._forms import decode, known_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _ATTEMPTS = 400
 """The maximum number of statements; each unreadable page takes a few."""
 _MAX_ID = 1 << 40
+_LAST_ID = "SELECT max(id) FROM embedding_cache"
 
 _Vector = tuple[int, int, bytes, float, bytes, int]
 
@@ -47,6 +50,10 @@ def copy_vectors(connection: Database, old: str, *, without: VectorSet | None = 
         connection.execute(
             "INSERT OR REPLACE INTO main.meta(key, value) SELECT key, value FROM old.meta"
             " WHERE key GLOB 'batch:*' OR key GLOB 'background:*' OR key = 'forgetting'"
+        )
+        connection.execute(
+            "INSERT OR REPLACE INTO main.counters(name, value) SELECT name, value FROM old.counters WHERE name = ?",
+            (LONG_ITEMS,),
         )
         _drop_broken(connection)
         connection.execute("COMMIT")
@@ -73,13 +80,16 @@ def find_broken(rows: Sequence[tuple[int, bytes, int | None, bytes]], dimensions
     """Return the ids of damaged vectors."""
     import numpy as np
 
-    broken = [row for row, _, _, vector in rows if len(vector) != 4 * dimensions]
-    whole = [each for each in rows if len(each[3]) == 4 * dimensions]
-    matrix = np.frombuffer(b"".join(vector for *_, vector in whole), dtype="<f4").reshape(-1, dimensions)
+    sizes = known_sizes(dimensions)
+    broken = [row for row, _, _, vector in rows if len(vector) not in sizes]
+    whole = [each for each in rows if len(each[3]) in sizes]
+    if not whole:
+        return broken
     with np.errstate(all="ignore"):
-        unit_length = np.abs(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64) - 1) < LENGTH_ERROR
-    sums = vector_sums([key for _, key, _, _ in whole], matrix)
-    for (row, _, expected, _), actual, has_unit_length in zip(whole, sums, unit_length.tolist(), strict=True):
+        decoded = decode([key for _, key, _, _ in whole], [vector for *_, vector in whole], dimensions)
+        lengths = np.einsum("ij,ij->i", decoded.rows, decoded.rows, dtype=np.float64)
+        unit_length = np.abs(lengths - 1) < LENGTH_ERROR
+    for (row, _, expected, _), actual, has_unit_length in zip(whole, decoded.sums, unit_length.tolist(), strict=True):
         if not has_unit_length or expected not in (None, actual):
             broken.append(row)
     return broken
@@ -108,6 +118,7 @@ def salvage(connection: Database, damaged: Path) -> None:
                     (set_id, fingerprint, dimensions, spec, created),
                 )
                 _copy(old, connection, set_id, dimensions)
+                set_counter(connection, LONG_ITEMS, int(connection.execute(_LAST_ID).get or 0))
 
 
 def _copy(old: Database, new: Database, set_id: int, dimensions: int) -> None:
@@ -128,7 +139,7 @@ def _readable(old: Database) -> Iterator[list[_Vector]]:
         "SELECT id, set_id, key, used_at, vector, sum FROM embedding_cache WHERE id BETWEEN ? AND ? AND sum IS NOT NULL"
     )
     try:
-        last = int(old.execute("SELECT max(id) FROM embedding_cache").get or 0)
+        last = int(old.execute(_LAST_ID).get or 0)
     except apsw.Error:
         last = _MAX_ID
     ranges, attempts = [(0, last)], 0

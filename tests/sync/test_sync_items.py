@@ -1,0 +1,58 @@
+"""Which texts are embedded for items, seen at the provider."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memoriter import Memory
+from memoriter.embed import _fake
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+DAYS = ("Monday", "Tuesday", "Wednesday")
+NOTE = "".join(
+    f"# {day}\n\n- fed the {animal} at noon\n- paid the {bill} bill\n- wrote to {person}\n\n"
+    for day, animal, bill, person in zip(
+        DAYS, ("cat", "dog", "horse"), ("water", "power", "phone"), ("Ann", "Ben", "Cleo"), strict=True
+    )
+)
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every document that is embedded."""
+    texts: list[str] = []
+    embed = _fake.FakeProvider.embed
+
+    def record(self: _fake.FakeProvider, batch: Sequence[str], *, role: str) -> object:
+        texts.extend(batch if role == "document" else ())
+        return embed(self, batch, role=role)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_fake.FakeProvider, "embed", record)
+    return texts
+
+
+def test_after_an_edit_of_one_bullet_only_it_and_its_passage_are_embedded(tmp_path: Path, embedded: list[str]) -> None:
+    notes, home = tmp_path / "notes", tmp_path / "home"
+    for folder in (notes, home):
+        folder.mkdir()
+    settings = '{agents: {defaults: {memorySearch: {provider: "fake"}}}}'
+    (home / "memoriter.json5").write_text(settings, encoding="utf-8")
+    file = notes / "MEMORY.md"
+    file.write_text(NOTE, encoding="utf-8")
+    with Memory.open(notes, home=home) as memory:
+        memory.sync()
+        assert len(embedded) == len(set(embedded))
+        assert [text for text in embedded if text.endswith("\nfed the dog at noon")] == ["Tuesday\nfed the dog at noon"]
+        embedded.clear()
+
+        file.write_text(NOTE.replace("fed the dog at noon", "walked the dog at noon"), encoding="utf-8")
+        memory.sync()
+
+    bullet, passage = sorted(embedded, key=len)
+    assert bullet == "Tuesday\nwalked the dog at noon"
+    assert passage == "Tuesday\n- walked the dog at noon\n- paid the power bill\n- wrote to Ben"
