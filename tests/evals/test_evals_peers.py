@@ -15,8 +15,9 @@ from click.testing import CliRunner
 from memoriter import Memory
 from memoriter.cli import main
 from memoriter.evals.peers import PEERS, PeerRun, serve_embeddings
+from memoriter.evals.peers._peer import PeerPlace, parse_json
 from memoriter.evals.peers._process import LineSession, PeerFailed, run_program
-from memoriter.evals.peers._programs import PeerPlace, interpreter_of, parse_json
+from memoriter.evals.peers._programs import interpreter_of
 
 if TYPE_CHECKING:
     from pathlib import Path
