@@ -111,9 +111,13 @@ bench-check:
     {{ python }} -m benchmarks --check --quick --sizes 10000 --only peer
     {{ python }} -m benchmarks --check --quick --sizes 2000 --only command,cold,sync,churn
 
-# measure the quality of answers: just eval DATASETS_DIR
+# measure the quality of answers on sets of yours, the example's questions and the second set: just eval DATASETS_DIR
 eval *ARGS:
-    {{ python }} -m memoriter eval "$@"
+    {{ python }} -m memoriter eval run tests/e2e/sets "$@"
+
+# write the bundled model as a GGUF file, which QMD can use: just gguf multilingual-e5-small.gguf
+gguf FILE:
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/support/repacked.py "$1"
 
 # show the notes of the next release
 changelog:

@@ -135,6 +135,14 @@ def test_the_hits_of_memsearch_and_openclaw_are_places_in_the_notes(tmp_path):
     assert (hit.path, hit.start_line, hit.end_line) == ("House notes.md", 1, 3)
 
 
+def test_the_hits_of_basic_memory_have_the_lines_of_the_passage_that_matched(tmp_path):
+    place = place_in(tmp_path)
+    row = {"title": "House notes", "type": "entity", "score": 1.07, "file_path": "House notes.md", "content": NOTE}
+    for passage, lines in (("- Oye repairs the tiles of the roof.", (3, 3)), ("gone", (1, 3)), (None, (1, 3))):
+        (hit,) = PEERS["basic-memory"].hits(place, json.dumps({"results": [{**row, "matched_chunk": passage}]}))
+        assert (hit.path, hit.start_line, hit.end_line, hit.score) == ("House notes.md", *lines, 1.07)
+
+
 def test_an_output_without_an_answer_is_a_failure():
     with pytest.raises(PeerFailed, match="no JSON"):
         parse_json("Nothing found.\n[not json\n")
@@ -143,12 +151,22 @@ def test_an_output_without_an_answer_is_a_failure():
 def test_each_program_has_its_own_home_and_none_of_its_users_settings(tmp_path):
     place = place_in(tmp_path)
     redirected = PeerPlace(
-        place.notes, place.state, place.endpoint, None, {"PATH": "/bin", "CI": "1", "QMD_CONFIG_DIR": "/x"}
+        place.notes,
+        place.state,
+        place.endpoint,
+        None,
+        {
+            "PATH": "/bin",
+            "CI": "1",
+            "QMD_CONFIG_DIR": "/x",
+            "BASIC_MEMORY_CLOUD_MODE": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
     )
     for peer in PEERS.values():
         variables = peer.configure(redirected)
         assert variables["HOME"] == str(place.state)
-        assert not {"CI", "QMD_CONFIG_DIR"} & variables.keys()
+        assert not {"CI", "QMD_CONFIG_DIR", "BASIC_MEMORY_CLOUD_MODE", "PYTHONDONTWRITEBYTECODE"} & variables.keys()
 
 
 def test_the_interpreter_of_a_script_is_found(tmp_path):
@@ -183,6 +201,55 @@ def test_a_program_that_is_not_installed_is_named_with_its_line(tmp_path, monkey
     assert min(ours["index_seconds"], ours["cold_seconds"], ours["warm_seconds"], ours["disk_mb"]) > 0
     assert qmd["fault"] == "qmd is not installed. Install it with: npm install -g @tobilu/qmd (Node 22 or newer)."
     assert qmd["fault"] in done.stderr
+
+
+BASIC_MEMORY = """
+import json, os, pathlib, sys
+
+home = pathlib.Path(os.environ["BASIC_MEMORY_HOME"])
+
+def found(question):
+    assert question == "Who repairs the tiles", question
+    content = (home / "memory" / "house.md").read_text("utf-8").partition("---\\n\\n")[2]
+    row = {"file_path": "memory/house.md", "score": 1.1, "content": content, "matched_chunk": content.strip()}
+    return {"results": [{"title": "house", "type": "entity", **row}], "current_page": 1, "has_more": False}
+
+match sys.argv[1:]:
+    case ["reindex"]:
+        for note in home.rglob("*.md"):
+            note.write_text("---\\npermalink: x\\n---\\n\\n" + note.read_text("utf-8"), "utf-8")
+    case ["tool", "search-notes", "--hybrid", "--json", "--page-size", "3", "--", question]:
+        print(json.dumps(found(question), indent=2))
+    case ["mcp"]:
+        for line in sys.stdin:
+            asked = json.loads(line)
+            answer = {"isError": False, "structuredContent": None}
+            if asked["method"] == "tools/call":
+                answer["structuredContent"] = {"result": found(asked["params"]["arguments"]["query"])}
+            if "id" in asked:
+                print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
+"""
+"""A program with the commands, the answers and the change to notes of basic-memory 0.24.1, for one note."""
+
+
+@pytest.mark.slow
+def test_basic_memory_is_asked_in_its_own_copy_of_the_notes(tmp_path):
+    notes, config = notes_of(tmp_path)
+    for folder in ("scratch", "bin"):
+        (tmp_path / folder).mkdir()
+    script = tmp_path / "bin" / "basic-memory"
+    script.write_text(f"#!{sys.executable}\n{BASIC_MEMORY}", "utf-8")
+    script.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"}
+    run = PeerRun(("basic-memory",), "fake", tmp_path / "models", tmp_path / "scratch", environ, None, config)
+    with Memory.open(notes, config=config, home=tmp_path / "home") as memory:
+        _, result = run.measure(memory, ["Who repairs the tiles?"], 3)
+    assert (result.figures.fault, result.figures.vectors) == ("", "same endpoint")
+    assert [(hit.path, hit.start_line, hit.end_line) for hit in result.hits[0]] == [("memory/house.md", 1, 3)]
+    assert result.figures.cold_seconds
+    assert result.figures.warm_seconds
+    assert (tmp_path / "scratch" / "notes" / "memory" / "house.md").read_text("utf-8") == NOTE
+    assert (notes / "memory" / "house.md").read_text("utf-8") == NOTE
 
 
 @pytest.mark.slow

@@ -102,8 +102,8 @@ def _detect(value: Any, where: str) -> Format:
             return "set"
         case _:
             raise NotASet(
-                f"{where} is not a set: it is neither an object with `docs` and `queries` or with `workspace`, nor a list "
-                "of LongMemEval.",
+                f"{where} is not a set: it is neither an object with `docs` and `queries` or with `workspace`, nor "
+                "a list of LongMemEval.",
                 remedy="See docs/evaluation.md for the forms; a list of questions is given with --questions.",
             )
 
