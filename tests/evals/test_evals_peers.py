@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
+import struct
 import sys
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
@@ -116,6 +119,20 @@ def test_an_endpoint_serves_the_vectors_of_the_provider(tmp_path):
         assert isinstance(packed["embedding"], str)
         with pytest.raises(OSError, match="400"):
             ask({"input": 3})
+
+
+def test_a_program_that_stops_waiting_for_vectors_leaves_no_trace_on_the_screen(tmp_path, capfd):
+    with serve_embeddings("fake", tmp_path) as endpoint:
+        address = urlsplit(endpoint.url)
+        body = json.dumps({"input": ["roof"] * 20_000}).encode()
+        for _ in range(3):
+            with socket.create_connection((address.hostname, address.port), timeout=30) as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # resets when it closes
+                client.sendall(b"POST /v1/embeddings HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        request = Request(f"{endpoint.url}/embeddings", b'{"input": "roof"}')
+        with urlopen(request, timeout=30) as response:
+            assert response.status == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_the_hits_of_qmd_are_places_in_the_notes(tmp_path):

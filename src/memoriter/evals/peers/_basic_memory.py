@@ -43,8 +43,8 @@ class BasicMemory:
             "API_KEY": "x",
             "DIMENSIONS": str(place.dimensions),
             "FORWARD_DIMENSIONS": "false",
-            "BATCH_SIZE": "64",
-            "SYNC_BATCH_SIZE": "64",
+            "BATCH_SIZE": "8",
+            "SYNC_BATCH_SIZE": "8",
         }
         return place.variables(
             BASIC_MEMORY_HOME=str(copy),
