@@ -115,6 +115,10 @@ bench-check:
 eval *ARGS:
     {{ python }} -m memoriter eval run tests/e2e/sets "$@"
 
+# copy the tables of the reports that `just eval … --report DIR` wrote into docs/results.md: just results DIR...
+results *DIRS:
+    {{ python }} scripts/paste_tables.py docs/results.md "$@"
+
 # write the bundled model as a GGUF file, which QMD can use: just gguf multilingual-e5-small.gguf
 gguf FILE:
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/support/repacked.py "$1"
