@@ -241,6 +241,7 @@ def test_the_report_is_written_with_charts(evaluate, tmp_path):
     assert done.exit_code == 0, done.output
     text = (folder / "report.md").read_text("utf-8")
     assert done.stdout.strip() in text
+    assert re.search(r"\nMeasured in \d+ s; memoriter itself used \d+ s of it\.\n$", text)
     pictures = re.findall(r"!\[.*\]\((.*)\)", text)
     assert {"notes-lines-at-3.svg", "notes-what-the-answers-claim.svg"} <= set(pictures)
     for picture in pictures:

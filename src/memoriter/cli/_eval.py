@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -122,14 +123,15 @@ def run(
     """
     if paths and (questions or unanswerable):
         raise click.UsageError("Give sets, or questions about the workspace.", click.get_current_context())
+    output = Report(report, perf_counter())
     compared = Compared(baselines, tuple(dict.fromkeys(peers)), provider, peer_model)
     if not paths:
         result = _ask_workspace(questions, unanswerable, compared)
         lines = _show(result.lines(details=True))
-        _finish(lines, [result], [], result.values(), report)
+        _finish(lines, [result], [], result.values(), output)
         return
     loaded = _load(paths, _names(sets or ""), form, limit_paragraphs, limit_questions)
-    _measure_sets(loaded, [_names(each) for each in together], compared, cache, report, by_type=by_type)
+    _measure_sets(loaded, [_names(each) for each in together], compared, cache, output, by_type=by_type)
 
 
 def _names(text: str) -> list[str]:
@@ -155,7 +157,7 @@ def _measure_sets(
     together: Sequence[Sequence[str]],
     compared: Compared,
     cache: Path | None,
-    report: Path | None,
+    output: Report,
     *,
     by_type: bool,
 ) -> None:
@@ -187,7 +189,21 @@ def _measure_sets(
         asked += [*groups, everything]
     lines += _show(documents_summary(measured).lines()) if len(measured) > 1 else []
     lines += _show(notes_summary(asked).lines()) if len(asked) > 1 else []
-    _finish(lines, asked, measured, found, report)
+    _finish(lines, asked, measured, found, output)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Where the report goes, and when the run began."""
+
+    folder: Path | None
+    begun: float
+    """Seconds of `perf_counter`."""
+
+    @property
+    def duration(self) -> str:
+        """How long the run has taken, as a sentence."""
+        return f"Measured in {perf_counter() - self.begun:.0f} s; memoriter itself used {process_time():.0f} s of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +320,7 @@ def _finish(
     asked: Sequence[WorkspaceResult],
     measured: Sequence[DatasetResult],
     found: Any,
-    folder: Path | None,
+    output: Report,
 ) -> None:
     """Print the JSON, and write the report into the folder if one is given. Raises WriteError."""
     from memoriter.evals import write_report
@@ -312,10 +328,10 @@ def _finish(
     screen = GlobalOptions.current().screen
     if screen.as_json:
         screen.json(found)
-    if folder is None:
+    if output.folder is None:
         return
     try:
-        files = write_report(folder, asked, measured, lines, found)
+        files = write_report(output.folder, asked, measured, [*lines, "", output.duration], found)
     except OSError as error:
         message = f"The report cannot be written: {sentence(error)}"
         raise WriteError(message, remedy="Name another folder.") from error
