@@ -222,7 +222,8 @@ def test_sets_of_every_kind_in_one_folder_are_measured_in_one_run(evaluate, sets
     assert figures["groups"][0]["figures"]["cross-language note@3"]["n"] == 1
     refused = evaluate(sets, "--provider", "fake", "--together", "one")
     assert refused.exit_code == 2
-    assert "there is no set of notes 'one'; choose from: mine, farm, ship" in refused.output
+    assert "There is no set of notes 'one' to count with others." in refused.stderr
+    assert "Choose from: mine, farm, ship." in refused.stderr
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import click
 
 from memoriter.cli._eval_tune import READABLE, ask_about, opener, plain, question_options, tune
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions, global_options
-from memoriter.errors import WriteError, sentence
+from memoriter.errors import UsageError, WriteError, sentence
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -167,8 +167,8 @@ def _measure_sets(
 
     known = [each.name for each in sets.notes]
     if unknown := [name for names in together for name in names if name not in known]:
-        raise click.BadParameter(
-            f"there is no set of notes {unknown[0]!r}; choose from: {', '.join(known)}.", param_hint="--together"
+        raise UsageError(
+            f"There is no set of notes {unknown[0]!r} to count with others.", remedy=f"Choose from: {', '.join(known)}."
         )
     folder = (cache or read_environment().home / "eval").absolute()
     lines: list[str] = []
