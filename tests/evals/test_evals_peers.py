@@ -86,6 +86,20 @@ def test_a_program_that_fails_is_quoted(tmp_path, command, timeout, message):
         run_program(command, environ=os.environ, folder=tmp_path, timeout=timeout)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals between processes")
+def test_an_interrupted_measurement_ends_the_program(tmp_path):
+    code = """
+import os, pathlib, signal, time
+pathlib.Path("id").write_text(str(os.getpid()))
+os.kill(os.getppid(), signal.SIGINT)
+time.sleep(60)
+"""
+    with pytest.raises(KeyboardInterrupt):
+        run_program(program(code), environ=os.environ, folder=tmp_path, timeout=60)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "id").read_text()), 0)
+
+
 def test_a_session_answers_line_by_line_until_it_ends(tmp_path):
     code = "import json\nprint('started')\nprint(json.dumps({'got': json.loads(input())}), flush=True)"
     with LineSession(program(code), os.environ, tmp_path, 30) as session:

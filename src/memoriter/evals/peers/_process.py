@@ -100,6 +100,7 @@ def _wait(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, float 
         return process.returncode, usage.ru_maxrss / unit if usage.ru_maxrss > own else None, not late
     except BaseException:  # such as Ctrl-C, which does not reach a program in a session of its own
         _kill_group(process)
+        process.wait()
         raise
     finally:
         timer.cancel()
