@@ -115,9 +115,17 @@ bench-check:
     {{ python }} -m benchmarks --check --quick --sizes 10000 --only peer
     {{ python }} -m benchmarks --check --quick --sizes 2000 --only items,command,cold,sync,churn
 
-# measure the quality of answers: just eval DATASETS_DIR
+# measure the quality of answers on sets of yours, the example's questions and the second set: just eval DATASETS_DIR
 eval *ARGS:
-    {{ python }} -m memoriter eval "$@"
+    {{ python }} -m memoriter eval run tests/e2e/sets "$@"
+
+# copy the tables of the reports that `just eval … --report DIR` wrote into docs/results.md: just results DIR...
+results *DIRS:
+    {{ python }} scripts/paste_tables.py docs/results.md "$@"
+
+# write the bundled model as a GGUF file, which QMD can use: just gguf multilingual-e5-small.gguf
+gguf FILE:
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/support/repacked.py "$1"
 
 # show the notes of the next release
 changelog:

@@ -49,16 +49,12 @@ def embedding_of(
     remote, local, ledger = settings.remote, settings.local, ledger_of(env)
     entries = configuration.settings.models.providers
     services = {name: _address(entry, entry.api, environ) for name, entry in entries.items()}
-    own = _address(remote, None, environ)
     provider_settings = ProviderSettings(
         cache_dir=scratch or env.home / "models",
         name=settings.provider,
         model=settings.model,
         fallback=settings.fallback,
-        base_url=own.base_url,
-        api_key=own.api_key,
-        headers=own.headers,
-        problem=own.problem,
+        remote=_address(remote, None, environ),
         services=services,
         local_model=model_place(local.model_path or default_local_model(settings) or "", env.user_home),
         model_cache_dir=in_home(local.model_cache_dir, env.user_home) if local.model_cache_dir else env.home / "models",
@@ -85,17 +81,13 @@ def reranking_of(
     from memoriter.backends import Reranking
     from memoriter.embed import RerankSettings
 
-    own = _address(written.remote, None, env.environ)
     entries = configuration.settings.models.providers
     rerank_settings = RerankSettings(
         cache_dir=embedding.settings.cache_dir,
         name=written.provider.strip(),
         model=written.model,
         candidates=written.candidates,
-        base_url=own.base_url,
-        api_key=own.api_key,
-        headers=own.headers,
-        problem=own.problem,
+        remote=_address(written.remote, None, env.environ),
         services={name: _address(entry, entry.api, env.environ) for name, entry in entries.items()},
         local_model=str(in_home(written.local.model_path, env.user_home)) if written.local.model_path else "",
         offline=settings.offline,

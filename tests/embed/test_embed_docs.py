@@ -20,7 +20,7 @@ from memoriter.backends._embedding import FALLBACK_SECONDS
 from memoriter.backends._service_records import UsageMeter
 from memoriter.cli import main
 from memoriter.config import load
-from memoriter.embed import ProviderSettings, batch_vendors, choose, price_row, provider_choices
+from memoriter.embed import ProviderSettings, ServiceConfig, batch_vendors, choose, price_row, provider_choices
 from memoriter.embed.remote._breaker import MOST_CALLS
 from memoriter.embed.remote._remote import vendor_of
 from memoriter.embedding_setup import embedding_of, ledger_of
@@ -147,11 +147,13 @@ def test_auto_goes_down_the_list_of_the_page(tmp_path: Path) -> None:
     section = TEXT.partition("\n## `auto`\n")[2].partition("\n## ")[0]
     listed = re.findall(r"^\d+\. `(\w+)`", section, re.MULTILINE)
     assert listed == ["local", "openai", "bundled"]
-    settings = ProviderSettings(cache_dir=tmp_path, local_model=str(tmp_path), api_key="k", environ=KEYS)
+    settings = ProviderSettings(
+        cache_dir=tmp_path, local_model=str(tmp_path), remote=ServiceConfig(api_key="k"), environ=KEYS
+    )
     assert choose(settings).name == listed[0]
     assert choose(replace(settings, local_model="")).name == listed[1]
     assert choose(replace(settings, local_model="", offline=True)).name == listed[2]
-    assert choose(replace(settings, local_model="", api_key="")).name == listed[2]
+    assert choose(replace(settings, local_model="", remote=ServiceConfig())).name == listed[2]
 
 
 def test_the_vendors_with_a_batch_interface_are_the_ones_that_the_page_names() -> None:

@@ -240,7 +240,7 @@ def test_a_name_and_a_key_in_the_environment_choose_the_vendors_own_service() ->
 
 def test_a_key_of_the_environment_goes_to_its_vendor_only() -> None:
     choice = choose_reranker(
-        settings(name="cohere", base_url="https://elsewhere.example/v2", environ={"CO_API_KEY": "k"})
+        settings(name="cohere", remote=ServiceConfig("https://elsewhere.example/v2"), environ={"CO_API_KEY": "k"})
     )
     assert choice.remote is not None
     assert (choice.remote.api_key, choice.key_source, choice.official_endpoint) == ("", "", False)
@@ -268,8 +268,12 @@ def test_an_entry_of_model_providers_serves_by_its_interface() -> None:
         ({"name": "auto"}, ConfigError, "compatible"),
         ({"name": "onnx"}, ConfigError, "model.onnx and tokenizer.json"),
         ({"name": "local"}, ConfigError, "a GGUF file"),
-        ({"name": "cohere", "api_key": "k", "offline": True}, ProviderUnavailable, "query.rerank to off"),
-        ({"name": "jina", "api_key": "k\n\nk"}, ConfigError, "Copy the key again"),
+        (
+            {"name": "cohere", "remote": ServiceConfig(api_key="k"), "offline": True},
+            ProviderUnavailable,
+            "query.rerank to off",
+        ),
+        ({"name": "jina", "remote": ServiceConfig(api_key="k\n\nk")}, ConfigError, "Copy the key again"),
     ],
 )
 def test_what_cannot_be_chosen_has_a_reason_and_a_next_step(
@@ -281,7 +285,9 @@ def test_what_cannot_be_chosen_has_a_reason_and_a_next_step(
 
 
 def test_offline_allows_a_server_on_this_machine() -> None:
-    choice = choose_reranker(settings(name="compatible", base_url="http://localhost:8080/v1", offline=True))
+    choice = choose_reranker(
+        settings(name="compatible", remote=ServiceConfig("http://localhost:8080/v1"), offline=True)
+    )
     assert not choice.leaves_machine
 
 

@@ -47,6 +47,7 @@ def test_every_set_of_a_folder_gives_a_table(evaluate, sets):
         "**one: 95 % intervals, differences to calibrated**",
         "**two: 4 questions, 4 documents**",
         "**two: 95 % intervals, differences to calibrated**",
+        "**Summary of the sets of documents: calibrated**",
     ]
 
 
@@ -188,6 +189,44 @@ def test_sets_of_notes_ask_each_other_and_are_counted_together(evaluate, tmp_pat
 
 
 @pytest.mark.slow
+def test_sets_of_every_kind_in_one_folder_are_measured_in_one_run(evaluate, sets, tmp_path):
+    (sets / "notes").mkdir()
+    for name, animal in (("farm", "goat"), ("ship", "parrot")):
+        docs = [{"id": "memory/a.md", "text": f"# Animals\n\n- The {animal} sleeps at noon.\n"}]
+        kind, place = "cross-language" if name == "farm" else "paraphrase", ["memory/a.md", 3, 3]
+        queries = [{"id": "q", "text": f"When does the {animal} sleep?", "places": [place], "type": kind}]
+        (sets / "notes" / f"{name}.json").write_text(json.dumps({"docs": docs, "queries": queries}), "utf-8")
+    notes_with(tmp_path, OWN)
+    (sets / "mine.json").write_text(json.dumps({"workspace": str(tmp_path / "notes")}), "utf-8")
+    (sets / "package.json").write_text("{}", "utf-8")
+    words = (sets, "--provider", "fake", "--together", "farm,mine", "--report", tmp_path / "report")
+    done = evaluate(*words)
+    assert done.exit_code == 0, done.output
+    assert "Left out, because they are no sets: " in done.stderr
+    tables = done.stdout.partition("**Summary of the sets of documents: calibrated**")[2]
+    documents, notes = tables.split("**Summary of the notes: memoriter**")
+    assert [line.split()[1] for line in documents.splitlines() if line.startswith("| ")] == ["set", "one", "two"]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in notes.splitlines() if line.startswith("| ")]
+    assert [(row[0], row[1]) for row in rows] == [
+        ("notes", "n"),
+        ("mine", "2"),
+        ("farm", "1"),
+        ("ship", "1"),
+        ("farm, mine", "3"),
+        ("all sets", "4"),
+    ]
+    share = rows[0].index("cross-language note@3")
+    assert [row[share] for row in rows[1:]] == ["-", "1.000", "-", "1.000", "1.000"]
+    figures = json.loads((tmp_path / "report" / "results.json").read_text("utf-8"))
+    assert [each["name"] for each in figures["groups"]] == ["farm, mine"]
+    assert figures["groups"][0]["figures"]["cross-language note@3"]["n"] == 1
+    refused = evaluate(sets, "--provider", "fake", "--together", "one")
+    assert refused.exit_code == 2
+    assert "There is no set of notes 'one' to count with others." in refused.stderr
+    assert "Choose from: mine, farm, ship." in refused.stderr
+
+
+@pytest.mark.slow
 def test_documents_are_searched_simply_too(evaluate, sets):
     found = json.loads(evaluate(sets, "--sets", "one", "--provider", "fake", "--baselines", "--json").stdout)
     systems = {each["system"]: each for each in found["sets"][0]["systems"]}
@@ -203,6 +242,7 @@ def test_the_report_is_written_with_charts(evaluate, tmp_path):
     assert done.exit_code == 0, done.output
     text = (folder / "report.md").read_text("utf-8")
     assert done.stdout.strip() in text
+    assert re.search(r"\nMeasured in \d+ s; memoriter itself used \d+ s of it\.\n$", text)
     pictures = re.findall(r"!\[.*\]\((.*)\)", text)
     assert {"notes-lines-at-3.svg", "notes-what-the-answers-claim.svg"} <= set(pictures)
     for picture in pictures:

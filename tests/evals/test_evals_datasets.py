@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memoriter.errors import UsageError
-from memoriter.evals import load_set, set_files
+from memoriter.evals import load_set, load_sets, set_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,13 +64,50 @@ def test_sets_are_chosen_by_name(tmp_path):
     written(tmp_path, "one")
     written(tmp_path, "two")
     assert list(set_files(tmp_path)) == ["one", "two"]
-    assert list(set_files(tmp_path, ["two"])) == ["two"]
+    assert [each.name for each in load_sets([tmp_path], ["two"]).documents] == ["two"]
+
+
+def test_a_name_may_be_in_any_of_several_folders(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        written(tmp_path / name, name)
+    found = load_sets([tmp_path / "one", tmp_path / "two"], ["one", "two"])
+    assert [each.name for each in found.documents] == ["one", "two"]
+
+
+def test_sets_of_subfolders_are_found_but_not_those_of_hidden_or_deeper_ones(tmp_path):
+    for folder in ("notes", ".hidden", "notes/deeper"):
+        (tmp_path / folder).mkdir()
+        written(tmp_path / folder, "two")
+    written(tmp_path, "one")
+    written(tmp_path, "two")
+    assert set_files(tmp_path) == {
+        "one": tmp_path / "one.json",
+        "two": tmp_path / "two.json",
+        "notes/two": tmp_path / "notes" / "two.json",
+    }
+
+
+def test_a_json_file_beside_the_sets_is_left_out_and_named(tmp_path):
+    written(tmp_path, "one")
+    (tmp_path / "package.json").write_text('{"private": true}', "utf-8")
+    found = load_sets([tmp_path])
+    assert ([each.name for each in found.documents], found.left_out) == (["one"], (tmp_path / "package.json",))
+    for chosen in ({"paths": [tmp_path / "package.json"]}, {"paths": [tmp_path], "names": ["package"]}):
+        with pytest.raises(UsageError, match="is not a set"):
+            load_sets(**chosen)
+
+
+def test_a_folder_with_json_but_no_set_is_refused(tmp_path):
+    (tmp_path / "package.json").write_text("{}", "utf-8")
+    with pytest.raises(UsageError, match="None of the JSON files is a set"):
+        load_sets([tmp_path])
 
 
 def test_a_set_that_is_not_there_is_refused_with_those_that_are(tmp_path):
     written(tmp_path, "one")
     with pytest.raises(UsageError, match="three") as refused:
-        set_files(tmp_path, ["three"])
+        load_sets([tmp_path], ["three"])
     assert "one" in refused.value.remedy
 
 

@@ -101,6 +101,37 @@ def test_notes_of_another_form_are_refused(tmp_path, change, message):
         load_set(written(tmp_path, {**NOTES, **change}), "notes")
 
 
+def workspace(folder: Path, questions: str = "eval.md", text: str = "- Which animals? → memory/a.md#A\n") -> Path:
+    (folder / "farm" / "memory").mkdir(parents=True)
+    (folder / "farm" / "memory" / "a.md").write_text("# A\n\n- Goats.\n", "utf-8")
+    (folder / "farm" / questions).write_text(text, "utf-8")
+    (folder / "none.json").write_text('[{"id": "n", "question": "How many?", "domain": "near"}]', "utf-8")
+    return written(folder, {"name": "farm", "workspace": "farm", "unanswerable": "none.json"}, "farm.json")
+
+
+def test_a_folder_of_notes_is_a_set_with_the_questions_of_its_eval_file(tmp_path):
+    (farm,) = load_set(workspace(tmp_path))
+    assert (farm.name, farm.folder, farm.notes) == ("farm", (tmp_path / "farm").resolve(), ())
+    answers = (AnswerLines("memory/a.md", 1, 3, "A"),)
+    assert farm.answerable == (EvalQuestion("L1", "Which animals?", "latin", "any", answers),)
+    assert [each.text for each in farm.unanswerable] == ["How many?"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"workspace": "gone"}, "there is no folder"),
+        ({"workspace": "farm", "questions": "gone.md"}, "cannot be read"),
+        ({"workspace": "farm", "questions": "outside.md"}, "is not the path of a note"),
+    ],
+)
+def test_a_folder_of_notes_that_cannot_be_used_is_named(tmp_path, change, message):
+    workspace(tmp_path)
+    (tmp_path / "outside.md").write_text("- Which? → ../none.json\n", "utf-8")
+    with pytest.raises(UsageError, match=message):
+        load_set(written(tmp_path, change))
+
+
 def test_longmemeval_has_turns_in_sessions_and_leaves_out_abstentions(tmp_path):
     memories = load_set(written(tmp_path, MEMORIES))
     assert isinstance(memories, Dataset)

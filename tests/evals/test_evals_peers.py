@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
+import struct
 import sys
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
@@ -15,8 +18,9 @@ from click.testing import CliRunner
 from memoriter import Memory
 from memoriter.cli import main
 from memoriter.evals.peers import PEERS, PeerRun, serve_embeddings
+from memoriter.evals.peers._peer import PeerPlace, parse_json
 from memoriter.evals.peers._process import LineSession, PeerFailed, run_program
-from memoriter.evals.peers._programs import PeerPlace, interpreter_of, parse_json
+from memoriter.evals.peers._programs import interpreter_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +86,20 @@ def test_a_program_that_fails_is_quoted(tmp_path, command, timeout, message):
         run_program(command, environ=os.environ, folder=tmp_path, timeout=timeout)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals between processes")
+def test_an_interrupted_measurement_ends_the_program(tmp_path):
+    code = """
+import os, pathlib, signal, time
+pathlib.Path("id").write_text(str(os.getpid()))
+os.kill(os.getppid(), signal.SIGINT)
+time.sleep(60)
+"""
+    with pytest.raises(KeyboardInterrupt):
+        run_program(program(code), environ=os.environ, folder=tmp_path, timeout=60)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "id").read_text()), 0)
+
+
 def test_a_session_answers_line_by_line_until_it_ends(tmp_path):
     code = "import json\nprint('started')\nprint(json.dumps({'got': json.loads(input())}), flush=True)"
     with LineSession(program(code), os.environ, tmp_path, 30) as session:
@@ -117,6 +135,20 @@ def test_an_endpoint_serves_the_vectors_of_the_provider(tmp_path):
             ask({"input": 3})
 
 
+def test_a_program_that_stops_waiting_for_vectors_leaves_no_trace_on_the_screen(tmp_path, capfd):
+    with serve_embeddings("fake", tmp_path) as endpoint:
+        address = urlsplit(endpoint.url)
+        body = json.dumps({"input": ["roof"] * 20_000}).encode()
+        for _ in range(3):
+            with socket.create_connection((address.hostname, address.port), timeout=30) as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # resets when it closes
+                client.sendall(b"POST /v1/embeddings HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        request = Request(f"{endpoint.url}/embeddings", b'{"input": "roof"}')
+        with urlopen(request, timeout=30) as response:
+            assert response.status == 200
+    assert capfd.readouterr().err == ""
+
+
 def test_the_hits_of_qmd_are_places_in_the_notes(tmp_path):
     row = {"file": "qmd://notes/house-notes.md", "score": 1, "line": 3, "snippet": "@@ -2,2 @@ (1 before)\n\n- Oye"}
     (hit,) = PEERS["qmd"].hits(place_in(tmp_path), f"Tip: embed first\n{json.dumps([row])}\n")
@@ -134,6 +166,14 @@ def test_the_hits_of_memsearch_and_openclaw_are_places_in_the_notes(tmp_path):
     assert (hit.path, hit.start_line, hit.end_line) == ("House notes.md", 1, 3)
 
 
+def test_the_hits_of_basic_memory_have_the_lines_of_the_passage_that_matched(tmp_path):
+    place = place_in(tmp_path)
+    row = {"title": "House notes", "type": "entity", "score": 1.07, "file_path": "House notes.md", "content": NOTE}
+    for passage, lines in (("- Oye repairs the tiles of the roof.", (3, 3)), ("gone", (1, 3)), (None, (1, 3))):
+        (hit,) = PEERS["basic-memory"].hits(place, json.dumps({"results": [{**row, "matched_chunk": passage}]}))
+        assert (hit.path, hit.start_line, hit.end_line, hit.score) == ("House notes.md", *lines, 1.07)
+
+
 def test_an_output_without_an_answer_is_a_failure():
     with pytest.raises(PeerFailed, match="no JSON"):
         parse_json("Nothing found.\n[not json\n")
@@ -142,12 +182,22 @@ def test_an_output_without_an_answer_is_a_failure():
 def test_each_program_has_its_own_home_and_none_of_its_users_settings(tmp_path):
     place = place_in(tmp_path)
     redirected = PeerPlace(
-        place.notes, place.state, place.endpoint, None, {"PATH": "/bin", "CI": "1", "QMD_CONFIG_DIR": "/x"}
+        place.notes,
+        place.state,
+        place.endpoint,
+        None,
+        {
+            "PATH": "/bin",
+            "CI": "1",
+            "QMD_CONFIG_DIR": "/x",
+            "BASIC_MEMORY_CLOUD_MODE": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
     )
     for peer in PEERS.values():
         variables = peer.configure(redirected)
         assert variables["HOME"] == str(place.state)
-        assert not {"CI", "QMD_CONFIG_DIR"} & variables.keys()
+        assert not {"CI", "QMD_CONFIG_DIR", "BASIC_MEMORY_CLOUD_MODE", "PYTHONDONTWRITEBYTECODE"} & variables.keys()
 
 
 def test_the_interpreter_of_a_script_is_found(tmp_path):
@@ -182,6 +232,55 @@ def test_a_program_that_is_not_installed_is_named_with_its_line(tmp_path, monkey
     assert min(ours["index_seconds"], ours["cold_seconds"], ours["warm_seconds"], ours["disk_mb"]) > 0
     assert qmd["fault"] == "qmd is not installed. Install it with: npm install -g @tobilu/qmd (Node 22 or newer)."
     assert qmd["fault"] in done.stderr
+
+
+BASIC_MEMORY = """
+import json, os, pathlib, sys
+
+home = pathlib.Path(os.environ["BASIC_MEMORY_HOME"])
+
+def found(question):
+    assert question == "Who repairs the tiles", question
+    content = (home / "memory" / "house.md").read_text("utf-8").partition("---\\n\\n")[2]
+    row = {"file_path": "memory/house.md", "score": 1.1, "content": content, "matched_chunk": content.strip()}
+    return {"results": [{"title": "house", "type": "entity", **row}], "current_page": 1, "has_more": False}
+
+match sys.argv[1:]:
+    case ["reindex"]:
+        for note in home.rglob("*.md"):
+            note.write_text("---\\npermalink: x\\n---\\n\\n" + note.read_text("utf-8"), "utf-8")
+    case ["tool", "search-notes", "--hybrid", "--json", "--page-size", "3", "--", question]:
+        print(json.dumps(found(question), indent=2))
+    case ["mcp"]:
+        for line in sys.stdin:
+            asked = json.loads(line)
+            answer = {"isError": False, "structuredContent": None}
+            if asked["method"] == "tools/call":
+                answer["structuredContent"] = {"result": found(asked["params"]["arguments"]["query"])}
+            if "id" in asked:
+                print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
+"""
+"""A program with the commands, the answers and the change to notes of basic-memory 0.24.1, for one note."""
+
+
+@pytest.mark.slow
+def test_basic_memory_is_asked_in_its_own_copy_of_the_notes(tmp_path):
+    notes, config = notes_of(tmp_path)
+    for folder in ("scratch", "bin"):
+        (tmp_path / folder).mkdir()
+    script = tmp_path / "bin" / "basic-memory"
+    script.write_text(f"#!{sys.executable}\n{BASIC_MEMORY}", "utf-8")
+    script.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"}
+    run = PeerRun(("basic-memory",), "fake", tmp_path / "models", tmp_path / "scratch", environ, None, config)
+    with Memory.open(notes, config=config, home=tmp_path / "home") as memory:
+        _, result = run.measure(memory, ["Who repairs the tiles?"], 3)
+    assert (result.figures.fault, result.figures.vectors) == ("", "same endpoint")
+    assert [(hit.path, hit.start_line, hit.end_line) for hit in result.hits[0]] == [("memory/house.md", 1, 3)]
+    assert result.figures.cold_seconds
+    assert result.figures.warm_seconds
+    assert (tmp_path / "scratch" / "notes" / "memory" / "house.md").read_text("utf-8") == NOTE
+    assert (notes / "memory" / "house.md").read_text("utf-8") == NOTE
 
 
 @pytest.mark.slow

@@ -62,6 +62,23 @@ def test_a_kind_of_question_that_loses_refuses_the_change():
     assert tuned.refusal == "The answers to some questions become worse: temporal."
 
 
+def test_a_kind_that_the_chosen_settings_make_worse_refuses_them_though_most_folds_choose_others():
+    # One fold in ten keeps the settings that spare the last kind; the choice on all questions does not.
+    asked = [*questions(30, "lexical"), *questions(6, "temporal")]
+    spare = [0.9] * 30 + [0.5] * 6
+    tuned = choose({NOW: [0.5] * 36, THEN: [1.0] * 30 + [0.2] * 6, Change(max_per_note=3): spare}, asked)
+    assert tuned.change == THEN
+    assert tuned.chosen_groups["temporal"].high < 0
+    assert "temporal" in tuned.losses
+
+
+def test_the_gain_does_not_depend_on_one_division_into_folds():
+    # A change that one question decides is held out with that question in every division.
+    tuned = choose({NOW: [0.5] * 19 + [0.0], THEN: [0.49] * 19 + [1.0]}, questions(20))
+    assert tuned.change == THEN
+    assert tuned.gain.value < 0
+
+
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=10, max_size=30))
 def test_the_choice_is_never_worse_on_the_questions_it_was_made_on(pairs):
@@ -120,6 +137,18 @@ def test_nothing_is_written_where_nothing_is_better(tuning):
     done = run("--write", settings="query: {minScore: 0.3}")
     assert "None of the settings" in done.stdout or "may be chance" in done.stdout
     assert not (notes / ".memoriter.json5").exists()
+
+
+@pytest.mark.slow
+def test_a_minimum_score_is_not_chosen_without_questions_that_have_no_answer(tuning):
+    run, notes = tuning
+    kept = [line for line in (notes / "eval.md").read_text("utf-8").splitlines() if "nothing" not in line]
+    (notes / "eval.md").write_text("\n".join(kept), "utf-8")
+    hidden = "query: {minScore: 0.99}"
+    found = json.loads(run("--json", settings=hidden).stdout)
+    assert found["minScoreTried"] is False
+    assert "memorySearch.query.minScore" not in found["settings"]
+    assert "minScore was not tried: that needs at least 5 questions" in run(settings=hidden).stdout
 
 
 def test_a_few_questions_are_too_few(tuning):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +15,6 @@ from memoriter.embed.bundled._weightfile import BLOCK, open_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     import pytest
 
@@ -153,3 +155,8 @@ def written(folder: Path, architecture: str = "bert", **values: Any) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return file
+
+
+if __name__ == "__main__":  # just gguf FILE
+    with TemporaryDirectory() as scratch:
+        write_gguf(open_weights(usable_weights(Path(scratch))), Path(sys.argv[1]))

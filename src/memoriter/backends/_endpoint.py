@@ -286,7 +286,12 @@ def choose_slot(settings: ProviderSettings, *, fallback: bool, now: float, conse
             return Slot(choice)
         name = settings.fallback if fallback else settings.name
         if name.strip() in {"", AUTO}:  # nobody has named a service: one that stays on this machine serves
-            return choose_slot(replace(settings, api_key=""), fallback=fallback, now=now, consents=consents)
+            return choose_slot(
+                replace(settings, remote=replace(settings.remote, api_key="")),
+                fallback=fallback,
+                now=now,
+                consents=consents,
+            )
         key = f", with the key from {choice.key_source}" if choice.key_source else ""
         destination = f"{choice.name} at {choice.endpoint}{key}"
         message = f"Nothing is sent to {destination}: you have not seen the notice about this service yet."

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.cli._eval_tune import READABLE, opener, plain, questions_about, tune
+from memoriter.cli._eval_tune import READABLE, ask_about, opener, plain, question_options, tune
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions, global_options
-from memoriter.errors import WriteError, sentence
+from memoriter.errors import UsageError, WriteError, sentence
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.cli._render import Line
-    from memoriter.evals import Dataset, DatasetResult, NotesSet, WorkspaceResult
+    from memoriter.evals import Dataset, DatasetResult, LoadedSets, NotesSet, WorkspaceResult
     from memoriter.evals.peers import PeerRun
 
-FORMATS = ("set", "notes", "longmemeval", "beir")
-PEER_NAMES = ("qmd", "openclaw", "memsearch")
+FORMATS = ("set", "notes", "workspace", "longmemeval", "beir")
+PEER_NAMES = ("qmd", "openclaw", "memsearch", "basic-memory")
 
 
 class EvalGroup(CommandGroup):
@@ -52,7 +52,7 @@ def eval_command() -> None:
 
 @eval_command.command(cls=Command, name="run")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--sets", metavar="A,B", help="Only these sets of a folder: names of files without .json, or of folders.")
+@click.option("--sets", metavar="A,B", help="Only these sets: names of files without .json, or of BEIR folders.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="The form of the sets; default: as they contain.")
 @click.option(
     "--limit-paragraphs",
@@ -76,19 +76,14 @@ def eval_command() -> None:
     "--peer-model", type=READABLE, metavar="FILE", help="The embedding model as a GGUF file, for `--peer qmd`."
 )
 @click.option(
-    "--provider", default="bundled", show_default=True, metavar="NAME", help="The provider of the vectors, for sets."
-)
-@click.option(
     "--cache", type=click.Path(path_type=Path), metavar="DIR", help="The folder in which to keep the vectors of sets."
 )
+@question_options
 @click.option(
-    "--questions",
-    type=READABLE,
-    metavar="FILE",
-    help="Questions about the workspace in Markdown or JSON; default: its eval.md.",
-)
-@click.option(
-    "--unanswerable", type=READABLE, metavar="FILE", help="More questions, which the workspace cannot answer (JSON)."
+    "--together",
+    multiple=True,
+    metavar="A,B",
+    help="Also count the questions of these sets of notes together; may be repeated.",
 )
 @click.option(
     "--report",
@@ -111,6 +106,7 @@ def run(
     cache: Path | None,
     questions: Path | None,
     unanswerable: Path | None,
+    together: tuple[str, ...],
     report: Path | None,
 ) -> None:
     """Measure how well searches find known answers.
@@ -121,41 +117,93 @@ def run(
         memoriter eval run ~/datasets/notes --baselines
 
     It asks the questions of eval.md in your folder of notes, or those of published sets: JSON files, or folders in the
-    form of BEIR. docs/evaluation.md describes the forms. memoriter keeps the vectors, so that the second run is fast.
+    form of BEIR, in a folder and its subfolders. docs/evaluation.md describes the forms. memoriter keeps the vectors,
+    so that the second run is fast.
     Next: memoriter search --explain.
     """
-    from memoriter.app import read_environment
-    from memoriter.evals import load_set, pooled, set_files, values, with_foreign
-
     if paths and (questions or unanswerable):
         raise click.UsageError("Give sets, or questions about the workspace.", click.get_current_context())
+    output = Report(report, perf_counter())
     compared = Compared(baselines, tuple(dict.fromkeys(peers)), provider, peer_model)
     if not paths:
         result = _ask_workspace(questions, unanswerable, compared)
         lines = _show(result.lines(details=True))
-        _finish(lines, [result], [], result.values(), report)
+        _finish(lines, [result], [], result.values(), output)
         return
-    names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())
-    loaded = [load_set(file, form) for path in paths for file in set_files(path, names).values()]
+    loaded = _load(paths, _names(sets or ""), form, limit_paragraphs, limit_questions)
+    _measure_sets(loaded, [_names(each) for each in together], compared, cache, output, by_type=by_type)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _load(paths: Sequence[Path], names: Sequence[str], form: Any, paragraphs: int, questions: int | None) -> LoadedSets:
+    """Return the sets, reduced to the limits, with a notice about files that are none. Raises UsageError."""
+    from memoriter.evals import LoadedSets, load_sets
+
+    loaded = load_sets(paths, names, form)
+    if loaded.left_out:
+        files = ", ".join(map(str, loaded.left_out))
+        GlobalOptions.current().screen.note(((f"Left out, because they are no sets: {files}.", "yellow"),))
+    return LoadedSets(
+        tuple(each.cut(paragraphs, questions) for each in loaded.documents),
+        tuple(each.cut(questions) for each in loaded.notes),
+    )
+
+
+def _measure_sets(
+    sets: LoadedSets,
+    together: Sequence[Sequence[str]],
+    compared: Compared,
+    cache: Path | None,
+    output: Report,
+    *,
+    by_type: bool,
+) -> None:
+    """Measure all sets, and show them one by one, then together."""
+    from memoriter.app import read_environment
+    from memoriter.evals import documents_summary, notes_summary, pooled, values, with_foreign
+
+    known = [each.name for each in sets.notes]
+    if unknown := [name for names in together for name in names if name not in known]:
+        raise UsageError(
+            f"There is no set of notes {unknown[0]!r} to count with others.", remedy=f"Choose from: {', '.join(known)}."
+        )
     folder = (cache or read_environment().home / "eval").absolute()
-    cut = partial(_cut, paragraphs=limit_paragraphs, questions=limit_questions)
     lines: list[str] = []
     measured: list[DatasetResult] = []
-    for each in loaded:
-        if not isinstance(each, tuple):
-            measured.append(_measure(cut(each), provider, folder, baselines=baselines))
-            lines += _show(_dataset_lines(measured[-1], by_type=by_type))
+    for each in sets.documents:
+        measured.append(_measure(each, compared.provider, folder, baselines=compared.baselines))
+        lines += _show(_dataset_lines(measured[-1], by_type=by_type))
     asked: list[WorkspaceResult] = []
-    for each in with_foreign([cut(each) for sets in loaded if isinstance(sets, tuple) for each in sets]):
+    for each in with_foreign(sets.notes):
         asked.append(_ask_set(each, folder, compared))
         lines += _show(asked[-1].lines(details=by_type))
     found = {**values(measured), "workspaces": [each.values() for each in asked]}
+    groups = [pooled([each for each in asked if each.name in names], ", ".join(names)) for names in together]
     if len(asked) > 1:
-        together = pooled(asked)
-        lines += _show(together.lines(details=by_type))
-        found["together"] = together.values()
-        asked.append(together)
-    _finish(lines, asked, measured, found, report)
+        everything = pooled(asked)
+        lines += _show([line for each in (*groups, everything) for line in each.lines(details=by_type)])
+        found |= {"together": everything.values(), "groups": [each.values() for each in groups]}
+        asked += [*groups, everything]
+    lines += _show(documents_summary(measured).lines()) if len(measured) > 1 else []
+    lines += _show(notes_summary(asked).lines()) if len(asked) > 1 else []
+    _finish(lines, asked, measured, found, output)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Where the report goes, and when the run began."""
+
+    folder: Path | None
+    begun: float
+    """Seconds of `perf_counter`."""
+
+    @property
+    def duration(self) -> str:
+        """How long the run has taken, as a sentence."""
+        return f"Measured in {perf_counter() - self.begun:.0f} s; memoriter itself used {process_time():.0f} s of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +229,6 @@ class Compared:
         return PeerRun(self.peers, provider, env.home / "models", folder, env.environ, model_file, config)
 
 
-def _cut(each: Any, *, paragraphs: int, questions: int | None) -> Any:
-    from memoriter.evals import Dataset
-
-    return each.cut(paragraphs, questions) if isinstance(each, Dataset) else each.cut(questions)
-
-
 def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: Compared) -> WorkspaceResult:
     from tempfile import TemporaryDirectory
 
@@ -195,17 +237,17 @@ def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with options.open_memory() as memory, TemporaryDirectory(prefix="memoriter-eval-") as scratch:
         options.show_egress_notice(memory)
-        answerable, others, left_out = questions_about(memory, questions, unanswerable)
+        own = ask_about(memory, questions, unanswerable)
         with screen.progress() as progress:
             result = measure_workspace(
                 opener(options),
                 memory.place.workspace.name,
-                answerable,
-                others,
+                own.answerable,
+                own.unanswerable,
                 baselines=compared.baselines,
                 scratch=Path(scratch),
                 peers=compared.run(scratch, memory.configuration.path, memory.status().provider),
-                left_out=left_out,
+                left_out=own.left_out,
                 progress=progress,
             )
     _note_faults(result)
@@ -219,7 +261,7 @@ def _ask_set(each: NotesSet, cache: Path, compared: Compared) -> WorkspaceResult
     from memoriter.evals import measure_workspace, notes_workspace
 
     screen = GlobalOptions.current().screen
-    screen.note(((f"{each.name}: {len(each.notes)} notes, {len(each.answerable)} questions", "dim"),))
+    screen.note(((f"{each.name}: {len(each.answerable)} questions", "dim"),))
     with (
         notes_workspace(each, cache, compared.provider, read_environment()) as (open_memory, config),
         TemporaryDirectory(prefix="memoriter-eval-") as scratch,
@@ -278,7 +320,7 @@ def _finish(
     asked: Sequence[WorkspaceResult],
     measured: Sequence[DatasetResult],
     found: Any,
-    folder: Path | None,
+    output: Report,
 ) -> None:
     """Print the JSON, and write the report into the folder if one is given. Raises WriteError."""
     from memoriter.evals import write_report
@@ -286,10 +328,10 @@ def _finish(
     screen = GlobalOptions.current().screen
     if screen.as_json:
         screen.json(found)
-    if folder is None:
+    if output.folder is None:
         return
     try:
-        files = write_report(folder, asked, measured, lines, found)
+        files = write_report(output.folder, asked, measured, [*lines, "", output.duration], found)
     except OSError as error:
         message = f"The report cannot be written: {sentence(error)}"
         raise WriteError(message, remedy="Name another folder.") from error

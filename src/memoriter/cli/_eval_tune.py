@@ -16,26 +16,43 @@ if TYPE_CHECKING:
 
     from memoriter.cli._render import Line
     from memoriter.config import MemorySearch
-    from memoriter.evals import EvalQuestion, TuneCase, Tuned
+    from memoriter.evals import OwnQuestions, TuneCase, Tuned
     from memoriter.memory import Memory
 
 READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+def question_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that select questions, and the provider of sets, to a command."""
+    options = [
+        click.option(
+            "--provider",
+            default="bundled",
+            show_default=True,
+            metavar="NAME",
+            help="The provider of the vectors, for sets.",
+        ),
+        click.option(
+            "--questions",
+            type=READABLE,
+            metavar="FILE",
+            help="Questions about the workspace in Markdown or JSON; default: its eval.md.",
+        ),
+        click.option(
+            "--unanswerable",
+            type=READABLE,
+            metavar="FILE",
+            help="More questions, which the workspace cannot answer (JSON).",
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 @click.command(cls=Command, name="tune")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option(
-    "--questions",
-    type=READABLE,
-    metavar="FILE",
-    help="Questions about the workspace in Markdown or JSON; default: its eval.md.",
-)
-@click.option(
-    "--unanswerable", type=READABLE, metavar="FILE", help="More questions, which the workspace cannot answer (JSON)."
-)
-@click.option(
-    "--provider", default="bundled", show_default=True, metavar="NAME", help="The provider of the vectors, for sets."
-)
+@question_options
 @click.option("--write", is_flag=True, help="Write the settings into the folder's own file, .memoriter.json5.")
 @click.pass_context
 def tune(
@@ -84,22 +101,20 @@ def _tune_cases(
 ) -> tuple[list[TuneCase], Path | None]:
     """Return the workspaces with their questions, and the folder of notes if it is the owner's."""
     from memoriter.app import read_environment
-    from memoriter.evals import NotesSet, TuneCase, load_set, notes_workspace, set_files
+    from memoriter.evals import TuneCase, load_sets, notes_workspace
 
     options = GlobalOptions.current()
     if not paths:
         memory = stack.enter_context(options.open_memory())
         options.show_egress_notice(memory)
-        answerable, others, left_out = questions_about(memory, questions, unanswerable)
-        return [TuneCase(opener(options), (*answerable, *others), left_out)], memory.place.workspace
-    loaded = [load_set(file) for path in paths for file in set_files(path).values()]
-    sets = [each for one in loaded if isinstance(one, tuple) for each in one]
+        own = ask_about(memory, questions, unanswerable)
+        return [TuneCase(opener(options), own.questions, own.left_out)], memory.place.workspace
+    sets = load_sets(paths).notes
     if not sets:
         raise click.UsageError("There are no sets of notes: settings are tuned on notes.", click.get_current_context())
     env = read_environment()
     cases: list[TuneCase] = []
     for each in sets:
-        assert isinstance(each, NotesSet)
         open_memory, _ = stack.enter_context(notes_workspace(each, env.home / "eval", provider, env))
         cases.append(TuneCase(open_memory, (*each.answerable, *each.unanswerable)))
     return cases, None
@@ -114,39 +129,15 @@ def _write_settings(tuned: Tuned, workspace: Path) -> Path:
     return workspace / PROJECT_FILE
 
 
-def questions_about(
-    memory: Memory, questions: Path | None, unanswerable: Path | None
-) -> tuple[list[EvalQuestion], list[EvalQuestion], str | None]:
-    """Return the questions with answers and those without, and the path of the questions if they are a note.
+def ask_about(memory: Memory, questions: Path | None, unanswerable: Path | None) -> OwnQuestions:
+    """Return the owner's questions, with a notice if their file is a note. Raises UsageError."""
+    from memoriter.evals import questions_about
 
-    Raises:
-        UsageError: if a file cannot be used, or there is none.
-    """
-    from memoriter.errors import UsageError
-    from memoriter.evals import EVAL_FILE, load_questions, locate, read_eval_file
-
-    file = questions or memory.place.workspace / EVAL_FILE
-    if not file.is_file():
-        raise UsageError(
-            f"There is no {EVAL_FILE} in {str(memory.place.workspace)!r}.",
-            remedy="Write one, with list items such as `- QUESTION → memory/house.md#L3-L5`, or give a folder of sets.",
-        )
-
-    def read(path: str) -> str | None:
-        note = memory.file_of(path)
-        return note.read_text(encoding="utf-8", errors="replace") if note and note.is_file() else None
-
-    asked = (
-        list(load_questions(file))
-        if file.suffix == ".json"
-        else list(locate(read_eval_file(file), read, file=file.name))
-    )
-    asked += load_questions(unanswerable) if unanswerable else ()
-    left_out = next((each.path for each in memory.sources() if each.file == file.absolute()), None)
-    if left_out:
-        line = f"{left_out} is itself a note, whose hits do not count here. Write its name into .memoryignore."
+    own = questions_about(memory, questions, unanswerable)
+    if own.left_out:
+        line = f"{own.left_out} is itself a note, whose hits do not count here. Write its name into .memoryignore."
         GlobalOptions.current().screen.note(((line, "yellow"),))
-    return [each for each in asked if each.answers], [each for each in asked if not each.answers], left_out
+    return own
 
 
 def opener(options: GlobalOptions) -> Callable[..., Memory]:

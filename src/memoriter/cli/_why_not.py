@@ -108,25 +108,20 @@ def _effect(memory: Memory, report: WhyNot, file: Path, screen: Screen, *, is_gi
     Raises:
         UsageError: the file that was given cannot be used. For the one in the folder of notes, a notice is printed.
     """
-    from memoriter.evals import locate, read_eval_file, setting_effect
+    from memoriter.evals import questions_about, setting_effect
 
     fix = report.fix
     if fix is None or not fix.changes or not fix.verified or not file.is_file():
         return None
-    ignored = [source.path for source in memory.sources() if source.file == file.absolute()]
     try:
-        questions = locate(read_eval_file(file), lambda path: _text_of(memory, path), file=file.name)
+        own = questions_about(memory, file)
     except UsageError as error:
         if is_given:
             raise
         screen.show_diagnostics([Diagnostic(error.code, error.message, error.remedy)])
         return None
-    return setting_effect(memory, {change.key: change.value for change in fix.changes}, questions, ignored=ignored)
-
-
-def _text_of(memory: Memory, path: str) -> str | None:
-    note = memory.file_of(path)
-    return note.read_text(encoding="utf-8", errors="replace") if note else None
+    changes = {change.key: change.value for change in fix.changes}
+    return setting_effect(memory, changes, own.questions, left_out=own.left_out)
 
 
 def _report_lines(report: WhyNot) -> Iterator[Line]:

@@ -27,7 +27,7 @@ Kind = Literal["none", "bundled", "fake", "local", "onnx", "remote"]
 
 @dataclass(frozen=True, slots=True)
 class ServiceConfig:
-    """A service that the user has named: an entry of `models.providers`."""
+    """A service as the settings describe it: an entry of `models.providers`, or a section `remote`."""
 
     base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
@@ -35,7 +35,7 @@ class ServiceConfig:
     """`ollama`, another vendor's name, or empty for OpenAI's interface."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     problem: ConfigError | None = None
-    """The error in this entry, such as a variable that is not set; raised when the service is selected."""
+    """The error in the description, such as a variable that is not set; raised when the service is selected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,8 @@ class ProviderSettings:
     name: str = AUTO
     model: str = ""
     fallback: str = NONE
-    base_url: str = field(default="", repr=False)
-    api_key: str = field(default="", repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    problem: ConfigError | None = None
-    """The error in address, key or headers; raised when the provider is selected."""
+    remote: ServiceConfig = field(default_factory=ServiceConfig)
+    """The address, key and headers of `memorySearch.remote`, for the first provider."""
     services: Mapping[str, ServiceConfig] = field(default_factory=dict[str, ServiceConfig])
     local_model: str = ""
     """A GGUF file, an `hf:` address, or a folder with an ONNX export."""
@@ -122,7 +119,7 @@ def choose_fallback(settings: ProviderSettings) -> Choice | None:
 
 
 def _automatic(settings: ProviderSettings) -> str:
-    has_key = bool(settings.api_key.strip()) and not missing_packages("remote")
+    has_key = bool(settings.remote.api_key.strip()) and not missing_packages("remote")
     there = bool(settings.local_model) and _is_there(settings)
     return choose_auto(local_model=there, has_key=has_key, bundled=True, offline=settings.offline)
 
@@ -170,7 +167,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     from memoriter.embed.remote import RemoteSettings, is_local_network, is_loopback, vendor_of
 
     service, aliases, found = _service(name, settings, own=own)
-    problem = (settings.problem if own else None) or service.problem
+    problem = (settings.remote.problem if own else None) or service.problem
     if problem is not None:
         raise problem
     if missing := missing_packages("remote"):
@@ -179,7 +176,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
             remedy=f"Run `{install_command('remote')}`.",
         )
     vendor = _vendor(name, service)
-    base_url = (settings.base_url if own else "") or service.base_url or OPENAI_COMPATIBLE.get(name, "")
+    base_url = (settings.remote.base_url if own else "") or service.base_url or OPENAI_COMPATIBLE.get(name, "")
     if name not in REMOTE and not base_url:
         raise ConfigError(
             f"The service {name!r} has no address.",
@@ -189,7 +186,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     endpoint = spoken.address(base_url) if base_url else spoken.base_url
     official = endpoint == spoken.base_url
     # A key without the name of a service belongs to the first provider.
-    shared = settings.api_key if own or _first(settings) in {*PROCESS, NONE} else ""
+    shared = settings.remote.api_key if own or _first(settings) in {*PROCESS, NONE} else ""
     configured = ConfiguredKeys(shared, _keys_of(settings))
     key = key_for(
         name,
@@ -210,7 +207,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
         model=settings.model if own else "",
         base_url=base_url,
         api_key=key.value if key else "",
-        headers={**service.headers, **(settings.headers if own else {})},
+        headers={**service.headers, **(settings.remote.headers if own else {})},
         offline=settings.offline,
     )
     return Choice(

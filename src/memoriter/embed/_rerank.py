@@ -59,11 +59,8 @@ class RerankSettings:
     name: str = OFF
     model: str = ""
     candidates: int = 20
-    base_url: str = field(default="", repr=False)
-    api_key: str = field(default="", repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    problem: ConfigError | None = None
-    """The error in address, key or headers; raised when the reranker is chosen."""
+    remote: ServiceConfig = field(default_factory=ServiceConfig)
+    """The address, key and headers of `query.rerank.remote`."""
     services: Mapping[str, ServiceConfig] = field(default_factory=dict[str, ServiceConfig])
     """The entries of `models.providers`."""
     local_model: str = ""
@@ -112,10 +109,10 @@ def _of_a_service(name: str, settings: RerankSettings) -> Choice:
     from memoriter.embed.remote import RemoteSettings, is_local_network, is_loopback, rerank_vendor_of
 
     entry = settings.services.get(name, ServiceConfig())
-    if (problem := settings.problem or entry.problem) is not None:
+    if (problem := settings.remote.problem or entry.problem) is not None:
         raise problem
     vendor = rerank_vendor_of(_interface(name, entry))
-    written = settings.base_url or entry.base_url
+    written = settings.remote.base_url or entry.base_url
     endpoint = vendor.address(written) if written or vendor.base_url else ""
     official = bool(endpoint) and endpoint == vendor.base_url
     key, key_source = _key(name, settings, entry, official=official)
@@ -125,7 +122,7 @@ def _of_a_service(name: str, settings: RerankSettings) -> Choice:
             model=settings.model,
             base_url=written,
             api_key=key,
-            headers={**entry.headers, **settings.headers},
+            headers={**entry.headers, **settings.remote.headers},
             offline=settings.offline,
         )
     )
@@ -167,7 +164,7 @@ def _key(name: str, settings: RerankSettings, entry: ServiceConfig, *, official:
     """Return the key and where it is from, or two empty texts. Variables count only for the vendor's own address."""
     variables = RERANKERS[name].key_variables if official and name in RERANKERS else ()
     sources = [
-        (settings.api_key, _KEY),
+        (settings.remote.api_key, _KEY),
         (entry.api_key, f"models.providers.{name}.apiKey"),
         *((settings.environ.get(variable, ""), f"environment {variable}") for variable in variables),
     ]

@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError, sentence
-from memoriter.evals._questions import AnswerLines, EvalQuestion
+from memoriter.evals._questions import AnswerLines, EvalQuestion, load_questions
 from memoriter.search import script_of
+from memoriter.values import dataclass
 from memoriter.workspace import append, scan_blocks
 from memoriter.workspace.chunking import plain_title
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from memoriter.memory import Memory
 
 EVAL_FILE = "eval.md"
 """Name of the file in the workspace."""
@@ -62,6 +65,67 @@ def read_eval_file(file: Path) -> tuple[EvalQuestion, ...]:
     return questions
 
 
+def questions_in(file: Path, read: Callable[[str], str | None]) -> tuple[EvalQuestion, ...]:
+    """Return the questions of a file in Markdown or JSON, with the lines of every answer.
+
+    Args:
+        file: the file; it is JSON if its name ends in `.json`.
+        read: returns the text of a note by its path, or None if there is no such note.
+
+    Raises:
+        UsageError: if the file cannot be used, or an answer in Markdown names a place that does not exist.
+    """
+    if file.suffix == ".json":
+        return load_questions(file)
+    return locate(read_eval_file(file), read, file=file.name)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQuestions:
+    """The questions that the owner wrote about a workspace."""
+
+    file: Path
+    questions: tuple[EvalQuestion, ...]
+    left_out: str | None
+    """Path of the file if it is a note itself: then its hits do not count."""
+
+    @property
+    def answerable(self) -> tuple[EvalQuestion, ...]:
+        return tuple(question for question in self.questions if question.answers)
+
+    @property
+    def unanswerable(self) -> tuple[EvalQuestion, ...]:
+        return tuple(question for question in self.questions if not question.answers)
+
+
+def questions_about(memory: Memory, file: Path | None = None, more: Path | None = None) -> OwnQuestions:
+    """Return the owner's questions about a workspace.
+
+    Args:
+        memory: the workspace.
+        file: the questions in Markdown or JSON; None: `eval.md` in the folder of notes.
+        more: further questions in JSON.
+
+    Raises:
+        UsageError: if a file is missing or cannot be used, or an answer names a place that does not exist.
+    """
+    folder = memory.place.workspace
+    chosen = file or folder / EVAL_FILE
+    if not chosen.is_file():
+        raise UsageError(
+            f"There is no file {str(file)!r}." if file else f"There is no {EVAL_FILE} in {str(folder)!r}.",
+            remedy="Write one, with list items such as `- QUESTION → memory/house.md#L3-L5`, or give a folder of sets.",
+        )
+
+    def read(path: str) -> str | None:
+        note = memory.file_of(path)
+        return note.read_text(encoding="utf-8", errors="replace") if note and note.is_file() else None
+
+    questions = (*questions_in(chosen, read), *(load_questions(more) if more else ()))
+    left_out = next((source.path for source in memory.sources() if source.file == chosen.absolute()), None)
+    return OwnQuestions(chosen, questions, left_out)
+
+
 def append_question(file: Path, text: str, answers: Iterable[AnswerLines] = ()) -> bool:
     """Add a question to the end of a Markdown file, which is created if it is missing.
 
@@ -74,12 +138,14 @@ def append_question(file: Path, text: str, answers: Iterable[AnswerLines] = ()) 
         Whether the question was added: false if the file already has it with all of these answers.
 
     Raises:
-        UsageError: if the question is empty, a path cannot be written, or the file has lines of another form.
+        UsageError: if the question is empty, a path cannot be written, or the file is JSON or has another form.
         WriteError: if the file cannot be written; it is as it was.
     """
     question, added = " ".join(text.split()), tuple(answers)
     if not question:
         raise UsageError("The question is empty.", remedy="Give a question.")
+    if file.suffix == ".json":
+        raise UsageError(f"A question cannot be added to {str(file)!r}: it is JSON.", remedy="Give a Markdown file.")
     places = ", ".join(map(place_of, added)) or NOTHING
     if file.exists():
         known = {each.text: each for each in _read(file)}.get(question)

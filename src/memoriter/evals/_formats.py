@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from memoriter.errors import UsageError, sentence
 from memoriter.evals._datasets import Dataset, Document, Fields, Need, fields_of, parse_dataset, read_json, rows_of
-from memoriter.evals._questions import AnswerLines, EvalQuestion
+from memoriter.evals._eval_file import EVAL_FILE, questions_in
+from memoriter.evals._questions import AnswerLines, EvalQuestion, load_questions
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-Format = Literal["set", "notes", "longmemeval", "beir"]
+Format = Literal["set", "notes", "workspace", "longmemeval", "beir"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 NEAR = "near-miss"
 """Kind of a question about something that the notes mention without answering it."""
@@ -33,6 +35,10 @@ def is_foreign_kind(kind: str) -> bool:
     return kind.casefold() in _FAR
 
 
+class NotASet(UsageError):
+    """A file has none of the known forms."""
+
+
 @dataclass(frozen=True, slots=True)
 class NotesSet:
     """Notes as Markdown, and questions with the lines that answer them."""
@@ -43,35 +49,12 @@ class NotesSet:
     """Path and text of each note."""
     answerable: tuple[EvalQuestion, ...]
     unanswerable: tuple[EvalQuestion, ...]
+    folder: Path | None = None
+    """The folder with the notes, if they are files; `notes` is empty then."""
 
     def cut(self, questions: int | None) -> NotesSet:
         """Return the set with the first so many questions with an answer, and without one; None: with all."""
         return replace(self, answerable=self.answerable[:questions], unanswerable=self.unanswerable[:questions])
-
-
-def set_files(path: Path, names: Collection[str] = ()) -> dict[str, Path]:
-    """Return the sets at a path by name: the file or BEIR folder itself, or those in the folder.
-
-    Args:
-        path: a file or folder.
-        names: the sets to return; empty: all.
-
-    Raises:
-        UsageError: if there are none, or not one of the names.
-    """
-    if path.is_file() or is_beir(path):
-        files = {path.stem if path.is_file() else path.name: path}
-    else:
-        inside = [entry for entry in sorted(path.iterdir()) if entry.suffix == ".json" or is_beir(entry)]
-        files = {entry.stem if entry.suffix == ".json" else entry.name: entry for entry in inside}
-    if not files:
-        raise UsageError(
-            f"There are no JSON files and no BEIR folders in {str(path)!r}.",
-            remedy="Give the folder that holds the sets.",
-        )
-    if unknown := sorted(set(names) - files.keys()):
-        raise UsageError(f"There is no set {unknown[0]!r}.", remedy=f"Choose from: {', '.join(files)}.")
-    return {name: file for name, file in files.items() if name in names or not names}
 
 
 def is_beir(folder: Path) -> bool:
@@ -87,7 +70,7 @@ def load_set(path: Path, form: Format | None = None) -> Dataset | tuple[NotesSet
         form: the form of the file; None: what it contains decides.
 
     Raises:
-        UsageError: if the path cannot be read or has another form.
+        UsageError: if the path cannot be read or has another form; `NotASet` if it has none of the known forms.
     """
     if form == "beir" or (form is None and path.is_dir()):
         return _load_beir(path)
@@ -95,6 +78,8 @@ def load_set(path: Path, form: Format | None = None) -> Dataset | tuple[NotesSet
     match form or _detect(value, path.name):
         case "notes":
             return _parse_notes(value, path)
+        case "workspace":
+            return (_parse_workspace(value, path),)
         case "longmemeval":
             return _parse_longmemeval(value, path)
         case "set":
@@ -111,11 +96,14 @@ def _detect(value: Any, where: str) -> Format:
             isinstance(query, dict) and "places" in query for query in queries
         ):
             return "notes"
-        case {"docs": _} | {"queries": _} | {}:
+        case {"workspace": str()}:
+            return "workspace"
+        case {"docs": _} | {"queries": _}:
             return "set"
         case _:
-            raise UsageError(
-                f"{where} is not a set: it is neither an object with `docs` and `queries` nor a list of LongMemEval.",
+            raise NotASet(
+                f"{where} is not a set: it is neither an object with `docs` and `queries` or with `workspace`, nor "
+                "a list of LongMemEval.",
                 remedy="See docs/evaluation.md for the forms; a list of questions is given with --questions.",
             )
 
@@ -181,6 +169,34 @@ def _parse_note_question(query: Fields, notes: Mapping[str, str], lang: str, whe
     if not answers and not is_foreign_kind(kind):
         kind = NEAR
     return EvalQuestion(str(query["id"]), str(query["text"]), str(query.get("lang") or lang), kind, tuple(answers))
+
+
+def _parse_workspace(value: Any, path: Path) -> NotesSet:
+    """Return the set of a folder of notes, whose questions are in other files."""
+    fields = fields_of(value, "workspace", where=path.name)
+    folder = path.parent / str(fields["workspace"])
+    if not folder.is_dir():
+        raise UsageError(
+            f"{path.name}: there is no folder {str(folder)!r}.", remedy="Give the path from the file's own folder."
+        )
+    file = path.parent / str(fields["questions"]) if "questions" in fields else folder / EVAL_FILE
+    questions = list(questions_in(file, partial(_text_in, folder)))
+    if "unanswerable" in fields:
+        questions += load_questions(path.parent / str(fields["unanswerable"]))
+    return NotesSet(
+        str(fields.get("name", path.stem)),
+        str(fields.get("lang", "any")),
+        (),
+        tuple(question for question in questions if question.answers),
+        tuple(question for question in questions if not question.answers),
+        folder.resolve(),
+    )
+
+
+def _text_in(folder: Path, path: str) -> str | None:
+    """Return the text of a note below a folder, or None if there is no such note."""
+    file = folder / _note_path(path, folder.name)
+    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
 
 
 # LongMemEval

@@ -27,6 +27,8 @@ TOP = 3
 DEPTH = 10
 """Number of hits that are judged."""
 OURS = "memoriter"
+CROSS_LANGUAGE = "cross-language"
+"""Kind of a question in another language than its note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +313,11 @@ def _result_values(result: QuestionResult) -> dict[str, Any]:
 
 def figures_of(report: QuestionsReport) -> dict[str, Estimate | None]:
     """Return the figures of a report with their 95 % intervals; None where there is nothing to count."""
-    figures = {name: estimate(values) for name, values in shares_of(report).items()}
+    shares = shares_of(report)
+    figures = {name: estimate(values) for name, values in shares.items()}
+    across = [float(result.question.kind == CROSS_LANGUAGE) for result in report.answerable]
+    found = [share * is_across for share, is_across in zip(shares[f"note@{TOP}"], across, strict=True)]
+    figures[f"{CROSS_LANGUAGE} note@{TOP}"] = estimate(found, across)
     if any(result.certainty is None for result in (*report.answerable, *report.unanswerable)):
         return figures
     every = (*report.answerable, *report.unanswerable)

@@ -78,6 +78,12 @@ def kinds_table(result: DatasetResult) -> Table | None:
     return Table(f"{result.name} by type", ("type", "n", *columns), tuple(rows))
 
 
+def documents_summary(results: Sequence[DatasetResult]) -> Table:
+    """Return the figures of the default ranking, with one row for each set."""
+    rows = [(each.name, each.ours.quality.questions, *_figures(each.ours)) for each in results]
+    return Table(f"Summary of the sets of documents: {OURS.name}", ("set", "n", *_COLUMNS), tuple(rows))
+
+
 def values(results: Sequence[DatasetResult]) -> dict[str, Any]:
     """Return the results as JSON values."""
     return {"sets": [asdict(result) for result in results]}

@@ -8,7 +8,7 @@ from memoriter.types import Query
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from memoriter.evals._questions import EvalQuestion
@@ -32,7 +32,7 @@ class SettingEffect:
 
 
 def setting_effect(
-    memory: Memory, changes: Mapping[str, Any], questions: Iterable[EvalQuestion], *, ignored: Collection[str] = ()
+    memory: Memory, changes: Mapping[str, Any], questions: Iterable[EvalQuestion], *, left_out: str | None = None
 ) -> SettingEffect:
     """Search for every question with the settings in force and with a change, and compare.
 
@@ -40,7 +40,7 @@ def setting_effect(
         memory: the workspace.
         changes: values by the key of the setting, such as `query.minScore`.
         questions: the questions; answers that are headings have lines.
-        ignored: paths of notes whose hits do not count.
+        left_out: path of a note whose hits do not count, because it contains the questions.
     """
     gained: list[EvalQuestion] = []
     lost: list[EvalQuestion] = []
@@ -49,7 +49,7 @@ def setting_effect(
         for question in questions:
             query = Query(question.text)
             before, after = (
-                _is_answered(question, backend.search(query), ignored) for backend in (memory.backend, changed)
+                _is_answered(question, backend.search(query), left_out) for backend in (memory.backend, changed)
             )
             count, answered = count + 1, answered + before
             if before != after:
@@ -57,8 +57,8 @@ def setting_effect(
     return SettingEffect(count, answered, tuple(gained), tuple(lost))
 
 
-def _is_answered(question: EvalQuestion, result: SearchResult, ignored: Collection[str]) -> bool:
+def _is_answered(question: EvalQuestion, result: SearchResult, left_out: str | None) -> bool:
     if not question.answers:
         return result.outcome != "match"
-    hits = [hit for hit in result.hits if hit.path not in ignored]
+    hits = [hit for hit in result.hits if hit.path != left_out]
     return any(answer.overlaps(hit) for answer in question.answers for hit in hits)

@@ -22,15 +22,21 @@ if TYPE_CHECKING:
     from memoriter.sync import Progress
 
 FOLDS = 5
+REPEATS = 10
+"""How often the questions are divided into folds, so that the gain does not depend on one division."""
 FEWEST = 10
 """Fewest questions to tune on."""
 FEWEST_OF_GROUP = 5
-"""Fewest questions of a language or kind whose loss refuses a change."""
+"""Fewest questions of a language or kind whose loss refuses a change, and of each sort to choose minScore by."""
 VECTOR_WEIGHTS = (None, 0.2, 0.35, 0.5, 0.65, 0.8)
 """Shares of meaning to try; None: as the settings are."""
 MAX_PER_NOTE = (None, 3)
 MIN_SCORES = (None, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6)
 _QUERY = ("memorySearch", "query")
+_NO_MIN_SCORE = (
+    f"minScore was not tried: that needs at least {FEWEST_OF_GROUP} questions with an answer and {FEWEST_OF_GROUP} "
+    "with `nothing`, because one kind alone always wants the lowest or the highest."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +100,16 @@ class Tuned:
     """Mean gain on held-out questions with its 95 % interval."""
     groups: dict[str, Estimate]
     """Gain on the held-out questions of each language and kind with enough of them."""
+    chosen_groups: dict[str, Estimate]
+    """Gain of the change itself on the same questions, which had a part in its choice."""
+    min_score_tried: bool = True
+    """Whether there were enough questions with and without an answer to choose a minimum score."""
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """Languages and kinds that become worse for certain."""
-        return tuple(name for name, each in self.groups.items() if each.high < 0)
+        """Languages and kinds that become worse for certain, held out or by the change itself."""
+        worse = (name for groups in (self.groups, self.chosen_groups) for name, each in groups.items() if each.high < 0)
+        return tuple(dict.fromkeys(worse))
 
     @property
     def refusal(self) -> str | None:
@@ -126,6 +137,8 @@ class Tuned:
         return [
             f"Best of the settings tried, on all {self.questions} questions: {self.change}.",
             f"Value of the answers to these questions: {self.before:.3f} now, {self.after:.3f} then.",
+            "Expect less for other questions, because these chose the settings.",
+            *([] if self.min_score_tried else [_NO_MIN_SCORE]),
             "",
             *Table("Gain on held-out questions, with 95 % intervals", columns, tuple(rows)).lines(),
         ]
@@ -137,6 +150,7 @@ class Tuned:
             "settings": {".".join(names): value for names, value in self.change.values.items()},
             "before": self.before,
             "after": self.after,
+            "minScoreTried": self.min_score_tried,
             "gain": asdict(self.gain),
             "groups": {name: asdict(each) for name, each in self.groups.items()},
             "refusal": self.refusal,
@@ -157,10 +171,12 @@ def tune(
     progress: Callable[[Progress], None] | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> Tuned:
-    """Return the best change of settings, and its gain by cross-validation with `FOLDS` folds.
+    """Return the best change of settings, and its gain by cross-validation with `FOLDS` folds, `REPEATS` times.
 
     For each fold, the change that is best on the other folds is measured on it. The gain is the mean over all
     questions, each in the fold that had no part in the choice.
+
+    Minimum scores are tried only with at least `FEWEST_OF_GROUP` questions with an answer, and as many without.
 
     Args:
         cases: the workspaces with their questions.
@@ -176,18 +192,20 @@ def tune(
             f"There are {len(questions)} questions, too few to choose settings by.",
             remedy=f"Write at least {FEWEST} questions; a few dozen are better.",
         )
+    answerable = sum(bool(question.answers) for question in questions)
+    tries_scores = min(answerable, len(questions) - answerable) >= FEWEST_OF_GROUP
     values: dict[Change, list[float]] = {}
     for weight in VECTOR_WEIGHTS:
         for limit in MAX_PER_NOTE:
             report(str(Change(weight, limit)))
             results = [_ask(case, Change(weight, limit), progress) for case in cases]
-            for threshold in MIN_SCORES:
+            for threshold in MIN_SCORES if tries_scores else (None,):
                 values[Change(weight, limit, threshold)] = [
                     value_of(result, result.min_score if threshold is None else threshold)
                     for case_results in results
                     for result in case_results
                 ]
-    return choose(values, questions)
+    return replace(choose(values, questions), min_score_tried=tries_scores)
 
 
 def _ask(case: TuneCase, change: Change, progress: Callable[[Progress], None] | None) -> tuple[QuestionResult, ...]:
@@ -204,18 +222,21 @@ def choose(values: dict[Change, list[float]], questions: Sequence[EvalQuestion])
     """
     now = next(iter(values.values()))
     order = list(range(len(questions)))
-    random.Random(SEED).shuffle(order)  # noqa: S311 (repeatable folds, not a secret)
+    draw = random.Random(SEED)  # noqa: S311 (repeatable folds, not a secret)
     gains = [0.0] * len(questions)
-    for fold in range(FOLDS):
-        held_out = order[fold::FOLDS]
-        others = sorted(set(order) - set(held_out))
-        best = _best(values, others)
-        for at in held_out:
-            gains[at] = values[best][at] - now[at]
+    for _ in range(REPEATS):
+        draw.shuffle(order)
+        for fold in range(FOLDS):
+            held_out = order[fold::FOLDS]
+            best = _best(values, sorted(set(order) - set(held_out)))
+            for at in held_out:
+                gains[at] += (values[best][at] - now[at]) / REPEATS
     best = _best(values, order)
     gain = estimate(gains)
     assert gain is not None
-    return Tuned(best, len(questions), mean(now), mean(values[best]), gain, _gains_of_groups(gains, questions))
+    chosen = [then - before for then, before in zip(values[best], now, strict=True)]
+    groups, chosen_groups = _gains_of_groups(gains, questions), _gains_of_groups(chosen, questions)
+    return Tuned(best, len(questions), mean(now), mean(values[best]), gain, groups, chosen_groups)
 
 
 def _best(values: dict[Change, list[float]], chosen: Sequence[int]) -> Change:

@@ -21,7 +21,7 @@ from memoriter.evals._question_report import (
     shares_of,
     shortened,
 )
-from memoriter.evals._table import Table, estimate_cells
+from memoriter.evals._table import Cell, Table, estimate_cells
 from memoriter.ids import bytes_hash
 from memoriter.index import InspectedIndex
 from memoriter.memory import Memory
@@ -41,11 +41,10 @@ if TYPE_CHECKING:
 
 COMPARED = ("lines@3", "nDCG@10", "recall@10")
 """Figures of which differences between systems are reported."""
-_HEADLINE = (*("note@1", "note@3", "lines@1", "lines@3", "nDCG@10", "recall@10"),)
-_CERTAINTY = (
-    *("precision of match", "recall of match", "near-misses called match", "foreign questions called match"),
-    *("AUC against near-misses", "AUC against foreign questions"),
-)
+_PLACES = ("note@1", "note@3", "lines@1", "lines@3", "nDCG@10", "recall@10", "cross-language note@3")
+_MATCHES = ("precision of match", "recall of match", "near-misses called match", "foreign questions called match")
+_CERTAINTY = (*_MATCHES, "AUC against near-misses", "AUC against foreign questions")
+_SUMMARY = (*_PLACES[1:], *_MATCHES)
 
 
 class OpenMemory(Protocol):
@@ -83,7 +82,7 @@ class WorkspaceResult:
         answerable, others = len(self.ours.answerable), len(self.ours.unanswerable)
         title = f"{self.name}: {answerable} questions, {others} without an answer, {self.notes} notes"
         tables = [
-            _system_table(title, figures, _HEADLINE),
+            _system_table(title, figures, _PLACES),
             _system_table(f"{self.name}: what the answers claim", figures, _CERTAINTY),
         ]
         tables += [self._differences()] if len(self.reports) > 1 else []
@@ -143,6 +142,16 @@ class WorkspaceResult:
             ],
             "programs": [asdict(each) for each in self.programs],
         }
+
+
+def notes_summary(results: Sequence[WorkspaceResult]) -> Table:
+    """Return our figures, with one row for each workspace or group of workspaces."""
+    rows: list[tuple[Cell, ...]] = []
+    for result in results:
+        figures = figures_of(result.ours)
+        found = (figures.get(name) for name in _SUMMARY)
+        rows.append((result.name, len(result.ours.answerable), *(each and each.value for each in found)))
+    return Table(f"Summary of the notes: {OURS}", ("notes", "n", *_SUMMARY), tuple(rows))
 
 
 def pooled(results: Sequence[WorkspaceResult], name: str = "all sets") -> WorkspaceResult:
@@ -277,7 +286,7 @@ def notes_workspace(
 ) -> Generator[tuple[OpenMemory, Path]]:
     """Write the notes of a set into a folder, and yield what opens their memory, and its configuration file.
 
-    Except for the provider and the layout, every setting has its default.
+    Except for the provider and the layout, every setting has its default. Notes that are files stay where they are.
 
     Args:
         notes: the set.
@@ -286,15 +295,18 @@ def notes_workspace(
         env: the environment, for the keys and the home of the provider.
     """
     texts = "\0".join(part for note in notes.notes for part in note)
-    folder = cache / "notes" / f"{notes.name.replace('/', '-')}-{bytes_hash(texts.encode('utf-8', 'replace'))[:12]}"
-    workspace, config = folder / "workspace", folder / "memoriter.json5"
+    content = str(notes.folder) if notes.folder else texts
+    folder = cache / "notes" / f"{notes.name.replace('/', '-')}-{bytes_hash(content.encode('utf-8', 'replace'))[:12]}"
+    workspace, config = notes.folder or folder / "workspace", folder / "memoriter.json5"
+    folder.mkdir(parents=True, exist_ok=True)
     for path, text in notes.notes:
         file = workspace / path
         if not file.is_file():
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="")
     search = f'{{provider: "{provider}", sync: {{background: false}}}}'
-    config.write_text(f'{{memory: {{layout: "notes"}}, agents: {{defaults: {{memorySearch: {search}}}}}}}', "utf-8")
+    layout = "" if notes.folder else 'memory: {layout: "notes"}, '
+    config.write_text(f"{{{layout}agents: {{defaults: {{memorySearch: {search}}}}}}}", "utf-8")
 
     def open_memory(
         adjust: Callable[[MemorySearch], MemorySearch] | None = None, index_file: Path | None = None

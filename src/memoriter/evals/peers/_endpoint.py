@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
+import sys
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
@@ -62,8 +63,7 @@ def serve_embeddings(provider: str, models: Path) -> Generator[Endpoint]:
     """
     opened = open_provider(provider, cache_dir=models)
     endpoint = Endpoint(opened)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(endpoint))
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), _handler_for(endpoint))
     endpoint.url = f"http://127.0.0.1:{server.server_port}/v1"
     thread = Thread(target=server.serve_forever, name="embedding endpoint", daemon=True)
     thread.start()
@@ -74,6 +74,15 @@ def serve_embeddings(provider: str, models: Path) -> Generator[Endpoint]:
         server.server_close()
         thread.join()
         opened.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing about a program that stopped waiting for its answer; it reports that itself."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler_for(endpoint: Endpoint) -> type[BaseHTTPRequestHandler]:

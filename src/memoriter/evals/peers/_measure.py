@@ -11,16 +11,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from memoriter.evals.peers._endpoint import serve_embeddings
+from memoriter.evals.peers._peer import ANSWER_SECONDS, PeerPlace
 from memoriter.evals.peers._process import PeerFailed, run_program
-from memoriter.evals.peers._programs import ANSWER_SECONDS, PEERS, Ours, PeerPlace
+from memoriter.evals.peers._programs import PEERS, Ours
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memoriter.evals.peers._endpoint import Endpoint
+    from memoriter.evals.peers._peer import Peer, Search
     from memoriter.evals.peers._process import Finished
-    from memoriter.evals.peers._programs import Peer, Search
     from memoriter.memory import Memory
     from memoriter.types import Hit
 
@@ -92,7 +93,7 @@ class PeerRun:
             for peer in (Ours(self.config), *(self.programs[name] for name in self.names)):
                 state = self.scratch / peer.name
                 state.mkdir()
-                place = PeerPlace(notes, state, endpoint.url, self.model_file, self.environ)
+                place = PeerPlace(notes, state, endpoint.url, self.model_file, self.environ, endpoint.dimensions)
                 results.append(self._measure_one(peer, place, endpoint, questions, limit))
         return results
 

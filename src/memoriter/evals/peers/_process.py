@@ -98,6 +98,10 @@ def _wait(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, float 
         own = _own_peak()
         unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
         return process.returncode, usage.ru_maxrss / unit if usage.ru_maxrss > own else None, not late
+    except BaseException:  # such as Ctrl-C, which does not reach a program in a session of its own
+        _kill_group(process)
+        process.wait()
+        raise
     finally:
         timer.cancel()
 
