@@ -9,13 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.backends._background import index_words, last_run, run_in_background
+from memoriter.backends._calibrating import Calibrations, certainty_of, settled
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
 from memoriter.backends._health import WARMING, explain_empty, health_of, standing_health
 from memoriter.backends._indexing import Indexing
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
-from memoriter.search import clean_query, outcome_of, rank
+from memoriter.search import Trace, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from memoriter.sync import IndexJob, Plan, Progress
     from memoriter.types import (
         BackgroundRun,
+        Certainty,
         CompactReport,
         Estimate,
         Health,
@@ -79,6 +81,7 @@ class BuiltinBackend:
         self._indexing = Indexing(self._context)
         self._baseline: tuple[Store, int, ModelSpec, CosineBaseline] | None = None
         """The last baseline, with the index, its version and the model that it was read for."""
+        self._calibrations = Calibrations()
         self._verifier = Verifier(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
 
     @property
@@ -148,10 +151,11 @@ class BuiltinBackend:
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, unranked))]
         health, is_late = health_of(self._context, index, reasons, serving=vector is not None), deadline.passed
         by_meaning, spec = vector is not None or not query.update, self.embedding.current.spec
+        # A search that was cut short or lacks vectors may miss a better passage.
+        certain = not (is_late or (by_meaning and health.pending))
         return SearchResult(
             hits=hits,
-            # A search that was cut short or lacks vectors may miss a better passage.
-            outcome=outcome_of(hits, certain=not (is_late or (by_meaning and health.pending))),
+            outcome=settled(outcome_of(hits, certain=certain), ranking.certainty if certain else None),
             provider=self.embedding.provider_name,
             model=spec.model if spec else "",
             mode="keyword" if vector is None else "hybrid" if self.settings.search.hybrid else "vector",
@@ -161,6 +165,7 @@ class BuiltinBackend:
             truncated_by="deadline" if is_late else None,
             reasons=empty_reasons,
             understood=query.understood,
+            certainty=ranking.certainty if certain else None,
         )
 
     def _rank_verified(self, index: Store, question: Question, most: int) -> tuple[Ranking, list[Diagnostic]]:
@@ -179,7 +184,7 @@ class BuiltinBackend:
         """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
         scope = scope_of(question.query.filters, self.settings.sources, index.corpus().kinds)
         settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
-        verified = Verified(index, self._verifier, question.watch)
+        verified, traces = Verified(index, self._verifier, question.watch), list[Trace]()
         with question.watch.stage("rank"):
             hits = rank(
                 cast("Reader", verified),
@@ -189,9 +194,20 @@ class BuiltinBackend:
                 filters=scope.filters,
                 now=now,
                 explain=question.query.explain,
+                trace=traces.append,
                 rescorer=question.rescoring,
             )
-        return Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()))
+            certainty = self._certainty(index, question.text, traces[-1], settings)
+        refused = tuple(verified.refused.values())
+        return Ranking(hits, settings, scope.filters, now, scope.reasons, refused, certainty)
+
+    def _certainty(self, index: Store, text: str, trace: Trace, settings: SearchSettings) -> Certainty | None:
+        """Return how certain it is that a passage answers a query, or None if the index has no calibration."""
+        spec, candidates = self.embedding.current.spec, trace.candidates
+        if spec is None or candidates is None or not candidates.has_vector or settings.scoring != "calibrated":
+            return None
+        calibration = self._calibrations.of(index, spec)
+        return calibration and certainty_of(calibration, cast("Reader", index), text, candidates, settings)
 
     def _settings(self, index: Store, query: Query) -> SearchSettings:
         settings = self.settings.search
