@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 VERSION = 1
-"""The number of the measurement. Raise it when the certainty of the same query changes."""
+"""The number of the measurement. Raise it when the foreign questions or the certainty of the same query change."""
 GROWTH = 1.25
 """How many times as many, or as few, chunks the index has when it is measured again."""
 SAMPLE = 200
@@ -89,34 +89,42 @@ def measure_calibration(index: Store, provider: EmbeddingProvider, settings: Bac
 
     The same notes give the same figures.
     """
-    from memoriter.search import FOREIGN_QUESTIONS, OWN_QUESTIONS, OwnQuestion, calibrate, question_from
+    from memoriter.backends._foreign_vectors import questions
+    from memoriter.search import OWN_QUESTIONS, OwnQuestion, calibrate, question_from
 
     spec = index.spec
     if spec is None:
         return None
     texts, vectors = index.sample(SAMPLE)
     made = {passage: question for passage in texts if (question := question_from(passage))}
-    passages = list(made)[:OWN_QUESTIONS]
-    foreign = [question for questions in FOREIGN_QUESTIONS.values() for question in questions]
-    rows = _embedded(provider, [*foreign, *(made[passage] for passage in passages)])
+    passages, foreign = list(made)[:OWN_QUESTIONS], questions()
+    known = _known_vectors(index, spec)
+    rows = _embedded(provider, [*(made[passage] for passage in passages), *(() if known is not None else foreign)])
     if rows is None:
         return None
+    asked = rows[len(passages) :] if known is None else list(known)
     scope = scope_of(Filters(), settings.sources, index.corpus().kinds)
     search = replace(settings.search, background=background_of(index, spec), kinds=scope.kinds, half_life_days=None)
-    own = [
-        OwnQuestion(made[passage], passage, row) for passage, row in zip(passages, rows[len(foreign) :], strict=True)
-    ]
+    own = [OwnQuestion(made[passage], passage, row) for passage, row in zip(passages, rows, strict=False)]
     calibration = calibrate(
         cast("Reader", index),
         search,
         filters=scope.filters,
-        foreign=list(zip(foreign, rows, strict=False)),
+        foreign=list(zip(foreign, asked, strict=True)),
         own=own,
         sample=(texts, vectors),
     )
     with suppress(IndexBusy), index.lease(wait=STORING_SECONDS):
         index.set_meta(key_of(spec), calibration.dumps())
     return calibration
+
+
+def _known_vectors(index: Store, spec: ModelSpec) -> NDArray[np.float32] | None:
+    """Return the vectors of the foreign questions if the index or the package has them."""
+    from memoriter.backends._foreign_vectors import shipped_vectors
+
+    stored = stored_calibration(index, spec)
+    return shipped_vectors(spec) if stored is None else stored.foreign.vectors
 
 
 def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> list[NDArray[np.float32]] | None:

@@ -13,7 +13,7 @@ from memoriter.search._terms import analyse, classic_terms, link_terms, pack, qu
 
 if TYPE_CHECKING:
     from memoriter.search._calibration import FEWEST_CHUNKS, OWN_QUESTIONS, OwnQuestion, calibrate, question_from
-    from memoriter.search._certainty import Calibration
+    from memoriter.search._certainty import Calibration, pack_vectors, unpack_vectors
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
     from memoriter.search._foreign_questions import FOREIGN_QUESTIONS
     from memoriter.search._language import understand
@@ -48,6 +48,7 @@ __all__ = [
     "measure",
     "outcome_of",
     "pack",
+    "pack_vectors",
     "path_date",
     "query_terms",
     "question_from",
@@ -56,6 +57,7 @@ __all__ = [
     "search_without_limits",
     "terms_of_day",
     "understand",
+    "unpack_vectors",
 ]
 
 
@@ -77,10 +79,10 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _calibration
 
         return getattr(_calibration, name)
-    if name == "Calibration":
+    if name in {"Calibration", "pack_vectors", "unpack_vectors"}:
         from memoriter.search import _certainty
 
-        return _certainty.Calibration
+        return getattr(_certainty, name)
     if name == "FOREIGN_QUESTIONS":
         from memoriter.search import _foreign_questions
 

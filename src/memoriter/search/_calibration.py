@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FEWEST_CHUNKS = 20
 """Chunks below which nothing is measured: too few passages compete for a question."""
-OWN_QUESTIONS = 40
+OWN_QUESTIONS = 24
 """Most questions that are made from passages."""
 TOP = 3
 """Hits among which the passage of an own question must be, so that the question counts."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import base64
 import json
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memoriter.search._cosine_baseline import script_of
 from memoriter.search._score import ITEM_SHARE
@@ -149,15 +149,10 @@ class Calibration:
 
     def dumps(self) -> str:
         """Return the calibration as JSON, which the index stores. It contains no text of a note."""
-        import numpy as np
-
-        scale = np.maximum(np.abs(self.foreign.vectors).max(axis=1), 1e-9) / 127
-        codes = np.rint(self.foreign.vectors / scale[:, None]).astype(np.int8)
         return json.dumps(
             {
                 "scripts": self.foreign.scripts,
-                "codes": base64.b64encode(codes.tobytes()).decode(),
-                "scale": scale.tolist(),
+                **pack_vectors(self.foreign.vectors),
                 "variance": self.foreign.variance,
                 "certainties": self.certainties,
                 "chunks": self.chunks,
@@ -168,18 +163,32 @@ class Calibration:
     @classmethod
     def loads(cls, text: str) -> Calibration:
         """Return the calibration from the text that `dumps` wrote."""
-        import numpy as np
-
         stored = json.loads(text)
-        scale = np.array(stored["scale"], np.float32)
-        codes = np.frombuffer(base64.b64decode(stored["codes"]), np.int8).reshape(len(scale), -1)
-        vectors = codes.astype(np.float32) * scale[:, None]
         return cls(
-            foreign=ForeignQuestions(tuple(stored["scripts"]), vectors, float(stored["variance"])),
+            foreign=ForeignQuestions(tuple(stored["scripts"]), unpack_vectors(stored), float(stored["variance"])),
             certainties=tuple(map(float, stored["certainties"])),
             chunks=int(stored["chunks"]),
             own=tuple((str(script), found, without) for script, found, without in stored["own"]),
         )
+
+
+def pack_vectors(vectors: NDArray[np.float32]) -> dict[str, Any]:
+    """Return vectors (n, dims) as JSON values: eight bits for each number, and a scale for each vector."""
+    import numpy as np
+
+    scale = np.maximum(np.abs(vectors).max(axis=1), 1e-9) / 127
+    codes = np.rint(vectors / scale[:, None]).astype(np.int8)
+    return {"codes": base64.b64encode(codes.tobytes()).decode(), "scale": [round(float(each), 9) for each in scale]}
+
+
+def unpack_vectors(fields: Mapping[str, Any]) -> NDArray[np.float32]:
+    """Return the vectors (n, dims), unit length, from the values that `pack_vectors` returned."""
+    import numpy as np
+
+    scale = np.array(fields["scale"], np.float32)
+    codes = np.frombuffer(base64.b64decode(fields["codes"]), np.int8).reshape(len(scale), -1)
+    vectors = codes.astype(np.float32) * scale[:, None]
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
 
 
 def conformal_quantile(values: Sequence[float], rate: float) -> float:
