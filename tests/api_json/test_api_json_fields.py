@@ -23,6 +23,8 @@ from memoriter.backends import ForgetPlan, ForgetRequest
 from memoriter.types import (
     Attempt,
     BackgroundRun,
+    CalibratedScript,
+    CalibrationState,
     Canary,
     CompactReport,
     Diagnostic,
@@ -61,6 +63,7 @@ FULL: dict[str, Any] = {
     "notices": (REASON,),
     "last_attempt": Attempt(1_500_000_000.25, REASON),
     "indexing": BackgroundRun(1, 1_500_000_000.25),
+    "calibration": CalibrationState(0.05, 40, (CalibratedScript("latin", 6.5, 66, 0.045),), 20, 18, 4),
     "reranker": RerankerState("cohere", "rerank-v5.0-fast", "https://example.com", "environment", leaves_machine=True),
 }
 EXPLANATION = Explanation(0.5, 0.25, 1.0, 1.0, 1.0, 0.0, ("tea",), 0.5, 0.75, rank=2, reranked=1, relevance=0.125)

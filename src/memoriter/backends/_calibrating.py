@@ -12,7 +12,6 @@ from memoriter.errors import EmbeddingError, IndexBusy
 from memoriter.ids import fingerprint
 from memoriter.sync import background_of
 from memoriter.types import CalibratedScript, CalibrationState, Certainty, Filters
-from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from memoriter.backends._ports import Store
     from memoriter.embed import EmbeddingProvider
     from memoriter.search import Calibration, Candidates, Reader, SearchSettings
-    from memoriter.types import ModelSpec, Outcome
+    from memoriter.types import ModelSpec
 
 log = logging.getLogger(__name__)
 
@@ -41,22 +40,6 @@ STORING_SECONDS = 5.0
 def key_of(spec: ModelSpec) -> str:
     """Return the key under which the calibration of a set of vectors is stored; deleted with the baselines."""
     return f"background:certainty:{VERSION}:{fingerprint(spec)}"
-
-
-@dataclass(slots=True)
-class Calibrations:
-    """The calibration of the open index, read once until the index changes."""
-
-    _known: tuple[Store, int, ModelSpec, Calibration | None] | None = None
-
-    def of(self, index: Store, spec: ModelSpec) -> Calibration | None:
-        """Return the calibration of the active vectors, or None if none was measured."""
-        version, known = index.version(), self._known
-        if known is not None and known[0] is index and known[1:3] == (version, spec):
-            return known[3]
-        calibration = stored_calibration(index, spec)
-        self._known = index, version, spec, calibration
-        return calibration
 
 
 def stored_calibration(index: Store, spec: ModelSpec) -> Calibration | None:
@@ -144,25 +127,17 @@ def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> list[NDArray
 
 
 def certainty_of(
-    calibration: Calibration, index: Reader, text: str, candidates: Candidates, settings: SearchSettings
+    calibration: Calibration, index: Store, text: str, candidates: Candidates | None, settings: SearchSettings
 ) -> Certainty | None:
     """Return how certain it is that a passage answers a query.
 
-    It is None without a vector near it, and if the query names something that no chunk contains: then scores decide.
+    It is None if scoring is not calibrated, without a vector near the query, and if the query names something that no
+    chunk contains. Then scores decide.
     """
-    if candidates.has_unknown_name:
+    if candidates is None or candidates.has_unknown_name or settings.scoring != "calibrated":
         return None
-    value = calibration.foreign.certainty(candidates, index, settings.background)
-    if value is None:
-        return None
-    return Certainty(value, calibration.threshold(text, settings.false_match_rate))
-
-
-def settled(outcome: Outcome, certainty: Certainty | None) -> Outcome:
-    """Return the outcome of a search whose hits have scores, by its certainty if it is known."""
-    if certainty is None or outcome == "none":
-        return outcome
-    return "match" if certainty.value > certainty.threshold else "weak"
+    value = calibration.foreign.certainty(candidates, cast("Reader", index), settings.background)
+    return None if value is None else Certainty(value, calibration.threshold(text, settings.false_match_rate))
 
 
 def calibration_state(index: Store, spec: ModelSpec | None, settings: SearchSettings) -> CalibrationState | None:

@@ -225,7 +225,8 @@ class Indexing:
                 if task.question and choice and choice.kind != "remote" and index.pending():
                     embedding.query_vector(task.question)
                 report = sync.embed(open_provider, report, task)
-                if not task.question and is_due(index, self.context.settings):
+                on_this_machine = choice is not None and choice.kind != "remote"
+                if on_this_machine and not task.question and is_due(index, self.context.settings):
                     measure_calibration(index, open_provider(), self.context.settings)
                 break
             except IndexBusy:

@@ -199,11 +199,9 @@ def _index_bytes(backend: Inspected) -> int:
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
-CANARIES = 8
-WORDS = 6
+CANARIES, WORDS = 8, 6
 """How many of a passage's rarest words make its query."""
-LONGEST_WORD = 100
-RESULTS = 10
+LONGEST_WORD, RESULTS = 100, 10
 _PART = re.compile(r"\w+")
 NEAR = 200
 """A passage must be among this many hits in its own file, since other passages may match its words better."""

@@ -61,7 +61,8 @@ def question_from(passage: str) -> str | None:
     if len(longest) < FEWEST_WORDS:
         run = "".join(longest)
         return run[:RUN_LENGTH] if not run.isascii() and len(run) >= RUN_LENGTH // 2 else None
-    words = [word for word in longest if query_terms(word) and len(word) > 2][:MOST_WORDS]
+    content = set(query_terms(" ".join(longest)))
+    words = [word for word in longest if len(word) > 2 and not content.isdisjoint(query_terms(word))][:MOST_WORDS]
     kept = [word for at, word in enumerate(words) if at % 3 != 2]
     return " ".join(kept) if len(words) >= FEWEST_WORDS else None
 
