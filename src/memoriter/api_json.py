@@ -122,7 +122,7 @@ STATUS = {
     "oversampling": Field(omit="none"),
     "canaries": Field(list_of(CANARY), omit="empty"),
     "reranker": Field(object_of(RERANKER), omit="none"),
-    "calibration": Field(object_of(CALIBRATION), omit="none", key="certainty"),
+    "calibration": Field(object_of(CALIBRATION), omit="none"),
 }
 CAPTURE = plain("id", "day", "client", "kind", "citation", "path", "start_line", "end_line", "text")
 SPENDING = {"day": Field(date.isoformat), **plain("provider", "model", "calls", "tokens", "unpriced", "dollars")}

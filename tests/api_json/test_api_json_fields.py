@@ -113,7 +113,16 @@ def test_every_field_of_a_result_is_in_its_json(
 
 def test_a_status_omits_what_has_nothing_to_say() -> None:
     answer, full = status_json(Status(**BARE)), status_json(Status(**FULL))
-    omitted = {"canaries", "indexReason", "indexing", "lastAttempt", "notices", "oversampling", "reranker"}
+    omitted = {
+        "calibration",
+        "canaries",
+        "indexReason",
+        "indexing",
+        "lastAttempt",
+        "notices",
+        "oversampling",
+        "reranker",
+    }
     assert set(full) - set(answer) == omitted
     assert [key for key in full if key in answer] == list(answer)
     assert (answer["background"], full["background"]) == (None, {"mean": 0.7, "deviation": 0.1})

@@ -54,7 +54,7 @@ def question_from(passage: str) -> str | None:
     It has words of the passage's longest line, without every third of them, so that words alone do not find it.
 
     >>> question_from("# Boat\n- The ferry leaves the old harbour pier at seven every Sunday")
-    'ferry leaves harbour pier every'
+    'ferry leaves harbour pier every Sunday'
     """
     lines = [_MARKUP.sub(" ", line).split() for line in passage.splitlines()] or [[]]
     longest = max(lines, key=lambda words: sum(map(len, words)))
