@@ -100,6 +100,11 @@ HEALTH = {"ok": Field(), "legs": Field(dict), **plain("pending", "generation"), 
 SKIPPED = Field(list_of(plain("path", "reason", "message")))
 ATTEMPT = {"at": Field(iso_time, key="time"), "ok": Field(), "reason": Field(object_of(REASON), omit="none")}
 RUN = {"pid": Field(), "since": Field(iso_time), **plain("stage", "done", "total")}
+CALIBRATION = {
+    **plain("rate", "chunks"),
+    "scripts": Field(list_of(plain("script", "threshold", "questions", "measured"))),
+    **plain("own_questions", "own_matched", "own_matched_without"),
+}
 RERANKER = plain("provider", "model", "endpoint", "key_source", "leaves_machine")
 CANARY = {**plain("citation", "query", "found"), "lost": Field(list)}
 STATUS = {
@@ -118,6 +123,7 @@ STATUS = {
     "canaries": Field(list_of(CANARY), omit="empty"),
     "reranker": Field(object_of(RERANKER), omit="none"),
     "long_term_memories": Field(omit="none"),
+    "calibration": Field(object_of(CALIBRATION), omit="none"),
 }
 CAPTURE = plain("id", "day", "client", "kind", "citation", "path", "start_line", "end_line", "text")
 SPENDING = {"day": Field(date.isoformat), **plain("provider", "model", "calls", "tokens", "unpriced", "dollars")}
@@ -212,6 +218,8 @@ def result_json(result: SearchResult, *, citations: bool = True, texts: bool = F
         answer["truncatedBy"] = result.truncated_by
     if result.timings is not None:
         answer["timings"] = dict(result.timings)
+        if result.certainty is not None:
+            answer["certainty"] = apply_form(result.certainty, plain("value", "threshold"))
     return answer
 
 

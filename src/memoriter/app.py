@@ -383,6 +383,7 @@ def _search_settings(settings: MemorySearch) -> SearchSettings:
         max_per_note=query.max_per_note,
         min_score=query.min_score,
         scoring=query.scoring,
+        false_match_rate=query.false_match_rate,
         hybrid=hybrid.enabled,
         vector_weight=hybrid.vector_weight,
         text_weight=hybrid.text_weight,

@@ -23,6 +23,8 @@ from memoriter.backends import ForgetPlan, ForgetRequest
 from memoriter.types import (
     Attempt,
     BackgroundRun,
+    CalibratedScript,
+    CalibrationState,
     Canary,
     CompactReport,
     Diagnostic,
@@ -61,6 +63,7 @@ FULL: dict[str, Any] = {
     "notices": (REASON,),
     "last_attempt": Attempt(1_500_000_000.25, REASON),
     "indexing": BackgroundRun(1, 1_500_000_000.25),
+    "calibration": CalibrationState(0.05, 40, (CalibratedScript("latin", 6.5, 66, 0.045),), 20, 18, 4),
     "reranker": RerankerState("cohere", "rerank-v5.0-fast", "https://example.com", "environment", leaves_machine=True),
     "long_term_memories": 3,
 }
@@ -111,8 +114,17 @@ def test_every_field_of_a_result_is_in_its_json(
 
 def test_a_status_omits_what_has_nothing_to_say() -> None:
     answer, full = status_json(Status(**BARE)), status_json(Status(**FULL))
-    omitted = {"canaries", "indexReason", "indexing", "lastAttempt", "longTermMemories", "notices", "oversampling"}
-    omitted |= {"reranker"}
+    omitted = {
+        "calibration",
+        "canaries",
+        "indexReason",
+        "indexing",
+        "lastAttempt",
+        "longTermMemories",
+        "notices",
+        "oversampling",
+        "reranker",
+    }
     assert set(full) - set(answer) == omitted
     assert [key for key in full if key in answer] == list(answer)
     assert (answer["background"], full["background"]) == (None, {"mean": 0.7, "deviation": 0.1})

@@ -9,13 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.backends._background import index_words, last_run, run_in_background
+from memoriter.backends._calibrating import certainty_of, stored_calibration
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
 from memoriter.backends._health import WARMING, explain_empty, health_of, standing_health
 from memoriter.backends._indexing import Indexing
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch
 from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
-from memoriter.search import clean_query, outcome_of, rank
+from memoriter.search import Trace, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from memoriter.backends._ports import Store
     from memoriter.backends._protocol import WatchRun
     from memoriter.backends._reranking import Reranking
-    from memoriter.search import CosineBaseline, Reader, SearchSettings
+    from memoriter.search import Calibration, CosineBaseline, Reader, SearchSettings
     from memoriter.sync import IndexJob, Plan, Progress
     from memoriter.types import (
         BackgroundRun,
@@ -58,7 +59,7 @@ PATIENCE = 60.0
 WARMING_SECONDS = 0.5
 """How long a search waits for a model that is being loaded. The bundled model takes a tenth of it."""
 RANKINGS = 3
-"""The most rankings for one search. A ranking is repeated after passages that differ from their notes were repaired."""
+"""The most rankings for one search: it ranks again after passages that differ from their notes were repaired."""
 
 
 class BuiltinBackend:
@@ -77,8 +78,7 @@ class BuiltinBackend:
         self.reranking = reranking
         self._context = BackendContext(workspace, settings, embedding, clocks)
         self._indexing = Indexing(self._context)
-        self._baseline: tuple[Store, int, ModelSpec, CosineBaseline] | None = None
-        """The last baseline, with the index, its version and the model that it was read for."""
+        self._baseline: tuple[Store, int, ModelSpec, CosineBaseline, Calibration | None] | None = None
         self._verifier = Verifier(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
 
     @property
@@ -93,14 +93,10 @@ class BuiltinBackend:
         progress: Callable[[Progress], None] | None = None,
         observe: Callable[[Store, Question, Ranking], None] | None = None,
     ) -> SearchResult:
-        """Return the hits of a query. Index the notes first if nothing is indexed yet. Raises InvalidQuery.
-
-        `observe` receives the index, the question and its ranking.
-        """
+        """Return the hits of a query; `observe` receives index, question and ranking. Raises InvalidQuery."""
         text, watch = clean_query(query.text), Stopwatch(self.clocks.monotonic)
         act = partial(self._search, text=text, query=query, progress=progress, watch=watch, observe=observe)
-        result = self._context.with_recovery(act)
-        timings = watch.timings()
+        result, timings = self._context.with_recovery(act), watch.timings()
         log.debug("search stages: %s", Listed(timings))
         values = len(text), result.mode, len(result.hits), result.outcome, timings["total"]
         log.info("search: %d characters, %s, %d hits, outcome %s, %.1f ms", *values)
@@ -139,19 +135,18 @@ class BuiltinBackend:
             ranking, _ = self._rank_verified(index, question, most=1)
         if observe is not None:
             observe(index, question, ranking)
-        hits, empty_reasons = ranking.hits, tuple[Diagnostic, ...]()
+        hits, scope, empty_reasons = ranking.hits, ranking.filters, tuple[Diagnostic, ...]()
         if not hits:
-            empty_reasons = explain_empty(
-                index, text, vector, ranking.settings, filters=ranking.filters, now=ranking.now
-            )
+            empty_reasons = explain_empty(index, text, vector, ranking.settings, filters=scope, now=ranking.now)
         unranked = rescoring and rescoring.problem
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, unranked))]
         health, is_late = health_of(self._context, index, reasons, serving=vector is not None), deadline.passed
-        by_meaning, spec = vector is not None or not query.update, self.embedding.current.spec
+        by_meaning = vector is not None or not query.update
+        # A search that was cut short or lacks vectors may miss a better passage.
+        certain, spec = not (is_late or (by_meaning and health.pending)), self.embedding.current.spec
         return SearchResult(
             hits=hits,
-            # A search that was cut short or lacks vectors may miss a better passage.
-            outcome=outcome_of(hits, certain=not (is_late or (by_meaning and health.pending))),
+            outcome=outcome_of(hits, certain=certain, certainty=ranking.certainty),
             provider=self.embedding.provider_name,
             model=spec.model if spec else "",
             mode="keyword" if vector is None else "hybrid" if self.settings.search.hybrid else "vector",
@@ -161,6 +156,7 @@ class BuiltinBackend:
             truncated_by="deadline" if is_late else None,
             reasons=empty_reasons,
             understood=query.understood,
+            certainty=ranking.certainty if certain else None,
         )
 
     def _rank_verified(self, index: Store, question: Question, most: int) -> tuple[Ranking, list[Diagnostic]]:
@@ -179,7 +175,7 @@ class BuiltinBackend:
         """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
         scope = scope_of(question.query.filters, self.settings.sources, index.corpus().kinds)
         settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
-        verified = Verified(index, self._verifier, question.watch)
+        verified, traces = Verified(index, self._verifier, question.watch), list[Trace]()
         with question.watch.stage("rank"):
             hits = rank(
                 cast("Reader", verified),
@@ -189,9 +185,14 @@ class BuiltinBackend:
                 filters=scope.filters,
                 now=now,
                 explain=question.query.explain,
+                trace=traces.append,
                 rescorer=question.rescoring,
             )
-        return Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()))
+            known = self._baseline
+            calibration = known[4] if known is not None and known[0] is index else None
+            certainty = calibration and certainty_of(calibration, index, question.text, traces[-1].candidates, settings)
+        refused = tuple(verified.refused.values())
+        return Ranking(hits, settings, scope.filters, now, scope.reasons, refused, certainty)
 
     def _settings(self, index: Store, query: Query) -> SearchSettings:
         settings = self.settings.search
@@ -205,12 +206,12 @@ class BuiltinBackend:
         return settings
 
     def _baseline_of(self, index: Store, spec: ModelSpec) -> CosineBaseline:
-        """Return the baseline of the active vectors, read once until the index changes. Raises IndexDamaged."""
+        """Return the baseline of the active vectors; it and the calibration are read once until the index changes."""
         version, known = index.version(), self._baseline
         if known is not None and known[0] is index and known[1:3] == (version, spec):
             return known[3]
         background = background_of(index, spec)
-        self._baseline = index, version, spec, background
+        self._baseline = index, version, spec, background, stored_calibration(index, spec)
         return background
 
     def _query_vector(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memoriter.records import StoredChunk
     from memoriter.search import SearchSettings
     from memoriter.sync import SyncSettings
-    from memoriter.types import Filters, Hit, Query, SourceKind
+    from memoriter.types import Certainty, Filters, Hit, Query, SourceKind
     from memoriter.workspace import Workspace
 
 FIRST_EMBEDDING_MS = 20_000
@@ -130,6 +130,8 @@ class Ranking:
     """Why sources that were requested were not searched."""
     refused: tuple[StoredChunk, ...]
     """Passages that differ from their notes."""
+    certainty: Certainty | None
+    """None if scores alone decide what is a match."""
 
 
 _T = TypeVar("_T")

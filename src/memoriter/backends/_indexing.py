@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memoriter.backends._calibrating import is_due, measure_calibration
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._context import FIRST_EMBEDDING_MS, WrittenNotes
 from memoriter.backends._health import scan_staleness
@@ -224,6 +225,9 @@ class Indexing:
                 if task.question and choice and choice.kind != "remote" and index.pending():
                     embedding.query_vector(task.question)
                 report = sync.embed(open_provider, report, task)
+                on_this_machine = choice is not None and choice.kind != "remote"
+                if on_this_machine and not task.question and is_due(index, self.context.settings):
+                    measure_calibration(index, open_provider(), self.context.settings)
                 break
             except IndexBusy:
                 if task.embed_by is None:

@@ -13,6 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.backends._background import last_run
+from memoriter.backends._calibrating import calibration_state
 from memoriter.backends._health import confirmed
 from memoriter.backends._service_records import KEPT
 from memoriter.errors import EmbeddingError, PathRefused
@@ -97,6 +98,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         last_attempt=backend.embedding.last_attempt if choice and choice.kind in KEPT else None,
         sources=tuple(SourceCount(kind, *corpus.kinds.get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
         reranker=reranking.state if reranking else None,
+        calibration=calibration_state(index, spec, settings.search),
     )
 
 
@@ -197,11 +199,9 @@ def _index_bytes(backend: Inspected) -> int:
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
-CANARIES = 8
-WORDS = 6
+CANARIES, WORDS = 8, 6
 """How many of a passage's rarest words make its query."""
-LONGEST_WORD = 100
-RESULTS = 10
+LONGEST_WORD, RESULTS = 100, 10
 _PART = re.compile(r"\w+")
 NEAR = 200
 """A passage must be among this many hits in its own file, since other passages may match its words better."""

@@ -151,7 +151,8 @@ def answer_lines(
         lines += [_title_line(number, hit, above, file), *_text_lines(hit, terms, marked=marked), ()]
         above = hit
     timings = [] if result.timings is None else [((timing_row(result.timings), "cyan"),)]
-    return [*lines, *outcome_lines(result, narrowed=narrowed), *understood_lines(result), *timings]
+    outcome = outcome_lines(result, narrowed=narrowed)
+    return [*lines, *outcome, *understood_lines(result), *certainty_lines(result), *timings]
 
 
 def grep_lines(result: SearchResult, query: str, files: Sequence[Path | None], *, marked: bool) -> list[Line]:
@@ -194,6 +195,14 @@ def understood_lines(result: SearchResult) -> list[Line]:
         return []
     parts = [f"{name} {value!r}" for name, value in result.understood.items()]
     return [((f"understood: {'; '.join(parts)}", "cyan"),)]
+
+
+def certainty_lines(result: SearchResult) -> list[Line]:
+    """Return the line that shows what decided about a match, if the result explains itself."""
+    if result.timings is None or result.certainty is None:
+        return []
+    value, threshold = result.certainty.value, result.certainty.threshold
+    return [((f"certainty {value:.2f}; a match has more than {threshold:.2f}", "cyan"),)]
 
 
 def timing_row(timings: Mapping[str, float]) -> str:

@@ -241,6 +241,10 @@ class QuerySettings(Section):
         Whole | None, Doc("Most hits of one note if other notes have hits; unset: no limit", low=1)
     ] = None
     min_score: Annotated[float, Doc("Lowest score of a hit", limits="kept within 0..1")] = 0.35
+    false_match_rate: Annotated[
+        float,
+        Doc("Share of questions about something else that may be called a match", limits="kept within 0.03..0.5"),
+    ] = 0.05
     scoring: Annotated[
         Scoring, Doc("`calibrated` scores mean the same for every model; `classic` is OpenClaw's formula")
     ] = "calibrated"
@@ -325,7 +329,10 @@ def resolved(search: MemorySearch) -> MemorySearch:
         chunking=chunking(search.chunking),
         sync=replace(search.sync, sessions=session_sync(search.sync.sessions)),
         query=replace(
-            search.query, min_score=clamped(search.query.min_score, 0.0, 1.0), hybrid=hybrid(search.query.hybrid)
+            search.query,
+            min_score=clamped(search.query.min_score, 0.0, 1.0),
+            false_match_rate=clamped(search.query.false_match_rate, 0.03, 0.5),
+            hybrid=hybrid(search.query.hybrid),
         ),
         cache=replace(search.cache, max_entries=max(1, search.cache.max_entries)),
     )

@@ -2,32 +2,43 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.search._candidates import ids_with_words
+from memoriter.search._candidates import Candidates, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import path_date, terms_of_day
 from memoriter.search._inputs import Reader, Scoring, SearchSettings
-from memoriter.search._pipeline import clean_query, outcome_of, rank
+from memoriter.search._pipeline import Trace, clean_query, outcome_of, rank
 from memoriter.search._rerank import Rescorer
 from memoriter.search._score import MATCH, WEAK
 from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms
 
 if TYPE_CHECKING:
+    from memoriter.search._calibration import FEWEST_CHUNKS, OWN_QUESTIONS, OwnQuestion, calibrate, question_from
+    from memoriter.search._certainty import Calibration, pack_vectors, unpack_vectors
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
+    from memoriter.search._foreign_questions import FOREIGN_QUESTIONS
     from memoriter.search._language import understand
     from memoriter.search._smallest_change import RankedQuery
     from memoriter.search._why_not import Examination, examine
 
 __all__ = [
+    "FEWEST_CHUNKS",
+    "FOREIGN_QUESTIONS",
     "MATCH",
+    "OWN_QUESTIONS",
     "WEAK",
+    "Calibration",
+    "Candidates",
     "CosineBaseline",
     "Examination",
+    "OwnQuestion",
     "RankedQuery",
     "Reader",
     "Rescorer",
     "Scoring",
     "SearchSettings",
+    "Trace",
     "analyse",
+    "calibrate",
     "classic_terms",
     "clean_query",
     "diagnose_empty",
@@ -37,18 +48,21 @@ __all__ = [
     "measure",
     "outcome_of",
     "pack",
+    "pack_vectors",
     "path_date",
     "query_terms",
+    "question_from",
     "rank",
     "script_of",
     "search_without_limits",
     "terms_of_day",
     "understand",
+    "unpack_vectors",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load diagnostics and the operators of queries on first use."""
+    """Load diagnostics, calibrations and the operators of queries on first use."""
     if name == "understand":
         from memoriter.search import _language
 
@@ -61,4 +75,16 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _why_not
 
         return getattr(_why_not, name)
+    if name in {"FEWEST_CHUNKS", "OWN_QUESTIONS", "OwnQuestion", "calibrate", "question_from"}:
+        from memoriter.search import _calibration
+
+        return getattr(_calibration, name)
+    if name in {"Calibration", "pack_vectors", "unpack_vectors"}:
+        from memoriter.search import _certainty
+
+        return getattr(_certainty, name)
+    if name == "FOREIGN_QUESTIONS":
+        from memoriter.search import _foreign_questions
+
+        return _foreign_questions.FOREIGN_QUESTIONS
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from memoriter.search._inputs import Reader, ScoringRowLike, SearchSettings, StoredChunkLike
     from memoriter.search._rerank import Reranked, Rescorer
-    from memoriter.types import Filters, Outcome
+    from memoriter.types import Certainty, Filters, Outcome
 
 MAX_QUERY_LENGTH = 4_000
 """Characters of a query that are used. The rest would change its terms and its vector little."""
@@ -179,13 +179,16 @@ def _choose(
     return chosen, chunks
 
 
-def outcome_of(hits: tuple[Hit, ...], *, certain: bool = True) -> Outcome:
-    """Return `match` if the best score is at least `MATCH`, `weak` if all scores are lower, `none` without hits.
+def outcome_of(hits: tuple[Hit, ...], *, certain: bool = True, certainty: Certainty | None = None) -> Outcome:
+    """Return `match` if the certainty exceeds its threshold, else `weak`, or `none` without hits.
 
-    If the search was not `certain` to find the best passage, no outcome is better than `weak`.
+    Without a certainty, the best score must be at least `MATCH`. If the search was not `certain` to find the best
+    passage, no outcome is better than `weak`.
     """
     if not hits:
         return "none"
+    if certainty is not None:
+        return "match" if certain and certainty.value > certainty.threshold else "weak"
     return "match" if certain and max([hit.score for hit in hits]) >= MATCH else "weak"
 
 

@@ -2,6 +2,7 @@
 
 from memoriter.types._answers import (
     Attempt,
+    Certainty,
     Diagnostic,
     Excerpt,
     Explanation,
@@ -28,6 +29,8 @@ from memoriter.types._content import (
 )
 from memoriter.types._reports import (
     BackgroundRun,
+    CalibratedScript,
+    CalibrationState,
     Canary,
     CompactReport,
     Estimate,
@@ -44,8 +47,11 @@ __all__ = [
     "ORIGIN",
     "Attempt",
     "BackgroundRun",
+    "CalibratedScript",
+    "CalibrationState",
     "Canary",
     "Candidacy",
+    "Certainty",
     "Chunk",
     "CompactReport",
     "Diagnostic",

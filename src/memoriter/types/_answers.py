@@ -134,6 +134,16 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class Certainty:
+    """How far the nearest passage stands out, compared with questions that the notes do not answer."""
+
+    value: float
+    """In standard deviations of the same score for questions about something else."""
+    threshold: float
+    """The value that a match exceeds, for the rate of false matches that is set and the script of the query."""
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """The answer to a query: the hits, how sure they are, and the state they were found in."""
 
@@ -154,6 +164,8 @@ class SearchResult:
     """Milliseconds of each stage, if the query asked to explain."""
     understood: Mapping[str, Any] | None = field(default=None, compare=False)
     """`Query.understood`."""
+    certainty: Certainty | None = field(default=None, compare=False)
+    """What decided between `match` and `weak`; None if the score of the best hit did."""
 
     @property
     def results(self) -> tuple[Hit, ...]:
