@@ -15,7 +15,7 @@ from memoriter.backends._foreign_vectors import shipped_vectors
 from memoriter.embed import embed_in_batches, open_provider, spec_of
 from memoriter.errors import ProviderUnavailable
 from memoriter.search import FOREIGN_QUESTIONS, Calibration, pack_vectors, question_from, script_of, unpack_vectors
-from memoriter.search._certainty import ForeignQuestions, conformal_quantile, threshold_of
+from memoriter.search._certainty import ForeignQuestions, conformal_quantile, threshold_of, usual
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,14 +62,33 @@ def test_a_calibration_is_read_as_it_was_written() -> None:
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     questions = ForeignQuestions(("latin", "latin", "han"), rows, 0.25)
     written = Calibration(
-        foreign=questions, certainties=(1.0, 2.5, 4.0), chunks=70, own=(("latin", 3.5, None), ("han", 9.0, 0.5))
+        foreign=questions,
+        certainties=(1.0, 2.5, 4.0),
+        scores=(0.25, 0.125, 0.5),
+        chunks=70,
+        own=(("latin", 3.5, None), ("han", 9.0, 0.5)),
     )
     read = Calibration.loads(written.dumps())
-    assert (read.certainties, read.chunks, read.own) == (written.certainties, 70, written.own)
+    assert (read.certainties, read.scores) == (written.certainties, written.scores)
+    assert (read.chunks, read.own) == (70, written.own)
     assert (read.foreign.scripts, read.foreign.variance) == (questions.scripts, 0.25)
     assert np.einsum("ij,ij->i", read.foreign.vectors, rows).min() > 0.999
     assert read.threshold("which ferry?", 0.5) == 2.5
     assert read.threshold("какой паром?", 0.5) == 4.0, "a script without questions has the highest threshold"
+
+
+@given(CERTAINTIES, st.floats(60, 1e6))
+def test_a_foreign_question_about_a_topic_of_the_notes_changes_no_threshold(values: list[float], far: float) -> None:
+    spread = max(values) - min(values)
+    assert usual([*values, max(values) + 2 * spread + far]) == usual([*values, max(values) + 4 * spread + 2 * far])
+    assert max(values) + 2 * spread + far not in usual([*values, max(values) + 2 * spread + far])
+
+
+@given(CERTAINTIES)
+def test_at_least_three_quarters_of_the_foreign_questions_are_usual(values: list[float]) -> None:
+    kept = usual(values)
+    assert len(kept) >= 0.75 * len(values)
+    assert max(kept) <= min([value for value in values if value not in kept], default=np.inf)
 
 
 def test_packed_vectors_keep_their_direction() -> None:
@@ -132,9 +151,9 @@ def test_an_index_measures_what_a_match_is_and_status_shows_it(memory: Memory) -
     state = memory.status().calibration
     assert state is not None
     assert (state.rate, state.chunks) == (0.05, 24)
-    assert {each.script: each.questions for each in state.scripts} == {
-        script: len(questions) for script, questions in FOREIGN_QUESTIONS.items()
-    }
+    asked = {script: len(questions) for script, questions in FOREIGN_QUESTIONS.items()}
+    assert {each.script for each in state.scripts} == set(asked)
+    assert all(0.75 * asked[each.script] <= each.questions <= asked[each.script] for each in state.scripts)
     assert max(each.measured for each in state.scripts) <= 0.2
     assert state.own_matched > state.own_matched_without
 
@@ -195,3 +214,32 @@ def test_the_vectors_that_come_with_memoriter_are_those_of_the_bundled_model(tmp
     rows = [row for batch in embed_in_batches(provider, every[::40], role="query") for row in batch.vectors]
     provider.close()
     assert np.einsum("ij,ij->i", shipped[::40], np.array(rows)).min() > 0.99
+
+
+SPANISH = {
+    "2025-02-05.md": "La cámara frigorífica marcó 9 °C; tiramos 14 kg de pescado.",
+    "2025-02-19.md": "El compresor estaba muerto, 740 € con mano de obra.",
+    "2025-03-12.md": "Inspección de sanidad: todo bien salvo la falta de un termómetro calibrado.",
+    "2025-04-02.md": "Subimos el menú del día a 18,50.",
+    "2025-05-21.md": "Una clienta se atragantó; Tomás le hizo la maniobra de Heimlich.",
+    "2025-06-30.md": "Robo de madrugada: se llevaron la caja y dos jamones.",
+    "2025-08-14.md": "Se rompió el lavavajillas en pleno servicio.",
+    "2025-09-21.md": "Nos faltaron sillas, prestadas por la parroquia.",
+}
+
+
+@pytest.mark.slow
+def test_an_answer_is_shown_where_all_scores_are_low(tmp_path: Path) -> None:
+    folder = tmp_path / "notes" / "memory"
+    folder.mkdir(parents=True)
+    for name, line in SPANISH.items():
+        (folder / name).write_text(f"- {line}\n", encoding="utf-8")
+    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:
+        memory.sync()
+        if memory.status().vectors == 0:
+            pytest.skip("the bundled model cannot run here")
+        question = "¿De dónde sacamos asientos extra?"
+        hits = memory.search(question).hits
+        assert "memory/2025-09-21.md" in [hit.path for hit in hits[:3]]
+        assert max(hit.score for hit in hits) < 0.35
+        assert memory.search(question, min_score=0.35).hits == ()

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.backends._background import index_words, last_run, run_in_background
-from memoriter.backends._calibrating import certainty_of, stored_calibration
+from memoriter.backends._calibrating import certainty_of, stored_calibration, with_lowest_score
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
 from memoriter.backends._health import WARMING, explain_empty, health_of, standing_health
 from memoriter.backends._indexing import Indexing
@@ -175,7 +175,10 @@ class BuiltinBackend:
         """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
         scope = scope_of(question.query.filters, self.settings.sources, index.corpus().kinds)
         settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
-        verified, traces = Verified(index, self._verifier, question.watch), list[Trace]()
+        verified, traces, known = Verified(index, self._verifier, question.watch), list[Trace](), self._baseline
+        calibration = known[4] if known is not None and known[0] is index else None
+        if question.vector is not None and question.query.min_score is None:
+            settings = with_lowest_score(settings, calibration, question.text)
         with question.watch.stage("rank"):
             hits = rank(
                 cast("Reader", verified),
@@ -188,11 +191,8 @@ class BuiltinBackend:
                 trace=traces.append,
                 rescorer=question.rescoring,
             )
-            known = self._baseline
-            calibration = known[4] if known is not None and known[0] is index else None
             certainty = calibration and certainty_of(calibration, index, question.text, traces[-1].candidates, settings)
-        refused = tuple(verified.refused.values())
-        return Ranking(hits, settings, scope.filters, now, scope.reasons, refused, certainty)
+        return Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()), certainty)
 
     def _settings(self, index: Store, query: Query) -> SearchSettings:
         settings = self.settings.search

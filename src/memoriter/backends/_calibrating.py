@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from memoriter.backends._context import scope_of
 from memoriter.errors import EmbeddingError, IndexBusy
 from memoriter.ids import fingerprint
+from memoriter.search import WEAK
 from memoriter.sync import background_of
 from memoriter.types import CalibratedScript, CalibrationState, Certainty, Filters
 
@@ -124,6 +125,16 @@ def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> list[NDArray
         log.info("certainty: not measured: %s", error)
         return None
     return rows
+
+
+def with_lowest_score(settings: SearchSettings, calibration: Calibration | None, text: str) -> SearchSettings:
+    """Return the settings with the lowest score that this index needs for a query, if it is below the default.
+
+    Vectors of some languages and notes score lower throughout. A minimum score that the owner chose stays.
+    """
+    if calibration is None or settings.scoring != "calibrated" or settings.min_score != WEAK:
+        return settings
+    return replace(settings, min_score=min(settings.min_score, calibration.lowest_score(text)))
 
 
 def certainty_of(

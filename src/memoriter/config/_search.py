@@ -240,7 +240,10 @@ class QuerySettings(Section):
     max_per_note: Annotated[
         Whole | None, Doc("Most hits of one note if other notes have hits; unset: no limit", low=1)
     ] = None
-    min_score: Annotated[float, Doc("Lowest score of a hit", limits="kept within 0..1")] = 0.35
+    min_score: Annotated[
+        float,
+        Doc("Lowest score of a hit; the default is lowered where all scores are low", limits="kept within 0..1"),
+    ] = 0.35
     false_match_rate: Annotated[
         float,
         Doc("Share of questions about something else that may be called a match", limits="kept within 0.03..0.5"),

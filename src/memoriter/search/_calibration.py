@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memoriter.search._candidates import ParsedQuery, gather_by_kind
 from memoriter.search._certainty import Calibration, ForeignQuestions
 from memoriter.search._cosine_baseline import script_of
-from memoriter.search._pipeline import clean_query, rank
+from memoriter.search._pipeline import calibrated, clean_query, rank
 from memoriter.search._terms import query_terms
 from memoriter.values import dataclass
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memoriter.search._pipeline import Trace
     from memoriter.types import Filters
 
-FEWEST_CHUNKS = 20
+FEWEST_CHUNKS = 5
 """Chunks below which nothing is measured: too few passages compete for a question."""
 OWN_QUESTIONS = 24
 """Most questions that are made from passages."""
@@ -94,13 +94,16 @@ def calibrate(
     scores = baseline.score_matrix(scripts, asked, [script_of(text) for text in texts], vectors)
     questions = ForeignQuestions(scripts, asked, float(scores.var(axis=0).mean()))
     certainties: list[float] = []
+    best: list[float] = []
     for at, (text, vector) in enumerate(foreign):
         query = ParsedQuery(text, (), vector)
         found = gather_by_kind(reader, query, settings, filters=filters, use_keywords=False)
         certainty = questions.certainty(found, reader, baseline, skip=at)
         certainties.append(-1e9 if certainty is None else certainty)
+        best.append(round(max(calibrated(found, settings).values(), default=0.0), 6))
     made = tuple(_measure_own(reader, settings, filters, questions, own))
-    return Calibration(foreign=questions, certainties=tuple(certainties), chunks=reader.corpus().chunks, own=made)
+    chunks = reader.corpus().chunks
+    return Calibration(foreign=questions, certainties=tuple(certainties), scores=tuple(best), chunks=chunks, own=made)
 
 
 def _measure_own(

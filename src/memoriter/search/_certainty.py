@@ -8,7 +8,8 @@ text-independent speaker verification systems"). A passage that is near everythi
 An answer is a match if its certainty exceeds a threshold. The threshold is the k-th smallest certainty of the n foreign
 questions in the script of the query, k = ⌈(n + 1)(1 - rate)⌉. If a foreign question is like those n, it is called a
 match with at most that rate (split conformal prediction: Papadopoulos, Proedrou, Vovk and Gammerman 2002, "Inductive
-confidence machines for regression"). Each of the n questions is scored against the others.
+confidence machines for regression"). Each of the n questions is scored against the others. A question beyond Tukey's
+outer limit (1.5 interquartile ranges above the upper quartile) is left out, because the notes are about its topic.
 
 `scripts/certainty.py` prints the figures behind the constants.
 """
@@ -44,6 +45,10 @@ LEAST_DEVIATION = 0.02
 """Added to the deviation of the next passages, which can be almost equal."""
 LOWEST_RATE, HIGHEST_RATE = 0.03, 0.5
 """Range of the rate of false matches. A lower one needs more foreign questions in each script."""
+OUTLIER_RANGES = 1.5
+"""Interquartile ranges above the upper quartile beyond which the notes are about a foreign question's topic."""
+SHOWN_RATE = 0.7
+"""Share of the foreign questions that may have hits: right answers differ less from them than matches do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,29 +128,34 @@ class Calibration:
     foreign: ForeignQuestions
     certainties: tuple[float, ...]
     """Certainty of each foreign question."""
+    scores: tuple[float, ...]
+    """Score of the best passage for each foreign question, 0..1."""
     chunks: int
     """Chunks of the index when it was measured."""
     own: tuple[tuple[str, float, float | None], ...] = ()
     """Questions made from passages: the script, the certainty, and the certainty without the passage."""
 
-    @property
-    def by_script(self) -> Mapping[str, tuple[float, ...]]:
-        """The certainties of the foreign questions in each script."""
-        pairs = list(zip(self.foreign.scripts, self.certainties, strict=True))
-        return {
-            script: tuple(certainty for each, certainty in pairs if each == script)
-            for script in dict.fromkeys(self.foreign.scripts)
-        }
-
     def thresholds(self, rate: float) -> dict[str, Threshold]:
         """Return the threshold of each script that has foreign questions, for a rate of false matches."""
-        return {script: threshold_of(values, rate) for script, values in self.by_script.items()}
+        groups = _by_script(self.foreign.scripts, self.certainties)
+        return {script: threshold_of(usual(values), rate) for script, values in groups.items()}
 
     def threshold(self, text: str, rate: float) -> float:
         """Return the threshold for a query: that of its script, or the highest for a script without questions."""
-        values = self.by_script.get(script_of(text))
-        groups = self.by_script.values() if values is None else (values,)
-        return max(conformal_quantile(group, rate) for group in groups)
+        groups = _by_script(self.foreign.scripts, self.certainties)
+        values = groups.get(script_of(text))
+        return max(
+            conformal_quantile(usual(group), rate) for group in (groups.values() if values is None else (values,))
+        )
+
+    def lowest_score(self, text: str) -> float:
+        """Return the score that the best passages for `SHOWN_RATE` of the foreign questions exceed.
+
+        The questions in the script of the query count, or all questions if there are none.
+        """
+        groups = _by_script(self.foreign.scripts, self.scores)
+        values = groups.get(script_of(text), self.scores)
+        return sorted(values)[int(len(values) * (1 - SHOWN_RATE))]
 
     def dumps(self) -> str:
         """Return the calibration as JSON, which the index stores. It contains no text of a note."""
@@ -155,6 +165,7 @@ class Calibration:
                 **pack_vectors(self.foreign.vectors),
                 "variance": self.foreign.variance,
                 "certainties": self.certainties,
+                "scores": self.scores,
                 "chunks": self.chunks,
                 "own": self.own,
             }
@@ -167,9 +178,28 @@ class Calibration:
         return cls(
             foreign=ForeignQuestions(tuple(stored["scripts"]), unpack_vectors(stored), float(stored["variance"])),
             certainties=tuple(map(float, stored["certainties"])),
+            scores=tuple(map(float, stored["scores"])),
             chunks=int(stored["chunks"]),
             own=tuple((str(script), found, without) for script, found, without in stored["own"]),
         )
+
+
+def _by_script(scripts: Sequence[str], values: Sequence[float]) -> dict[str, tuple[float, ...]]:
+    """Return the values of the questions in each script."""
+    pairs = list(zip(scripts, values, strict=True))
+    return {script: tuple(value for each, value in pairs if each == script) for script in dict.fromkeys(scripts)}
+
+
+def usual(values: Sequence[float]) -> list[float]:
+    """Return the values that are not outliers upwards: Tukey's fences (1977, "Exploratory Data Analysis").
+
+    >>> usual([1, 2, 3, 4, 20])
+    [1, 2, 3, 4]
+    """
+    import numpy as np
+
+    lower, upper = np.quantile(values, [0.25, 0.75])
+    return [value for value in values if value <= upper + OUTLIER_RANGES * (upper - lower)]
 
 
 def pack_vectors(vectors: NDArray[np.float32]) -> dict[str, Any]:

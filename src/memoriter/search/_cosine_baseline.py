@@ -148,7 +148,7 @@ class CosineBaseline:
         if (centre := self.questions.get(query_script)) is None:
             products -= QUERY_SHARE * from_chunks
         else:
-            levels = {script: float(self._centre_products(self.groups.get(script), centre)) for script in figures}
+            levels = {script: float(self._centre_products(self.groups.get(script), centre)) for script in places}
             from_questions = _dots(vectors, centre) - np.array([levels[script] for script in scripts])
             products -= PASSAGE_CENTRE_SHARE * from_chunks + QUESTION_CENTRE_SHARE * from_questions
         return np.clip(products / spread / FULL_SCORE_DEVIATIONS, -1.0, 1.0)
@@ -203,9 +203,13 @@ class CosineBaseline:
             group, at = self.groups.get(script), np.flatnonzero(columns == script)
             products[:, at] -= np.reshape(self._centre_products(group, queries), (-1, 1))
             for query_script in dict.fromkeys(query_scripts):
-                query_group = self.groups.get(query_script)
+                query_group, centre = self.groups.get(query_script), self.questions.get(query_script)
                 from_chunks = self._centre_products(query_group, vectors[at]) - self._centre_product(query_group, group)
-                products[np.ix_(rows == query_script, at)] -= QUERY_SHARE * from_chunks
+                near = QUERY_SHARE * from_chunks
+                if centre is not None:
+                    from_questions = _dots(vectors[at], centre) - self._centre_products(group, centre)
+                    near = PASSAGE_CENTRE_SHARE * from_chunks + QUESTION_CENTRE_SHARE * from_questions
+                products[np.ix_(rows == query_script, at)] -= near
             products[:, at] /= (group.spread if group else self.spread) * FULL_SCORE_DEVIATIONS
         return np.clip(products, -1.0, 1.0)
 
