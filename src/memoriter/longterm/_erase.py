@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memoriter.backends import ForgetRequest
-from memoriter.errors import MemoriterError, WriteConflict, system_error_text
+from memoriter.errors import MemoriterError, WriteConflict, sentence
 from memoriter.longterm._note import PATH
 from memoriter.longterm._results import LongTermForgotten
 from memoriter.types import Diagnostic
@@ -41,7 +41,9 @@ def erase(
         parts.vectors.remove([memory.id])
     except OSError as error:
         left.append(
-            Diagnostic("write", f"A copy of its vector is left: {system_error_text(error)}", "Delete that file.")
+            Diagnostic(
+                "write", f"A copy of its vector is left: {sentence(error.strerror or error)}", "Delete that file."
+            )
         )
     try:
         store = opened()
