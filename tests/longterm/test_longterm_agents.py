@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import json5
 import pytest
 
 from hook_inputs import PROGRAMS, hook_input
@@ -49,11 +50,13 @@ def test_an_agent_in_the_chat_stores_a_memory_and_gets_the_owners_before_a_turn(
 
     steps = (Reply("Green."), Calls("memory_store", {"text": "The user moved to Busan."}), remembers)
     with OpenAITalk(*steps) as server:
-        words = ("chat", "--model", server.model, "--base-url", server.base_url, "--show-memory")
-        env.environ["OPENAI_API_KEY"] = KEY
+        service = {"baseUrl": server.base_url, "apiKey": KEY, "api": server.vendor}
+        settings = json5.loads(env.config.read_text(encoding="utf-8")) | {"models": {"providers": {"mine": service}}}
+        env.config.write_text(json.dumps(settings), encoding="utf-8")
+        words = ("chat", "--model", f"mine/{server.model}", "--show-memory")
         typed = "Which tea do I drink in the morning, green tea?\nRemember that I moved to Busan.\n"
         outcome = env.run(*words, typed=typed)
-    assert outcome.out.splitlines() == ["Green.", "Stored."]
+    assert outcome.out.splitlines() == ["Green.", "Stored."], outcome.err
     assert f"recalled  1. [preference] {TEA}" in outcome.err
     assert server.received[0].tools == ["memory_store", "memory_recall", "memory_forget"]
     assert "<relevant-memories>" in server.received[0].last

@@ -182,7 +182,8 @@ def _origin(mark: str | None, default: Origin) -> Origin:
     if mark is None:
         return default
     word = mark.split(",")[0].split()[0].lower() if mark.split(",")[0].split() else ""
-    origin: Origin = next((each for each in ORIGINS if each == word), "import")
+    known: dict[str, Origin] = {each: each for each in ORIGINS}
+    origin = known.get(word, "import")
     return least_trusted(origin, default)
 
 

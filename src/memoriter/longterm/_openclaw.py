@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.longterm._memories import LongTermMemories
+    from memoriter.longterm._records import Category
 
 SCHEMA_ROW = "__schema__"
 """The id of a row with which OpenClaw creates its table; it is no memory."""
@@ -79,7 +80,8 @@ def _memory_of(row: dict[str, Any], memories: LongTermMemories) -> LongTermMemor
     if row.get("id") == SCHEMA_ROW or not text:
         return None
     identifier = str(row.get("id") or "").lower()
-    category = next((each for each in CATEGORIES if each == row.get("category")), DEFAULT_CATEGORY)
+    known: dict[str, Category] = {each: each for each in CATEGORIES}
+    category = known.get(str(row.get("category")), DEFAULT_CATEGORY)
     created = _number(row.get("createdAt"), memories.parts.wall() * 1000) / 1000
     return LongTermMemory(
         id=identifier if is_memory_id(identifier) else memories.parts.new_id(),
