@@ -1,0 +1,94 @@
+"""A long-term memory as a frozen value, and the words for its category, its origin and its status."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+from uuid import UUID
+
+from memoriter.values import dataclass
+
+Category = Literal["preference", "fact", "decision", "entity", "other"]
+"""What a memory is about, as in OpenClaw."""
+Origin = Literal["owner", "agent", "tool", "web", "import"]
+"""Who wrote the words of a memory. The host records it when the memory is stored, and it never changes."""
+Status = Literal["active", "superseded"]
+"""A superseded memory was replaced by a newer one on the same subject. It is kept, ranked lower, and labelled."""
+Speaker = Literal["user", "assistant", "tool"]
+
+CATEGORIES: tuple[Category, ...] = get_args(Category)
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
+"""From the most to the least trusted."""
+DEFAULT_IMPORTANCE = 0.7
+DEFAULT_CATEGORY: Category = "other"
+
+
+def least_trusted(*origins: Origin) -> Origin:
+    """Return the origin of a text that was derived from texts of these origins.
+
+    >>> least_trusted("owner", "web", "agent")
+    'web'
+    """
+    return max(origins, key=ORIGINS.index)
+
+
+def is_memory_id(text: str) -> bool:
+    """Return whether a text is a UUID in its usual form, in any case: the id of a memory."""
+    try:
+        return str(UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The place of a quotation in its conversation."""
+
+    speaker: Speaker
+    message: int
+    """Number of the message in the conversation, from 0."""
+    start: int
+    """First character of the quotation in the message."""
+    end: int
+    """The character after the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongTermMemory:
+    """One remembered statement. Its vector is passed to the store beside it."""
+
+    id: str
+    """A UUID in lower case."""
+    text: str
+    """The words that were stored, verbatim."""
+    importance: float = DEFAULT_IMPORTANCE
+    """0..1."""
+    category: Category = DEFAULT_CATEGORY
+    created_at: float
+    """Seconds since 1970."""
+    origin: Origin
+    principal: str
+    """Whose memory it is. No operation of a store reaches the memories of another principal."""
+    session: str = ""
+    """The conversation in which it was said; empty: none."""
+    span: Span | None = None
+    status: Status = "active"
+    supersedes: str = ""
+    """The id of the older memory that this one replaces; empty: none."""
+    approved: bool = False
+    """Whether the owner has approved a memory that somebody else wrote."""
+    note: str = ""
+    """The folder of notes whose `memory/long-term.md` holds the memory, as a stable key; empty: no folder does."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the id is no UUID, the text or the principal is empty, or a number is out of range."""
+        if not is_memory_id(self.id) or self.id != self.id.lower():
+            raise ValueError(f"{self.id!r} is not a UUID in lower case")
+        if not self.text.strip() or not self.principal:
+            raise ValueError("a memory needs a text and a principal")
+        if not 0.0 <= self.importance <= 1.0:
+            raise ValueError(f"the importance {self.importance} is not between 0 and 1")
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it may be put before a turn without a request: the owner wrote or approved it."""
+        return self.origin == "owner" or self.approved
