@@ -1,0 +1,7 @@
+"""Decide which statements of a conversation are long-term memories (pure functions)."""
+
+from memoriter.longterm.rules._classic import classic_capture, classic_category
+from memoriter.longterm.rules._cues import PACKS
+from memoriter.longterm.rules._statements import Statement, find_statement
+
+__all__ = ["PACKS", "Statement", "classic_capture", "classic_category", "find_statement"]
