@@ -10,14 +10,17 @@ CZECH = LanguagePack(
     name="Czech",
     own=r"\b(?:já|mě|mně|mi|mne|můj|moje|má|my|nás|nám|náš|naše)\b",
     remember=(
+        r"\b(?:na|pro) později\b",
         r"\b(?:zapamatuj(?:te)? si|pamatuj(?:te)?(?: si)?|zapiš(?:te)? si|poznamenej(?:te)? si|měj(?:te)? na paměti|nezapomeň(?:te)?)\b|^(?:pro informaci|mimochodem,|poznámka:)",
     ),
     preference=(
+        r"\bve? (?:všech )?(?:mých|našich) [^.]{2,30}\b(?:vždy|vždycky|nikdy)\b|\bv odpovědích\b|\bpřestaň\b|\buž (?:ne\w+) ",
         r"\b(?:preferuji|preferuju|preferujeme|nesnáším|nenávidím|miluji|miluju|upřednostňuji|vyhýbám se)\b|\b(?:mám|máme) (?:\w+ )?(?:rád|ráda|rádi|nejradši|nejraději|radši|raději)\b(?! (?:to|tě|vás)\b)|\bnemám (?:rád|ráda)\b|\b(?:radši|raději) (?:než|bych|mám|používám|pracuji)\b",
         r"\b(?:můj|moje|má|naše|náš)(?: \w+)?? (?:oblíben\w+|nejoblíbenější|nejmilejší)\b|\b(?:vždy|vždycky|nikdy|nikdy ne|zásadně|obvykle|většinou) (?:\w+ )?(?:používám|piji|piju|jím|čtu|píšu|pracuji|pracuju|cestuji|nejím|nepiji|nepoužívám|nečtu)\b|\b(?:nejím|nepiji|nepiju) \w+",
         r"\b(?:od teď|odteď|od nynějška|do budoucna|příště|pokaždé|ve výchozím stavu)\b|\b(?:odpovídej|odpovídejte|piš|pište|používej|používejte|oslovuj|uváděj|tykej|vykej)\b.*|\bnechci(?! (?:po|abys|abyste|vědět|jít|aby)\b)",
     ),
     decision=(
+        r"\bpo (?:dlouh\w+|delší) (?:úvaze|debatě|diskusi|rozhovor\w+|jednání)\b|\b(?:výsledek|závěr) (?:je|byl)[:,]? ",
         r"\b(?:rozhodl|rozhodla|rozhodli|rozhodly|vybral|vybrala|vybrali|zvolil|zvolila|zvolili|dohodli|usnesli) (?:jsme|jsem|se)?|\b(?:jsme se|jsem se) (?:\w+ )?(?:rozhodl[ai]?|dohodli|shodli)\b|\b(?:budeme|budu) (?:používat|nasazovat|přecházet|pokračovat)\b|\b(?:přecházíme|přejdeme|zůstáváme|zůstaneme) (?:na|u|k)\b|\b(?:konečné )?rozhodnutí(?: je)?:|\bje rozhodnuto\b",
     ),
     entity=(
@@ -41,6 +44,7 @@ CZECH = LanguagePack(
         r"\b(?:podle|prý|údajně|říká se|slyšel jsem|slyšela jsem|četl jsem|četla jsem|někteří|mnozí|většina lidí|lidé|lidi|všichni|(?:on|ona) (?:říká|řekl|řekla|napsal|napsala))\b",
     ),
     passing=(
+        r"\b(?:selhává|selhaly|selhal|padá|spadl\w*|nefunguje|nekompiluje|nejde|neběží|nevím,? proč|v této \w+|v tomto \w+|hned se vrátím)\b",
         r"\b(?:dnes|dneska|dnes večer|právě teď|zrovna|zatím|tentokrát|t(?:ato|uto|ento|oto) (?:funkc\w|snímek|obrázek|stránk\w|řád\w+|soubor|vět\w|úkol))\b|\b(?:mám|jsem) (?:hlad|žízeň|unaven[ýá]|ospal[ýá]|ztracen[ýá]|otázku|dotaz)\b|\bděkuji\b|\bdíky\b",
     ),
     text_work=(

@@ -4,9 +4,8 @@ from memoriter.longterm.rules.packs._pack import LanguagePack
 
 _WE = r"\b(?:i|we)(?: (?:\w+ly|also|just|still|always|never|often|much|far|both|all|do|tend to|too|now))*"
 _BE = r"\b(?:i'?m|i am|we'?re|we are|i was|i have been|i'?ve been|we'?ve been)(?: (?:\w+ly|also|both|all|still|now))*"
-_OUR = r"\b(?:my|our)(?: [\w'-]+){1,5}?"
 _OF_THE_MOMENT = (
-    r"(?! (?:(?:current|latest|last|first|next|new|other|only|main|question|problem|issue|point|guess|idea|plan|bug|error|code"
+    r"(?! (?:(?:current|latest|last|first|next|new|other|only|main|function|branch|hook|component|pipeline|method|variable|page|app|loop|terminal|question|problem|issue|point|guess|idea|plan|bug|error|code"
     r"|test|tests|script|function|query|output|screen|program|terminal|build|file|loop|class|change|request|answer|turn|bad"
     r"|fault|mistake|understanding|example|input|concern)\b))"
 )
@@ -21,6 +20,7 @@ ENGLISH = LanguagePack(
     name="English",
     own=r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|we|we're|we've|we'll|us|our|ours)\b",
     remember=(
+        r"\bfor later(?: use)?:|\bone (?:more )?thing (?:to know|for later|you should know)\b",
         r"(?<!\byou )(?<!\bi )(?<!\bwe )(?<!n't )(?<!\bcan )\bremember\b(?! (?:to|when|how|what|which|who|where|why|correctly|me)\b)",
         r"\bplease remember\b|\b(?:do not|don't|never) forget\b(?! to\b)|\bkeep (?:that|this|it)? ?in mind\b|\bbear (?:that |this )?in mind\b",
         r"\b(?:make|take) a? ?note\b|\bnote (?:that|down|for later)\b|^note:|\bnote to self\b|\bfor the record\b|\bfyi\b",
@@ -28,9 +28,10 @@ ENGLISH = LanguagePack(
         r"\b(?:save|store|memori[sz]e|record) (?:this|that|it|the following)\b(?! (?:as|to|in|file|under)\b)|\byou should know\b",
     ),
     preference=(
+        r"\b(?:in|for|across) (?:all|every one|each) (?:of )?(?:my|our) \w+|\b(?:don't|do not|stop|no more) (?:\w+ ){1,5}(?:again|any ?more|ever|in your (?:answers|replies|responses|messages))\b|, always[,.]",
         rf"{_WE}(?:'d| would)?(?: (?:much|far|really|always))* (?:prefer|like|love|hate|dislike|adore|enjoy|loathe|detest|favou?r"
         r"|can't stand|cannot stand|can't bear|don't like|do not like|don't enjoy|avoid|swear by|can't tolerate|don't care for)\b"
-        r"(?! (?:you|to (?:know|see|ask|thank)|it|this|that|these|those|the (?:idea|way|look|sound)|how|your|what)\b)(?<!would like)(?<!'d like)",
+        r"(?! (?:you|to (?:know|see|ask|thank)|it|this|that|these|those|the (?:idea|way|look|sound)|how|your|what|where|when|everything|all of)\b)(?<!would like)(?<!'d like)",
         r"(?:\bi|\bwe)(?:'d| would) (?:much |far |always )*rather\b",
         rf"{_BE}(?: not| never)? (?:a (?:\w+ )?(?:fan|lover) of|fond of|keen on|into|crazy about|partial to|an? \w+ person\b)",
         r"\b(?:my|our) (?:\w+ |all-time )?(?:favou?rites?|preferred|preference|go-to|pet peeve)\b",
@@ -43,6 +44,7 @@ ENGLISH = LanguagePack(
         r"\bno more (?:\w+ ){1,3}(?:please|for me)\b|\bstick (?:with|to) \w+ in (?:my|our|all)\b",
     ),
     decision=(
+        r"\b(?:outcome|upshot|conclusion|verdict|bottom line|result) (?:is|was) (?:that )?(?:i|we)\b|\bended up (?:choosing|going with|picking|deciding)\b",
         r"\b(?:i|we|i've|we've|i have|we have|the team|our team|the board|management|they and i)(?: (?:\w+ly|all|both|just|now|have|has))*"
         r" (?:decided|chose|chosen|agreed|settled on|opted|committed to|picked|selected|resolved|voted|concluded)\b",
         r"\b(?:we're|i'm|we are|i am|we'll be|i'll be) (?:\w+ )?(?:going (?:with|for|ahead with)|moving to|switching to|migrating to|sticking with"
@@ -55,9 +57,10 @@ ENGLISH = LanguagePack(
         r"\b(?:my|our)(?: [\w'-]+){0,4}? (?:names?|e-?mail(?: address)?|number|phone(?: number)?|address|handle|user ?name|nickname|initials)"
         r"(?: at \w+)? (?:is|are)\b",
         r"\bmy name'?s\b|\b(?:people |everyone |friends |just |please |you can )?call me [\w']+|\bi'?m called\b|\bi go by\b",
-        rf"{_OUR} (?:is|are|was) (?:called|named)\b|\b(?:reach|contact|email|write to) (?:me|us|my|our)\b(?=.*(?:@|\+\d))",
+        rf"(?:\bmy|\bour)(?! (?:\w+ )?(?:function|method|variable|class|hook|handler|callback|component|endpoint|api)\b)(?: [\w\'-]+){{1,5}}? (?:is|are|was) (?:called|named)\b|\b(?:reach|contact|email|write to) (?:me|us|my|our)\b(?=.*(?:@|\+\d))",
     ),
     fact=(
+        r"\b(?:i've|i have|i|we've|we) (?:just )?(?:become|became|adopted|welcomed|got) (?:an? |our |my )?(?:dad|mum|mom|father|mother|parents?|puppy|kitten|baby|\w+ child)\b",
         rf"{_WE} (?:live|work|teach|study|studied|own|speak|were born|was born|grew up|moved|come from|commute|volunteer|graduated|got married"
         r"|have been (?:\w+ing|married|vegan|vegetarian)|have (?:two|three|four|five|six|\d+|diabetes|asthma|celiac|children|kids|twins"
         r"|an? (?:\w+ )?(?:son|daughter|wife|husband|brother|sister|dog|cat|child|baby|allergy|phd|degree|house|flat|car|garden|team of)))\b",
@@ -93,6 +96,7 @@ ENGLISH = LanguagePack(
         r"\b(?:some|most|many|other|few|lots of|plenty of) (?:people|users|folks|developers|companies)\b|\beveryone\b|\bnobody\b",
     ),
     passing=(
+        r"\b(?:fail(?:s|ed|ing)|crash(?:es|ed|ing)?|broken|(?:doesn't|does not|don't|won't|isn't|not) (?:work|compile|build|run|working|compiling|building|running|loading)|no idea why|(?:don't|do not) (?:know|understand) why|undefined|(?:in|on|for) this \w+|be right back|talk later)\b",
         r"\b(?:today|tonight|right now|at the moment|for now|just now|this (?:time|once|morning|afternoon|evening|slide|function|line|image|one|paragraph"
         r"|sentence|email|draft|version|task|meal))\b|\bjust this\b",
         r"\bi(?:'m| am) (?:so |really |a bit |very |too )?(?:tired|hungry|bored|sleepy|sick|confused|stuck|lost|busy|late|done|back|here|sorry|glad|happy|sure|afraid i|curious|trying|looking|getting|seeing|going to)\b",

@@ -18,12 +18,14 @@ GERMAN = LanguagePack(
     name="German",
     own=r"\b(?:ich|mir|mich|mein\w*|wir|uns|unser\w*)\b",
     remember=(
+        r"\bfür später\b",
         r"\b(?:merk|merke) (?:dir|es dir|dir das)\b|\bmerken sie sich\b|\b(?:vergiss|vergessen sie)(?: das| bitte)? (?:nicht|nie)\b|\b(?:notier|notiere|notieren sie|schreib|schreibe)(?: dir| es dir| sich)?(?: bitte)?(?: das| auf)?:",
         r"\bnotiere? dir\b|\bbehalte?(?: das| es| bitte)* (?:bitte )?im (?:kopf|hinterkopf|gedächtnis|auge)\b|\bdenk(?:e)?(?: bitte)? (?:daran|dran), dass\b|\bfür deine notizen\b"
         r"|\bspeicher(?:e)?(?: dir)? (?:das|dir)\b",
         r"^zur? (?:info|information|kenntnis)\b|\bnur damit du es weißt\b|\bdamit du bescheid weißt\b|\bfürs protokoll\b|\bnebenbei bemerkt\b|\bbehalte? (?:das|es|dir)\b",
     ),
     preference=(
+        r"\bin (?:all )?(?:meinen|allen meinen|unseren|allen unseren) [\w-]+ (?:[\w-]+ ){0,2}(?:immer|nie|nur)\b|\bin (?:deinen|euren) (?:antworten|texten)\b|\blass(?:e)? (?:bitte )?\w+ (?:\w+ ){0,4}weg\b",
         rf"\b(?:ich|wir) (?:\w+ ){{0,2}}?{_LIKE}\b(?! (?:es|das|dies|dich|deine|deinen|wie|was)\b)(?<!möchte)|(?:^|, |\bund )(?:\w+ ){{0,4}}?{_LIKE} (?:ich|wir)\b(?<!das mag ich)(?<!das liebe ich)",
         r"\bnicht (?:ausstehen|leiden|riechen|vertragen)\b|\b(?:ist|sind|wären|waren) (?:mir|uns) (?:\w+ )?lieber\b|\b(?:mir|uns) (?:\w+ )?lieber\b|\b(?:mein\w*|unser\w*) lieblings|\blieblings\w+ (?:ist|sind)\b",
         r"\bam liebsten\b|\bkein(?:e|en)? (?:\w+ )?(?:fan|freund|freundin|anhänger)\b|\b(?:bin|war) (?:ich )?(?:\w+ )?(?:ein(?:e)? )?(?:großer |große |echter )?fan\b|\b(?:stehe|schwöre) (?:ich )?(?:\w+ )?auf\b|\bwerde ich (?:\w+ )*warm\b|\bliegt mir (?:nicht|mehr)\b",
@@ -33,6 +35,7 @@ GERMAN = LanguagePack(
         r"|^(?:antworte|schreib|schreibe|nenn|nenne|nutze|verwende|benutze|gib|duze|sieze)\b.*\b(?:immer|nie|niemals|stets|künftig|grundsätzlich|nur noch)\b",
     ),
     decision=(
+        r"\bnach (?:\w+ )?(?:langen|vielen|etlichen) \w*(?:gespräch|diskussion|überlegung|abwägung)\w*|\b(?:das )?ergebnis (?:ist|war):? |\bletztlich\b.*\b(?:wir|ich)\b|\bunterm strich\b.*\b(?:wir|ich)\b",
         r"\b(?:entschieden|beschlossen|entschluss|geeinigt|festgelegt|ausgewählt|durchgerungen)\b|\b(?:wahl|entscheidung|würfel) (?:ist|sind) (?:\w+ )?gefallen\b|\bentscheidung:|\bsteht (?:jetzt |nun )?fest\b",
         r"\b(?:nehmen|gehen|setzen|wechseln|bleiben|verwenden|steigen|ziehen|nutzen|stellen) (?:wir|ich) (?:jetzt|nun|künftig|ab|ab sofort|in zukunft|doch|endgültig)\b|\bwir (?:nehmen|gehen|setzen|wechseln|bleiben|steigen|verwenden|nutzen|stellen) (?:\w+ ){0,3}?(?:künftig|jetzt|nun|ab|auf|zu|bei|um|statt|endgültig)\b",
         r"\bvom tisch\b|\bnach lang\w+ (?:hin und her|überlegen|überlegung|diskussion)|\b(?:habe|hab|haben) (?:ich |wir )?mich? (?:\w+ )?(?:für|gegen) .*\bentschieden\b|\bwerde(?:n)? (?:ich |wir )?(?:künftig|ab jetzt|ab sofort) ",
@@ -43,6 +46,7 @@ GERMAN = LanguagePack(
         r"\b(?:mein|meine|unser|unsere)\b.*\b(?:zu erreichen|erreichbar)\b|\berreichst du (?:mich|uns|mein\w*|unser\w*)\b",
     ),
     fact=(
+        r"\b(?:mein\w*|unser\w*)\b.*\b(?:an jedem|jeden|jede|zum monats\w+|monatlich|wöchentlich|täglich|zur welt gekommen)\b",
         r"\b(?:ich|wir) (?:\w+ ){0,2}?(?:wohne|wohnen|arbeite|arbeiten|lebe|leben|komme aus|kommen aus|studiere|unterrichte|leite|spreche|besitze|stamme|lerne|betreibe|betreiben|vertreibe|ziehe)\b(?! (?:gerade|an (?:der|dem|einer|diesem|dieser|einem)))",
         r"\b(?:wohne|arbeite|lebe|studiere|unterrichte|leite|komme) ich\b|\b(?:bin|sind|habe|haben) (?:ich|wir) (?:\w+ ){0,8}?(?:gezogen|geboren|aufgewachsen|geheiratet|verheiratet|umgezogen)\b|\bich (?:bin|habe) (?:\w+ ){0,6}?(?:gezogen|geboren|aufgewachsen|geheiratet|umgezogen|promoviert|studiert)\b",
         rf"\bich bin (?:\w+ ){{0,4}}?(?:allergisch|vegetarier\w*|veganer\w*|vegan|verheiratet|geschieden|linkshänder\w*|zuständig|verantwortlich|schwanger|rentner\w*|laktoseintolerant|farbenblind|aus \w+)\b|\bich bin (?:\w+ )?{_JOB}(?: (?:in|bei|an|am|im|von)\b|[.,]|$)",
@@ -65,6 +69,7 @@ GERMAN = LanguagePack(
         r"\b(?:laut|angeblich|gerüchteweise|anscheinend|offenbar)\b(?! protokoll steht)|\b(?:manche|viele|einige|die meisten|andere)(?: (?:leute|menschen|kollegen|nutzer|firmen))?\b(?= \w+en\b)|\b(?:man sagt|es heißt|ich habe gehört|ich habe gelesen|er sagt|sie sagt|er meint|sie meint|er schrieb|sie schrieb|er hat gesagt)\b|\balle\b(?= (?:mögen|lieben|nutzen|sagen))|\bjeder (?:mag|sagt|weiß)\b",
     ),
     passing=(
+        r"\b(?:schlägt|schlagen)\b.*\bfehl\b|\b(?:funktioniert|geht|läuft|lädt|startet|kompiliert) (?:\w+ )?nicht\b|\bnicht (?:mehr )?(?:übersetzbar|kompilierbar|lauffähig)\b|\bweiß nicht,? (?:warum|wieso)\b|\babgestürzt\b|\bin dieser \w+|\bin diesem \w+|\bkomme (?:dann|gleich|später) wieder\b|\bbin (?:kurz|gleich) ",
         r"\bheute\b(?! an\b)|\bheute abend\b|\bgerade (?:hunger|eben|keine|nicht|so|beim|dabei)\b|\bim moment\b|\bdiesmal\b|\bfür dieses? (?:eine )?\w+|\bdiese(?:s|r|n|m)? (?:funktion|folie|bild|seite|zeile|datei|satz|mail|mal|aufgabe)\b|\bdas gefällt\b|\b(?:liebe|mag) ich(?:'s)?$|\bich (?:liebe|mag) es\b|\bso müde\b|\bkeine ahnung\b|\bdanke\b",
     ),
     text_work=(

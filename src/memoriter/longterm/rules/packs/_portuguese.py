@@ -10,15 +10,18 @@ PORTUGUESE = LanguagePack(
     name="Portuguese",
     own=r"\b(?:eu|me|mim|meu|minha|meus|minhas|nós|nosso|nossa|nossos|nossas)\b",
     remember=(
+        r"\bpara (?:mais tarde|depois):|\bpara constar\b",
         r"\b(?:lembre-se|lembra-te|lembre (?:disso|que)|lembra (?:disso|que)|memorize|memoriza|guarde (?:isso|isto)|guarda (?:isso|isto)|anote|anota|tenha em mente|tem em mente|leve em conta)\b(?! que horas)",
         r"\bnão (?:se )?esqueça(?:s)?\b|\bnão te esqueças\b|^(?:para sua informação|para sua referência|nota:|a propósito,|só para constar)",
     ),
     preference=(
+        r"\b(?:em|nos|nas) (?:todos |todas )?(?:os |as )?(?:meus|minhas|nossos|nossas) [^.]{2,30}\b(?:sempre|nunca)\b|\bnas (?:suas |tuas )?respostas\b|\b(?:pare|para) de \w+r\b|\bnão (?:use|coloque|ponha|escreva) mais\b",
         r"\b(?:prefiro|preferimos|odeio|odiamos|detesto|adoro|evito)\b(?! (?:isso|isto|este|esta|esse|essa)\b)|\b(?:gosto|gostamos) (?:muito |mais |bastante )?(?:de|do|da|dos|das)\b(?! (?:você|ti)\b)|\bnão (?:gosto|suporto|aguento|tolero|curto)\b(?! disso)",
         r"\b(?:meu|minha|meus|minhas)(?: \w+){0,3}? (?:favorit[oa]s?|preferid[oa]s?)\b|\b(?:só|sempre|nunca|raramente|normalmente|costumo) (?:leio|uso|utilizo|como|bebo|tomo|trabalho|viajo|escrevo|compro|ouço|vejo|trabalhar|usar|comer|ler)\b|\bsou fã\b",
         r"\b(?:a partir de agora|de agora em diante|daqui para frente|daqui em diante|daqui para a frente|por padrão|toda vez que|sempre que)\b|\b(?:responda|responde|escreva|escreve|use|usa|utilize|chame|trate|coloque)\b.*\b(?:sempre|nunca|jamais)\b|\b(?:sempre|nunca) (?:responda|responde|escreva|use|usa|coloque)\b",
     ),
     decision=(
+        r"\b(?:depois de|após) (?:muita|muito|longa|pensar|conversar|discutir)\b.*\b(?:vamos|vou|ficamos|fico|não)\b|\ba conclusão (?:é|foi) que\b",
         r"\b(?:decidimos|decidi|escolhemos|escolhi|optamos|optei|combinamos|acordamos|resolvemos|ficou decidido|foi decidido|está decidido|decisão final|decisão:)\b|\b(?:vamos|vou) (?:usar|utilizar|migrar|passar a usar|ficar com|adotar|mudar para|continuar com)\b|\b(?:ficamos com|vamos de)\b",
     ),
     entity=(
@@ -44,6 +47,7 @@ PORTUGUESE = LanguagePack(
         r"\b(?:segundo|de acordo com|dizem que|parece que|aparentemente|supostamente|ouvi (?:dizer )?que|li que|algumas pessoas|muita gente|muitas pessoas|as pessoas|todo mundo|(?:ele|ela) (?:diz|disse|acha|escreveu))\b",
     ),
     passing=(
+        r"\b(?:falha|falham|falhou|não (?:compila|funciona|roda|carrega|abre)|não sei por ?qu[eê]|n?est[ae] \w+ aqui|já volto|volto já)\b",
         r"\b(?:hoje|agora mesmo|no momento|por enquanto|desta vez|dessa vez|est[ae] (?:função|slide|imagem|página|linha|arquivo|frase|tarefa))\b|\b(?:estou com|tenho) (?:fome|sono|sede|pressa|uma (?:dúvida|pergunta))\b|\bestou (?:cansad[oa]|perdid[oa]|ocupad[oa])\b|\badorei\b|\bobrigad[oa]\b",
     ),
     text_work=(
