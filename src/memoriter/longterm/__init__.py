@@ -1,5 +1,7 @@
 """Long-term memories: single statements with vectors, which an agent stores, recalls and forgets."""
 
+from memoriter.longterm._in_memory import InMemoryStore
+from memoriter.longterm._lance import LanceStore
 from memoriter.longterm._records import (
     CATEGORIES,
     ORIGINS,
@@ -19,6 +21,8 @@ __all__ = [
     "ORIGINS",
     "Category",
     "Found",
+    "InMemoryStore",
+    "LanceStore",
     "LongTermMemory",
     "LongTermStore",
     "Origin",

@@ -1,0 +1,348 @@
+"""LanceDB as a store of long-term memories: one table for each embedding model, in a folder or in a bucket."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import warnings
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memoriter.errors import IndexUnavailable, sentence
+from memoriter.longterm._records import LongTermMemory, Span, is_memory_id
+from memoriter.longterm._store import Found, StoreState
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Generator, Mapping, Sequence
+
+    from memoriter.longterm._store import Vector
+
+TABLE = "memories"
+"""The name of OpenClaw's table, and the beginning of the names of memoriter's: `memories_<fingerprint>`."""
+MAINTAIN_EVERY = 64
+"""Versions of a table after which its small files are merged. Each write makes a version, in whatever process."""
+KEPT_SECONDS = 10.0
+"""How long earlier versions are kept, because a search of another process may still read them."""
+FETCHED = 10_000
+"""Rows that one query returns at most, where it returns all."""
+_COLUMNS = (
+    *("id", "text", "importance", "category", "createdAt", "origin", "principal", "session", "span", "status"),
+    *("supersedes", "approved", "note"),
+)
+log = logging.getLogger(__name__)
+
+
+class LanceStore:
+    """The memories in a LanceDB database. The table is created with the first memory."""
+
+    def __init__(self, place: str, *, model: str, dimensions: int, options: Mapping[str, str] | None = None) -> None:
+        """Name a store; nothing is opened yet.
+
+        Args:
+            place: a folder, or the URI of a bucket such as `s3://memories/team`.
+            model: the fingerprint of the model of the vectors.
+            dimensions: the length of the vectors.
+            options: LanceDB's options of the bucket, such as `region`.
+        """
+        self.model = model
+        self._place, self._dimensions, self._options = place, dimensions, dict(options or {})
+        self._database: Any = None
+        self._table: Any = None
+        self._lock = threading.RLock()
+
+    def store(self, memories: Sequence[LongTermMemory], vectors: Sequence[Vector]) -> None:
+        if not memories:
+            return
+        rows = [self._row(memory, vector) for memory, vector in zip(memories, vectors, strict=True)]
+        with self._working("written"):
+            table = self._opened() or self._created()
+            merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+            merge.execute(self._arrow(rows))
+        self._maintain_sometimes()
+
+    def search(
+        self, vector: Vector, *, principal: str, limit: int, floor: float = -1.0, trusted: bool = False, words: str = ""
+    ) -> list[Found]:
+        condition = f"principal = {_quoted(principal)}"
+        if trusted:
+            condition += " AND (origin = 'owner' OR approved) AND status = 'active'"
+        with self._working("searched"):
+            if (table := self._opened()) is None:
+                return []
+            near = self._fresh(
+                lambda: (
+                    table.search(vector).distance_type("cosine").where(condition, prefilter=True).limit(limit).to_list()
+                )
+            )
+            found = {row["id"]: _found(row, 1.0 - row["_distance"]) for row in near}
+            found = {key: each for key, each in found.items() if each.similarity >= floor}
+            if words.strip():
+                from lancedb.query import MatchQuery
+
+                query = MatchQuery(words, "text")
+                worded = self._fresh(
+                    lambda: (
+                        table.search(query, query_type="fts").where(condition, prefilter=True).limit(limit).to_list()
+                    )
+                )
+                for row in worded:
+                    similarity = float(sum(a * b for a, b in zip(row["vector"], vector.tolist(), strict=True)))
+                    found.setdefault(row["id"], _found(row, similarity))
+        return sorted(found.values(), key=lambda each: (-each.similarity, each.memory.id))
+
+    def delete(self, ids: Collection[str], *, principal: str) -> int:
+        if not (wanted := _valid(ids)):
+            return 0
+        condition = f"principal = {_quoted(principal)} AND id IN ({wanted})"
+        gone = set[str]()
+        with self._working("written"):
+            for name in self._table_names():
+                table = self._connected().open_table(name)
+                rows = table.search().where(condition).select(["id"]).limit(FETCHED).to_list()
+                if rows:
+                    table.delete(condition)
+                    gone |= {row["id"] for row in rows}
+            if self._table is not None:
+                self._table.checkout_latest()
+        return len(gone)
+
+    def count(self, *, principal: str) -> int:
+        with self._working("read"):
+            table = self._opened()
+            return 0 if table is None else self._fresh(lambda: table.count_rows(f"principal = {_quoted(principal)}"))
+
+    def get(self, ids: Collection[str], *, principal: str) -> list[LongTermMemory]:
+        if not (wanted := _valid(ids)):
+            return []
+        return self._memories(f"principal = {_quoted(principal)} AND id IN ({wanted})")
+
+    def memories(self, *, principal: str) -> list[LongTermMemory]:
+        return self._memories(f"principal = {_quoted(principal)}")
+
+    def vectors(self, ids: Sequence[str], *, principal: str) -> dict[str, Vector]:
+        import numpy as np
+
+        if not (wanted := _valid(ids)):
+            return {}
+        rows = self._rows(f"principal = {_quoted(principal)} AND id IN ({wanted})", ("id", "vector"))
+        return {row["id"]: np.array(row["vector"], dtype=np.float32) for row in rows}
+
+    def change(self, memory: LongTermMemory) -> None:
+        vector = self.vectors([memory.id], principal=memory.principal)
+        if memory.id in vector:
+            self.store([memory], [vector[memory.id]])
+
+    def other_models(self, *, principal: str) -> dict[str, int]:
+        counts = dict[str, int]()
+        with self._working("read"):
+            for name in self._table_names():
+                if name not in (TABLE, self._name):
+                    table = self._connected().open_table(name)
+                    if count := table.count_rows(f"principal = {_quoted(principal)}"):
+                        counts[name.removeprefix(f"{TABLE}_")] = count
+        return counts
+
+    def maintain(self, *, erase: bool = False) -> None:
+        with self._working("written"):
+            for name in self._table_names():
+                if name == TABLE:
+                    continue
+                table = self._connected().open_table(name)
+                if erase:
+                    # A deletion leaves the row in its file. Writing all rows again leaves files without it.
+                    table.update(values_sql={"importance": "importance"})
+                    self._index_words(table)
+                self._optimize(table, 0.0 if erase else KEPT_SECONDS)
+            if self._table is not None:
+                self._table.checkout_latest()
+
+    def state(self) -> StoreState:
+        with self._working("read"):
+            if (table := self._opened()) is None:
+                return StoreState(0, 0, 0, 0)
+            stats = self._fresh(table.stats)
+            versions = len(table.list_versions())
+            return StoreState(stats["num_rows"], stats["fragment_stats"]["num_fragments"], versions, self._bytes())
+
+    def close(self) -> None:
+        with self._lock:
+            self._database = self._table = None
+
+    @property
+    def _name(self) -> str:
+        return f"{TABLE}_{self.model}"
+
+    @property
+    def _is_folder(self) -> bool:
+        return "://" not in self._place
+
+    def _connected(self) -> Any:
+        if self._database is None:
+            import lancedb
+
+            if self._is_folder:
+                from memoriter.permissions import make_private_folder
+
+                make_private_folder(Path(self._place))
+            self._database = lancedb.connect(self._place, storage_options=self._options or None)
+        return self._database
+
+    def _table_names(self) -> list[str]:
+        if self._is_folder and not Path(self._place).is_dir():
+            return []
+        names, token = list[str](), None
+        while True:
+            page = self._connected().list_tables(page_token=token)
+            names += [name for name in page.tables if name == TABLE or name.startswith(f"{TABLE}_")]
+            token = page.page_token
+            if not token:
+                return names
+
+    def _opened(self) -> Any:
+        """Return the table of this model, or None if it does not exist yet."""
+        if self._table is None and self._name in self._table_names():
+            self._table = self._connected().open_table(self._name)
+        if self._table is not None:
+            self._table.checkout_latest()
+        return self._table
+
+    def _created(self) -> Any:
+        schema = self._schema()
+        self._table = self._connected().create_table(self._name, schema=schema, exist_ok=True)
+        self._index_words(self._table)
+        return self._table
+
+    def _schema(self) -> Any:
+        import pyarrow as pa
+
+        text, number = pa.string(), pa.float64()
+        kinds: dict[str, Any] = {"importance": number, "createdAt": number, "approved": pa.bool_()}
+        fields = [pa.field(name, kinds.get(name, text)) for name in _COLUMNS]
+        fields.insert(2, pa.field("vector", pa.list_(pa.float32(), self._dimensions)))
+        return pa.schema(fields, metadata={"memoriter": self.model})
+
+    def _arrow(self, rows: list[dict[str, Any]]) -> Any:
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(rows, schema=self._schema())
+
+    def _row(self, memory: LongTermMemory, vector: Vector) -> dict[str, Any]:
+        span = memory.span
+        return {
+            "id": memory.id,
+            "text": memory.text,
+            "vector": vector,
+            "importance": memory.importance,
+            "category": memory.category,
+            "createdAt": memory.created_at * 1000,
+            "origin": memory.origin,
+            "principal": memory.principal,
+            "session": memory.session,
+            "span": json.dumps([span.speaker, span.message, span.start, span.end]) if span else "",
+            "status": memory.status,
+            "supersedes": memory.supersedes,
+            "approved": memory.approved,
+            "note": memory.note,
+        }
+
+    def _memories(self, condition: str) -> list[LongTermMemory]:
+        rows = self._rows(condition, _COLUMNS)
+        return sorted((_memory(row) for row in rows), key=lambda each: (each.created_at, each.id))
+
+    def _rows(self, condition: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+        with self._working("read"):
+            if (table := self._opened()) is None:
+                return []
+            count = self._fresh(lambda: table.count_rows(condition))
+            query = table.search().where(condition).select(list(columns)).limit(max(count, 1))
+            return self._fresh(query.to_list)
+
+    def _fresh(self, read: Any) -> Any:
+        """Return the result of a read, repeated once if another process has removed the files of its version."""
+        try:
+            return read()
+        except (RuntimeError, OSError, ValueError):
+            self._table.checkout_latest()
+            return read()
+
+    @staticmethod
+    def _index_words(table: Any) -> None:
+        """Index the words as sequences of two and three characters, which suits every script."""
+        from lancedb.index import FTS
+
+        config = FTS(
+            base_tokenizer="ngram", ngram_min_length=2, ngram_max_length=3, stem=False, remove_stop_words=False
+        )
+        table.create_index("text", config=config, replace=True)
+
+    def _maintain_sometimes(self) -> None:
+        """Merge small files after every so many versions; a failure changes no memory."""
+        with self._lock:
+            if self._table is not None and self._table.version % MAINTAIN_EVERY == 0:
+                try:
+                    self._optimize(self._table, KEPT_SECONDS)
+                except (RuntimeError, OSError) as error:  # another process writes or merges at the same moment
+                    log.info("long-term memories were not compacted: %s", error)
+
+    @staticmethod
+    def _optimize(table: Any, kept: float) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # readers of removed versions read again: `_fresh`
+            table.optimize(cleanup_older_than=timedelta(seconds=kept))
+
+    def _bytes(self) -> int | None:
+        if not self._is_folder:
+            return None
+        total = 0
+        for file in Path(self._place).rglob("*"):
+            with suppress(OSError):
+                total += file.stat().st_size if file.is_file() else 0
+        return total
+
+    @contextmanager
+    def _working(self, done: str) -> Generator[None]:
+        """Hold the lock, and raise the failures of LanceDB as IndexUnavailable."""
+        with self._lock:
+            try:
+                yield
+            except (RuntimeError, OSError, ValueError) as error:
+                self._table = None
+                reason = sentence(str(error).partition("\n")[0][:300])
+                message = f"The long-term memories in {self._place!r} cannot be {done}: {reason}"
+                remedy = "Check plugins.entries.memory-lancedb.config.dbPath, or run `memoriter ltm rebuild`."
+                raise IndexUnavailable(message, remedy=remedy) from error
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _valid(ids: Collection[str]) -> str:
+    """Return the ids as a list of SQL; what is no id cannot be in a table, and is left out."""
+    return ", ".join(_quoted(each.lower()) for each in ids if is_memory_id(each))
+
+
+def _found(row: dict[str, Any], similarity: float) -> Found:
+    return Found(_memory(row), min(max(similarity, -1.0), 1.0))
+
+
+def _memory(row: dict[str, Any]) -> LongTermMemory:
+    return LongTermMemory(
+        id=row["id"],
+        text=row["text"],
+        importance=row["importance"],
+        category=row["category"],
+        created_at=row["createdAt"] / 1000,
+        origin=row["origin"],
+        principal=row["principal"],
+        session=row["session"],
+        span=Span(*json.loads(row["span"])) if row["span"] else None,
+        status=row["status"],
+        supersedes=row["supersedes"],
+        approved=row["approved"],
+        note=row["note"],
+    )

@@ -1,0 +1,406 @@
+"""Long-term memories: store, search, forget and list them. The note is the truth, and the database makes it searchable."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from memoriter.errors import EmbeddingError, MemoriterError, UsageError
+from memoriter.ids import fingerprint
+from memoriter.longterm._note import PATH, NoteRules, clean_text, parse_note
+from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
+from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
+from memoriter.longterm._writing import NoteFile
+from memoriter.masking import mask
+from memoriter.search import analyse, query_terms
+from memoriter.types import Diagnostic
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from memoriter.backends import Embedding, ForgetPlan, Forgotten
+    from memoriter.environment import Deadline
+    from memoriter.longterm._note import NoteEntry
+    from memoriter.longterm._records import Category, Origin, Span
+    from memoriter.longterm._store import Found, LongTermStore, Vector
+    from memoriter.types import ModelSpec
+    from memoriter.workspace import Workspace
+
+DUPLICATE = 0.95
+"""Similarity from which a new memory counts as the same as one that is there, as in OpenClaw."""
+FORGET_FLOOR, FORGET_AT_ONCE = 0.7, 0.9
+"""Similarity from which a memory may be meant by a query to forget, and from which a single one is deleted at once."""
+FORGET_CANDIDATES = 5
+LONGEST = 10_000
+"""Characters of a memory at most. A memory is one statement; what is longer belongs into a note."""
+DEMOTION = 0.5
+"""Factor of the score of a memory that a newer one has replaced."""
+WORD_SHARE = 0.5
+"""Share of the covered words in the score of a memory that contains words of the query; they never lower a score."""
+CERTAIN = 0.48
+"""Lowest similarity above the baseline for an insertion before a turn, the same as that of notes (`agent/_recall.py`)."""
+CERTAIN_DEVIATIONS = 6.0
+"""Standard deviations above the mean cosine of unrelated texts that count as 1, as in the ranking of notes."""
+
+
+class NotesMemory(Protocol):
+    """What deletes lines of a note from every place that memoriter keeps: `memoriter.Memory`."""
+
+    def plan_forget(
+        self, path: str | None = None, *, match: str | None = None, session: str | None = None
+    ) -> ForgetPlan: ...
+    def forget(self, plan: ForgetPlan) -> Forgotten: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LongTermParts:
+    """What long-term memories are made of."""
+
+    workspace: Workspace
+    memory: NotesMemory
+    embedding: Embedding
+    open_store: Callable[[str, int], LongTermStore]
+    """Returns the store for vectors of a model: its fingerprint, and the length of a vector."""
+    database: str
+    principal: str
+    """Whose memories these are."""
+    shared: bool
+    """Whether other folders of notes have memories of the same principal in the database."""
+    note: str
+    """The key of this folder of notes."""
+    owned: bool
+    """Whether the notes are the owner's, and not those of a project."""
+    wall: Callable[[], float]
+    new_id: Callable[[], str]
+
+
+class LongTermMemories:
+    """The long-term memories of a folder of notes. Safe to share between threads."""
+
+    def __init__(self, parts: LongTermParts) -> None:
+        self.parts = parts
+        self._stores: dict[str, LongTermStore] = {}
+        self._lock = threading.RLock()
+        self.file = NoteFile(parts.workspace, self.rules)
+
+    def rules(self) -> NoteRules:
+        """Return what is true of the memories in the note as far as it does not say otherwise."""
+        parts = self.parts
+        origin: Origin = "owner" if parts.owned else "import"
+        return NoteRules(parts.principal, parts.note, parts.new_id, round(parts.wall(), 3), origin)
+
+    def store(
+        self,
+        text: str,
+        *,
+        origin: Origin,
+        importance: float = DEFAULT_IMPORTANCE,
+        category: Category = DEFAULT_CATEGORY,
+        session: str = "",
+        span: Span | None = None,
+        supersedes: str = "",
+    ) -> Stored:
+        """Store a memory, unless it is there already: first in the note, then in the database.
+
+        Args:
+            text: the statement, which is stored verbatim; secrets in it become `***`.
+            origin: who wrote the words; the caller knows, and not the text.
+            importance: 0..1.
+            category: what it is about.
+            session: the conversation in which it was said.
+            span: the place of the words in the conversation.
+            supersedes: the id of an older memory that it replaces, which is kept and marked.
+
+        Raises:
+            UsageError: the text is empty or too long, the importance is out of range, or there is no such older memory.
+            WriteError: nothing was stored.
+        """
+        cleaned = clean_text(text)
+        kept = mask(cleaned)
+        _check(kept, importance)
+        vector, reason = self._vector(kept)
+        older = self._older(supersedes)
+        if same := self._same(kept, vector, without=supersedes):
+            return Stored(same.memory, existing=True, similarity=same.score)
+        memory = LongTermMemory(
+            id=self.parts.new_id(),
+            text=kept,
+            importance=importance,
+            category=category,
+            created_at=round(self.parts.wall(), 3),
+            origin=origin if self.parts.owned or origin != "owner" else "import",
+            principal=self.parts.principal,
+            session=session,
+            span=span,
+            supersedes=supersedes.lower(),
+            note=self.parts.note,
+        )
+        self.file.add(memory)
+        reasons = [reason] if reason else []
+        if older is not None:
+            self.change(replace(older, status="superseded"))
+        if vector is not None:
+            try:
+                self.opened().store([memory], [vector])
+            except MemoriterError as error:
+                reasons.append(not_searchable(error))
+        return Stored(memory, masked=kept != cleaned, reasons=tuple(reasons))
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int,
+        floor: float,
+        trusted: bool = False,
+        words: bool = True,
+        at: float | None = None,
+        deadline: Deadline | None = None,
+    ) -> LongTermAnswer:
+        """Return the memories that fit a query, best first.
+
+        Args:
+            query: a question or a statement.
+            limit: maximum number of memories.
+            floor: lowest score, 0..1.
+            trusted: whether to return only current memories that the owner wrote or approved.
+            words: whether shared words raise a score, too, and not only the vectors.
+            at: seconds since 1970, to see the memories as they were then; None: now.
+            deadline: when a service has to have answered.
+
+        Raises:
+            UsageError: the query is empty.
+            IndexUnavailable: the database cannot be read.
+        """
+        if not query.strip():
+            raise UsageError("There is nothing to search for: the query is empty.", remedy="Give a question or a word.")
+        known = {entry.memory.id: entry.memory for entry in self.entries()}
+        if not known and not self.parts.shared:
+            return LongTermAnswer()
+        try:
+            vector = self.parts.embedding.query_vector(mask(query), deadline)
+        except EmbeddingError as error:
+            memories = [memory for memory in known.values() if not trusted or _is_current(memory)]
+            hits = [LongTermHit(memory, _coverage(query, memory.text), None) for memory in _as_of(memories, at)]
+            return LongTermAnswer(_best(hits, limit, floor), (words_only(error),))
+        found = self._found(vector, query if words else "", limit=max(limit, 4) * 4, trusted=trusted)
+        memories = _as_of([each.memory for each in found], at, [*known.values()])
+        similarities = {each.memory.id: each.similarity for each in found}
+        hits = [self._hit(memory, similarities[memory.id], query if words else "") for memory in memories]
+        return LongTermAnswer(_best(hits, limit, floor))
+
+    def forget_id(self, identifier: str) -> LongTermForgotten:
+        """Forget the memory with an id.
+
+        Raises:
+            UsageError: the text is no id, or there is no such memory.
+            WriteError: nothing was forgotten.
+        """
+        if not is_memory_id(identifier.strip()):
+            message = f"{identifier!r} is not the id of a memory, which is a UUID."
+            raise UsageError(message, remedy="Give an id as `memoriter ltm list` prints it, or a query.")
+        wanted = identifier.strip().lower()
+        memories = [entry.memory for entry in self.entries() if entry.memory.id == wanted]
+        memories = memories or self.opened().get([wanted], principal=self.parts.principal)
+        if not memories:
+            raise UsageError(f"There is no memory with the id {wanted}.", remedy="See `memoriter ltm list`.")
+        return self._forget(memories[0])
+
+    def forget(self, query: str) -> LongTermForgotten:
+        """Forget the memory that a query certainly means; else return the memories among which to choose.
+
+        Raises:
+            UsageError: the query is empty.
+            EmbeddingError: memories cannot be compared now.
+            WriteError: nothing was forgotten.
+        """
+        cleaned = clean_text(query)
+        _check(cleaned, DEFAULT_IMPORTANCE)
+        exact = [entry.memory for entry in self.entries() if entry.memory.text == cleaned]
+        if len(exact) == 1:
+            return self._forget(exact[0])
+        vector, reason = self._vector(cleaned)
+        if vector is None:
+            assert reason is not None
+            raise EmbeddingError(reason.message, remedy="Give the id of the memory: see `memoriter ltm list`.")
+        found = self._found(vector, "", limit=FORGET_CANDIDATES, trusted=False)
+        hits = _best([self._hit(each.memory, each.similarity, "") for each in found], FORGET_CANDIDATES, FORGET_FLOOR)
+        if len(hits) == 1 and hits[0].score > FORGET_AT_ONCE:
+            return self._forget(hits[0].memory)
+        return LongTermForgotten(candidates=hits)
+
+    def memories(self) -> list[LongTermMemory]:
+        """Return all memories in the order of their creation: those of the note, and those of others that share them."""
+        own = [entry.memory for entry in self.entries()]
+        if self.parts.shared:
+            rows = self.opened().memories(principal=self.parts.principal)
+            own += [memory for memory in rows if memory.note != self.parts.note]
+        return sorted(own, key=lambda memory: (memory.created_at, memory.id))
+
+    def approve(self, identifier: str) -> LongTermMemory:
+        """Let a memory that the owner did not write be recalled automatically. Raises UsageError, WriteError."""
+        found = [entry.memory for entry in self.entries() if entry.memory.id == identifier.strip().lower()]
+        if not found:
+            raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
+        approved = replace(found[0], approved=True)
+        self.change(approved)
+        return approved
+
+    def change(self, memory: LongTermMemory) -> None:
+        """Write a changed status or approval into the note, and into the database if that can be written.
+
+        Raises:
+            WriteError: the note could not be written.
+        """
+        self.file.change({memory.id: memory})
+        try:
+            self.opened().change(memory)
+        except MemoriterError:
+            return  # searches follow the note
+
+    def entries(self) -> list[NoteEntry]:
+        """Return the memories of the note."""
+        return self.file.entries()
+
+    def opened(self) -> LongTermStore:
+        """Return the store for vectors of the current model.
+
+        Raises:
+            EmbeddingError: the model is not known, because the provider cannot be used.
+        """
+        spec = self.spec()
+        name = fingerprint(spec)
+        with self._lock:
+            if name not in self._stores:
+                self._stores[name] = self.parts.open_store(name, spec.dimensions)
+            return self._stores[name]
+
+    def spec(self) -> ModelSpec:
+        """Return the embedding model of the settings. Raises EmbeddingError if it is not known."""
+        return self.parts.embedding.current.spec or self.parts.embedding.open().spec
+
+    def close(self) -> None:
+        """Release the database."""
+        with self._lock:
+            for store in self._stores.values():
+                store.close()
+            self._stores.clear()
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Return the vectors of texts as documents, in batches of the provider. Raises EmbeddingError."""
+        provider, vectors = self.parts.embedding.open(), list[Vector]()
+        for start in range(0, len(texts), 32):
+            vectors += list(provider.embed(texts[start : start + 32], role="document"))
+        return vectors
+
+    def _vector(self, text: str) -> tuple[Vector | None, Diagnostic | None]:
+        try:
+            return self.embed([text])[0], None
+        except EmbeddingError as error:
+            return None, not_searchable(error)
+
+    def _found(self, vector: Vector, words: str, *, limit: int, trusted: bool) -> list[Found]:
+        """Return what the database finds, as far as the note still has it, in the words of the note."""
+        known = {entry.memory.id: entry.memory for entry in self.entries()}
+        principal, kept = self.parts.principal, list[Found]()
+        for each in self.opened().search(vector, principal=principal, limit=limit, words=words, trusted=trusted):
+            if each.memory.note == self.parts.note:
+                memory = known.get(each.memory.id)
+                if memory is not None and (not trusted or _is_current(memory)):
+                    kept.append(replace(each, memory=memory))
+            elif self.parts.shared:
+                kept.append(each)
+        return kept
+
+    def _same(self, text: str, vector: Vector | None, *, without: str) -> LongTermHit | None:
+        """Return the current memory that says the same, or None."""
+        for entry in self.entries():
+            if entry.memory.text == text and entry.memory.status == "active" and entry.memory.id != without.lower():
+                return LongTermHit(entry.memory, 1.0, 1.0)
+        if vector is None:
+            return None
+        try:
+            found = self._found(vector, "", limit=3, trusted=False)
+        except MemoriterError:
+            return None
+        hits = [self._hit(each.memory, each.similarity, "") for each in found if each.memory.status == "active"]
+        return next((hit for hit in hits if hit.score >= DUPLICATE and hit.memory.id != without.lower()), None)
+
+    def _older(self, identifier: str) -> LongTermMemory | None:
+        if not identifier:
+            return None
+        for entry in self.entries():
+            if entry.memory.id == identifier.lower():
+                return entry.memory
+        raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
+
+    def _hit(self, memory: LongTermMemory, cosine: float, words: str) -> LongTermHit:
+        """Return a memory with its score. The cosine of unrelated texts of the model becomes 0."""
+        mean, deviation = self.spec().background
+        similarity = min(max((cosine - mean) / (1 - mean), 0.0), 1.0)
+        score = similarity
+        if words:
+            score = max(score, (1 - WORD_SHARE) * similarity + WORD_SHARE * _coverage(words, memory.text))
+        if memory.status == "superseded":
+            score *= DEMOTION
+        certain = (cosine - mean) / max(deviation, 1e-6) / CERTAIN_DEVIATIONS >= CERTAIN
+        return LongTermHit(memory, score, similarity, certain)
+
+    def _forget(self, memory: LongTermMemory) -> LongTermForgotten:
+        """Delete a memory from the note and everything that was made from it, then from the database."""
+        from memoriter.longterm._erase import erase
+
+        return erase(self, memory)
+
+
+def _check(text: str, importance: float) -> None:
+    if not text:
+        raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
+    if len(text) > LONGEST:
+        message = f"The text has {len(text):,} characters, and a memory has at most {LONGEST:,}."
+        raise UsageError(message, remedy="Store single statements, or write a note with `memoriter remember`.")
+    if not 0.0 <= importance <= 1.0:
+        raise UsageError(f"The importance is {importance}, and must be from 0 to 1.", remedy="Give a number such as 0.7.")
+
+
+def _is_current(memory: LongTermMemory) -> bool:
+    return memory.trusted and memory.status == "active"
+
+
+def _coverage(query: str, text: str) -> float:
+    """Return the share of the words of a query that a text contains, 0..1."""
+    terms = query_terms(query)
+    own = set(analyse(text))
+    return sum(term in own for term in terms) / len(terms) if terms else 0.0
+
+
+def _as_of(
+    memories: Sequence[LongTermMemory], at: float | None, known: Sequence[LongTermMemory] = ()
+) -> list[LongTermMemory]:
+    """Return the memories as they were at a time: later ones are left out, and what they replaced is current again."""
+    if at is None:
+        return list(memories)
+    replaced = {each.supersedes for each in (*known, *memories) if each.supersedes and each.created_at <= at}
+    return [
+        replace(each, status="superseded" if each.id in replaced else "active")
+        for each in memories
+        if each.created_at <= at
+    ]
+
+
+def _best(hits: Sequence[LongTermHit], limit: int, floor: float) -> tuple[LongTermHit, ...]:
+    kept = [hit for hit in hits if hit.score >= floor and hit.score > 0.0]
+    return tuple(sorted(kept, key=lambda hit: (-hit.score, -hit.memory.importance, hit.memory.created_at))[:limit])
+
+
+def not_searchable(error: MemoriterError) -> Diagnostic:
+    """Return the diagnostic for a memory that is in the note, and not in the database."""
+    message = f"The memory is in {PATH}, and searches by meaning do not find it yet: {error.message}"
+    return Diagnostic(error.code, message, f"{error.remedy} Then run `memoriter ltm rebuild`.".strip())
+
+
+def words_only(error: MemoriterError) -> Diagnostic:
+    """Return the diagnostic for a search without vectors."""
+    return Diagnostic(error.code, f"Long-term memories were compared by their words only: {error.message}", error.remedy)

@@ -1,0 +1,101 @@
+"""What the operations on long-term memories return."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from memoriter.longterm._records import LongTermMemory
+    from memoriter.longterm._store import StoreState
+    from memoriter.types import Diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class LongTermHit:
+    """A memory that a search found."""
+
+    memory: LongTermMemory
+    score: float
+    """0..1; 0 is unrelated, 1 the same text."""
+    similarity: float | None
+    """The part of the vectors in the score, 0..1; None without vectors."""
+    certain: bool = False
+    """Whether it stands out enough from unrelated memories to be inserted before a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class LongTermAnswer:
+    """The result of a search, best first."""
+
+    hits: tuple[LongTermHit, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
+    """Why the search could not compare vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The result of storing a memory."""
+
+    memory: LongTermMemory
+    """The new memory, or the one that says the same."""
+    existing: bool = False
+    """True if nothing was stored, because it is there already."""
+    similarity: float = 0.0
+    """Of the existing memory, 0..1."""
+    masked: bool = False
+    """Whether a secret in the text was replaced by `***`."""
+    reasons: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LongTermForgotten:
+    """The receipt of forgetting, or the memories among which a person has to choose."""
+
+    forgotten: tuple[LongTermMemory, ...] = ()
+    candidates: tuple[LongTermHit, ...] = ()
+    """Several memories fit, or one that is not certainly meant; nothing was deleted."""
+    lines: int = 0
+    """Lines that were removed from the note."""
+    rows: int = 0
+    """Memories that were removed from the database."""
+    left: tuple[Diagnostic, ...] = ()
+    """What could not be removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What a rebuild did to the database."""
+
+    memories: int
+    added: int
+    changed: int
+    removed: int
+    numbered: int
+    """Items of the note that got an id, because they were written by hand."""
+    reasons: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LongTermStats:
+    """The state of the long-term memories."""
+
+    memories: int
+    """In the note."""
+    by_category: dict[str, int]
+    by_origin: dict[str, int]
+    superseded: int
+    withheld: int
+    """Current memories that are not recalled automatically, because the owner has neither written nor approved them."""
+    stored: int | None
+    """Memories in the database with vectors of the current model; None: the database could not be read."""
+    database: str
+    model: str
+    state: StoreState | None
+    other_models: dict[str, int]
+    principal: str
+    reasons: tuple[Diagnostic, ...] = ()
+
+
+ForgetBy = Literal["id", "query"]
