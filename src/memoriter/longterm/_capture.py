@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.agent import Captured, Listener
 from memoriter.longterm._candidates import Candidate
 from memoriter.longterm._inbox import accept_above
+from memoriter.longterm._memories import DUPLICATE
 from memoriter.longterm._records import Span
-from memoriter.longterm._supersede import older_of
+from memoriter.longterm._supersede import neighbours, replaced_by
 from memoriter.longterm.rules import Recalled, Statement, find_statement
 from memoriter.masking import mask
 from memoriter.types import Diagnostic
@@ -90,13 +91,14 @@ class LongTermCapture:
         for number, statement in found:
             if len(texts) == room:
                 break
+            older = replaced_by(neighbours(self._memories, statement.text), statement.text, statement.category)
             stored = self._memories.store(
                 statement.text,
                 origin="owner",
                 category=statement.category,
                 session=session,
                 span=_span(number, statement),
-                supersedes=older_of(self._memories, statement.text, statement.category),
+                supersedes=older.id if older else "",
             )
             reasons += stored.reasons
             if not stored.existing:
@@ -108,19 +110,22 @@ class LongTermCapture:
         candidates = list[Candidate]()
         for number, statement in found:
             text = mask(statement.text)
-            if len(candidates) < room and not self._memories.has(text):
-                candidates.append(
-                    Candidate(
-                        id=self._memories.parts.new_id(),
-                        text=text,
-                        category=statement.category,
-                        score=statement.score,
-                        created_at=round(self._memories.parts.wall(), 3),
-                        session=session,
-                        span=_span(number, statement) if text == statement.text else None,
-                        supersedes=older_of(self._memories, text, statement.category),
-                    )
+            near = neighbours(self._memories, text)
+            older = replaced_by(near, text, statement.category)
+            if len(candidates) == room or (older is None and any(each.similarity >= DUPLICATE for each in near)):
+                continue
+            candidates.append(
+                Candidate(
+                    id=self._memories.parts.new_id(),
+                    text=text,
+                    category=statement.category,
+                    score=statement.score,
+                    created_at=round(self._memories.parts.wall(), 3),
+                    session=session,
+                    span=_span(number, statement) if text == statement.text else None,
+                    supersedes=older.id if older else "",
                 )
+            )
         added = self._inbox.propose(candidates)
         texts, reasons, done = list[str](), tuple[Diagnostic, ...](), set[str]()
         if self._settings.accept_from is not None:

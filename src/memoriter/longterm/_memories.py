@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memoriter.errors import EmbeddingError, MemoriterError, UsageError
 from memoriter.ids import fingerprint
-from memoriter.longterm._note import PATH, NoteRules, clean_text, parse_note
+from memoriter.longterm._note import PATH, NoteRules, clean_text
 from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
 from memoriter.longterm._writing import NoteFile

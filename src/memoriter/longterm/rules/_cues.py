@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from memoriter.longterm.rules.packs import (
@@ -55,7 +55,7 @@ QUOTE_LINE = re.compile(r"(?m)^[ \t]*>.*$")
 QUOTATION = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|»[^«]*«|「[^」]*」|『[^』]*』|《[^》]*》|‹[^›]*›")
 
 
-@lru_cache(maxsize=None)
+@cache
 def cues(kind: Cue) -> re.Pattern[str]:
     """Return the expression that finds a kind of cue in any language."""
     patterns = (pattern for pack in PACKS for pattern in getattr(pack, kind))

@@ -11,9 +11,7 @@ from memoriter.workspace import without_injected
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LISTED = re.compile(
-    r"(?m)^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]*\\?\[(?:preference|fact|decision|entity|other)\\?\].*$"
-)
+LISTED = re.compile(r"(?m)^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]*\\?\[(?:preference|fact|decision|entity|other)\\?\].*$")
 """A memory as the block before a turn lists it: `1. [preference] I prefer tea.`"""
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*|\n")
 _WORDS = re.compile(r"\w+")

@@ -88,7 +88,12 @@ def find_statement(
     if CODE.search(own) or any(_excludes_message(sentence.plain) for sentence in sentences):
         return None
     phrases = tuple(phrases)
-    kept = [judged for each in _judged(sentences, phrases) if not (known and known(own[each[0].start : each[0].end])) for judged in [each]]
+    kept = [
+        judged
+        for each in _judged(sentences, phrases)
+        if not (known and known(own[each[0].start : each[0].end]))
+        for judged in [each]
+    ]
     if not kept:
         return None
     start, end = kept[0][0].start, kept[-1][0].end
@@ -168,7 +173,7 @@ def _asks_to_remember(plain: str, phrases: tuple[str, ...]) -> bool:
 
 
 def _is_question(plain: str) -> bool:
-    return plain.rstrip("\"”»」』)").endswith("?") or cues("question").search(plain) is not None
+    return plain.rstrip('"”»」』)').endswith("?") or cues("question").search(plain) is not None
 
 
 def _is_of_the_moment(plain: str) -> bool:

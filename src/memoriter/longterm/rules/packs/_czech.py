@@ -1,9 +1,12 @@
 """Cues of Czech."""
+# ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
 from memoriter.longterm.rules.packs._pack import LanguagePack
 
 _OUR = r"\b(?:můj|moje|má|mého|mé|moji|náš|naše|naši|našeho|svůj|svoje)\b"
-_OF_THE_MOMENT = r"(?! (?:\w+ )?(?:otázka|problém|chyba|kód|test|skript|funkce|dotaz|obrazovka|soubor|nápad|věta|text)\b)"
+_OF_THE_MOMENT = (
+    r"(?! (?:\w+ )?(?:otázka|problém|chyba|kód|test|skript|funkce|dotaz|obrazovka|soubor|nápad|věta|text)\b)"
+)
 
 CZECH = LanguagePack(
     language="cs",
@@ -32,7 +35,9 @@ CZECH = LanguagePack(
         r"\b(?:mám|máme) (?:dva|dvě|tři|čtyři|pět|jednoho|jednu|\d+) (?:\w+ )?(?:syn\w*|dcer\w*|dět\w*|bratr\w*|sest\w*|ps\w*|kočk\w*|koček|vnou\w*|let)\b",
         rf"{_OUR}{_OF_THE_MOMENT}(?: [\w-]+){{1,4}}? (?:je|jsou|má|mají|bydlí|pracuje|vyprší|končí|začíná|zavírá|otevírá|běží|stojí|leží|se schází|používá|mluví)\b",
     ),
-    question=(r"^(?:a |ale )?(?:kdo|co|jak|kdy|kde|kam|proč|který|která|které|kolik|pamatuješ|víš|můžeš|můžete|mohl bys|máš|jsi|je to|zda)\b|\bzajímalo by mě\b",),
+    question=(
+        r"^(?:a |ale )?(?:kdo|co|jak|kdy|kde|kam|proč|který|která|které|kolik|pamatuješ|víš|můžeš|můžete|mohl bys|máš|jsi|je to|zda)\b|\bzajímalo by mě\b",
+    ),
     request=(r"\b(?:můžeš|mohl bys|mohla bys|můžete) si (?:\w+ )?(?:zapamatovat|poznamenat|zapsat)\b",),
     supposition=(
         r"\b(?:představ(?:te)? si|předpokládejme|dejme tomu|řekněme|hypoteticky|kdybych|kdybychom|kdyby|jako bys|hraj roli|předstírej|co kdyby)\b",

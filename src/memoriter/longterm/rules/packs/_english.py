@@ -1,4 +1,5 @@
 """Cues of English."""
+# ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
 from memoriter.longterm.rules.packs._pack import LanguagePack
 
@@ -36,7 +37,7 @@ ENGLISH = LanguagePack(
         rf"{_BE}(?: not| never)? (?:a (?:\w+ )?(?:fan|lover) of|fond of|keen on|into|crazy about|partial to|an? \w+ person\b)",
         r"\b(?:my|our) (?:\w+ |all-time )?(?:favou?rites?|preferred|preference|go-to|pet peeve)\b",
         r"\b(?:suits me|works best for me|isn't for me|not my (?:thing|cup of tea)|drives me (?:mad|crazy|nuts))\b",
-        rf"\b(?:i|we) (?:only|never|always|usually|rarely|hardly ever|mostly|don't|do not|no longer|generally|exclusively) (?:ever )?"
+        r"\b(?:i|we) (?:only|never|always|usually|rarely|hardly ever|mostly|don't|do not|no longer|generally|exclusively) (?:ever )?"
         r"(?:eat|drink|use|read|watch|work|take|answer|travel|drive|fly|wear|buy|write|code|listen|cook|play|shop|go|do|accept|check)\b",
         r"\b(?:from now on|going forward|as a rule|by default|every time|each time|at all times|unless i say otherwise)\b",
         rf"(?:^|[,;:.] |\bplease |\band |\bto )(?:always|never) {_STEP}\b|\b{_STEP} (?:\w+ ){{0,4}}always\b(?=[.!]?$)",
@@ -57,7 +58,7 @@ ENGLISH = LanguagePack(
         r"\b(?:my|our)(?: [\w'-]+){0,4}? (?:names?|e-?mail(?: address)?|number|phone(?: number)?|address|handle|user ?name|nickname|initials)"
         r"(?: at \w+)? (?:is|are)\b",
         r"\bmy name'?s\b|\b(?:people |everyone |friends |just |please |you can )?call me [\w']+|\bi'?m called\b|\bi go by\b",
-        rf"(?:\bmy|\bour)(?! (?:\w+ )?(?:function|method|variable|class|hook|handler|callback|component|endpoint|api)\b)(?: [\w\'-]+){{1,5}}? (?:is|are|was) (?:called|named)\b|\b(?:reach|contact|email|write to) (?:me|us|my|our)\b(?=.*(?:@|\+\d))",
+        r"(?:\bmy|\bour)(?! (?:\w+ )?(?:function|method|variable|class|hook|handler|callback|component|endpoint|api)\b)(?: [\w\'-]+){1,5}? (?:is|are|was) (?:called|named)\b|\b(?:reach|contact|email|write to) (?:me|us|my|our)\b(?=.*(?:@|\+\d))",
     ),
     fact=(
         r"\b(?:i've|i have|i|we've|we) (?:just )?(?:become|became|adopted|welcomed|got) (?:an? |our |my )?(?:dad|mum|mom|father|mother|parents?|puppy|kitten|baby|\w+ child)\b",

@@ -1,10 +1,9 @@
 """Cues of German."""
+# ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
 from memoriter.longterm.rules.packs._pack import LanguagePack
 
-_LIKE = (
-    r"(?:bevorzuge|mag|liebe|hasse|schätze|verabscheue|meide|favorisiere|vertrage|genieße|bevorzugen|mögen|lieben|hassen|schätzen|meiden|vertragen)"
-)
+_LIKE = r"(?:bevorzuge|mag|liebe|hasse|schätze|verabscheue|meide|favorisiere|vertrage|genieße|bevorzugen|mögen|lieben|hassen|schätzen|meiden|vertragen)"
 _DO = r"(?:esse|trinke|nutze|benutze|verwende|lese|schaue|höre|beantworte|kaufe|trage|fahre|fliege|reise|schreibe|koche|spiele|arbeite|nehme|gehe|checke|schaue)"
 _OUR = r"\b(?:mein|meine|unser|unsere|meinem|unserem|meiner|unserer)\b"
 _JOB = (
@@ -57,7 +56,9 @@ GERMAN = LanguagePack(
     question=(
         r"^(?:und |aber |also )?(?:wer|was|wie|wo|wann|warum|wieso|weshalb|welche\w*|wen|wem|wessen|woher|wohin|wofür|womit|worauf)\b(?!.*\bist gefallen)|^(?:weißt|kannst|könntest|würdest|hast|bist|soll|sollte|ist|sind|hat|haben|darf|gibt|magst|möchtest|willst|muss|kann) (?:du|ich|wir|es|das|sie|er|mein\w*|der|die|man|ihr|euch)\b|\bich frage mich\b",
     ),
-    request=(r"\b(?:kannst|könntest|würdest) du dir (?:\w+ )*merken\b|\b(?:kannst|könntest) du (?:dir )?(?:bitte )?notieren\b",),
+    request=(
+        r"\b(?:kannst|könntest|würdest) du dir (?:\w+ )*merken\b|\b(?:kannst|könntest) du (?:dir )?(?:bitte )?notieren\b",
+    ),
     supposition=(
         r"\b(?:stell|stelle|stellen sie) (?:dir|euch|sich) (?:mal |bitte )?vor\b|\bangenommen\b|\bnehmen wir (?:mal )?an\b|\bgesetzt den fall\b|\bhypothetisch\b|\btu(?:e)? so,? als\b|\bals ob\b|\bwas wäre,? wenn\b",
         r"\b(?:wenn|falls) (?:ich|wir|mein\w*)\b.*\b(?:würde\w*|wäre\w*|hätte\w*|bräuchte\w*|könnte\w*|müsste\w*)\b|\bdu (?:spielst|bist) (?:jetzt )?(?:ein|eine|einen)\b|\brollenspiel\b",
