@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from memoriter.agent import SessionEnvironment
-    from memoriter.backends import MemoryBackend, OpenStore, Store
+    from memoriter.backends import Embedding, MemoryBackend, OpenStore, Store
     from memoriter.config import Configuration, IndexPlace, MemorySearch, Place
     from memoriter.plugins import Plugins
     from memoriter.tools import MemoryLike
@@ -62,6 +62,7 @@ class Assembly:
     agent: str
     workspace: Workspace
     backend: MemoryBackend
+    embedding: Embedding
     wall: Callable[[], float]
     monotonic: Callable[[], float]
     env: Environment
@@ -168,6 +169,7 @@ def assemble(
         chosen,
         notes,
         backend,
+        embedding,
         env.wall,
         env.monotonic,
         env,
@@ -217,10 +219,11 @@ def new_session() -> str:
 
 def plugins_of(assembly: Assembly) -> Plugins:
     """Return the active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
-    from memoriter.plugins import installed_plugins, load_plugins
+    from memoriter.plugins import installed_plugins, load_plugins, services_for
 
     slots, env = assembly.configuration.settings.plugins.slots, assembly.env
-    return load_plugins(slots.memory, installed_plugins(), home=env.home, wall=env.wall)
+    services = services_for(assembly.workspace, assembly.embedding, assembly.settings, assembly.configuration, env)
+    return load_plugins(slots.names, installed_plugins(), home=env.home, wall=env.wall, services=services)
 
 
 def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> SessionEnvironment:
@@ -245,7 +248,7 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
         window=defaults.context_tokens,
         cites=partial(citations_on, settings.memory.citations),
         reasons=tuple(plugins.reasons),
-        active=settings.plugins.slots.memory != "none",
+        active=settings.plugins.slots.names != ("none",),
         capture=settings.memory.capture,
     )
 

@@ -41,8 +41,12 @@ from memoriter.tools import MemoryLike, Tool
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from memoriter.backends import Embedding
+    from memoriter.config import MemorySearch
+    from memoriter.workspace import Workspace
 
 __all__ = [
     "GROUP",
@@ -59,6 +63,7 @@ __all__ = [
     "MemoryLike",
     "Message",
     "PluginContext",
+    "PluginServices",
     "RecallPassage",
     "RecallSource",
     "SessionEnd",
@@ -76,6 +81,23 @@ hookimpl = pluggy.HookimplMarker("memoriter")
 
 
 @dataclass(frozen=True, slots=True)
+class PluginServices:
+    """Parts of memoriter for a plugin that keeps memories of its own."""
+
+    workspace: Workspace
+    """Reads and writes the notes."""
+    embedding: Callable[[MemorySearch], Embedding]
+    """Returns the embedding provider for settings, without opening it; for those of `memory`, the one in use."""
+    home: Path
+    """memoriter's own folder."""
+    user_home: Path
+    environ: Mapping[str, str]
+    monotonic: Callable[[], float]
+    new_id: Callable[[], str]
+    """Returns a new UUID."""
+
+
+@dataclass(frozen=True, slots=True)
 class PluginContext:
     """The environment of a plugin."""
 
@@ -85,6 +107,7 @@ class PluginContext:
     """A folder for the plugin alone; it may not exist yet."""
     wall: Callable[[], float]
     """The clock: seconds since 1970."""
+    services: PluginServices
 
 
 class HookSpecs(Protocol):

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pluggy
 
 from memoriter.agent import Listener, MarkdownRecall
-from memoriter.errors import ConfigError, sentence
-from memoriter.hookspecs import GROUP, HookSpecs, PluginContext, Tool, hookimpl
+from memoriter.embedding_setup import embedding_of
+from memoriter.errors import ConfigError, MissingPackage, sentence
+from memoriter.extras import require
+from memoriter.hookspecs import GROUP, HookSpecs, PluginContext, PluginServices, Tool, hookimpl
 from memoriter.tools import tools_for
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
@@ -21,14 +23,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from memoriter.agent import RecallSource
+    from memoriter.backends import Embedding
     from memoriter.codes import DiagnosticCode
+    from memoriter.config import Configuration, MemorySearch
+    from memoriter.environment import Environment
     from memoriter.hookspecs import MemoryLike
+    from memoriter.longterm import LongTermMemories
+    from memoriter.workspace import Workspace
 
 CORE = "memory-core"
 NONE = "none"
 SLOT = "memory"
+LONG_TERM_NOTES = frozenset({"memory/long-term.md"})
+"""Notes whose lines the plugin for long-term memories recalls itself."""
 LONG_TERM = "memory-lancedb"
-"""OpenClaw's plugin for long-term memories. memoriter does not include it yet; a package may provide it."""
+"""The plugin for long-term memories, in `longterm`. A package may provide another one of this name."""
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +63,10 @@ class MemoryCore:
 
     @hookimpl
     def recall_sources(self, context: PluginContext) -> Sequence[RecallSource]:
-        return [MarkdownRecall(context.memory)] if context.memory.settings.enabled else []
+        if not context.memory.settings.enabled:
+            return []
+        active = context.memory.configuration.settings.plugins.slots.names
+        return [MarkdownRecall(context.memory, without=LONG_TERM_NOTES if LONG_TERM in active else frozenset())]
 
 
 @dataclass(slots=True)
@@ -64,6 +76,7 @@ class Plugins:
     home: Path
     wall: Callable[[], float]
     manager: pluggy.PluginManager
+    services: PluginServices
     reasons: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     def tools(self, memory: MemoryLike) -> tuple[Tool, ...]:
@@ -93,7 +106,7 @@ class Plugins:
         collected = list[tuple[str, Any]]()
         for impl in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
             name = impl.plugin_name
-            context = PluginContext(memory, self.home / "plugins" / name, self.wall)
+            context = PluginContext(memory, self.home / "plugins" / name, self.wall, self.services)
             try:
                 provided = list(impl.function(*[context][: len(impl.argnames)]))
                 if invalid := [each for each in provided if not isinstance(each, kind)]:
@@ -103,6 +116,18 @@ class Plugins:
                 continue
             collected += [(name, each) for each in provided]
         return collected
+
+    def long_term(self, memory: MemoryLike) -> LongTermMemories:
+        """Return the long-term memories. Raises ConfigError if `plugins.slots.memory` does not name their plugin."""
+        from memoriter.longterm import LongTermPlugin
+
+        plugin = self.manager.get_plugin(LONG_TERM)
+        if not isinstance(plugin, LongTermPlugin):
+            raise ConfigError(
+                f"Long-term memories are off: the setting plugins.slots.memory does not name {LONG_TERM!r}.",
+                remedy=f'Run `memoriter config set plugins.slots.memory \'["{CORE}", "{LONG_TERM}"]\'`.',
+            )
+        return plugin.memories(PluginContext(memory, self.home / "plugins" / LONG_TERM, self.wall, self.services))
 
     def leave_out(self, name: str, error: Exception) -> None:
         """Log that a plugin is skipped, and keep a diagnostic with the reason."""
@@ -117,64 +142,88 @@ class Plugins:
             self.reasons.append(reason)
 
 
-def load_plugins(slot: str, installed: Sequence[Installed], *, home: Path, wall: Callable[[], float]) -> Plugins:
+def load_plugins(
+    slot: str | Sequence[str],
+    installed: Sequence[Installed],
+    *,
+    home: Path,
+    wall: Callable[[], float],
+    services: PluginServices,
+) -> Plugins:
     """Load and return the active plugins.
 
     Args:
-        slot: `plugins.slots.memory`: `memory-core`, the name of an installed plugin, or `none` for no plugin at all.
+        slot: `plugins.slots.memory`: `memory-core`, `memory-lancedb`, the name of an installed plugin, or several of
+            them; `none` for no plugin at all.
         installed: the plugins that packages provide.
         home: memoriter's home.
         wall: the clock; seconds since 1970.
+        services: parts of memoriter that plugins use.
 
     Raises:
         ConfigError: the slot names a plugin that is not installed, or that cannot be loaded.
     """
+    names = (slot,) if isinstance(slot, str) else tuple(slot)
     manager = pluggy.PluginManager("memoriter")
     manager.add_hookspecs(HookSpecs)
-    plugins = Plugins(home, wall, manager)
-    if slot == NONE:
+    plugins = Plugins(home, wall, manager, services)
+    if names == (NONE,):
         return plugins
-    _check_slot(slot, installed)
-    # pluggy calls the last registration first: memory-core, then the others by name.
-    for name, load in (*sorted(installed, reverse=True), Installed(CORE, MemoryCore)):
+    own = [Installed(CORE, MemoryCore)]
+    if LONG_TERM in names and LONG_TERM not in {plugin.name for plugin in installed}:
+        own.insert(0, Installed(LONG_TERM, _long_term_plugin))
+    _check_slots(names, installed)
+    # pluggy calls the last registration first: memory-core, then long-term memories, then the others by name.
+    for name, load in (*sorted(installed, reverse=True), *own):
         try:
-            _register(manager, name, load(), slot)
+            _register(manager, name, load(), names)
         except Exception as error:
-            if name == slot:
+            if name in names:
+                remedy = f"Repair its package, or set plugins.slots.memory to {CORE!r}."
                 raise ConfigError(
-                    f"The setting plugins.slots.memory names {slot!r}, which cannot be loaded: {sentence(error)}",
-                    remedy=f"Repair its package, or set plugins.slots.memory to {CORE!r}.",
+                    f"The setting plugins.slots.memory names {name!r}, which cannot be loaded: {sentence(error)}",
+                    remedy=error.remedy if isinstance(error, MissingPackage) else remedy,
                 ) from error
             plugins.leave_out(name, error)
     return plugins
 
 
-def _check_slot(slot: str, installed: Sequence[Installed]) -> None:
-    """Check that the plugin of the slot is installed.
+def _long_term_plugin() -> object:
+    """Return the plugin for long-term memories. Raises MissingPackage if its extra is not installed."""
+    require("longterm", "The plugin for long-term memories")
+    from memoriter.longterm import LongTermPlugin
+
+    return LongTermPlugin
+
+
+def _check_slots(names: Sequence[str], installed: Sequence[Installed]) -> None:
+    """Check that the plugins of the slot are installed.
 
     Raises:
-        ConfigError: the plugin is not installed.
+        ConfigError: a plugin is not installed, or `none` is not alone.
     """
-    available = {CORE, *(plugin.name for plugin in installed)}
-    if slot in available:
-        return
-    message = f"The setting plugins.slots.memory names {slot!r}, which is not installed."
-    if slot == LONG_TERM:
-        message += " memoriter does not include a long-term store yet."
-    names = " or ".join(repr(name) for name in sorted(available))
-    raise ConfigError(message, remedy=f"Set plugins.slots.memory to {names}, or install the package that has {slot!r}.")
+    available = {CORE, LONG_TERM, *(plugin.name for plugin in installed)}
+    choices = " or ".join(repr(name) for name in sorted(available))
+    if not names or NONE in names:
+        message = f"The setting plugins.slots.memory is {[*names]!r}, which is no choice of plugins."
+        raise ConfigError(message, remedy=f"Set it to {NONE!r} alone, or to {choices}, or to a list of these.")
+    for name in names:
+        if name not in available:
+            message = f"The setting plugins.slots.memory names {name!r}, which is not installed."
+            remedy = f"Set plugins.slots.memory to {choices}, or install the package that has {name!r}."
+            raise ConfigError(message, remedy=remedy)
 
 
-def _register(manager: pluggy.PluginManager, name: str, plugin: object, slot: str) -> None:
-    """Register a plugin, unless it fills a slot for which another plugin is configured."""
+def _register(manager: pluggy.PluginManager, name: str, plugin: object, slots: Sequence[str]) -> None:
+    """Register a plugin, unless it fills a slot for which other plugins are configured."""
     if isinstance(plugin, type):
         plugin = cast("Callable[[], object]", plugin)()
     fills = _slot_of(plugin)
     if fills is not None and fills != SLOT:
         raise ValueError(f"there is no slot {fills!r}")
-    if fills is None and name == slot:
+    if fills is None and name in slots:
         raise ValueError("it does not say that it fills the memory slot")
-    if fills is not None and name != slot:
+    if fills is not None and name not in slots:
         return
     try:
         manager.register(plugin, name)
@@ -188,6 +237,32 @@ def _slot_of(plugin: object) -> object:
     """Return the slot that a plugin fills, or None."""
     function = getattr(plugin, "slot", None)
     return function() if callable(function) and hasattr(function, "memoriter_impl") else None
+
+
+def services_for(
+    workspace: Workspace, embedding: Embedding, settings: MemorySearch, configuration: Configuration, env: Environment
+) -> PluginServices:
+    """Return the parts of a memory for its plugins.
+
+    Args:
+        workspace: the notes.
+        embedding: the provider of the memory.
+        settings: the settings that `embedding` was made from.
+        configuration: names the services.
+        env: the environment.
+    """
+
+    def provider(wanted: MemorySearch) -> Embedding:
+        if wanted == settings:
+            return embedding
+        return embedding_of(configuration, wanted, env, attended=embedding.attended)
+
+    def new_id() -> str:
+        from uuid import uuid4
+
+        return str(uuid4())
+
+    return PluginServices(workspace, provider, env.home, env.user_home, env.environ, env.monotonic, new_id)
 
 
 def installed_plugins() -> tuple[Installed, ...]:

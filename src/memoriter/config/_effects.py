@@ -20,6 +20,7 @@ QMD_SETTINGS_WITH_EFFECT: frozenset[Key] = frozenset({("memory", "qmd", "limits"
 """Settings of the QMD backend that apply to the builtin engine too."""
 REMEDY = "Remove what has no effect from the file that `memoriter config path` prints, or keep it for OpenClaw."
 SEARCH: Key = ("agents", "defaults", "memorySearch")
+LONG_TERM: Key = ("plugins", "entries", "memory-lancedb")
 SERVICE = "the provider is a service"
 AGENT = "an agent runs with memoriter: hooks, `memoriter chat`, or a session of the library"
 WATCHER = "`memoriter watch` or `memoriter serve` runs, or a program watches with the library"
@@ -33,6 +34,10 @@ CONDITIONS: dict[Key, str] = {
     ("memory", "capture"): "the hooks `post-compact` and `session-end` are installed",
     ("memory", "backend"): 'its value is `"builtin"`',
     ("models", "providers"): "`memorySearch.provider`, `fallback` or `memoriter chat` names the service",
+    LONG_TERM: '`plugins.slots.memory` names `"memory-lancedb"`',
+    (*LONG_TERM, "config", "embedding", "apiKey"): "the provider of long-term memories is a service",
+    (*LONG_TERM, "config", "embedding", "baseUrl"): "the provider of long-term memories is a service",
+    (*LONG_TERM, "config", "storageOptions"): "`dbPath` is a bucket",
     (*SEARCH, "sessionPaths"): SESSIONS,
     (*SEARCH, "experimental", "sessionMemory"): '`sources` contains `"sessions"`',
     (*SEARCH, "fallback"): "the provider fails",
@@ -75,7 +80,10 @@ MISSING = (
     Missing(
         (BACKEND, ("memory", "qmd")), "memoriter does not include OpenClaw's QMD backend. The builtin engine answers"
     ),
-    Missing((("plugins", "entries", "memory-lancedb"),), "memoriter does not include a long-term store"),
+    Missing(
+        tuple((*LONG_TERM, "config", name) for name in ("autoCapture", "captureMaxChars", "customTriggers")),
+        "memoriter does not capture long-term memories automatically yet",
+    ),
 )
 
 

@@ -119,17 +119,30 @@ class LongTermEmbedding(Section):
     base_url: Annotated[str | None, Doc("Address of the embedding service", address=True)] = field(
         default=None, repr=False
     )
-    dimensions: Annotated[Whole | None, Doc("Length of a vector; unset: the model's", low=1)] = None
+    dimensions: Annotated[
+        Whole | None, Doc("Length of a vector, as a check: another length is an error; unset: the model's", low=1)
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongTerm(Section):
     """The long-term store of single memories."""
 
-    ignored_keys: ClassVar[frozenset[str]] = frozenset({"dreaming", "storageOptions"})
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"dreaming"})
 
     embedding: Annotated[LongTermEmbedding, Doc("Vectors of long-term memories")] = LongTermEmbedding()
-    db_path: Annotated[str | None, Doc("Folder of the database; unset: `memory/lancedb` in memoriter's home")] = None
+    db_path: Annotated[
+        str | None,
+        Doc("Folder of the database, or a bucket such as `s3://team/memories`; unset: `memory/lancedb` in the home"),
+    ] = None
+    storage_options: Annotated[
+        Mapping[str, str],
+        Doc("LanceDB's options of the bucket, such as `region`; `${NAME}` is read from the environment", secret=True),
+    ] = field(default_factory=dict[str, str], repr=False)
+    principal: Annotated[
+        str | None,
+        Doc("Whose memories these are, if machines share a database; unset: those of the folder of notes alone"),
+    ] = None
     auto_capture: Annotated[bool, Doc("Automatically store what the user wants to be remembered")] = False
     auto_recall: Annotated[bool, Doc("Inject matching memories before the agent's turn")] = True
     capture_max_chars: Annotated[
@@ -164,7 +177,15 @@ class PluginSlots(Section):
 
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
-    memory: Annotated[str, Doc("`memory-core`, `memory-lancedb` or `none`")] = "memory-core"
+    memory: Annotated[
+        str | tuple[str, ...],
+        Doc("`memory-core` (notes), `memory-lancedb` (long-term memories), a list of both, or `none`"),
+    ] = "memory-core"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The plugins of the memory slot."""
+        return (self.memory,) if isinstance(self.memory, str) else self.memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

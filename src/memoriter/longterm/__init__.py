@@ -1,7 +1,19 @@
 """Long-term memories: single statements with vectors, which an agent stores, recalls and forgets."""
 
 from memoriter.longterm._in_memory import InMemoryStore
+from memoriter.longterm._json import (
+    forgotten_memories_json,
+    hit_json,
+    memory_json,
+    rebuilt_json,
+    stats_json,
+    stored_json,
+)
 from memoriter.longterm._lance import LanceStore
+from memoriter.longterm._memories import LongTermMemories, LongTermParts
+from memoriter.longterm._plugin import LongTermPlugin
+from memoriter.longterm._rebuild import rebuild, stats
+from memoriter.longterm._recall import LongTermRecall
 from memoriter.longterm._records import (
     CATEGORIES,
     ORIGINS,
@@ -14,6 +26,7 @@ from memoriter.longterm._records import (
     is_memory_id,
     least_trusted,
 )
+from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, LongTermStats, Rebuilt, Stored
 from memoriter.longterm._store import Found, LongTermStore, StoreState
 
 __all__ = [
@@ -23,13 +36,31 @@ __all__ = [
     "Found",
     "InMemoryStore",
     "LanceStore",
+    "LongTermAnswer",
+    "LongTermForgotten",
+    "LongTermHit",
+    "LongTermMemories",
     "LongTermMemory",
+    "LongTermParts",
+    "LongTermPlugin",
+    "LongTermRecall",
+    "LongTermStats",
     "LongTermStore",
     "Origin",
+    "Rebuilt",
     "Span",
     "Speaker",
     "Status",
     "StoreState",
+    "Stored",
+    "forgotten_memories_json",
+    "hit_json",
     "is_memory_id",
     "least_trusted",
+    "memory_json",
+    "rebuild",
+    "rebuilt_json",
+    "stats",
+    "stats_json",
+    "stored_json",
 ]

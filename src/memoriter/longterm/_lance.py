@@ -9,7 +9,7 @@ import warnings
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import IndexUnavailable, sentence
 from memoriter.longterm._records import LongTermMemory, Span, is_memory_id
@@ -82,7 +82,7 @@ class LanceStore:
             if words.strip():
                 from lancedb.query import MatchQuery
 
-                query = MatchQuery(words, "text")
+                query = cast("Any", MatchQuery)(words, "text")
                 worded = self._fresh(
                     lambda: (
                         table.search(query, query_type="fts").where(condition, prefilter=True).limit(limit).to_list()
@@ -218,16 +218,20 @@ class LanceStore:
     def _schema(self) -> Any:
         import pyarrow as pa
 
-        text, number = pa.string(), pa.float64()
-        kinds: dict[str, Any] = {"importance": number, "createdAt": number, "approved": pa.bool_()}
-        fields = [pa.field(name, kinds.get(name, text)) for name in _COLUMNS]
-        fields.insert(2, pa.field("vector", pa.list_(pa.float32(), self._dimensions)))
-        return pa.schema(fields, metadata={"memoriter": self.model})
+        arrow = cast("Any", pa)
+
+        text, number = arrow.string(), arrow.float64()
+        kinds: dict[str, Any] = {"importance": number, "createdAt": number, "approved": arrow.bool_()}
+        fields = [arrow.field(name, kinds.get(name, text)) for name in _COLUMNS]
+        fields.insert(2, arrow.field("vector", arrow.list_(arrow.float32(), self._dimensions)))
+        return arrow.schema(fields, metadata={"memoriter": self.model})
 
     def _arrow(self, rows: list[dict[str, Any]]) -> Any:
         import pyarrow as pa
 
-        return pa.Table.from_pylist(rows, schema=self._schema())
+        arrow = cast("Any", pa)
+
+        return arrow.Table.from_pylist(rows, schema=self._schema())
 
     def _row(self, memory: LongTermMemory, vector: Vector) -> dict[str, Any]:
         span = memory.span

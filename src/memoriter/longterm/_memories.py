@@ -1,4 +1,4 @@
-"""Long-term memories: store, search, forget and list them. The note is the truth, and the database makes it searchable."""
+"""Long-term memories: store, search, forget and list. The note is the truth; the database makes it searchable."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from memoriter.ids import fingerprint
 from memoriter.longterm._note import PATH, NoteRules, clean_text
 from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
+from memoriter.longterm._store import Found
 from memoriter.longterm._writing import NoteFile
 from memoriter.masking import mask
 from memoriter.search import analyse, query_terms
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from memoriter.environment import Deadline
     from memoriter.longterm._note import NoteEntry
     from memoriter.longterm._records import Category, Origin, Span
-    from memoriter.longterm._store import Found, LongTermStore, Vector
+    from memoriter.longterm._store import LongTermStore, Vector
     from memoriter.types import ModelSpec
     from memoriter.workspace import Workspace
 
@@ -40,7 +41,7 @@ DEMOTION = 0.5
 WORD_SHARE = 0.5
 """Share of the covered words in the score of a memory that contains words of the query; they never lower a score."""
 CERTAIN = 0.48
-"""Lowest similarity above the baseline for an insertion before a turn, the same as that of notes (`agent/_recall.py`)."""
+"""Lowest similarity above the baseline for an insertion before a turn, as for notes (`agent/_recall.py`)."""
 CERTAIN_DEVIATIONS = 6.0
 """Standard deviations above the mean cosine of unrelated texts that count as 1, as in the ranking of notes."""
 
@@ -232,7 +233,7 @@ class LongTermMemories:
         return LongTermForgotten(candidates=hits)
 
     def memories(self) -> list[LongTermMemory]:
-        """Return all memories in the order of their creation: those of the note, and those of others that share them."""
+        """Return all memories in the order of their creation: those of the note, and of others that share them."""
         own = [entry.memory for entry in self.entries()]
         if self.parts.shared:
             rows = self.opened().memories(principal=self.parts.principal)
@@ -290,7 +291,8 @@ class LongTermMemories:
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return the vectors of texts as documents, in batches of the provider. Raises EmbeddingError."""
-        provider, vectors = self.parts.embedding.open(), list[Vector]()
+        provider = self.parts.embedding.open()
+        vectors: list[Vector] = []
         for start in range(0, len(texts), 32):
             vectors += list(provider.embed(texts[start : start + 32], role="document"))
         return vectors
@@ -362,7 +364,9 @@ def _check(text: str, importance: float) -> None:
         message = f"The text has {len(text):,} characters, and a memory has at most {LONGEST:,}."
         raise UsageError(message, remedy="Store single statements, or write a note with `memoriter remember`.")
     if not 0.0 <= importance <= 1.0:
-        raise UsageError(f"The importance is {importance}, and must be from 0 to 1.", remedy="Give a number such as 0.7.")
+        raise UsageError(
+            f"The importance is {importance}, and must be from 0 to 1.", remedy="Give a number such as 0.7."
+        )
 
 
 def _is_current(memory: LongTermMemory) -> bool:
@@ -403,4 +407,6 @@ def not_searchable(error: MemoriterError) -> Diagnostic:
 
 def words_only(error: MemoriterError) -> Diagnostic:
     """Return the diagnostic for a search without vectors."""
-    return Diagnostic(error.code, f"Long-term memories were compared by their words only: {error.message}", error.remedy)
+    return Diagnostic(
+        error.code, f"Long-term memories were compared by their words only: {error.message}", error.remedy
+    )

@@ -25,6 +25,7 @@ from memoriter.longterm._records import (
     Span,
     Speaker,
     is_memory_id,
+    least_trusted,
 )
 from memoriter.values import dataclass
 
@@ -170,7 +171,7 @@ def _memory_of(match: re.Match[str], body: str, rules: NoteRules) -> tuple[LongT
         span=_span(values.get("span", "")),
         status="superseded" if "superseded" in values else "active",
         supersedes=supersedes if is_memory_id(supersedes) else "",
-        approved="approved" in values,
+        approved="approved" in values and rules.origin == "owner",
         note=rules.note,
     )
     return memory, complete
@@ -181,8 +182,8 @@ def _origin(mark: str | None, default: Origin) -> Origin:
     if mark is None:
         return default
     word = mark.split(",")[0].split()[0].lower() if mark.split(",")[0].split() else ""
-    origin = cast("Origin", word) if word in ORIGINS else "import"
-    return max(origin, default, key=ORIGINS.index)
+    origin: Origin = next((each for each in ORIGINS if each == word), "import")
+    return least_trusted(origin, default)
 
 
 def _importance(word: str) -> float:

@@ -37,7 +37,7 @@ class NoteFile:
         return self.parsed()[1]
 
     def parsed(self) -> tuple[bytes, list[NoteEntry]]:
-        """Return the bytes of the note and its memories. An item without an id has the same one until the note changes."""
+        """Return the bytes of the note and its memories. A new item keeps its id until the note changes."""
         content = self.content()
         key = bytes_hash(content)
         with self._lock:

@@ -50,7 +50,7 @@ class Offered:
         """Return what the settings of a memory allow."""
         settings = memory.configuration.settings
         reason = ""
-        if settings.plugins.slots.memory == "none":
+        if settings.plugins.slots.names == ("none",):
             reason = "plugins.slots.memory is 'none'"
         elif not memory.settings.enabled:
             reason = "memorySearch.enabled is false"
@@ -92,7 +92,7 @@ def is_builtin(tool: Tool) -> bool:
 def tool_json(tool: Tool) -> dict[str, Any]:
     """Return a tool as `tools/list` shows it; a tool of a plugin has no hints, because its effects are unknown."""
     title = {"title": tool.title} if tool.title else {}
-    hints = {"destructiveHint": False, "idempotentHint": not tool.writes, "openWorldHint": False}
+    hints = {"destructiveHint": tool.destructive, "idempotentHint": not tool.writes, "openWorldHint": False}
     annotations = {**hints, "readOnlyHint": not tool.writes} if is_builtin(tool) else {}
     return {
         **({"_meta": ALWAYS_LOAD} if tool.always_load else {}),

@@ -1,8 +1,9 @@
 """The tools of an agent (`memory_search`, `memory_get`, `memory_append`) as values."""
 
+from memoriter.tools._memories import memory_params
 from memoriter.tools._notes import APPEND, GET, append_tool, get_tool
 from memoriter.tools._search import SEARCH, TOOLS, ChatKind, chat_kind, citations_on, clamped, search_tool, tools_for
-from memoriter.tools._tool import MemoryLike, Tool, origin_json
+from memoriter.tools._tool import MemoryLike, Tool, advice, input_schema, origin_json
 
 __all__ = [
     "APPEND",
@@ -12,11 +13,14 @@ __all__ = [
     "ChatKind",
     "MemoryLike",
     "Tool",
+    "advice",
     "append_tool",
     "chat_kind",
     "citations_on",
     "clamped",
     "get_tool",
+    "input_schema",
+    "memory_params",
     "origin_json",
     "search_tool",
     "tools_for",

@@ -127,6 +127,31 @@ class AppendParams(_Params):
     to: Annotated[Literal["daily", "long-term"] | None, BeforeValidator(_text)] = None
 
 
+class StoreMemoryParams(_Params):
+    """Parameters of `memory_store`."""
+
+    text: Text = None
+    importance: Annotated[Annotated[float, Field(ge=0, le=1)] | None, BeforeValidator(_number)] = None
+    category: Annotated[Literal["preference", "fact", "decision", "entity", "other"] | None, BeforeValidator(_text)] = (
+        None
+    )
+    supersedes: Text = None
+
+
+class RecallMemoryParams(_Params):
+    """Parameters of `memory_recall`."""
+
+    query: Text = None
+    limit: Annotated[Annotated[int, Field(ge=1, le=100)] | None, BeforeValidator(_integer)] = None
+
+
+class ForgetMemoryParams(_Params):
+    """Parameters of `memory_forget`."""
+
+    query: Text = None
+    memory_id: Text = None
+
+
 AnyParams = TypeVar("AnyParams", bound=_Params)
 
 

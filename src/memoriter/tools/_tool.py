@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import date
 
+    from memoriter.backends import ForgetPlan, Forgotten
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.types import Excerpt, Remembered, SearchResult, Source, SourceKind
 
@@ -59,6 +60,10 @@ class MemoryLike(Protocol):
     def remember(
         self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None
     ) -> Remembered: ...
+    def plan_forget(
+        self, path: str | None = None, *, match: str | None = None, session: str | None = None
+    ) -> ForgetPlan: ...
+    def forget(self, plan: ForgetPlan) -> Forgotten: ...
 
 
 def input_schema(required: Mapping[str, Any], optional: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,5 +108,7 @@ class Tool:
     """A JSON schema of the result of `run`; an object."""
     writes: bool | None = None
     """True if the tool changes data; None: unknown."""
+    destructive: bool = False
+    """Whether the tool deletes what was stored."""
     always_load: bool = False
     """Whether the model needs the tool from its first request on, even if the client loads others on demand."""

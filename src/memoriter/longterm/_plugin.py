@@ -1,0 +1,132 @@
+"""The plugin `memory-lancedb`: long-term memories as tools, as a recall source, and for `memoriter ltm`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memoriter.config import expand, in_home
+from memoriter.errors import ConfigError
+from memoriter.hookspecs import hookimpl
+from memoriter.longterm._lance import LanceStore
+from memoriter.longterm._memories import LongTermMemories, LongTermParts
+from memoriter.longterm._recall import LongTermRecall
+from memoriter.longterm._tools import LongTermTools
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from memoriter.agent import RecallSource
+    from memoriter.config import LongTerm, MemorySearch
+    from memoriter.hookspecs import MemoryLike, PluginContext
+    from memoriter.longterm._store import LongTermStore
+    from memoriter.tools import Tool
+
+SLOT = "memory"
+SERVICE = "openai"
+"""The provider of OpenClaw's plugin, for settings that name a key or an address and no provider."""
+
+
+class LongTermPlugin:
+    """Long-term memories of the folder of notes of one memory."""
+
+    def __init__(self) -> None:
+        self._opened: tuple[MemoryLike, LongTermMemories] | None = None
+        self._lock = threading.Lock()
+
+    @hookimpl
+    def slot(self) -> str:
+        return SLOT
+
+    @hookimpl
+    def tools(self, context: PluginContext) -> Sequence[Tool]:
+        if not _enabled(context):
+            return ()
+        return LongTermTools(lambda: self.memories(context)).list()
+
+    @hookimpl
+    def recall_sources(self, context: PluginContext) -> Sequence[RecallSource]:
+        settings = long_term_settings(context)
+        if not (_enabled(context) and settings.auto_recall):
+            return ()
+        return [LongTermRecall(lambda: self.memories(context), context.services.monotonic, settings.recall_max_chars)]
+
+    def memories(self, context: PluginContext) -> LongTermMemories:
+        """Return the long-term memories of a memory, which are opened once.
+
+        Raises:
+            ConfigError: `plugins.entries.memory-lancedb.enabled` is false, or a setting is wrong.
+        """
+        if not _enabled(context):
+            raise ConfigError(
+                "Long-term memories are off: plugins.entries.memory-lancedb.enabled is false.",
+                remedy="Set it to true.",
+            )
+        with self._lock:
+            if self._opened is None or self._opened[0] is not context.memory:
+                self._opened = context.memory, LongTermMemories(_parts(context))
+            return self._opened[1]
+
+
+def long_term_settings(context: PluginContext) -> LongTerm:
+    """Return the settings of the plugin."""
+    return context.memory.configuration.settings.plugins.entries.memory_lancedb.config
+
+
+def embedding_settings(settings: LongTerm, search: MemorySearch) -> MemorySearch:
+    """Return the settings of search with the provider of long-term memories; the same if that has no settings."""
+    own = settings.embedding
+    if not (own.provider or own.model or own.api_key or own.base_url):
+        return search
+    remote = search.remote
+    if own.provider or own.api_key or own.base_url:
+        remote = replace(remote, api_key=own.api_key or None, base_url=own.base_url or None)
+    provider = own.provider or (SERVICE if own.api_key or own.base_url else search.provider)
+    return replace(search, provider=provider, model=own.model or "", fallback="none", remote=remote)
+
+
+def database_place(settings: LongTerm, home: Path, user_home: Path) -> str:
+    """Return the folder or the address of the database."""
+    written = settings.db_path
+    if not written:
+        return str(home / "memory" / "lancedb")
+    return written if "://" in written else os.path.abspath(in_home(written, user_home))  # noqa: PTH100
+
+
+def _enabled(context: PluginContext) -> bool:
+    return context.memory.configuration.settings.plugins.entries.memory_lancedb.enabled
+
+
+def _parts(context: PluginContext) -> LongTermParts:
+    services, settings, place = context.services, long_term_settings(context), context.memory.place
+    database = database_place(settings, services.home, services.user_home)
+    note = hashlib.sha256(os.fsencode(os.path.realpath(place.workspace))).hexdigest()[:16]
+    options = {name: expand(value, services.environ) for name, value in settings.storage_options.items()}
+
+    def open_store(model: str, dimensions: int) -> LongTermStore:
+        wanted = settings.embedding.dimensions
+        if wanted is not None and wanted != dimensions:
+            raise ConfigError(
+                f"The embedding model has vectors of {dimensions} numbers, and "
+                f"plugins.entries.memory-lancedb.config.embedding.dimensions is {wanted}.",
+                remedy="Remove that setting, or name another model.",
+            )
+        return LanceStore(database, model=model, dimensions=dimensions, options=options)
+
+    return LongTermParts(
+        workspace=services.workspace,
+        memory=context.memory,
+        embedding=services.embedding(embedding_settings(settings, context.memory.settings)),
+        open_store=open_store,
+        database=database,
+        principal=settings.principal or f"notes:{note}",
+        shared=bool(settings.principal),
+        note=note,
+        owned=place.trust == "owner",
+        wall=context.wall,
+        new_id=services.new_id,
+    )

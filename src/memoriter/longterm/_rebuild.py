@@ -1,0 +1,106 @@
+"""Bring the database in line with the note, and describe the state of both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from memoriter.errors import EmbeddingError, MemoriterError
+from memoriter.longterm._note import PATH
+from memoriter.longterm._results import LongTermStats, Rebuilt
+from memoriter.types import Diagnostic
+
+if TYPE_CHECKING:
+    from memoriter.longterm._memories import LongTermMemories
+    from memoriter.longterm._records import LongTermMemory
+    from memoriter.longterm._store import LongTermStore
+
+
+def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
+    """Make the database hold what the note says: new and edited items are added, deleted ones are removed.
+
+    Args:
+        memories: the long-term memories.
+        everything: whether to compute all vectors again.
+
+    Raises:
+        WriteError: the note could not be written.
+        EmbeddingError: there are no vectors; the database is unchanged.
+        IndexUnavailable: the database could not be read or written.
+    """
+    numbered = {entry.memory.id: entry.memory for entry in memories.entries() if not entry.complete}
+    if numbered:
+        memories.file.change(dict(numbered))
+    note, principal = memories.parts.note, memories.parts.principal
+    current = {entry.memory.id: entry.memory for entry in memories.entries()}
+    store = memories.opened()
+    stored = {row.id: row for row in store.memories(principal=principal) if row.note == note}
+    fresh = [memory for memory in current.values() if everything or _text_of(stored, memory) != memory.text]
+    vectors = memories.embed([memory.text for memory in fresh])
+    gone = [key for key in stored if key not in current]
+    removed = store.delete(gone, principal=principal) if gone else 0
+    store.store(fresh, vectors)
+    others = [row for row in current.values() if row not in fresh and stored[row.id] != row]
+    for memory in others:
+        store.change(memory)
+    store.maintain(erase=bool(gone))
+    added = sum(memory.id not in stored for memory in fresh)
+    changed = len(fresh) - added + len(others)
+    return Rebuilt(len(current), added, changed, removed, len(numbered))
+
+
+def _text_of(stored: dict[str, LongTermMemory], memory: LongTermMemory) -> str | None:
+    row = stored.get(memory.id)
+    return None if row is None else row.text
+
+
+def stats(memories: LongTermMemories) -> LongTermStats:
+    """Return the state of the long-term memories. A database that cannot be read is a diagnostic."""
+    known = [entry.memory for entry in memories.entries()]
+    parts, reasons = memories.parts, list[Diagnostic]()
+    stored, model, state, others = None, "", None, dict[str, int]()
+    try:
+        spec = memories.spec()
+        model = f"{spec.provider}, {spec.model}, {spec.dimensions} dimensions"
+        store = memories.opened()
+        state = store.state()
+        stored, others = store.count(principal=parts.principal), store.other_models(principal=parts.principal)
+        reasons += _differences(memories, store, known, others)
+    except EmbeddingError as error:
+        reasons.append(Diagnostic(error.code, error.message, error.remedy))
+    except MemoriterError as error:
+        reasons.append(Diagnostic(error.code, error.message, error.remedy))
+    current = [memory for memory in known if memory.status == "active"]
+    return LongTermStats(
+        memories=len(known),
+        by_category=dict(Counter(memory.category for memory in known)),
+        by_origin=dict(Counter(memory.origin for memory in known)),
+        superseded=len(known) - len(current),
+        withheld=sum(not memory.trusted for memory in current),
+        stored=stored,
+        database=parts.database,
+        model=model,
+        state=state,
+        other_models=others,
+        principal=parts.principal,
+        reasons=tuple(reasons),
+    )
+
+
+def _differences(
+    memories: LongTermMemories, store: LongTermStore, known: list[LongTermMemory], others: dict[str, int]
+) -> list[Diagnostic]:
+    """Return a diagnostic if the database lacks items of the note, or holds deleted or edited ones."""
+    rows = {
+        row.id: row.text
+        for row in store.memories(principal=memories.parts.principal)
+        if row.note == memories.parts.note
+    }
+    texts = {memory.id: memory.text for memory in known}
+    missing = sum(rows.get(key) != text for key, text in texts.items())
+    deleted = sum(key not in texts for key in rows)
+    if not missing and not deleted:
+        return []
+    cause = ", because its vectors are those of another model" if others and not rows else ""
+    message = f"The database differs from {PATH}{cause}: {missing} to add or change, {deleted} to remove."
+    return [Diagnostic("stale", message, "Run `memoriter ltm rebuild`.")]

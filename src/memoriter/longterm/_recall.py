@@ -1,0 +1,54 @@
+"""Automatic recall: the memories that certainly bear on a message, or none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.agent import RecallPassage
+from memoriter.environment import Deadline
+from memoriter.longterm._note import PATH
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from memoriter.agent import Audience
+    from memoriter.longterm._memories import LongTermMemories
+
+LIMIT, FLOOR = 3, 0.3
+"""Memories that are inserted before a turn at most, and their lowest similarity, as in OpenClaw."""
+SHORTEST_PROMPT = 5
+"""Characters; a shorter message is not searched for."""
+LONGEST_PROMPT = 2_000
+"""Characters at the end of a message that are compared; a question is usually there."""
+
+
+@dataclass(frozen=True, slots=True)
+class LongTermRecall:
+    """Recalls memories that the owner wrote or approved, in conversations that only the owner reads."""
+
+    memories: Callable[[], LongTermMemories]
+    clock: Callable[[], float]
+    """Monotonic seconds."""
+    max_chars: int
+    """`recallMaxChars`."""
+    name: str = "memory-lancedb"
+
+    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[RecallPassage]:
+        """Return at most three memories; none if the message resembles them no more than unrelated text does."""
+        query = prompt.strip()[-LONGEST_PROMPT:]
+        if audience != "private" or len(query) < SHORTEST_PROMPT:
+            return ()
+        memories = self.memories()
+        if not memories.parts.shared and not any(entry.memory.trusted for entry in memories.entries()):
+            return ()  # without opening the model and the database
+        deadline = Deadline.within(deadline_ms, self.clock)
+        answer = memories.search(query, limit=LIMIT, floor=FLOOR, trusted=True, words=False, deadline=deadline)
+        passages, room = list[RecallPassage](), self.max_chars
+        for hit in answer.hits:
+            text = hit.memory.text
+            if hit.certain and len(text) <= room:
+                room -= len(text)
+                category = hit.memory.category
+                passages.append(RecallPassage(text, PATH, hit.score, trusted=True, category=category))
+        return passages
