@@ -1,6 +1,6 @@
 """The Markdown form of the inbox: one list item for each candidate in `memory/inbox.md`, which people may edit.
 
-- [preference] I prefer tea. <!-- candidate: 0b4e…-… 0.8 2026-11-23T13:00:00.000Z text=1f0c… --> <!-- from: inbox, 2026-11-23 -->
+- [fact] I live in Oslo. <!-- candidate: 0b4… 0.7 2026-11-23T13:00:00.000Z text=1f… --> <!-- from: inbox, 2026-11-23 -->
 
 The first comment holds what a reader does not need. The second one marks the text as not yet accepted, so that no
 search of the notes takes it for the owner's. An item without a comment is a candidate that somebody wrote by hand.
@@ -35,7 +35,7 @@ PATH = "memory/inbox.md"
 HEADER = """\
 # Inbox of long-term memories
 
-<!-- Each item is a candidate. You may edit and delete items. `memoriter ltm accept` stores them, `memoriter ltm reject` drops them. -->
+<!-- You may edit and delete candidates. `memoriter ltm accept` stores them, and `memoriter ltm reject` drops them. -->
 
 """
 EXPIRY_DAYS = 30
@@ -202,7 +202,7 @@ def _end_of_item(lines: list[str], at: int) -> int:
 def _candidate_of(body: str, category: str | None, data: str, now: float) -> Candidate:
     """Return the candidate of an item. What cannot be read of its comment is left out."""
     words = data.split()
-    values = dict(word.partition("=")[::2] for word in words[3:])
+    values = {name: value for name, _, value in (word.partition("=") for word in words[3:])}
     origin, supersedes = values.get("origin", "owner"), values.get("supersedes", "")
     verbatim = values.get("text") == text_hash(body)
     return Candidate(
@@ -211,7 +211,7 @@ def _candidate_of(body: str, category: str | None, data: str, now: float) -> Can
         category=cast("Category", category or DEFAULT_CATEGORY),
         score=_score(words[1]) if len(words) > 1 else 1.0,
         created_at=_seconds(words[2], now) if len(words) > 2 else now,
-        origin=cast("Origin", origin) if origin in ORIGINS else "import",
+        origin=origin if origin in ORIGINS else "import",
         session=unquote(values.get("session", "")),
         span=_span(values.get("span", "")) if verbatim else None,
         supersedes=supersedes.lower() if is_memory_id(supersedes) else "",

@@ -18,6 +18,7 @@ from memoriter.longterm._candidates import (
     without_expired,
 )
 from memoriter.longterm._records import CATEGORIES
+from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from memoriter.longterm._memories import LongTermMemories
     from memoriter.longterm._records import Category
     from memoriter.longterm._results import Stored
-    from memoriter.types import Diagnostic
     from memoriter.workspace import Workspace
 
 TRIES = 5
@@ -210,6 +210,4 @@ def accept_above(inbox: InboxFile, memories: LongTermMemories, added: Sequence[C
     try:
         return inbox.accept(sure, memories) if sure else Acceptance()
     except MemoriterError as error:
-        from memoriter.types import Diagnostic
-
         return Acceptance((), (Diagnostic(error.code, error.message, error.remedy),))

@@ -85,4 +85,7 @@ def classic_capture(text: str, *, most: int = MOST_CHARACTERS, phrases: Iterable
 def classic_category(text: str) -> Category:
     """Return the category that OpenClaw gives to a message."""
     lower = text.lower()
-    return next((category for category, pattern in _CATEGORIES if pattern.search(lower)), "other")
+    for category, pattern in _CATEGORIES:
+        if pattern.search(lower):
+            return category
+    return "other"

@@ -42,7 +42,8 @@ CODE = re.compile(
     r"""(?mx)
       ^\s*(?:def|class|function|import|const|let|var|return|public|private|package|using|namespace|async|await|export)\b
           .*[(){}=;:]\s*(?:\#.*|//.*)?$
-    | ^\s*(?:from\ [\w.]+\ import\ |\#include\b|Traceback\ \(|File\ "|at\ \S+\ \(|\$\ \w+|>>>\ |npm\ ERR|\#!/|fatal:|warning:|diff\ --git)
+    | ^\s*(?:from\ [\w.]+\ import\ |\#include\b|Traceback\ \(|File\ "|at\ \S+\ \(|\$\ \w+|>>>\ |npm\ ERR
+          |\#!/|fatal:|warning:|diff\ --git)
     | \bFile\ "[^"]+",\ line\ \d+ | ^\s*at\ [\w.$<>]+\ ?\([^)]*:\d+
     | ^\s*(?:[\w.]*(?:Error|Exception|Fehler|FATAL|WARN|ERROR|INFO|DEBUG)|Error)(?:\ \d+)?(?:\ \([^)]*\))?:\s
     | \b(?:SELECT\b.+\bFROM|INSERT\ INTO|UPDATE\b.+\bSET|CREATE\ TABLE|DELETE\ FROM)\b

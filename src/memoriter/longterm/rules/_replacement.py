@@ -3,7 +3,7 @@
 Statements are compared by their words. The rules favour precision, because a statement that is kept by mistake costs
 less than one that is taken for outdated.
 """
-# ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
+# ruff: noqa: E501 - a table of patterns, each in the words of its language
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from memoriter.values import dataclass
 from memoriter.workspace import without_injected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
 
     from memoriter.longterm._records import Category
 
@@ -87,19 +87,20 @@ def find_statement(
     sentences = list(_sentences(own))
     if CODE.search(own) or any(_excludes_message(sentence.plain) for sentence in sentences):
         return None
-    phrases = tuple(phrases)
-    kept = [
-        judged
-        for each in _judged(sentences, phrases)
-        if not (known and known(own[each[0].start : each[0].end]))
-        for judged in [each]
-    ]
+    judged = _judged(sentences, tuple(phrases))
+    kept = [each for each in judged if not (known and known(own[each[0].start : each[0].end]))]
     if not kept:
         return None
     start, end = kept[0][0].start, kept[-1][0].end
-    found = {category for _, category, _ in kept}
-    category = next((name for name, _ in _SCORES if name in found), "fact")
+    category = _first_category({category for _, category, _ in kept})
     return Statement(text[start:end], start, end, category, max(score for _, _, score in kept))
+
+
+def _first_category(found: Container[Category]) -> Category:
+    for category, _ in _SCORES:
+        if category in found:
+            return category
+    return "fact"
 
 
 def _own_text(text: str) -> str:
@@ -189,7 +190,10 @@ def _category(plain: str) -> Category | None:
     """Return the category of a sentence by the first kind of cue in it; None: it states nothing to keep."""
     if CONTACT.search(plain) and own_words().search(plain):
         return "entity"
-    return next((category for category, _ in _SCORES if cues(category).search(plain)), None)  # pyright: ignore[reportArgumentType]
+    for category, _ in _SCORES:
+        if category != "other" and cues(category).search(plain):
+            return category
+    return None
 
 
 def _width(text: str) -> int:

@@ -1,5 +1,5 @@
 """Cues of Japanese."""
-# ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
+# ruff: noqa: E501 - a table of patterns, each in the words of its language
 
 from memoriter.longterm.rules.packs._pack import LanguagePack
 
