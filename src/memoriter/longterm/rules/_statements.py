@@ -20,6 +20,7 @@ from memoriter.longterm.rules._classic import (
     utf16_length,
 )
 from memoriter.longterm.rules._cues import CODE, CONTACT, FENCE, QUOTATION, QUOTE_LINE, cues, own_words
+from memoriter.longterm.rules._disguised import is_disguised
 from memoriter.values import dataclass
 from memoriter.workspace import without_injected
 
@@ -82,7 +83,9 @@ def find_statement(
     own = _own_text(text)
     if _width(own.strip()) < LEAST_CHARACTERS or utf16_length(own.strip()) > most:
         return None
-    if is_markup(own.strip()) or has_many_emoji(own) or gives_orders(own, owned=False) or looks_like_injection(own):
+    if is_markup(own.strip()) or has_many_emoji(own):
+        return None
+    if looks_like_injection(own) or gives_orders(own, owned=False) or is_disguised(own):
         return None
     sentences = list(_sentences(own))
     if CODE.search(own) or any(_excludes_message(sentence.plain) for sentence in sentences):
