@@ -221,9 +221,8 @@ def plugins_of(assembly: Assembly) -> Plugins:
     """Return the active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
     from memoriter.plugins import installed_plugins, load_plugins, services_for
 
-    slots, env = assembly.configuration.settings.plugins.slots, assembly.env
-    services = services_for(assembly.workspace, assembly.embedding, assembly.settings, assembly.configuration, env)
-    return load_plugins(slots.names, installed_plugins(), home=env.home, wall=env.wall, services=services)
+    names = assembly.configuration.settings.plugins.slots.names
+    return load_plugins(names, installed_plugins(), services_for(assembly))
 
 
 def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> SessionEnvironment:

@@ -92,7 +92,10 @@ class PluginServices:
     """memoriter's own folder."""
     user_home: Path
     environ: Mapping[str, str]
+    wall: Callable[[], float]
+    """Seconds since 1970."""
     monotonic: Callable[[], float]
+    """Seconds since an unknown moment, for durations."""
     new_id: Callable[[], str]
     """Returns a new UUID."""
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.filters import SearchArguments
+    from memoriter.longterm import LongTermMemories
     from memoriter.plugins import Plugins
     from memoriter.sync import Progress
     from memoriter.tools import Tool
@@ -304,8 +305,6 @@ class Memory:
         >>> with Memory.open("~/notes") as memory, memory.watching():
         ...     memory.search("which database did we choose?")
 
-        Searches still compare the notes with the index first, so they find a note that was just written.
-
         Args:
             on_event: receives each event, in that thread.
         """
@@ -340,13 +339,17 @@ class Memory:
         status = self._backend.status(deep=deep)
         off = () if self.settings.enabled else (self._disabled,)
         health = replace(status.health, reasons=(*off, *status.health.reasons))
-        trust, layout = self.place.trust, self._workspace.layout
-        return replace(status, notices=notices, health=health, trust=trust, layout=layout)
+        return replace(status, notices=notices, health=health, trust=self.place.trust, layout=self._workspace.layout)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools of an agent, with those of plugins. Raises ConfigError if the slot names a missing plugin."""
         return self._plugins.tools(self)
+
+    @property
+    def long_term(self) -> LongTermMemories:
+        """The long-term memories. Raises ConfigError if the slot does not name `memory-lancedb`, or it is missing."""
+        return self._plugins.long_term(self)
 
     def session(
         self, key: str, *, audience: Audience = "shared", writable: bool = True, project: bool = False
@@ -394,5 +397,4 @@ class Memory:
         return self._now().date()
 
     def _now(self) -> datetime:
-        """Return the time in the user's time zone."""
         return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone)

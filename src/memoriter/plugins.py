@@ -6,7 +6,7 @@ import logging
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import pluggy
 
@@ -73,8 +73,6 @@ class MemoryCore:
 class Plugins:
     """The active plugins, and diagnostics for the skipped ones."""
 
-    home: Path
-    wall: Callable[[], float]
     manager: pluggy.PluginManager
     services: PluginServices
     reasons: list[Diagnostic] = field(default_factory=list[Diagnostic])
@@ -106,7 +104,7 @@ class Plugins:
         collected = list[tuple[str, Any]]()
         for impl in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
             name = impl.plugin_name
-            context = PluginContext(memory, self.home / "plugins" / name, self.wall, self.services)
+            context = self._context(memory, name)
             try:
                 provided = list(impl.function(*[context][: len(impl.argnames)]))
                 if invalid := [each for each in provided if not isinstance(each, kind)]:
@@ -127,7 +125,11 @@ class Plugins:
                 f"Long-term memories are off: the setting plugins.slots.memory does not name {LONG_TERM!r}.",
                 remedy=f'Run `memoriter config set plugins.slots.memory \'["{CORE}", "{LONG_TERM}"]\'`.',
             )
-        return plugin.memories(PluginContext(memory, self.home / "plugins" / LONG_TERM, self.wall, self.services))
+        return plugin.memories(self._context(memory, LONG_TERM))
+
+    def _context(self, memory: MemoryLike, name: str) -> PluginContext:
+        services = self.services
+        return PluginContext(memory, services.home / "plugins" / name, services.wall, services)
 
     def leave_out(self, name: str, error: Exception) -> None:
         """Log that a plugin is skipped, and keep a diagnostic with the reason."""
@@ -142,22 +144,13 @@ class Plugins:
             self.reasons.append(reason)
 
 
-def load_plugins(
-    slot: str | Sequence[str],
-    installed: Sequence[Installed],
-    *,
-    home: Path,
-    wall: Callable[[], float],
-    services: PluginServices,
-) -> Plugins:
+def load_plugins(slot: str | Sequence[str], installed: Sequence[Installed], services: PluginServices) -> Plugins:
     """Load and return the active plugins.
 
     Args:
         slot: `plugins.slots.memory`: `memory-core`, `memory-lancedb`, the name of an installed plugin, or several of
             them; `none` for no plugin at all.
         installed: the plugins that packages provide.
-        home: memoriter's home.
-        wall: the clock; seconds since 1970.
         services: parts of memoriter that plugins use.
 
     Raises:
@@ -166,7 +159,7 @@ def load_plugins(
     names = (slot,) if isinstance(slot, str) else tuple(slot)
     manager = pluggy.PluginManager("memoriter")
     manager.add_hookspecs(HookSpecs)
-    plugins = Plugins(home, wall, manager, services)
+    plugins = Plugins(manager, services)
     if names == (NONE,):
         return plugins
     own = [Installed(CORE, MemoryCore)]
@@ -239,30 +232,38 @@ def _slot_of(plugin: object) -> object:
     return function() if callable(function) and hasattr(function, "memoriter_impl") else None
 
 
-def services_for(
-    workspace: Workspace, embedding: Embedding, settings: MemorySearch, configuration: Configuration, env: Environment
-) -> PluginServices:
-    """Return the parts of a memory for its plugins.
+class PluginHost(Protocol):
+    """What a memory consists of, as far as plugins use it; `app.Assembly` has it."""
 
-    Args:
-        workspace: the notes.
-        embedding: the provider of the memory.
-        settings: the settings that `embedding` was made from.
-        configuration: names the services.
-        env: the environment.
-    """
+    @property
+    def workspace(self) -> Workspace: ...
+    @property
+    def embedding(self) -> Embedding: ...
+    @property
+    def settings(self) -> MemorySearch: ...
+    @property
+    def configuration(self) -> Configuration: ...
+    @property
+    def env(self) -> Environment: ...
+
+
+def services_for(host: PluginHost) -> PluginServices:
+    """Return the parts of a memory for its plugins."""
+    env, embedding = host.env, host.embedding
 
     def provider(wanted: MemorySearch) -> Embedding:
-        if wanted == settings:
+        if wanted == host.settings:
             return embedding
-        return embedding_of(configuration, wanted, env, attended=embedding.attended)
+        return embedding_of(host.configuration, wanted, env, attended=embedding.attended)
 
     def new_id() -> str:
         from uuid import uuid4
 
         return str(uuid4())
 
-    return PluginServices(workspace, provider, env.home, env.user_home, env.environ, env.monotonic, new_id)
+    return PluginServices(
+        host.workspace, provider, env.home, env.user_home, env.environ, env.wall, env.monotonic, new_id
+    )
 
 
 def installed_plugins() -> tuple[Installed, ...]:

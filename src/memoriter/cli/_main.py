@@ -28,6 +28,7 @@ SECTIONS = {
         "trust": "_trust",
         "hook": "_hook",
         "chat": "_chat",
+        "ltm": "_ltm",
     },
     "Maintenance": {
         "status": "_status",

@@ -95,7 +95,7 @@ def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"], *
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     entry = sys.stdin.read() if text == ("-",) else " ".join(text)
     with options.open_memory() as memory:
-        _check_trust(memory.place, screen)
+        check_trust(memory.place, screen)
         remembered = memory.remember(entry, to=to, again=again)
         entry_json = appended_json(remembered, workspace=memory.place.workspace)
     if screen.as_json:
@@ -109,7 +109,7 @@ def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"], *
     screen.show_diagnostics(remembered.reasons)
 
 
-def _check_trust(place: Place, screen: Screen) -> None:
+def check_trust(place: Place, screen: Screen) -> None:
     """Refuse to write into a repository that was only found, unless the owner trusts it. Raises UsageError.
 
     It may be anybody's, and an entry in it may be published with it.

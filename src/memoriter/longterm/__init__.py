@@ -11,6 +11,8 @@ from memoriter.longterm._json import (
 )
 from memoriter.longterm._lance import LanceStore
 from memoriter.longterm._memories import LongTermMemories, LongTermParts
+from memoriter.longterm._note import PATH
+from memoriter.longterm._openclaw import import_openclaw
 from memoriter.longterm._plugin import LongTermPlugin
 from memoriter.longterm._rebuild import rebuild, stats
 from memoriter.longterm._recall import LongTermRecall
@@ -26,14 +28,24 @@ from memoriter.longterm._records import (
     is_memory_id,
     least_trusted,
 )
-from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, LongTermStats, Rebuilt, Stored
+from memoriter.longterm._results import (
+    Imported,
+    LongTermAnswer,
+    LongTermForgotten,
+    LongTermHit,
+    LongTermStats,
+    Rebuilt,
+    Stored,
+)
 from memoriter.longterm._store import Found, LongTermStore, StoreState
 
 __all__ = [
     "CATEGORIES",
     "ORIGINS",
+    "PATH",
     "Category",
     "Found",
+    "Imported",
     "InMemoryStore",
     "LanceStore",
     "LongTermAnswer",
@@ -55,6 +67,7 @@ __all__ = [
     "Stored",
     "forgotten_memories_json",
     "hit_json",
+    "import_openclaw",
     "is_memory_id",
     "least_trusted",
     "memory_json",

@@ -11,10 +11,10 @@ from memoriter.ids import fingerprint
 from memoriter.longterm._note import PATH, NoteRules, clean_text
 from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
+from memoriter.longterm._scoring import answering, as_of, best, coverage, is_current, saying
 from memoriter.longterm._store import Found
 from memoriter.longterm._writing import NoteFile
 from memoriter.masking import mask
-from memoriter.search import analyse, query_terms
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
@@ -36,14 +36,6 @@ FORGET_FLOOR, FORGET_AT_ONCE = 0.7, 0.9
 FORGET_CANDIDATES = 5
 LONGEST = 10_000
 """Characters of a memory at most. A memory is one statement; what is longer belongs into a note."""
-DEMOTION = 0.5
-"""Factor of the score of a memory that a newer one has replaced."""
-WORD_SHARE = 0.5
-"""Share of the covered words in the score of a memory that contains words of the query; they never lower a score."""
-CERTAIN = 0.48
-"""Lowest similarity above the baseline for an insertion before a turn, as for notes (`agent/_recall.py`)."""
-CERTAIN_DEVIATIONS = 6.0
-"""Standard deviations above the mean cosine of unrelated texts that count as 1, as in the ranking of notes."""
 
 
 class NotesMemory(Protocol):
@@ -183,14 +175,15 @@ class LongTermMemories:
         try:
             vector = self.parts.embedding.query_vector(mask(query), deadline)
         except EmbeddingError as error:
-            memories = [memory for memory in known.values() if not trusted or _is_current(memory)]
-            hits = [LongTermHit(memory, _coverage(query, memory.text), None) for memory in _as_of(memories, at)]
-            return LongTermAnswer(_best(hits, limit, floor), (words_only(error),))
+            memories = [memory for memory in known.values() if not trusted or is_current(memory)]
+            hits = [LongTermHit(memory, coverage(query, memory.text), None) for memory in as_of(memories, at)]
+            return LongTermAnswer(best(hits, limit, floor), (words_only(error),))
         found = self._found(vector, query if words else "", limit=max(limit, 4) * 4, trusted=trusted)
-        memories = _as_of([each.memory for each in found], at, [*known.values()])
+        memories = as_of([each.memory for each in found], at, [*known.values()])
         similarities = {each.memory.id: each.similarity for each in found}
-        hits = [self._hit(memory, similarities[memory.id], query if words else "") for memory in memories]
-        return LongTermAnswer(_best(hits, limit, floor))
+        background = self.spec().background
+        hits = [answering(memory, similarities[memory.id], query if words else "", background) for memory in memories]
+        return LongTermAnswer(best(hits, limit, floor))
 
     def forget_id(self, identifier: str) -> LongTermForgotten:
         """Forget the memory with an id.
@@ -227,7 +220,7 @@ class LongTermMemories:
             assert reason is not None
             raise EmbeddingError(reason.message, remedy="Give the id of the memory: see `memoriter ltm list`.")
         found = self._found(vector, "", limit=FORGET_CANDIDATES, trusted=False)
-        hits = _best([self._hit(each.memory, each.similarity, "") for each in found], FORGET_CANDIDATES, FORGET_FLOOR)
+        hits = best([saying(each, self.spec()) for each in found], FORGET_CANDIDATES, FORGET_FLOOR)
         if len(hits) == 1 and hits[0].score > FORGET_AT_ONCE:
             return self._forget(hits[0].memory)
         return LongTermForgotten(candidates=hits)
@@ -310,7 +303,7 @@ class LongTermMemories:
         for each in self.opened().search(vector, principal=principal, limit=limit, words=words, trusted=trusted):
             if each.memory.note == self.parts.note:
                 memory = known.get(each.memory.id)
-                if memory is not None and (not trusted or _is_current(memory)):
+                if memory is not None and (not trusted or is_current(memory)):
                     kept.append(replace(each, memory=memory))
             elif self.parts.shared:
                 kept.append(each)
@@ -327,7 +320,7 @@ class LongTermMemories:
             found = self._found(vector, "", limit=3, trusted=False)
         except MemoriterError:
             return None
-        hits = [self._hit(each.memory, each.similarity, "") for each in found if each.memory.status == "active"]
+        hits = [saying(each, self.spec()) for each in found if each.memory.status == "active"]
         return next((hit for hit in hits if hit.score >= DUPLICATE and hit.memory.id != without.lower()), None)
 
     def _older(self, identifier: str) -> LongTermMemory | None:
@@ -337,18 +330,6 @@ class LongTermMemories:
             if entry.memory.id == identifier.lower():
                 return entry.memory
         raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
-
-    def _hit(self, memory: LongTermMemory, cosine: float, words: str) -> LongTermHit:
-        """Return a memory with its score. The cosine of unrelated texts of the model becomes 0."""
-        mean, deviation = self.spec().background
-        similarity = min(max((cosine - mean) / (1 - mean), 0.0), 1.0)
-        score = similarity
-        if words:
-            score = max(score, (1 - WORD_SHARE) * similarity + WORD_SHARE * _coverage(words, memory.text))
-        if memory.status == "superseded":
-            score *= DEMOTION
-        certain = (cosine - mean) / max(deviation, 1e-6) / CERTAIN_DEVIATIONS >= CERTAIN
-        return LongTermHit(memory, score, similarity, certain)
 
     def _forget(self, memory: LongTermMemory) -> LongTermForgotten:
         """Delete a memory from the note and everything that was made from it, then from the database."""
@@ -367,36 +348,6 @@ def _check(text: str, importance: float) -> None:
         raise UsageError(
             f"The importance is {importance}, and must be from 0 to 1.", remedy="Give a number such as 0.7."
         )
-
-
-def _is_current(memory: LongTermMemory) -> bool:
-    return memory.trusted and memory.status == "active"
-
-
-def _coverage(query: str, text: str) -> float:
-    """Return the share of the words of a query that a text contains, 0..1."""
-    terms = query_terms(query)
-    own = set(analyse(text))
-    return sum(term in own for term in terms) / len(terms) if terms else 0.0
-
-
-def _as_of(
-    memories: Sequence[LongTermMemory], at: float | None, known: Sequence[LongTermMemory] = ()
-) -> list[LongTermMemory]:
-    """Return the memories as they were at a time: later ones are left out, and what they replaced is current again."""
-    if at is None:
-        return list(memories)
-    replaced = {each.supersedes for each in (*known, *memories) if each.supersedes and each.created_at <= at}
-    return [
-        replace(each, status="superseded" if each.id in replaced else "active")
-        for each in memories
-        if each.created_at <= at
-    ]
-
-
-def _best(hits: Sequence[LongTermHit], limit: int, floor: float) -> tuple[LongTermHit, ...]:
-    kept = [hit for hit in hits if hit.score >= floor and hit.score > 0.0]
-    return tuple(sorted(kept, key=lambda hit: (-hit.score, -hit.memory.importance, hit.memory.created_at))[:limit])
 
 
 def not_searchable(error: MemoriterError) -> Diagnostic:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memoriter.longterm._memories import LongTermMemories
 
 LIMIT, FLOOR = 3, 0.3
-"""Memories that are inserted before a turn at most, and their lowest similarity, as in OpenClaw."""
+"""Memories that are inserted before a turn at most, and their lowest similarity, as in OpenClaw (0 is unrelated)."""
 SHORTEST_PROMPT = 5
 """Characters; a shorter message is not searched for."""
 LONGEST_PROMPT = 2_000
@@ -47,7 +47,7 @@ class LongTermRecall:
         passages, room = list[RecallPassage](), self.max_chars
         for hit in answer.hits:
             text = hit.memory.text
-            if hit.certain and len(text) <= room:
+            if hit.similarity is not None and len(text) <= room:
                 room -= len(text)
                 category = hit.memory.category
                 passages.append(RecallPassage(text, PATH, hit.score, trusted=True, category=category))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from memoriter.values import dataclass
 
@@ -18,11 +18,11 @@ class LongTermHit:
 
     memory: LongTermMemory
     score: float
-    """0..1; 0 is unrelated, 1 the same text."""
+    """0..1; 0 is unrelated."""
     similarity: float | None
     """The part of the vectors in the score, 0..1; None without vectors."""
-    certain: bool = False
-    """Whether it stands out enough from unrelated memories to be inserted before a turn."""
+    cosine: float = 0.0
+    """Cosine of the vectors; 0 without vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,17 @@ class Rebuilt:
 
 
 @dataclass(frozen=True, slots=True)
+class Imported:
+    """What was copied from a table of OpenClaw."""
+
+    added: int
+    present: int
+    """Memories that were there already."""
+    skipped: int
+    """Rows without a text."""
+
+
+@dataclass(frozen=True, slots=True)
 class LongTermStats:
     """The state of the long-term memories."""
 
@@ -96,6 +107,3 @@ class LongTermStats:
     other_models: dict[str, int]
     principal: str
     reasons: tuple[Diagnostic, ...] = ()
-
-
-ForgetBy = Literal["id", "query"]

@@ -1,0 +1,357 @@
+"""`memoriter ltm`: the commands about long-term memories."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from memoriter.api_json import reason_json
+from memoriter.cli._notes import check_trust
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions
+from memoriter.cli._render import DONE, FAILED, is_interactive, pluralize
+from memoriter.errors import UsageError
+from memoriter.extras import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memoriter.cli._render import Line, Screen
+    from memoriter.longterm import LongTermForgotten, LongTermHit, LongTermMemory, LongTermStats
+    from memoriter.memory import Memory
+
+SEARCH_LIMIT, SEARCH_FLOOR = 5, 0.3
+"""Memories that `ltm search` prints, and their lowest score, as in OpenClaw."""
+CATEGORY = click.Choice(["preference", "fact", "decision", "entity", "other"])
+OPENCLAW_FOLDER = "~/.openclaw/memory/lancedb"
+
+
+@click.group(cls=CommandGroup, name="ltm", invoke_without_command=True)
+@click.pass_context
+def ltm_command(context: click.Context) -> None:
+    """Search and change long-term memories: single statements that agents store and recall.
+
+        memoriter ltm list
+        memoriter ltm search which language do I prefer
+        memoriter ltm forget "I prefer tea."
+
+    They are on if plugins.slots.memory names memory-lancedb, and need the extra longterm. Each memory is a line of
+    memory/long-term.md, which you may edit, and a row of a LanceDB database. Next: memoriter ltm stats.
+    """
+    if context.invoked_subcommand is None:
+        GlobalOptions.current().screen.text(context.get_help())
+
+
+@ltm_command.command(cls=Command, name="list")
+@click.option("--category", type=CATEGORY, help="Only memories of this category.")
+@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="At most so many, the newest.")
+def list_(category: str | None, limit: int | None) -> None:
+    """List long-term memories, the newest last.
+
+        memoriter ltm list
+        memoriter ltm list --category decision -n 10 --json
+
+    Each line ends with the id, for memoriter ltm forget. Next: memoriter ltm search.
+    """
+    from memoriter.longterm import memory_json
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with _open(options) as memory:
+        memories = [each for each in memory.long_term.memories() if category in {None, each.category}]
+    shown = memories[-limit:] if limit else memories
+    if screen.as_json:
+        screen.json([memory_json(each) for each in shown])
+        return
+    for each in shown:
+        screen.show([_memory_line(each)])
+    if not shown:
+        screen.note((("There are no long-term memories" + (f" of {category!r}." if category else "."), ""),))
+
+
+@ltm_command.command(cls=Command, name="search")
+@click.argument("query", nargs=-1, required=True)
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), metavar="N", default=SEARCH_LIMIT, show_default=True)
+@click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", default=SEARCH_FLOOR, show_default=True)
+@click.option("--as-of", metavar="DAY", help="As the memories were at the end of this day, such as 2026-02-10.")
+def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str | None) -> None:
+    """Search long-term memories by meaning and by word.
+
+        memoriter ltm search which language do I prefer
+        memoriter ltm search --as-of 2026-02-10 database --json
+
+    The score is 0 for unrelated text and at most 1. A memory that a newer one has replaced is marked. The
+    exit code is 0, also if nothing is found. Next: memoriter ltm forget ID.
+    """
+    from memoriter.longterm import hit_json
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    at = _end_of_day(as_of) if as_of else None
+    with _open(options) as memory:
+        answer = options.show_egress_notice(memory).long_term.search(
+            " ".join(query), limit=limit, floor=min_score, at=at
+        )
+    if screen.as_json:
+        reasons = {"reasons": [reason_json(each) for each in answer.reasons]} if answer.reasons else {}
+        screen.json({"memories": [hit_json(hit) for hit in answer.hits], **reasons})
+        return
+    _show_hits(answer.hits, screen)
+    if not answer.hits:
+        screen.note((("No long-term memory fits.", ""),))
+    screen.show_diagnostics(answer.reasons)
+
+
+@ltm_command.command(cls=Command, name="store")
+@click.argument("text", nargs=-1, required=True)
+@click.option("--category", type=CATEGORY, default="other", show_default=True, help="What it is about.")
+@click.option("--importance", type=click.FloatRange(0, 1), metavar="I", default=0.7, show_default=True, help="0 to 1.")
+@click.option("--supersedes", metavar="ID", default="", help="The older memory that this one replaces.")
+def store(
+    text: tuple[str, ...],
+    *,
+    category: Literal["preference", "fact", "decision", "entity", "other"],
+    importance: float,
+    supersedes: str,
+) -> None:
+    """Store one statement of yours.
+
+        memoriter ltm store "I prefer TypeScript to Python." --category preference
+        echo "The ledger runs on PostgreSQL." | memoriter ltm store -
+
+    Nothing is stored if a memory says the same. Secrets are replaced by ***. Next: memoriter ltm list.
+    """
+    from memoriter.longterm import stored_json
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    statement = sys.stdin.read() if text == ("-",) else " ".join(text)
+    with _open(options) as memory:
+        check_trust(memory.place, screen)
+        memories = options.show_egress_notice(memory).long_term
+        stored = memories.store(
+            statement, origin="owner", importance=importance, category=category, supersedes=supersedes
+        )
+    if screen.as_json:
+        screen.json(stored_json(stored))
+        return
+    state = f"Already there ({stored.similarity:.2f}): " if stored.existing else "Stored: "
+    screen.show([((state, ""), *_memory_line(stored.memory))])
+    if stored.masked:
+        screen.note((("A secret in the text was replaced by ***.", "yellow"),))
+    screen.show_diagnostics(stored.reasons)
+
+
+@ltm_command.command(cls=Command, name="forget")
+@click.argument("what", nargs=-1, required=True, metavar="ID|QUERY...")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.pass_context
+def forget(context: click.Context, what: tuple[str, ...], *, yes: bool) -> None:
+    """Delete a long-term memory permanently: by its id, or by a query that says what it says.
+
+        memoriter ltm forget 0b4e9c1e-6f1c-4f0e-9d0e-3c1b7f6f2a11
+        memoriter ltm forget "I prefer TypeScript to Python." --yes
+
+    It goes from memory/long-term.md, from the index of the notes and from every version of the database. If several
+    memories may be meant, they are listed, nothing is deleted, and the exit code is 1. Next: memoriter ltm list.
+    """
+    from memoriter.longterm import forgotten_memories_json, is_memory_id
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    words = " ".join(what).strip()
+    if not yes:
+        if not is_interactive(screen):
+            raise UsageError("Confirmation is needed, and nobody can be asked here.", remedy="Add --yes to confirm.")
+        click.confirm(f"Delete the memory {words!r} for good?", abort=True, err=True)
+    with _open(options) as memory:
+        memories = memory.long_term
+        receipt = memories.forget_id(words) if is_memory_id(words) else memories.forget(words)
+    if screen.as_json:
+        screen.json(forgotten_memories_json(receipt))
+    else:
+        screen.show(list(_receipt_lines(receipt)))
+        _show_hits(receipt.candidates, screen)
+        screen.show_diagnostics(receipt.left)
+    context.exit(DONE if receipt.forgotten and not receipt.left else FAILED)
+
+
+@ltm_command.command(cls=Command, name="stats")
+def stats() -> None:
+    """Show how many long-term memories there are, where, and whether note and database agree.
+
+        memoriter ltm stats
+        memoriter ltm stats --json
+
+    Next: memoriter ltm rebuild, if they differ.
+    """
+    from memoriter.longterm import stats, stats_json
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with _open(options) as memory:
+        found = stats(memory.long_term)
+    if screen.as_json:
+        screen.json(stats_json(found))
+        return
+    for name, value in stats_rows(found):
+        screen.show([((f"{name:<11}", "dim"), (value, ""))])
+    screen.show_diagnostics(found.reasons)
+
+
+@ltm_command.command(cls=Command, name="rebuild")
+@click.option("--all", "everything", is_flag=True, help="Compute all vectors again.")
+def rebuild(*, everything: bool) -> None:
+    """Make the database hold what memory/long-term.md says.
+
+        memoriter ltm rebuild
+        rm -r ~/.memoriter/memory/lancedb && memoriter ltm rebuild
+
+    Items that you added, edited or deleted in the note are added, changed or deleted in the database, also after you
+    chose another embedding model or deleted the database. Next: memoriter ltm stats.
+    """
+    from memoriter.longterm import rebuild, rebuilt_json
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with _open(options) as memory:
+        check_trust(memory.place, screen)
+        result = rebuild(options.show_egress_notice(memory).long_term, everything=everything)
+    if screen.as_json:
+        screen.json(rebuilt_json(result))
+        return
+    done = f"{result.added} added, {result.changed} changed, {result.removed} removed"
+    screen.show([((f"{_count(result.memories)}: {done}.", ""),)])
+    if result.numbered:
+        screen.note(((f"{pluralize(result.numbered, 'item')} of the note got an id.", ""),))
+
+
+@ltm_command.command(cls=Command, name="export")
+def export() -> None:
+    """Print all long-term memories as JSON Lines, one object for each, without their vectors.
+
+        memoriter ltm export > memories.jsonl
+
+    Next: memoriter ltm list.
+    """
+    from memoriter.longterm import memory_json
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with _open(options) as memory:
+        for each in memory.long_term.memories():
+            screen.json_line(memory_json(each))
+
+
+@ltm_command.command(cls=Command, name="import")
+@click.argument("folder", default=OPENCLAW_FOLDER, metavar="[DIR]")
+def import_(folder: str) -> None:
+    """Copy the memories of OpenClaw's plugin, whose database is only read.
+
+        memoriter ltm import
+        memoriter ltm import ~/backup/lancedb --json
+
+    Memories keep their ids and times; those that are there already are left out, so it can be repeated. OpenClaw does
+    not record who wrote a memory, so agents find the copies when they search, and they are not put before a turn until
+    you approve them. Next: memoriter ltm trust review.
+    """
+    from memoriter.longterm import import_openclaw
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with _open(options) as memory:
+        check_trust(memory.place, screen)
+        result = import_openclaw(options.show_egress_notice(memory).long_term, Path(folder).expanduser())
+    if screen.as_json:
+        screen.json({"added": result.added, "present": result.present, "skipped": result.skipped})
+        return
+    rest = f"{result.present} were there already, {result.skipped} have no text"
+    screen.show([((f"{_count(result.added)} copied; {rest}.", ""),)])
+
+
+@ltm_command.command(cls=Command, name="trust")
+@click.argument("action", type=click.Choice(["review", "approve"]))
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+def trust(action: Literal["review", "approve"], ids: tuple[str, ...]) -> None:
+    """Show the memories that are not put before a turn because you did not write them, or approve some.
+
+        memoriter ltm trust review
+        memoriter ltm trust approve 0b4e9c1e-6f1c-4f0e-9d0e-3c1b7f6f2a11
+
+    Agents find these memories when they search. An approval can be undone in memory/long-term.md: delete the word
+    approved in the comment of the line. Next: memoriter ltm list.
+    """
+    from memoriter.longterm import memory_json
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    if bool(ids) != (action == "approve"):
+        raise click.UsageError("Give ids to approve, and none to review.")
+    with _open(options) as memory:
+        memories = memory.long_term
+        if ids:
+            shown = [memories.approve(each) for each in ids]
+        else:
+            shown = [each for each in memories.memories() if not each.trusted and each.status == "active"]
+    if screen.as_json:
+        screen.json([memory_json(each) for each in shown])
+        return
+    for each in shown:
+        screen.show([((f"{'Approved: ' if ids else ''}", ""), *_memory_line(each))])
+    if not shown:
+        screen.note((("No memory is withheld from automatic recall.", ""),))
+
+
+def _open(options: GlobalOptions) -> Memory:
+    """Open the selected memory. Raises MissingPackage if the extra is not installed."""
+    require("longterm", "Commands about long-term memories")
+    return options.open_memory()
+
+
+def _end_of_day(text: str) -> float:
+    try:
+        day = datetime.combine(datetime.fromisoformat(text).date(), time(), UTC)
+    except ValueError as error:
+        raise click.UsageError(f"{text!r} is not a day such as 2026-02-10.") from error
+    return (day + timedelta(days=1)).timestamp() - 0.001
+
+
+def _count(number: int) -> str:
+    return f"{number:,} {'memory' if number == 1 else 'memories'}"
+
+
+def _memory_line(memory: LongTermMemory) -> Line:
+    day = datetime.fromtimestamp(memory.created_at, tz=UTC).date().isoformat()
+    marks = [day, *([memory.origin] if memory.origin != "owner" else [])]
+    marks += ["approved"] * memory.approved + ["superseded"] * (memory.status == "superseded")
+    text = " ".join(memory.text.split())
+    return (f"[{memory.category}] ", "bold"), (text, ""), (f"  ({', '.join(marks)})  ", "dim"), (memory.id, "dim")
+
+
+def _show_hits(hits: Sequence[LongTermHit], screen: Screen) -> None:
+    for number, hit in enumerate(hits, 1):
+        screen.show([((f"{number}. {hit.score:.2f} ", ""), *_memory_line(hit.memory))])
+
+
+def _receipt_lines(receipt: LongTermForgotten) -> Iterator[Line]:
+    for memory in receipt.forgotten:
+        yield (("Gone: ", "green"), *_memory_line(memory))
+        rows = "1 row" if receipt.rows == 1 else f"{receipt.rows} rows"
+        lines = pluralize(receipt.lines, "line")
+        yield ((f"      {lines} of the note, {rows} of the database with all earlier versions", "dim"),)
+    if receipt.candidates:
+        yield (("Nothing was deleted, because these may be meant. Repeat the command with an id:", ""),)
+    elif not receipt.forgotten:
+        yield (("Nothing was deleted: no memory says this.", ""),)
+
+
+def stats_rows(found: LongTermStats) -> Iterator[tuple[str, str]]:
+    """Yield the rows of the table of `ltm stats`."""
+    kinds = ", ".join(f"{count} {name}" for name, count in sorted(found.by_category.items()))
+    yield "memories", f"{found.memories}" + (f" ({kinds})" if kinds else "")
+    if found.superseded:
+        yield "superseded", str(found.superseded)
+    if found.withheld:
+        yield "withheld", f"{found.withheld} not written or approved by you: memoriter ltm trust review"
+    state: Any = found.state
+    size = f", {state.bytes / 1e6:.1f} MB" if state and state.bytes else ""
+    files = f", {pluralize(state.fragments, 'data file')}{size}" if state else ""
+    yield "database", f"{found.database} ({'not read' if found.stored is None else f'{found.stored} stored'}{files})"
+    if found.model:
+        yield "model", found.model
+    for model, count in found.other_models.items():
+        yield "other model", f"{count} with vectors of {model}, which are not used"
