@@ -81,9 +81,7 @@ def test_a_statement_replaces_the_older_one_on_its_subject_which_is_kept(tmp_pat
     talk = Conversation(tmp_path)
     talk.say("My favourite framework is Django.")
     later = talk.say("My favourite framework is FastAPI.", session="later")
-    assert later.texts == (
-        "Remembered [preference]: My favourite framework is FastAPI. It replaces an older memory.",
-    )
+    assert later.texts == ("Remembered [preference]: My favourite framework is FastAPI. It replaces an older memory.",)
     old, new = (line for line in talk.note().splitlines() if line.startswith("- "))
     assert "Django" in old
     assert " superseded -->" in old

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.agent import Captured, Listener
 from memoriter.longterm._candidates import Candidate
-from memoriter.longterm._inbox import Acceptance, InboxFile, accept_above
+from memoriter.longterm._inbox import Acceptance, accept_above, inbox_of
 from memoriter.longterm._memories import DUPLICATE
 from memoriter.longterm._records import Span
 from memoriter.longterm._supersede import neighbours, replaced_by
@@ -103,7 +103,7 @@ class _Turn:
 
     def __init__(self, memories: LongTermMemories, session: str, settings: CaptureSettings) -> None:
         self._memories, self._session, self._settings = memories, session, settings
-        self._inbox = InboxFile(memories.parts.workspace, wall=memories.parts.wall)
+        self._inbox = inbox_of(memories)
 
     def count(self) -> int:
         """Return how many statements of the conversation were captured already."""

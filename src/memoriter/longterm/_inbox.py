@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from memoriter.api_json import iso_time
 from memoriter.errors import MemoriterError, UsageError, WriteConflict
 from memoriter.ids import bytes_hash
 from memoriter.longterm._candidates import (
@@ -202,6 +203,29 @@ class InboxFile:
                     raise
             else:
                 return
+
+
+def inbox_of(memories: LongTermMemories) -> InboxFile:
+    """Return the inbox beside long-term memories."""
+    return InboxFile(memories.parts.workspace, wall=memories.parts.wall)
+
+
+def candidate_json(candidate: Candidate) -> dict[str, Any]:
+    """Return a candidate; what says nothing is absent."""
+    span = candidate.span
+    place = {"speaker": span.speaker, "message": span.message, "start": span.start, "end": span.end} if span else None
+    return {
+        "id": candidate.id,
+        "text": candidate.text,
+        "category": candidate.category,
+        "score": candidate.score,
+        "createdAt": iso_time(candidate.created_at),
+        "expiresAt": iso_time(candidate.expires_at()),
+        "origin": candidate.origin,
+        **({"supersedes": candidate.supersedes} if candidate.supersedes else {}),
+        **({"session": candidate.session} if candidate.session else {}),
+        **({"span": place} if place else {}),
+    }
 
 
 def accept_above(inbox: InboxFile, memories: LongTermMemories, added: Sequence[Candidate], score: float) -> Acceptance:
