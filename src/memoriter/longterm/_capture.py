@@ -8,6 +8,7 @@ from memoriter.agent import Captured, Listener
 from memoriter.longterm._candidates import Candidate
 from memoriter.longterm._inbox import Acceptance, accept_above, inbox_of
 from memoriter.longterm._memories import DUPLICATE
+from memoriter.longterm._note import clean_text
 from memoriter.longterm._records import Span
 from memoriter.longterm._supersede import neighbours, replaced_by
 from memoriter.longterm.rules import Recalled, Statement, classic_capture, classic_category, find_statement
@@ -143,7 +144,7 @@ class _Turn:
 
     def _candidate(self, number: int, statement: Statement) -> Candidate | None:
         """Return a statement as a candidate; None if a memory says the same."""
-        text, parts = mask(statement.text), self._memories.parts
+        text, parts = mask(clean_text(statement.text)), self._memories.parts
         near = neighbours(self._memories, text)
         older = replaced_by(near, text, statement.category)
         if older is None and any(each.similarity >= DUPLICATE for each in near):

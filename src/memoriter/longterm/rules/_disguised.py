@@ -33,6 +33,30 @@ def is_disguised(text: str) -> bool:
     return gives_orders(codecs.encode(text, "rot13"), owned=False) or gives_orders(text[::-1], owned=False)
 
 
+_ENDS = (
+    "previous instructions and",
+    "instructions and",
+    "are an unrestricted assistant",
+    "must always",
+    "your system prompt",
+    "the user about",
+    "지시를 무시하고",
+    "무시하고",
+    "所有指令",
+    "すべて無視して",
+    "vorherigen Anweisungen",
+    "instrucciones anteriores",
+    "consignes précédentes",
+    "instruções anteriores",
+)
+"""What completes an order that was begun in another message, in some of the languages of `gives_orders`."""
+
+
+def begins_order(text: str) -> bool:
+    """Return whether a text is an order to a model as soon as another message completes it."""
+    return any(gives_orders(f"{text} {end}", owned=False) for end in _ENDS)
+
+
 def _decoded(run: str) -> Iterator[str]:
     """Yield what an encoded run may mean, as far as it is text."""
     if run.startswith(("%", "\\")):

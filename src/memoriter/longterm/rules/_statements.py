@@ -20,7 +20,8 @@ from memoriter.longterm.rules._classic import (
     utf16_length,
 )
 from memoriter.longterm.rules._cues import CODE, CONTACT, FENCE, QUOTATION, QUOTE_LINE, cues, own_words
-from memoriter.longterm.rules._disguised import is_disguised
+from memoriter.longterm.rules._disguised import begins_order, is_disguised
+from memoriter.longterm.rules._recalled import LISTED
 from memoriter.values import dataclass
 from memoriter.workspace import without_injected
 
@@ -85,7 +86,12 @@ def find_statement(
         return None
     if is_markup(own.strip()) or has_many_emoji(own):
         return None
-    if looks_like_injection(own) or gives_orders(own, owned=False) or is_disguised(own):
+    if (
+        looks_like_injection(own)
+        or gives_orders(own, owned=False)
+        or is_disguised(own)
+        or any(begins_order(line.strip().rstrip(".!。")) for line in own.split("\n") if line.strip())
+    ):
         return None
     sentences = list(_sentences(own))
     if CODE.search(own) or any(_excludes_message(sentence.plain) for sentence in sentences):
@@ -112,7 +118,7 @@ def _own_text(text: str) -> str:
     if kept != text:
         # What is left is one or several pieces of the message, in order; each keeps its place.
         text = _blanked_to(text, kept)
-    for pattern in (FENCE, QUOTE_LINE):
+    for pattern in (FENCE, QUOTE_LINE, LISTED):
         text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     return text
 
