@@ -117,6 +117,7 @@ STATUS = {
     "oversampling": Field(omit="none"),
     "canaries": Field(list_of(CANARY), omit="empty"),
     "reranker": Field(object_of(RERANKER), omit="none"),
+    "long_term_memories": Field(omit="none"),
 }
 CAPTURE = plain("id", "day", "client", "kind", "citation", "path", "start_line", "end_line", "text")
 SPENDING = {"day": Field(date.isoformat), **plain("provider", "model", "calls", "tokens", "unpriced", "dollars")}

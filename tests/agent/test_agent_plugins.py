@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from memoriter import Memory
 from memoriter.errors import ConfigError
 from memoriter.hookspecs import Listener, Tool, hookimpl
-from memoriter.plugins import Installed, load_plugins
+from memoriter.plugins import Installed, load_plugins, services_for
 from plugin_wheel import install_plugin
 
 if TYPE_CHECKING:
@@ -38,7 +37,8 @@ def names(memory: Memory) -> list[str]:
 
 
 def write_slot(home: Path, slot: str) -> None:
-    text = f'{{plugins: {{slots: {{memory: "{slot}"}}}}, agents: {{defaults: {{memorySearch: {{provider: "fake"}}}}}}}}'
+    quoted = slot if slot.startswith("[") else f'"{slot}"'
+    text = f'{{plugins: {{slots: {{memory: {quoted}}}}}, agents: {{defaults: {{memorySearch: {{provider: "fake"}}}}}}}}'
     (home / "memoriter.json5").write_text(text, encoding="utf-8")
 
 
@@ -63,20 +63,37 @@ def test_the_slot_none_turns_everything_off(notes: Path, home: Path) -> None:
         assert names(memory) == []
 
 
-@pytest.mark.parametrize(
-    ("slot", "reason"),
-    [("memory-lancedb", "memoriter does not include a long-term store yet."), ("memory-cloud", "")],
-)
+@pytest.mark.parametrize("slot", ["memory-cloud", '["memory-core", "memory-cloud"]'])
 def test_a_slot_that_names_what_is_not_installed_is_an_error_that_says_what_to_set(
-    notes: Path, home: Path, slot: str, reason: str
+    notes: Path, home: Path, slot: str
 ) -> None:
     write_slot(home, slot)
-    with Memory.open(notes, home=home) as memory, pytest.raises(ConfigError, match=slot) as caught:
+    with Memory.open(notes, home=home) as memory, pytest.raises(ConfigError, match="memory-cloud") as caught:
         _ = memory.tools
-    assert caught.value.message.endswith(reason)
-    assert caught.value.remedy.startswith("Set plugins.slots.memory to 'memory-core'")
-    assert caught.value.remedy.endswith(f"or install the package that has '{slot}'.")
+    assert caught.value.remedy.startswith("Set plugins.slots.memory to 'memory-core' or 'memory-lancedb'")
+    assert caught.value.remedy.endswith("or install the package that has 'memory-cloud'.")
     assert "pip install" not in caught.value.remedy
+
+
+@pytest.mark.parametrize("slot", ["[]", '["memory-core", "none"]'])
+def test_none_is_alone_and_a_list_is_not_empty(notes: Path, home: Path, slot: str) -> None:
+    write_slot(home, slot)
+    with Memory.open(notes, home=home) as memory, pytest.raises(ConfigError, match="no choice of plugins"):
+        _ = memory.tools
+
+
+def test_long_term_memories_without_their_extra_name_the_line_that_installs_it(
+    notes: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoriter.extras.find_spec", lambda _: None)
+    write_slot(home, "memory-lancedb")
+    with Memory.open(notes, home=home) as memory, pytest.raises(ConfigError, match="extra 'longterm'") as caught:
+        _ = memory.tools
+    assert caught.value.remedy == 'Run `pip install "memoriter[longterm]"`.'
+
+
+def test_a_package_may_provide_other_long_term_memories(memory: Memory) -> None:
+    assert offered(loaded(memory, "memory-lancedb", memory_lancedb=Other), memory) == ["memory_recall"]
 
 
 def tool(name: str, answer: str) -> Tool:
@@ -121,28 +138,28 @@ class Watching:
         return [Listener("watching", "agent_end", lambda _: None)]
 
 
-def loaded(home: Path, slot: str, **plugins: object) -> Any:
+def loaded(memory: Memory, slot: str, **plugins: object) -> Any:
     installed = [Installed(name.replace("_", "-"), lambda plugin=plugin: plugin) for name, plugin in plugins.items()]
-    return load_plugins(slot, installed, home=home, wall=time.time)
+    return load_plugins(slot, installed, services_for(memory._assembly))
 
 
 def offered(plugins: Any, memory: Memory) -> list[str]:
     return [tool.name for tool in plugins.tools(memory)]
 
 
-def test_only_the_plugin_that_the_slot_names_serves_memory(memory: Memory, home: Path) -> None:
-    assert offered(loaded(home, "memory-other", memory_other=Other), memory) == ["memory_recall"]
-    assert "memory_recall" not in offered(loaded(home, "memory-core", memory_other=Other), memory)
+def test_only_the_plugin_that_the_slot_names_serves_memory(memory: Memory) -> None:
+    assert offered(loaded(memory, "memory-other", memory_other=Other), memory) == ["memory_recall"]
+    assert "memory_recall" not in offered(loaded(memory, "memory-core", memory_other=Other), memory)
 
 
-def test_a_tool_of_the_core_cannot_be_taken_over(memory: Memory, home: Path) -> None:
-    plugins = loaded(home, "memory-core", extra=Extra)
+def test_a_tool_of_the_core_cannot_be_taken_over(memory: Memory) -> None:
+    plugins = loaded(memory, "memory-core", extra=Extra)
     assert [*offered(plugins, memory)[:2], offered(plugins, memory)[-1]] == [*CORE_TOOLS, "extra"]
     assert plugins.tools(memory)[0].run.__module__ == "memoriter.tools._search"
     assert [reason.code for reason in plugins.reasons] == ["plugin_conflict"]
 
 
-def test_a_plugin_that_fails_is_left_out_and_the_others_stay(memory: Memory, home: Path) -> None:
+def test_a_plugin_that_fails_is_left_out_and_the_others_stay(memory: Memory) -> None:
     def unimportable() -> object:
         raise ImportError("no module named 'nothing'")
 
@@ -152,7 +169,7 @@ def test_a_plugin_that_fails_is_left_out_and_the_others_stay(memory: Memory, hom
         Installed("misspelt", Misspelt),
         Installed("watching", Watching),
     ]
-    plugins = load_plugins("memory-core", installed, home=home, wall=time.time)
+    plugins = load_plugins("memory-core", installed, services_for(memory._assembly))
     assert offered(plugins, memory)[:2] == CORE_TOOLS
     assert [listener.name for listener in plugins.listeners(memory)] == ["watching"]
     messages = " ".join(reason.message for reason in plugins.reasons)
@@ -174,11 +191,11 @@ def test_a_session_begins_by_telling_which_plugins_are_left_out(
     assert "no_such_module" in context.reasons[0].message
 
 
-def test_a_plugin_in_the_slot_that_cannot_be_loaded_is_an_error(home: Path) -> None:
+def test_a_plugin_in_the_slot_that_cannot_be_loaded_is_an_error(memory: Memory) -> None:
     def unimportable() -> object:
         raise ImportError("no module named 'nothing'")
 
     with pytest.raises(ConfigError, match="cannot be loaded: no module"):
-        load_plugins("memory-other", [Installed("memory-other", unimportable)], home=home, wall=time.time)
+        load_plugins("memory-other", [Installed("memory-other", unimportable)], services_for(memory._assembly))
     with pytest.raises(ConfigError, match="does not say that it fills"):
-        loaded(home, "extra", extra=Extra)
+        loaded(memory, "extra", extra=Extra)

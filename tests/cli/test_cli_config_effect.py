@@ -18,7 +18,7 @@ QMD_MESSAGE = (
 LONG_TERM = "plugins: {entries: {'memory-lancedb': {config: {autoCapture: true}}}}"
 LONG_TERM_MESSAGE = (
     "plugins.entries.memory-lancedb.config.autoCapture: no effect, "
-    "because memoriter does not include a long-term store."
+    "because memoriter does not capture long-term memories automatically yet."
 )
 
 
@@ -77,8 +77,8 @@ def test_the_list_of_settings_marks_those_without_effect(program: Program) -> No
 
 
 def test_the_doctor_names_a_plugin_of_the_memory_slot_that_is_not_installed(program: Program) -> None:
-    configure(program, 'plugins: {slots: {memory: "memory-lancedb"}}')
+    configure(program, 'plugins: {slots: {memory: "memory-cloud"}}')
     doctor = program("doctor", "--json")
     (finding,) = [finding for finding in doctor.json["findings"] if finding["check"] == "plugins"]
     assert (doctor.exit_code, finding["state"]) == (1, "broken")
-    assert finding["message"].startswith("The setting plugins.slots.memory names 'memory-lancedb', which is not")
+    assert finding["message"].startswith("The setting plugins.slots.memory names 'memory-cloud', which is not")

@@ -48,6 +48,7 @@ COMMANDS = {
     "serve": ("serve", ["serve", "--port", "0"]),
     "chat": ("chat", ["chat", "--model", "x", "--base-url", "http://127.0.0.1:9"]),
     "install": ("mcp", ["install", "claude-code"]),
+    "ltm": ("longterm", ["ltm", "list"]),
     "install with TOML": ("mcp", ["install", "codex"]),
     "remove from TOML": ("mcp", ["install", "codex", "--remove"]),
     "install over HTTP": ("serve", ["install", "cursor", "--http"]),

@@ -259,11 +259,11 @@ def test_a_hook_that_is_set_up_wrongly_never_stops_the_agent(program: Program, w
 
 
 def test_a_broken_configuration_or_a_missing_plugin_never_stops_the_agent(hook: Hook, program: Program) -> None:
-    for text in ("{", '{plugins: {slots: {memory: "memory-lancedb"}}}'):
+    for text in ("{", '{plugins: {slots: {memory: "memory-cloud"}}}'):
         (program.home / "memoriter.json5").write_text(text, encoding="utf-8")
         outcome = hook("user-prompt", prompt=QUESTION)
         assert (outcome.exit_code, outcome.out, outcome.err.count("\n")) == (0, "", 1)
-    assert "plugins.slots.memory names 'memory-lancedb'" in outcome.err
+    assert "plugins.slots.memory names 'memory-cloud'" in outcome.err
 
 
 def test_a_damaged_index_is_no_reason_to_stop(hook: Hook, program: Program) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SEARCH = "agents.defaults.memorySearch."
+LONG_TERM = "plugins.entries.memory-lancedb."
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 INTRODUCTION = """\
 # All settings
@@ -86,6 +87,10 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     f"{SEARCH}query.rerank": RERANKER,
     f"{SEARCH}query.hybrid.mmr.lambda": {f"{SEARCH}query.hybrid.mmr.enabled": True},
     f"{SEARCH}query.hybrid.temporalDecay.halfLifeDays": {f"{SEARCH}query.hybrid.temporalDecay.enabled": True},
+    LONG_TERM.removesuffix("."): {
+        "plugins.slots.memory": ["memory-core", "memory-lancedb"],
+        f"{SEARCH}provider": "fake",
+    },
     "agents.list[]": {"agents.list[].id": "main"},
     "agents.list[].id": {},
 }
@@ -121,6 +126,8 @@ VALUES: dict[str, Any] = {
     "models.providers.<id>.headers": {"x-lab": "7"},
     "models.providers.<id>.baseUrl": "http://127.0.0.1:8/v1",
     "plugins.slots.memory": "none",
+    f"{LONG_TERM}config.storageOptions": {"region": "eu"},
+    f"{LONG_TERM}config.embedding.baseUrl": "http://127.0.0.1:8/v1",
     "plugins.entries.memory-lancedb.config.customTriggers": ["remember"],
 }
 ROWS = {row.key: row for row in reference()}
@@ -194,6 +201,7 @@ def parts(memory: Memory) -> dict[str, Any]:
         "transcripts": plain(transcripts.folders) if transcripts else None,
         "watch": plain(watch.rules),
         "mcp": plain(Offered.by(memory)),
+        "long-term": long_term_parts(memory),
         "agents": [
             environment.zone,
             environment.context_chars,
@@ -204,6 +212,21 @@ def parts(memory: Memory) -> dict[str, Any]:
             environment.capture,
         ],
     }
+
+
+def long_term_parts(memory: Memory) -> Any:
+    """Return what the plugin for long-term memories got from the settings; None if the slot does not name it."""
+    slots = memory.configuration.settings.plugins
+    if "memory-lancedb" not in slots.slots.names or not slots.entries.memory_lancedb.enabled:
+        return None
+    plugins = plugins_of(memory._assembly)
+    made = plugins.long_term(memory).parts
+    sources = [plain(source) for source in plugins.recall_sources(memory) if source.name == "memory-lancedb"]
+    try:
+        store = plain(vars(made.open_store("model", 256)))
+    except ConfigError as error:
+        store = error.message
+    return [made.database, made.principal, made.shared, plain(made.embedding.settings), store, sources]
 
 
 @pytest.fixture

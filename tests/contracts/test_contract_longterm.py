@@ -6,13 +6,15 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from memoriter.longterm import InMemoryStore, LanceStore, LongTermMemory, LongTermStore, Span
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OpenAgain = Callable[..., LongTermStore]
 """Opens one more store at the same place, as another process does."""

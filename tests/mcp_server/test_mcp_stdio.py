@@ -119,7 +119,7 @@ def test_the_server_ends_when_its_client_is_killed(env: MemoryEnv) -> None:
     ("text", "words"),
     [
         ("{agents: {defaults: {memorySearch: {provder: 'fake'}}}}", "provider"),
-        ("{plugins: {slots: {memory: 'memory-lancedb'}}}", "memoriter does not include a long-term store yet"),
+        ("{plugins: {slots: {memory: 'memory-cloud'}}}", "names 'memory-cloud', which is not installed"),
     ],
 )
 def test_a_wrong_configuration_is_told_on_stderr_before_any_client_waits(env: MemoryEnv, text: str, words: str) -> None:

@@ -34,6 +34,7 @@ REINSTALL = "To install the packages that are missing, run `pip install memorite
 PENDING = {"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8"}
 """Diagnostics that resolve themselves, or that are about a note and not about the memory."""
 FETCH = "The first run of `memoriter index` downloads it."
+LONG_TERM = "memory-lancedb"
 LARGEST_CHECK = 1_000_000
 """Bytes. A larger file beside the models is a model."""
 LOST = {"canaries_lost", "vectors_wrong"}
@@ -273,6 +274,25 @@ def _check_plugins(memory: Memory) -> Iterator[Finding]:
         _ = memory.tools
     except ConfigError as error:
         yield Finding("plugins", "broken", error.message, error.remedy)
+        return
+    if LONG_TERM in memory.configuration.settings.plugins.slots.names:
+        yield from _check_long_term(memory)
+
+
+def _check_long_term(memory: Memory) -> Iterator[Finding]:
+    """Yield how many long-term memories there are, and whether their note and their database agree."""
+    from memoriter.longterm import stats
+
+    try:
+        found = stats(memory.long_term)
+    except MemoriterError as error:
+        yield Finding(LONG_TERM, "broken", error.message, error.remedy)
+        return
+    count = f"{found.memories} long-term {'memory' if found.memories == 1 else 'memories'}"
+    if found.stored is not None:
+        yield Finding(LONG_TERM, "good", f"The note holds {count}, and {found.database} has {found.stored} of them.")
+    for reason in found.reasons:
+        yield Finding(LONG_TERM, "note" if found.stored is not None else "broken", reason.message, reason.remedy)
 
 
 def _check_index(status: Status) -> Iterator[Finding]:

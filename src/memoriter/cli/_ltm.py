@@ -303,7 +303,7 @@ for _command in (inbox_command, accept_command, reject_command, edit_command):
 
 def _open(options: GlobalOptions) -> Memory:
     """Open the selected memory. Raises MissingPackage if the extra is not installed."""
-    require("longterm", "Commands about long-term memories")
+    require("longterm", "The command `memoriter ltm`")
     return options.open_memory()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -18,17 +19,20 @@ from memoriter.cli._options import (
     serve_agents,
 )
 from memoriter.cli._render import FAILED, WORK, pluralize
-from memoriter.errors import WorkspaceNotFound
+from memoriter.errors import MemoriterError, WorkspaceNotFound
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from memoriter.cli._render import Line
     from memoriter.config import DayBudget
+    from memoriter.memory import Memory
     from memoriter.types import Spending, Status
 
 LAYOUTS = {"notes": "all notes of this folder", "openclaw": "MEMORY.md and memory/ of this folder"}
 LISTED = 10
+LONG_TERM = "memory-lancedb"
 """Maximum skipped paths that are shown without -v."""
 
 
@@ -58,7 +62,7 @@ def status_command(*, deep: bool, index: bool) -> None:
                 screen.show_diagnostics([missing_folder(agent, result)])
         for number, state in enumerate(states):
             screen.show([*([()] if number else []), *_lines(state, everything=screen.verbose)])
-            standing = [notice for notice in state.notices if notice.code in STANDING]
+            standing = [notice for notice in state.notices if notice.code in STANDING or notice.code == "config"]
             screen.show_diagnostics([*standing, *state.health.reasons])
     if any(not canary.found for state in states for canary in state.canaries):
         click.get_current_context().exit(FAILED)
@@ -69,7 +73,19 @@ def _status(options: GlobalOptions, *, deep: bool, index: bool) -> Status:
         if index:
             with options.screen.progress() as progress:
                 options.show_egress_notice(memory).sync(progress=progress)
-        return (options.show_egress_notice(memory) if deep else memory).status(deep=deep)
+        status = (options.show_egress_notice(memory) if deep else memory).status(deep=deep)
+        return _with_long_term(status, memory)
+
+
+def _with_long_term(status: Status, memory: Memory) -> Status:
+    """Return a status with the number of long-term memories, or with a notice about why they cannot be counted."""
+    if LONG_TERM not in memory.configuration.settings.plugins.slots.names:
+        return status
+    try:
+        return replace(status, long_term_memories=len(memory.long_term.entries()))
+    except MemoriterError as error:
+        notice = Diagnostic(error.code, error.message, error.remedy)
+        return replace(status, notices=(*status.notices, notice))
 
 
 def _status_or_error_json(options: GlobalOptions, result: Status | WorkspaceNotFound) -> dict[str, Any]:
@@ -138,6 +154,8 @@ def status_rows(state: Status) -> Iterator[tuple[str, str]]:
         key = f", key from {reranker.key_source}" if reranker.key_source else ""
         yield "reranker", f"{reranker.provider}{model}{key}; {where}"
     yield "search", f"{state.backend}, {state.scoring} scores"
+    if (count := state.long_term_memories) is not None:
+        yield "long-term", f"{count:,} {'memory' if count == 1 else 'memories'}: memoriter ltm stats"
 
 
 def _skipped_lines(state: Status, *, everything: bool) -> Iterator[Line]:

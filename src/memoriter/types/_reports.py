@@ -182,6 +182,8 @@ class Status:
     """The process that is indexing in the background now."""
     reranker: RerankerState | None = None
     """None if searches use no reranker."""
+    long_term_memories: int | None = None
+    """Number of long-term memories; None if their plugin is not active."""
 
 
 @dataclass(frozen=True, slots=True)
