@@ -29,7 +29,9 @@ def candidate(text: str, number: int = 0, **fields: Any) -> Candidate:
 
 
 TEXTS = st.text(min_size=1).map(clean_text).filter(bool)
-SPECIAL = st.sampled_from(["<!-- candidate: x -->", "a <\\!-- b", "- [fact] c\n\n  d", "[fact] x", "# h\n- i", "```\n- j"])
+SPECIAL = st.sampled_from(
+    ["<!-- candidate: x -->", "a <\\!-- b", "- [fact] c\n\n  d", "[fact] x", "# h\n- i", "```\n- j"]
+)
 CANDIDATES = st.builds(
     candidate,
     TEXTS | SPECIAL,

@@ -47,6 +47,8 @@ _ITEM = re.compile(
     r"(?: <!-- candidate: (?P<data>[^<>]*?) -->)?(?: <!-- from: [^<>]*? -->)?[ \t\r]*"
 )
 _REJECTED = re.compile(r"<!-- rejected: ([0-9a-f ]*) -->[ \t\r]*")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+"""The edge of a code block, in which items are no memories."""
 _COMMENT = re.compile(r"<(\\*)!--")
 _ESCAPED = re.compile(r"<\\(\\*)!--")
 _WORDS = re.compile(r"\w+")
@@ -163,11 +165,13 @@ def with_rejected(inbox: Inbox, ids: Iterable[str]) -> Inbox:
 
 def _items(text: str, now: float) -> list[tuple[Candidate, int, int]]:
     """Return the candidates, each with its first line and the line after its last one (0-based)."""
-    lines, at, used = text.split("\n"), 0, set[str]()
+    lines, at, used, fence = text.split("\n"), 0, set[str](), ""
     items: list[tuple[Candidate, int, int]] = []
     while at < len(lines):
         end = at + 1
-        if match := _ITEM.fullmatch(lines[at]):
+        if edge := _FENCE.match(lines[at]):
+            fence = "" if fence and edge[1].startswith(fence) else fence or edge[1]
+        if not fence and (match := _ITEM.fullmatch(lines[at])):
             end = _end_of_item(lines, at)
             known = match["category"] if match["category"] in CATEGORIES else None
             head = match["text"] if known or not match["category"] else f"[{match['category']}] {match['text']}"

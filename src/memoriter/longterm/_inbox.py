@@ -77,7 +77,8 @@ class InboxFile:
 
     def read(self) -> Inbox:
         """Return what waits, without expired candidates. Raises PathRefused."""
-        return without_expired(self._read()[0], self._wall(), self._days)
+        now = round(self._wall(), 3)
+        return without_expired(self._read(now)[0], now, self._days)
 
     def propose(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Add candidates, except those that wait already or were rejected, and return what was added.
@@ -183,21 +184,22 @@ class InboxFile:
 
         self._change(change)
 
-    def _read(self) -> tuple[Inbox, str, str | None]:
+    def _read(self, now: float) -> tuple[Inbox, str, str | None]:
         """Return the inbox with its expired candidates, its text, and the hash of its bytes (None: no note)."""
         content = self._workspace.content(PATH)
         text = (content or b"").decode("utf-8-sig", "replace")
-        return parse_inbox(text, now=round(self._wall(), 3)), text, None if content is None else bytes_hash(content)
+        return parse_inbox(text, now=now), text, None if content is None else bytes_hash(content)
 
     def _change(self, change: Callable[[Inbox], Inbox]) -> None:
         """Write the inbox that `change` returns; if somebody else writes at the same time, apply it to their text."""
+        now = round(self._wall(), 3)
         for number in range(TRIES):
-            old, text, expected = self._read()
-            new = change(without_expired(old, self._wall(), self._days))
+            old, text, expected = self._read(now)
+            new = change(without_expired(old, now, self._days))
             if new == old:
                 return
             try:
-                self._workspace.replace(PATH, edited_inbox(text, new, now=round(self._wall(), 3)), expected=expected)
+                self._workspace.replace(PATH, edited_inbox(text, new, now=now), expected=expected)
             except WriteConflict:
                 if number == TRIES - 1:
                     raise

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from memoriter import Memory
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "longterm" / "data"
 HALVES = ("dev", "held-out")
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese", "ja": "Japanese", "de": "German", "es": "Spanish"}
 SESSION = "report"
