@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from long_term import NOTE, long_term_env
 from memoriter.agent import Message, escape_for_prompt
-from memoriter.longterm import LongTermMemories
 from memoriter.longterm.rules import classic_capture, find_statement, replaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from memoriter import Memory
+    from memoriter.longterm import LongTermMemories
 
 DATA = Path(__file__).parents[1] / "longterm" / "data"
 HALVES = ("dev", "held-out")
@@ -86,7 +86,9 @@ def recaptured(turns: Iterable[dict[str, Any]]) -> tuple[int, int]:
     """Return how many recalled memories are captured again from messages that repeat them, and how many were tried."""
     again = tried = 0
     for turn in turns:
-        listed = f"1. [{turn.get('category', 'fact')}] {turn['text']}"
+        if not turn["capture"]:
+            continue
+        listed = f"1. [{turn['category']}] {turn['text']}"
         escaped = listed.replace("<", "&lt;")
         blocks = (
             f"<relevant-memories>\n{listed}\n</relevant-memories>\n\nhello",

@@ -54,7 +54,7 @@ _ENDS = (
 
 def begins_order(text: str) -> bool:
     """Return whether a text is an order to a model as soon as another message completes it."""
-    return any(gives_orders(f"{text} {end}", owned=False) for end in _ENDS)
+    return gives_orders(". ".join(f"{text} {end}" for end in _ENDS), owned=False)
 
 
 def _decoded(run: str) -> Iterator[str]:

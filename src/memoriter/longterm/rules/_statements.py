@@ -86,26 +86,26 @@ def find_statement(
         return None
     if is_markup(own.strip()) or has_many_emoji(own):
         return None
-    if (
-        looks_like_injection(own)
-        or gives_orders(own, owned=False)
-        or is_disguised(own)
-        or any(begins_order(line.strip().rstrip(".!。")) for line in own.split("\n") if line.strip())
-    ):
-        return None
     sentences = list(_sentences(own))
     if CODE.search(own) or any(_excludes_message(sentence.plain) for sentence in sentences):
         return None
     judged = _judged(sentences, tuple(phrases))
     kept = [each for each in judged if not (known and known(own[each[0].start : each[0].end]))]
-    if not kept:
+    if not kept or _is_unsafe(own):
         return None
     start, end = kept[0][0].start, kept[-1][0].end
     category = _first_category({category for _, category, _ in kept})
     return Statement(text[start:end], start, end, category, max(score for _, _, score in kept))
 
 
-def _first_category(found: Container[Category]) -> Category:
+def _is_unsafe(text: str) -> bool:
+    """Return whether a message gives orders to a model, also disguised, or in a part that another message completes."""
+    if looks_like_injection(text) or gives_orders(text, owned=False) or is_disguised(text):
+        return True
+    return any(begins_order(line.strip().rstrip(".!。")) for line in text.split("\n") if line.strip())
+
+
+def _first_category(found: Container[str]) -> Category:
     for category, _ in _SCORES:
         if category in found:
             return category
