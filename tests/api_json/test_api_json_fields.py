@@ -62,6 +62,7 @@ FULL: dict[str, Any] = {
     "last_attempt": Attempt(1_500_000_000.25, REASON),
     "indexing": BackgroundRun(1, 1_500_000_000.25),
     "reranker": RerankerState("cohere", "rerank-v5.0-fast", "https://example.com", "environment", leaves_machine=True),
+    "long_term_memories": 3,
 }
 EXPLANATION = Explanation(0.5, 0.25, 1.0, 1.0, 1.0, 0.0, ("tea",), 0.5, 0.75, rank=2, reranked=1, relevance=0.125)
 PLAN = ForgetPlan(
@@ -110,7 +111,8 @@ def test_every_field_of_a_result_is_in_its_json(
 
 def test_a_status_omits_what_has_nothing_to_say() -> None:
     answer, full = status_json(Status(**BARE)), status_json(Status(**FULL))
-    omitted = {"canaries", "indexReason", "indexing", "lastAttempt", "notices", "oversampling", "reranker"}
+    omitted = {"canaries", "indexReason", "indexing", "lastAttempt", "longTermMemories", "notices", "oversampling"}
+    omitted |= {"reranker"}
     assert set(full) - set(answer) == omitted
     assert [key for key in full if key in answer] == list(answer)
     assert (answer["background"], full["background"]) == (None, {"mean": 0.7, "deviation": 0.1})

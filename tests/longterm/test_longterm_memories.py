@@ -266,3 +266,20 @@ class MemoryOfProject:
         environment = Environment(environ, env.home, env.notes, lambda: env.seconds, lambda: env.ticks)
         env.opened.append(Memory(assemble(None, env=environment)))
         return env.opened[-1]
+
+
+def test_recall_before_a_turn_needs_neither_the_database_nor_its_package(env: MemoryEnv, memory: Memory) -> None:
+    memory.long_term.store(TEA, origin="owner", category="preference")
+    shutil.rmtree(env.home / "memory" / "lancedb")
+    recalled = env.open().session("another", audience="private").recall("do I drink green tea in the morning")
+    assert TEA in recalled.prepend_context
+    assert recalled.reasons == ()
+
+
+def test_the_copy_of_the_vectors_can_be_deleted(env: MemoryEnv, memory: Memory) -> None:
+    memory.long_term.store(TEA, origin="owner")
+    for damage in (b"no archive", None):
+        (copy,) = (env.home / "memory" / "long-term-vectors").glob("*.npz")
+        copy.unlink() if damage is None else copy.write_bytes(damage)
+        session = env.open().session(f"session {damage!r}", audience="private")
+        assert TEA in session.recall("do I drink green tea in the morning").prepend_context

@@ -120,10 +120,11 @@ class MemoryEnv:
         own = {"MEMORITER_HOME": str(self.home), "HOME": str(self.home), "PYTHONPATH": path}
         return {**inherited, **own, **self.environ}
 
-    def run(self, *words: str, before: str = "") -> Outcome:
-        """Run the program on these notes."""
+    def run(self, *words: str, before: str = "", typed: str | None = None) -> Outcome:
+        """Run the program on these notes; `typed` is what it reads from stdin."""
         done = subprocess.run(
             self.command("-w", str(self.notes), *words, before=before),
+            input=typed,
             capture_output=True,
             encoding="utf-8",
             env=self.environment(),

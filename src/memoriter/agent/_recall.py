@@ -116,7 +116,8 @@ def quote(
     rows, statements = list[str](), list[str]()
     identities, refused = list[str](), list[RecallPassage]()
     opening = f"{OPENING} {label}".rstrip()
-    room = budget - len(injected(opening))
+    reserved = len(_statements_block("")) if any(passage.category for passage in passages) else 0
+    room = budget - len(injected(opening)) - reserved
     for passage in sorted(passages, key=lambda each: -each.score):
         shown = without_orders(passage.text, passage.citation, owned=passage.trusted, cited=citations)
         text = neutral(shown or "").strip()
@@ -130,25 +131,26 @@ def quote(
         if shown is None:
             refused.append(passage)
             continue
-        if passage.category:
-            statement = f"{len(statements) + 1}. [{passage.category}] {escape_for_prompt(' '.join(text.split()))}\n"
-            if (needed := len(statement) + (0 if statements else len(_statements_block("")))) <= room:
-                room -= needed
-                used.add(passage.identity)
-                statements.append(statement)
-                identities.append(passage.identity)
-            continue
-        name = passage.citation if citations else f"passage {len(rows) + 1}"
-        quoted = _quoted_passage(text, name, room, project=project)
-        if quoted is None:
+        block = statements if passage.category else rows
+        quoted = _quoted(passage, text, len(block) + 1, room, project=project, citations=citations)
+        if quoted is None and not passage.category:
             break
-        used.add(passage.identity)
-        rows.append(quoted)
-        identities.append(passage.identity)
-        room -= len(quoted)
-    blocks = (_statements_block("".join(statements)) if statements else "", injected(opening + "".join(rows)))
-    text = "\n\n".join(filter(None, blocks if rows else blocks[:1]))
+        if quoted is not None:
+            used.add(passage.identity)
+            block.append(quoted)
+            identities.append(passage.identity)
+            room -= len(quoted)
+    blocks = [_statements_block("".join(statements))] if statements else []
+    text = "\n\n".join([*blocks, *([injected(opening + "".join(rows))] if rows else [])])
     return Quoted(text, tuple(identities), tuple(_refusal_diagnostic(passage) for passage in refused))
+
+
+def _quoted(passage: RecallPassage, text: str, number: int, room: int, *, project: bool, citations: bool) -> str | None:
+    """Return a passage or a statement as it is inserted, or None if there is no room for it."""
+    if not passage.category:
+        return _quoted_passage(text, passage.citation if citations else f"passage {number}", room, project=project)
+    statement = f"{number}. [{passage.category}] {escape_for_prompt(' '.join(text.split()))}\n"
+    return statement if len(statement) <= room else None
 
 
 def _statements_block(statements: str) -> str:

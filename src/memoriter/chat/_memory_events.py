@@ -18,6 +18,8 @@ Kind = Literal["recalled", "tool", "captured", "flushed", "compacted"]
 LONGEST_LINE = 160
 """Characters of a line's text."""
 _TAG_LINE = re.compile(r"</?[a-z-]+>\s*$")
+_STATEMENTS = re.compile(r"<relevant-memories>\n(.*?)\n</relevant-memories>\s*", re.DOTALL)
+"""The block of single statements from long-term memory, which are escaped, so that none can end it."""
 _PASSAGE_START = re.compile(r"\n\n(?=\[[^\]\n]+\]\n)")
 """Position before the citation of a passage."""
 
@@ -35,6 +37,10 @@ def recalled(text: str) -> list[MemoryEvent]:
     """Return the text inserted before a turn as events, one for each passage."""
     if not text.strip():
         return [MemoryEvent("recalled", "nothing")]
+    block = _STATEMENTS.match(text)
+    if block is not None:
+        statements = [MemoryEvent("recalled", one_line(row)) for row in block[1].splitlines()[1:]]
+        return statements + (recalled(text[block.end() :]) if text[block.end() :].strip() else [])
     blocks = [
         "\n".join(row for row in block.splitlines() if not _TAG_LINE.match(row)) for block in _PASSAGE_START.split(text)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.errors import MemoriterError, WriteConflict
+from memoriter.errors import MemoriterError, WriteConflict, system_error_text
 from memoriter.longterm._note import PATH
 from memoriter.longterm._results import LongTermForgotten
 from memoriter.types import Diagnostic
@@ -24,6 +24,12 @@ def erase(memories: LongTermMemories, memory: LongTermMemory) -> LongTermForgott
     """
     lines, left = _erase_lines(memories, memory)
     rows = 0
+    try:
+        memories.parts.vectors.remove([memory.id])
+    except OSError as error:
+        left.append(
+            Diagnostic("write", f"A copy of its vector is left: {system_error_text(error)}", "Delete that file.")
+        )
     try:
         store = memories.opened()
         rows = store.delete([memory.id], principal=memories.parts.principal)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.errors import EmbeddingError, MemoriterError, UsageError
 from memoriter.ids import fingerprint
-from memoriter.longterm._note import PATH, NoteRules, clean_text
+from memoriter.longterm._diagnostics import not_searchable, words_only
+from memoriter.longterm._note import NoteRules, clean_text
 from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
 from memoriter.longterm._scoring import answering, as_of, best, coverage, is_current, saying
 from memoriter.longterm._store import Found
+from memoriter.longterm._vector_file import key_of
 from memoriter.longterm._writing import NoteFile
 from memoriter.masking import mask
-from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from memoriter.longterm._note import NoteEntry
     from memoriter.longterm._records import Category, Origin, Span
     from memoriter.longterm._store import LongTermStore, Vector
-    from memoriter.types import ModelSpec
+    from memoriter.longterm._vector_file import VectorFile
+    from memoriter.types import Diagnostic, ModelSpec
     from memoriter.workspace import Workspace
 
 DUPLICATE = 0.95
@@ -57,6 +60,8 @@ class LongTermParts:
     open_store: Callable[[str, int], LongTermStore]
     """Returns the store for vectors of a model: its fingerprint, and the length of a vector."""
     database: str
+    vectors: VectorFile
+    """A copy of the vectors, for recall before a turn."""
     principal: str
     """Whose memories these are."""
     shared: bool
@@ -137,6 +142,7 @@ class LongTermMemories:
         if vector is not None:
             try:
                 self.opened().store([memory], [vector])
+                self.keep_vectors({memory.id: (key_of(memory.text), vector)})
             except MemoriterError as error:
                 reasons.append(not_searchable(error))
         return Stored(memory, masked=kept != cleaned, reasons=tuple(reasons))
@@ -184,6 +190,44 @@ class LongTermMemories:
         background = self.spec().background
         hits = [answering(memory, similarities[memory.id], query if words else "", background) for memory in memories]
         return LongTermAnswer(best(hits, limit, floor))
+
+    def recall(self, query: str, *, limit: int, floor: float, deadline: Deadline) -> tuple[LongTermHit, ...]:
+        """Return the current memories that the owner wrote or approved and that resemble a message, best first.
+
+        Raises:
+            EmbeddingError: there is no vector of the message.
+            IndexUnavailable: the database cannot be read.
+        """
+        if self.parts.shared:
+            return self.search(query, limit=limit, floor=floor, trusted=True, words=False, deadline=deadline).hits
+        current = [entry.memory for entry in self.entries() if entry.complete and is_current(entry.memory)]
+        if not current:
+            return ()
+        vector, spec = self.parts.embedding.query_vector(mask(query), deadline), self.spec()
+        kept = self.parts.vectors.read(fingerprint(spec))
+        if any(memory.id not in kept for memory in current):
+            kept = self._vectors_of_database()
+        hits = [
+            answering(memory, float(kept[memory.id][1] @ vector), "", spec.background)
+            for memory in current
+            if kept.get(memory.id, ("",))[0] == key_of(memory.text)
+        ]
+        return best(hits, limit, floor)
+
+    def keep_vectors(self, rows: dict[str, tuple[str, Vector]]) -> None:
+        """Add vectors to their copy. If that fails, the copy is made again when it is needed."""
+        with suppress(OSError):
+            self.parts.vectors.add(fingerprint(self.spec()), rows)
+
+    def _vectors_of_database(self) -> dict[str, tuple[str, Vector]]:
+        """Return all vectors of this folder of notes, and renew their copy."""
+        store, parts = self.opened(), self.parts
+        texts = {row.id: row.text for row in store.memories(principal=parts.principal) if row.note == parts.note}
+        vectors = store.vectors(list(texts), principal=parts.principal)
+        rows = {key: (key_of(texts[key]), vector) for key, vector in vectors.items()}
+        with suppress(OSError):
+            parts.vectors.write(store.model, rows)
+        return rows
 
     def forget_id(self, identifier: str) -> LongTermForgotten:
         """Forget the memory with an id.
@@ -348,16 +392,3 @@ def _check(text: str, importance: float) -> None:
         raise UsageError(
             f"The importance is {importance}, and must be from 0 to 1.", remedy="Give a number such as 0.7."
         )
-
-
-def not_searchable(error: MemoriterError) -> Diagnostic:
-    """Return the diagnostic for a memory that is in the note, and not in the database."""
-    message = f"The memory is in {PATH}, and searches by meaning do not find it yet: {error.message}"
-    return Diagnostic(error.code, message, f"{error.remedy} Then run `memoriter ltm rebuild`.".strip())
-
-
-def words_only(error: MemoriterError) -> Diagnostic:
-    """Return the diagnostic for a search without vectors."""
-    return Diagnostic(
-        error.code, f"Long-term memories were compared by their words only: {error.message}", error.remedy
-    )

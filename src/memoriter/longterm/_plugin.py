@@ -16,6 +16,7 @@ from memoriter.longterm._lance import LanceStore
 from memoriter.longterm._memories import LongTermMemories, LongTermParts
 from memoriter.longterm._recall import LongTermRecall
 from memoriter.longterm._tools import LongTermTools
+from memoriter.longterm._vector_file import VectorFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,6 +143,7 @@ def _parts(context: PluginContext) -> LongTermParts:
         embedding=services.embedding(embedding_settings(settings, context.memory.settings)),
         open_store=open_store,
         database=database,
+        vectors=VectorFile(services.home / "memory" / "long-term-vectors", note),
         principal=settings.principal or f"notes:{note}",
         shared=bool(settings.principal),
         note=note,

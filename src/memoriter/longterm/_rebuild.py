@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import EmbeddingError, MemoriterError
 from memoriter.longterm._note import PATH
 from memoriter.longterm._results import LongTermStats, Rebuilt
+from memoriter.longterm._vector_file import key_of
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
     for memory in others:
         store.change(memory)
     store.maintain(erase=bool(gone))
+    memories.parts.vectors.remove(gone)
+    memories.keep_vectors({row.id: (key_of(row.text), vector) for row, vector in zip(fresh, vectors, strict=True)})
     added = sum(memory.id not in stored for memory in fresh)
     changed = len(fresh) - added + len(others)
     return Rebuilt(len(current), added, changed, removed, len(numbered))

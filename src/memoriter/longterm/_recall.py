@@ -46,9 +46,8 @@ class LongTermRecall:
         if not memories.parts.shared and not any(entry.memory.trusted for entry in memories.entries()):
             return ()  # without opening the model and the database
         deadline = Deadline.within(deadline_ms, self.clock)
-        answer = memories.search(query, limit=LIMIT, floor=FLOOR, trusted=True, words=False, deadline=deadline)
         passages, room = list[RecallPassage](), self.max_chars
-        for hit in answer.hits:
+        for hit in memories.recall(query, limit=LIMIT, floor=FLOOR, deadline=deadline):
             text = hit.memory.text
             if hit.similarity is not None and len(text) <= room:
                 room -= len(text)

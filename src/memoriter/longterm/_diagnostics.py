@@ -1,0 +1,24 @@
+"""Diagnostics about memories without vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.longterm._note import PATH
+from memoriter.types import Diagnostic
+
+if TYPE_CHECKING:
+    from memoriter.errors import MemoriterError
+
+
+def not_searchable(error: MemoriterError) -> Diagnostic:
+    """Return the diagnostic for a memory that is in the note, and not in the database."""
+    message = f"The memory is in {PATH}, and searches by meaning do not find it yet: {error.message}"
+    return Diagnostic(error.code, message, f"{error.remedy} Then run `memoriter ltm rebuild`.".strip())
+
+
+def words_only(error: MemoriterError) -> Diagnostic:
+    """Return the diagnostic for a search without vectors."""
+    return Diagnostic(
+        error.code, f"Long-term memories were compared by their words only: {error.message}", error.remedy
+    )
