@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from memoriter.api_json import reason_json
-from memoriter.cli._ltm_inbox import accept_command, edit_command, inbox_command, reject_command
+from memoriter.cli._ltm_inbox import accept, edit, inbox, reject
 from memoriter.cli._notes import check_trust
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 from memoriter.cli._render import DONE, FAILED, is_interactive, pluralize
@@ -297,7 +297,7 @@ def trust(action: Literal["review", "approve"], ids: tuple[str, ...]) -> None:
         screen.note((("No memory is withheld from automatic recall.", ""),))
 
 
-for _command in (inbox_command, accept_command, reject_command, edit_command):
+for _command in (inbox, accept, reject, edit):
     ltm_command.add_command(_command)
 
 

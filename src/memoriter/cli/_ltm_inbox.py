@@ -26,11 +26,11 @@ EVERY = click.option("--all", "everything", is_flag=True, help="All candidates."
 
 
 @click.command(cls=Command, name="inbox")
-def inbox_command() -> None:
+def inbox() -> None:
     """List the statements that wait for your decision, the oldest first.
 
         memoriter ltm inbox
-        memoriter ltm accept 3f2a91c0
+        memoriter ltm inbox --json
 
     Statements come here if autoCapture is "inbox". They are lines of memory/inbox.md, which you may edit, and are
     dropped after 30 days. Next: memoriter ltm accept, reject or edit.
@@ -52,7 +52,7 @@ def inbox_command() -> None:
 @click.command(cls=Command, name="accept")
 @IDS
 @EVERY
-def accept_command(ids: tuple[str, ...], *, everything: bool) -> None:
+def accept(ids: tuple[str, ...], *, everything: bool) -> None:
     """Store statements of the inbox as long-term memories.
 
         memoriter ltm accept 3f2a91c0
@@ -85,7 +85,7 @@ def accept_command(ids: tuple[str, ...], *, everything: bool) -> None:
 @click.command(cls=Command, name="reject")
 @IDS
 @EVERY
-def reject_command(ids: tuple[str, ...], *, everything: bool) -> None:
+def reject(ids: tuple[str, ...], *, everything: bool) -> None:
     """Drop statements of the inbox; the same words are not proposed again.
 
         memoriter ltm reject 3f2a91c0
@@ -113,7 +113,7 @@ def reject_command(ids: tuple[str, ...], *, everything: bool) -> None:
 @click.argument("identifier", metavar="ID")
 @click.argument("text", nargs=-1)
 @click.option("--category", type=CATEGORY, help="What it is about.")
-def edit_command(
+def edit(
     identifier: str,
     text: tuple[str, ...],
     *,

@@ -43,7 +43,7 @@ CODE = re.compile(
       ^\s*(?:def|class|function|import|const|let|var|return|public|private|package|using|namespace|async|await|export)\b
           .*[(){}=;:]\s*(?:\#.*|//.*)?$
     | ^\s*(?:from\ [\w.]+\ import\ |\#include\b|Traceback\ \(|File\ "|at\ \S+\ \(|\$\ \w+|>>>\ |npm\ ERR
-          |\#!/|fatal:|warning:|diff\ --git)
+          |\#!/|fatal:|warning:|diff\ -{2}git)
     | \bFile\ "[^"]+",\ line\ \d+ | ^\s*at\ [\w.$<>]+\ ?\([^)]*:\d+
     | ^\s*(?:[\w.]*(?:Error|Exception|Fehler|FATAL|WARN|ERROR|INFO|DEBUG)|Error)(?:\ \d+)?(?:\ \([^)]*\))?:\s
     | \b(?:SELECT\b.+\bFROM|INSERT\ INTO|UPDATE\b.+\bSET|CREATE\ TABLE|DELETE\ FROM)\b
