@@ -42,6 +42,7 @@ def test_the_samples_are_as_many_and_as_divided_as_the_report_says() -> None:
     assert len(report.samples("attacks.jsonl")) == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", report.HALVES)
 def test_nine_of_ten_captured_messages_are_worth_it_and_seven_of_ten_worthy_ones_are_captured(half: str) -> None:
     for name in ("turns.jsonl", "hard-turns.jsonl"):
@@ -64,6 +65,7 @@ def test_a_question_is_not_captured(language: str) -> None:
     assert find_statement(QUESTIONS[language]) is None
 
 
+@pytest.mark.slow
 def test_memories_that_are_repeated_in_a_message_are_not_captured_again() -> None:
     assert report.recaptured(TURNS)[0] == 0
 
@@ -75,12 +77,14 @@ def test_nine_of_ten_replacements_are_right_and_seven_of_ten_are_found(half: str
     assert counts.hits >= 0.7 * (counts.hits + counts.missed)
 
 
+@pytest.mark.slow
 def test_an_attack_in_a_message_of_the_user_is_not_captured_whole_or_in_parts() -> None:
     texts = [attack["text"] for attack in report.samples("attacks.jsonl") if attack["channel"] == "user"]
     parts = [part for text in texts for part in (text, *text.split("\n"))]
     assert [part for part in parts if find_statement(part)] == []
 
 
+@pytest.mark.slow
 @given(st.text(max_size=600))
 def test_a_statement_is_a_quotation_of_the_message(text: str) -> None:
     statement = find_statement(f"I live in Bergen. {text}")
@@ -89,6 +93,7 @@ def test_a_statement_is_a_quotation_of_the_message(text: str) -> None:
         assert statement.text.strip()
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from([turn["text"] for turn in TURNS]), st.sampled_from(["<b>x</b> ", "“", "\n> ", "```\n", " 😀😀😀😀"])
 )
@@ -115,6 +120,7 @@ def test_a_sentence_from_memory_that_the_user_repeats_is_known() -> None:
     assert not recalled.covers("I prefer coffee.")
 
 
+@pytest.mark.slow
 def test_the_committed_report_is_what_the_rules_give_today() -> None:
     page = REPORT.read_text(encoding="utf-8")
     assert page.startswith("\n".join(report.lines(whole=False)))
@@ -126,6 +132,7 @@ def test_no_attack_reaches_a_block_before_a_turn(tmp_path: Path) -> None:
     assert {kind: arrived for kind, (arrived, _) in report.attacks_that_arrive(tmp_path).items() if arrived} == {}
 
 
+@pytest.mark.slow
 def test_the_words_of_the_owner_do_reach_a_block(tmp_path: Path) -> None:
     pytest.importorskip("lancedb")
     env = long_term_env(tmp_path, autoCapture=True)

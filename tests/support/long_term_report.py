@@ -8,12 +8,13 @@ import sys
 import tempfile
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from long_term import NOTE, long_term_env
 from memoriter.agent import Message, escape_for_prompt
-from memoriter.longterm.rules import classic_capture, find_statement, replaces
+from memoriter.longterm.rules import Statement, classic_capture, find_statement, replaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,6 +26,12 @@ DATA = Path(__file__).parents[1] / "longterm" / "data"
 HALVES = ("dev", "held-out")
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese", "ja": "Japanese", "de": "German", "es": "Spanish"}
 SESSION = "report"
+
+
+@cache
+def statement_in(text: str) -> Statement | None:
+    """Return what a message states; each message is read once."""
+    return find_statement(text)
 
 
 def samples(name: str) -> list[dict[str, Any]]:
@@ -69,7 +76,7 @@ def capture_counts(turns: Iterable[dict[str, Any]], *, classic: bool = False) ->
     """Return the counts of each language, and of `all`."""
     counts: defaultdict[str, Counts] = defaultdict(Counts)
     for turn in turns:
-        found = classic_capture(turn["text"]) if classic else find_statement(turn["text"]) is not None
+        found = classic_capture(turn["text"]) if classic else statement_in(turn["text"]) is not None
         for name in (turn["language"], "all"):
             counts[name].add(wanted=turn["capture"], found=found)
     return counts
@@ -77,7 +84,7 @@ def capture_counts(turns: Iterable[dict[str, Any]], *, classic: bool = False) ->
 
 def category_share(turns: Iterable[dict[str, Any]]) -> tuple[int, int]:
     """Return how many captured statements have the labelled category, and how many were captured rightly."""
-    found = [(find_statement(turn["text"]), turn) for turn in turns if turn["capture"]]
+    found = [(statement_in(turn["text"]), turn) for turn in turns if turn["capture"]]
     pairs = [(statement.category, turn["category"]) for statement, turn in found if statement]
     return sum(own == label for own, label in pairs), len(pairs)
 
