@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from memoriter.backends import Embedding
+    from memoriter.backends import Embedding, MemoryBackend
     from memoriter.config import MemorySearch
     from memoriter.workspace import Workspace
 
@@ -86,6 +86,8 @@ class PluginServices:
 
     workspace: Workspace
     """Reads and writes the notes."""
+    backend: MemoryBackend
+    """Searches them, and forgets text of them."""
     embedding: Callable[[MemorySearch], Embedding]
     """Returns the embedding provider for settings, without opening it; for those of `memory`, the one in use."""
     home: Path

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from memoriter.agent import RecallSource
-    from memoriter.backends import Embedding
+    from memoriter.backends import Embedding, MemoryBackend
     from memoriter.codes import DiagnosticCode
     from memoriter.config import Configuration, MemorySearch
     from memoriter.environment import Environment
@@ -238,6 +238,8 @@ class PluginHost(Protocol):
     @property
     def workspace(self) -> Workspace: ...
     @property
+    def backend(self) -> MemoryBackend: ...
+    @property
     def embedding(self) -> Embedding: ...
     @property
     def settings(self) -> MemorySearch: ...
@@ -262,7 +264,7 @@ def services_for(host: PluginHost) -> PluginServices:
         return str(uuid4())
 
     return PluginServices(
-        host.workspace, provider, env.home, env.user_home, env.environ, env.wall, env.monotonic, new_id
+        host.workspace, host.backend, provider, env.home, env.user_home, env.environ, env.wall, env.monotonic, new_id
     )
 
 

@@ -12,9 +12,10 @@ from memoriter.longterm._json import (
     stored_json,
 )
 from memoriter.longterm._lance import LanceStore
-from memoriter.longterm._memories import LongTermMemories, LongTermParts
+from memoriter.longterm._memories import LongTermMemories
 from memoriter.longterm._note import PATH
 from memoriter.longterm._openclaw import import_openclaw
+from memoriter.longterm._parts import LongTermParts
 from memoriter.longterm._plugin import LongTermPlugin
 from memoriter.longterm._rebuild import rebuild, stats
 from memoriter.longterm._recall import LongTermRecall

@@ -4,57 +4,69 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memoriter.backends import ForgetRequest
 from memoriter.errors import MemoriterError, WriteConflict, system_error_text
 from memoriter.longterm._note import PATH
 from memoriter.longterm._results import LongTermForgotten
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
-    from memoriter.longterm._memories import LongTermMemories
+    from collections.abc import Callable
+
+    from memoriter.longterm._parts import LongTermParts
     from memoriter.longterm._records import LongTermMemory
+    from memoriter.longterm._store import LongTermStore
+    from memoriter.longterm._writing import NoteFile
 
 TRIES = 5
 
 
-def erase(memories: LongTermMemories, memory: LongTermMemory) -> LongTermForgotten:
+def erase(
+    memory: LongTermMemory, parts: LongTermParts, note: NoteFile, opened: Callable[[], LongTermStore]
+) -> LongTermForgotten:
     """Delete a memory and return the receipt.
+
+    Args:
+        memory: the memory.
+        parts: what it is stored in.
+        note: the file with its line.
+        opened: returns the database.
 
     Raises:
         WriteError: nothing was deleted.
     """
-    lines, left = _erase_lines(memories, memory)
+    lines, left = _erase_lines(memory, parts, note)
     rows = 0
     try:
-        memories.parts.vectors.remove([memory.id])
+        parts.vectors.remove([memory.id])
     except OSError as error:
         left.append(
             Diagnostic("write", f"A copy of its vector is left: {system_error_text(error)}", "Delete that file.")
         )
     try:
-        store = memories.opened()
-        rows = store.delete([memory.id], principal=memories.parts.principal)
+        store = opened()
+        rows = store.delete([memory.id], principal=parts.principal)
         if rows:
             store.maintain(erase=True)
     except MemoriterError as error:
-        message = f"The memory may still be in the database {memories.parts.database!r}: {error.message}"
+        message = f"The memory may still be in the database {parts.database!r}: {error.message}"
         left.append(Diagnostic(error.code, message, f"{error.remedy} Then run `memoriter ltm rebuild`."))
     return LongTermForgotten((memory,), lines=lines, rows=rows, left=tuple(left))
 
 
-def _erase_lines(memories: LongTermMemories, memory: LongTermMemory) -> tuple[int, list[Diagnostic]]:
+def _erase_lines(memory: LongTermMemory, parts: LongTermParts, note: NoteFile) -> tuple[int, list[Diagnostic]]:
     """Delete the item from the note and its passages from the index of the notes; return the number of its lines."""
     for number in range(TRIES):
-        content, entries = memories.file.parsed()
-        del content
-        found = next((entry for entry in entries if entry.memory.id == memory.id), None)
+        found = next((entry for entry in note.entries() if entry.memory.id == memory.id), None)
         if found is None:
             return 0, []
         try:
-            plan = memories.parts.memory.plan_forget(f"{PATH}#L{found.start + 1}-L{found.end}")
+            lines = f"{PATH}#L{found.start + 1}-L{found.end}"
+            plan = parts.backend.plan_forget(ForgetRequest.of(lines, None, None))
             planned = [passage.text for removal in plan.notes for passage in removal.passages]
             if not any(memory.id in text or memory.text.split("\n")[0] in text for text in planned):
                 continue  # the note has changed in between
-            return found.end - found.start, list(memories.parts.memory.forget(plan).left)
+            return found.end - found.start, list(parts.backend.forget(plan).left)
         except WriteConflict:
             if number == TRIES - 1:
                 raise

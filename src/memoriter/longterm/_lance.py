@@ -26,6 +26,8 @@ MAINTAIN_EVERY = 64
 """Versions of a table after which its small files are merged. Each write makes a version, in whatever process."""
 KEPT_SECONDS = 10.0
 """How long earlier versions are kept, because a search of another process may still read them."""
+CACHE_BYTES = 16 << 20
+"""Size of LanceDB's caches, whose default of gigabytes fills with the versions of many small writes."""
 FETCHED = 10_000
 """Rows that one query returns at most, where it returns all."""
 _COLUMNS = (
@@ -187,7 +189,8 @@ class LanceStore:
                 from memoriter.permissions import make_private_folder
 
                 make_private_folder(Path(self._place))
-            self._database = lancedb.connect(self._place, storage_options=self._options or None)
+            caches = lancedb.Session(index_cache_size_bytes=CACHE_BYTES, metadata_cache_size_bytes=CACHE_BYTES)
+            self._database = lancedb.connect(self._place, storage_options=self._options or None, session=caches)
         return self._database
 
     def _table_names(self) -> list[str]:
@@ -290,6 +293,7 @@ class LanceStore:
                     self._optimize(self._table, KEPT_SECONDS)
                 except (RuntimeError, OSError) as error:  # another process writes or merges at the same moment
                     log.info("long-term memories were not compacted: %s", error)
+                self.close()  # its caches hold what the versions before needed
 
     @staticmethod
     def _optimize(table: Any, kept: float) -> None:

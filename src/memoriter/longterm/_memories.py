@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memoriter.errors import EmbeddingError, MemoriterError, UsageError
 from memoriter.ids import fingerprint
 from memoriter.longterm._diagnostics import not_searchable, words_only
+from memoriter.longterm._erase import erase
 from memoriter.longterm._note import NoteRules, clean_text
 from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
@@ -18,19 +19,16 @@ from memoriter.longterm._store import Found
 from memoriter.longterm._vector_file import key_of
 from memoriter.longterm._writing import NoteFile
 from memoriter.masking import mask
-from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from memoriter.backends import Embedding, ForgetPlan, Forgotten
     from memoriter.environment import Deadline
     from memoriter.longterm._note import NoteEntry
+    from memoriter.longterm._parts import LongTermParts
     from memoriter.longterm._records import Category, Origin, Span
     from memoriter.longterm._store import LongTermStore, Vector
-    from memoriter.longterm._vector_file import VectorFile
     from memoriter.types import Diagnostic, ModelSpec
-    from memoriter.workspace import Workspace
 
 DUPLICATE = 0.95
 """Similarity from which a new memory counts as the same as one that is there, as in OpenClaw."""
@@ -39,39 +37,6 @@ FORGET_FLOOR, FORGET_AT_ONCE = 0.7, 0.9
 FORGET_CANDIDATES = 5
 LONGEST = 10_000
 """Characters of a memory at most. A memory is one statement; what is longer belongs into a note."""
-
-
-class NotesMemory(Protocol):
-    """What deletes lines of a note from every place that memoriter keeps: `memoriter.Memory`."""
-
-    def plan_forget(
-        self, path: str | None = None, *, match: str | None = None, session: str | None = None
-    ) -> ForgetPlan: ...
-    def forget(self, plan: ForgetPlan) -> Forgotten: ...
-
-
-@dataclass(frozen=True, slots=True)
-class LongTermParts:
-    """What long-term memories are made of."""
-
-    workspace: Workspace
-    memory: NotesMemory
-    embedding: Embedding
-    open_store: Callable[[str, int], LongTermStore]
-    """Returns the store for vectors of a model: its fingerprint, and the length of a vector."""
-    database: str
-    vectors: VectorFile
-    """A copy of the vectors, for recall before a turn."""
-    principal: str
-    """Whose memories these are."""
-    shared: bool
-    """Whether other folders of notes have memories of the same principal in the database."""
-    note: str
-    """The key of this folder of notes."""
-    owned: bool
-    """Whether the notes are the owner's, and not those of a project."""
-    wall: Callable[[], float]
-    new_id: Callable[[], str]
 
 
 class LongTermMemories:
@@ -377,9 +342,7 @@ class LongTermMemories:
 
     def _forget(self, memory: LongTermMemory) -> LongTermForgotten:
         """Delete a memory from the note and everything that was made from it, then from the database."""
-        from memoriter.longterm._erase import erase
-
-        return erase(self, memory)
+        return erase(memory, self.parts, self.file, self.opened)
 
 
 def _check(text: str, importance: float) -> None:

@@ -186,7 +186,7 @@ def _origin(mark: str | None, default: Origin) -> Origin:
     if mark is None:
         return default
     word = mark.split(",")[0].split()[0].lower() if mark.split(",")[0].split() else ""
-    origin: Origin = next((each for each in ORIGINS if each == word), "import")
+    origin = {str(each): each for each in ORIGINS}.get(word, ORIGINS[-1])
     return least_trusted(origin, default)
 
 

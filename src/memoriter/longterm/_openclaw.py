@@ -79,7 +79,7 @@ def _memory_of(row: dict[str, Any], memories: LongTermMemories) -> LongTermMemor
     if row.get("id") == SCHEMA_ROW or not text:
         return None
     identifier = str(row.get("id") or "").lower()
-    category = next((each for each in CATEGORIES if each == row.get("category")), DEFAULT_CATEGORY)
+    category = {str(each): each for each in CATEGORIES}.get(str(row.get("category")), DEFAULT_CATEGORY)
     created = _number(row.get("createdAt"), memories.parts.wall() * 1000) / 1000
     return LongTermMemory(
         id=identifier if is_memory_id(identifier) else memories.parts.new_id(),

@@ -13,7 +13,8 @@ from memoriter.errors import ConfigError
 from memoriter.hookspecs import hookimpl
 from memoriter.longterm._capture import CaptureSettings, LongTermCapture
 from memoriter.longterm._lance import LanceStore
-from memoriter.longterm._memories import LongTermMemories, LongTermParts
+from memoriter.longterm._memories import LongTermMemories
+from memoriter.longterm._parts import LongTermParts
 from memoriter.longterm._recall import LongTermRecall
 from memoriter.longterm._tools import LongTermTools
 from memoriter.longterm._vector_file import VectorFile
@@ -139,7 +140,7 @@ def _parts(context: PluginContext) -> LongTermParts:
 
     return LongTermParts(
         workspace=services.workspace,
-        memory=context.memory,
+        backend=services.backend,
         embedding=services.embedding(embedding_settings(settings, context.memory.settings)),
         open_store=open_store,
         database=database,

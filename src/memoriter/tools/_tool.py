@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import date
 
-    from memoriter.backends import ForgetPlan, Forgotten
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.types import Excerpt, Remembered, SearchResult, Source, SourceKind
 
@@ -60,10 +59,6 @@ class MemoryLike(Protocol):
     def remember(
         self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None
     ) -> Remembered: ...
-    def plan_forget(
-        self, path: str | None = None, *, match: str | None = None, session: str | None = None
-    ) -> ForgetPlan: ...
-    def forget(self, plan: ForgetPlan) -> Forgotten: ...
 
 
 def input_schema(required: Mapping[str, Any], optional: Mapping[str, Any]) -> dict[str, Any]:
