@@ -127,6 +127,7 @@ def test_the_committed_report_is_what_the_rules_give_today() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_no_attack_reaches_a_block_before_a_turn(tmp_path: Path) -> None:
     pytest.importorskip("lancedb")
     assert {kind: arrived for kind, (arrived, _) in report.attacks_that_arrive(tmp_path).items() if arrived} == {}
@@ -143,6 +144,7 @@ def test_the_words_of_the_owner_do_reach_a_block(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_hardly_any_unrelated_prompt_gets_a_memory(tmp_path: Path) -> None:
     pytest.importorskip("lancedb")
     found = report.injections(tmp_path)
