@@ -131,6 +131,10 @@ results *DIRS:
 gguf FILE:
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/support/repacked.py "$1"
 
+# measure what long-term memories capture, recall, replace and resist, and write the report
+eval-longterm:
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/support/long_term_report.py | tee docs/long-term-report.md
+
 # show the notes of the next release
 changelog:
     @{{ python }} -m towncrier build --draft --version unreleased 2>/dev/null

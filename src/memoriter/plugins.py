@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 CORE = "memory-core"
 NONE = "none"
 SLOT = "memory"
-LONG_TERM_NOTES = frozenset({"memory/long-term.md"})
-"""Notes whose lines the plugin for long-term memories recalls itself."""
+LONG_TERM_NOTES = frozenset({"memory/long-term.md", "memory/inbox.md"})
+"""Notes whose lines the plugin for long-term memories recalls itself, or only once they are accepted."""
 LONG_TERM = "memory-lancedb"
 """The plugin for long-term memories, in `longterm`. A package may provide another one of this name."""
 

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 SEARCH = "agents.defaults.memorySearch."
 LONG_TERM = "plugins.entries.memory-lancedb."
+LONG_TERM_ON = {
+    "plugins.slots.memory": ["memory-core", "memory-lancedb"],
+    "agents.defaults.memorySearch.provider": "fake",
+}
+CAPTURING = {**LONG_TERM_ON, f"{LONG_TERM}config.autoCapture": True}
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 INTRODUCTION = """\
 # All settings
@@ -87,10 +92,9 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     f"{SEARCH}query.rerank": RERANKER,
     f"{SEARCH}query.hybrid.mmr.lambda": {f"{SEARCH}query.hybrid.mmr.enabled": True},
     f"{SEARCH}query.hybrid.temporalDecay.halfLifeDays": {f"{SEARCH}query.hybrid.temporalDecay.enabled": True},
-    LONG_TERM.removesuffix("."): {
-        "plugins.slots.memory": ["memory-core", "memory-lancedb"],
-        f"{SEARCH}provider": "fake",
-    },
+    LONG_TERM.removesuffix("."): LONG_TERM_ON,
+    **{f"{LONG_TERM}config.{name}": CAPTURING for name in ("captureMaxChars", "captureRules", "customTriggers")},
+    f"{LONG_TERM}config.autoAcceptScore": {**CAPTURING, f"{LONG_TERM}config.autoCapture": "inbox"},
     "agents.list[]": {"agents.list[].id": "main"},
     "agents.list[].id": {},
 }
@@ -128,7 +132,8 @@ VALUES: dict[str, Any] = {
     "plugins.slots.memory": "none",
     f"{LONG_TERM}config.storageOptions": {"region": "eu"},
     f"{LONG_TERM}config.embedding.baseUrl": "http://127.0.0.1:8/v1",
-    "plugins.entries.memory-lancedb.config.customTriggers": ["remember"],
+    f"{LONG_TERM}config.customTriggers": ["remember"],
+    f"{LONG_TERM}config.captureRules": "classic",
 }
 ROWS = {row.key: row for row in reference()}
 
@@ -222,11 +227,12 @@ def long_term_parts(memory: Memory) -> Any:
     plugins = plugins_of(memory._assembly)
     made = plugins.long_term(memory).parts
     sources = [plain(source) for source in plugins.recall_sources(memory) if source.name == "memory-lancedb"]
+    heard = [plain(vars(each.call.__self__)) for each in plugins.listeners(memory) if each.name == "memory-lancedb"]
     try:
         store = plain(vars(made.open_store("model", 256)))
     except ConfigError as error:
         store = error.message
-    return [made.database, made.principal, made.shared, plain(made.embedding.settings), store, sources]
+    return [made.database, made.principal, made.shared, plain(made.embedding.settings), store, sources, heard]
 
 
 @pytest.fixture

@@ -108,3 +108,8 @@ def test_single_memories_are_replaced_and_removed_and_the_rest_stays() -> None:
     entries = parse_note(text, rules())
     changed = edited_note(text, entries, {IDS[0]: None, IDS[1]: memory("2", 1)})
     assert changed == HEADER + "A paragraph.\n\n" + entry_text(memory("2", 1)) + "- three\n"
+
+
+def test_items_of_a_code_block_are_no_memories() -> None:
+    note = "- [fact] a\n\n```\n- [fact] b\n```\n~~~~\n- [fact] c\n~~~\n- [fact] d\n~~~~\n- [fact] e\n"
+    assert [entry.memory.text for entry in parse_note(note, rules())] == ["a", "e"]

@@ -14,7 +14,7 @@ from memoriter.agent._events import (
     SessionStart,
     event_name,
 )
-from memoriter.agent._guard import escape_for_prompt, looks_like_injection, source_label
+from memoriter.agent._guard import escape_for_prompt, gives_orders, looks_like_injection, source_label
 from memoriter.agent._recall import MarkdownRecall, RecallPassage, RecallSource, is_owned, quote
 from memoriter.agent._session import Context, Session, SessionEnvironment, recall_listener
 from memoriter.agent.capture import CapturedEntry, Conversation, find_captures, read_conversation
@@ -53,6 +53,7 @@ __all__ = [
     "escape_for_prompt",
     "event_name",
     "find_captures",
+    "gives_orders",
     "is_owned",
     "looks_like_injection",
     "quote",

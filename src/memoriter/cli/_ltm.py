@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from memoriter.api_json import reason_json
+from memoriter.cli._ltm_inbox import accept, edit, inbox, reject
 from memoriter.cli._notes import check_trust
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 from memoriter.cli._render import DONE, FAILED, is_interactive, pluralize
@@ -294,6 +295,10 @@ def trust(action: Literal["review", "approve"], ids: tuple[str, ...]) -> None:
         screen.show([((f"{'Approved: ' if ids else ''}", ""), *_memory_line(each))])
     if not shown:
         screen.note((("No memory is withheld from automatic recall.", ""),))
+
+
+for _command in (inbox, accept, reject, edit):
+    ltm_command.add_command(_command)
 
 
 def _open(options: GlobalOptions) -> Memory:

@@ -21,6 +21,7 @@ QMD_SETTINGS_WITH_EFFECT: frozenset[Key] = frozenset({("memory", "qmd", "limits"
 REMEDY = "Remove what has no effect from the file that `memoriter config path` prints, or keep it for OpenClaw."
 SEARCH: Key = ("agents", "defaults", "memorySearch")
 LONG_TERM: Key = ("plugins", "entries", "memory-lancedb")
+CAPTURE = "`autoCapture` is not false"
 SERVICE = "the provider is a service"
 AGENT = "an agent runs with memoriter: hooks, `memoriter chat`, or a session of the library"
 WATCHER = "`memoriter watch` or `memoriter serve` runs, or a program watches with the library"
@@ -38,6 +39,10 @@ CONDITIONS: dict[Key, str] = {
     (*LONG_TERM, "config", "embedding", "apiKey"): "the provider of long-term memories is a service",
     (*LONG_TERM, "config", "embedding", "baseUrl"): "the provider of long-term memories is a service",
     (*LONG_TERM, "config", "storageOptions"): "`dbPath` is a bucket",
+    (*LONG_TERM, "config", "captureMaxChars"): CAPTURE,
+    (*LONG_TERM, "config", "captureRules"): CAPTURE,
+    (*LONG_TERM, "config", "customTriggers"): CAPTURE,
+    (*LONG_TERM, "config", "autoAcceptScore"): '`autoCapture` is `"inbox"`',
     (*SEARCH, "sessionPaths"): SESSIONS,
     (*SEARCH, "experimental", "sessionMemory"): '`sources` contains `"sessions"`',
     (*SEARCH, "fallback"): "the provider fails",
@@ -80,10 +85,6 @@ class Missing(NamedTuple):
 MISSING = (
     Missing(
         (BACKEND, ("memory", "qmd")), "memoriter does not include OpenClaw's QMD backend. The builtin engine answers"
-    ),
-    Missing(
-        tuple((*LONG_TERM, "config", name) for name in ("autoCapture", "captureMaxChars", "customTriggers")),
-        "memoriter does not capture long-term memories automatically yet",
     ),
 )
 

@@ -143,7 +143,17 @@ class LongTerm(Section):
         str | None,
         Doc("Whose memories these are, if machines share a database; unset: those of the folder of notes alone"),
     ] = None
-    auto_capture: Annotated[bool, Doc("Automatically store what the user wants to be remembered")] = False
+    auto_capture: Annotated[
+        bool | Literal["inbox"],
+        Doc("After each turn, store what the user states about themselves; `inbox`: ask first, in `memory/inbox.md`"),
+    ] = False
+    capture_rules: Annotated[
+        Literal["languages", "classic"], Doc("The rules of nine languages, or those of OpenClaw")
+    ] = "languages"
+    auto_accept_score: Annotated[
+        float | None,
+        Doc("Score from which a statement is stored without asking; unset: none", low=0, high=1),
+    ] = None
     auto_recall: Annotated[bool, Doc("Inject matching memories before the agent's turn")] = True
     capture_max_chars: Annotated[
         Whole, Doc("Longest message that is captured, in characters", low=100, high=10_000)

@@ -1,6 +1,8 @@
 """Long-term memories: single statements with vectors, which an agent stores, recalls and forgets."""
 
+from memoriter.longterm._candidates import Candidate, Inbox
 from memoriter.longterm._in_memory import InMemoryStore
+from memoriter.longterm._inbox import InboxFile, candidate_json, inbox_of
 from memoriter.longterm._json import (
     forgotten_memories_json,
     hit_json,
@@ -44,10 +46,13 @@ __all__ = [
     "CATEGORIES",
     "ORIGINS",
     "PATH",
+    "Candidate",
     "Category",
     "Found",
     "Imported",
     "InMemoryStore",
+    "Inbox",
+    "InboxFile",
     "LanceStore",
     "LongTermAnswer",
     "LongTermForgotten",
@@ -66,9 +71,11 @@ __all__ = [
     "Status",
     "StoreState",
     "Stored",
+    "candidate_json",
     "forgotten_memories_json",
     "hit_json",
     "import_openclaw",
+    "inbox_of",
     "is_memory_id",
     "least_trusted",
     "memory_json",

@@ -43,6 +43,8 @@ _ITEM = re.compile(
     r"[-*+] (?:\[(?P<category>[a-z]+)\] )?(?P<text>.*?)"
     r"(?: <!-- memory: (?P<data>[^<>]*?) -->)?(?: <!-- from: (?P<origin>[^<>]*?) -->)?[ \t\r]*"
 )
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+"""The edge of a code block, in which items are no memories."""
 _COMMENT = re.compile(r"<(\\*)!--")
 _ESCAPED = re.compile(r"<\\(\\*)!--")
 
@@ -92,9 +94,11 @@ def entry_text(memory: LongTermMemory) -> str:
 def parse_note(text: str, rules: NoteRules) -> list[NoteEntry]:
     """Return the memories of a note in its order. Of several items with the same id, the later ones get new ids."""
     lines = text.split("\n")
-    entries, used, at = list[NoteEntry](), set[str](), 0
+    entries, used, at, fence = list[NoteEntry](), set[str](), 0, ""
     while at < len(lines):
-        match = _ITEM.fullmatch(lines[at])
+        if edge := _FENCE.match(lines[at]):
+            fence = "" if fence and edge[1].startswith(fence) else fence or edge[1]
+        match = None if fence else _ITEM.fullmatch(lines[at])
         end = _end_of_item(lines, at) if match else at + 1
         if match:
             words = _unescaped(match["text"], match["category"])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from memoriter.config import expand, in_home
 from memoriter.errors import ConfigError
 from memoriter.hookspecs import hookimpl
+from memoriter.longterm._capture import CaptureSettings, LongTermCapture
 from memoriter.longterm._lance import LanceStore
 from memoriter.longterm._memories import LongTermMemories
 from memoriter.longterm._parts import LongTermParts
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from memoriter.agent import RecallSource
     from memoriter.config import LongTerm, MemorySearch
-    from memoriter.hookspecs import MemoryLike, PluginContext
+    from memoriter.hookspecs import Listener, MemoryLike, PluginContext
     from memoriter.longterm._store import LongTermStore
     from memoriter.tools import Tool
 
@@ -57,6 +58,13 @@ class LongTermPlugin:
             return ()
         return [LongTermRecall(lambda: self.memories(context), context.services.monotonic, settings.recall_max_chars)]
 
+    @hookimpl
+    def listeners(self, context: PluginContext) -> Sequence[Listener]:
+        settings = long_term_settings(context)
+        if not (_enabled(context) and settings.auto_capture):
+            return ()
+        return [LongTermCapture(lambda: self.memories(context), capture_settings(settings)).listener()]
+
     def memories(self, context: PluginContext) -> LongTermMemories:
         """Return the long-term memories of a memory, which are opened once.
 
@@ -77,6 +85,17 @@ class LongTermPlugin:
 def long_term_settings(context: PluginContext) -> LongTerm:
     """Return the settings of the plugin."""
     return context.memory.configuration.settings.plugins.entries.memory_lancedb.config
+
+
+def capture_settings(settings: LongTerm) -> CaptureSettings:
+    """Return what is captured after a turn, and where it goes."""
+    return CaptureSettings(
+        mode="inbox" if settings.auto_capture == "inbox" else "store",
+        rules=settings.capture_rules,
+        most=settings.capture_max_chars,
+        phrases=settings.custom_triggers,
+        accept_from=settings.auto_accept_score,
+    )
 
 
 def embedding_settings(settings: LongTerm, search: MemorySearch) -> MemorySearch:

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from memoriter.agent import Audience
     from memoriter.longterm._memories import LongTermMemories
 
-LIMIT, FLOOR = 3, 0.3
-"""Memories that are inserted before a turn at most, and their lowest similarity, as in OpenClaw (0 is unrelated)."""
+LIMIT = 3
+"""Memories that are inserted before a turn at most, as in OpenClaw."""
+FLOOR = 0.35
+"""Their lowest similarity (0 is unrelated), the same as of notes. With 0.3, as in OpenClaw, 3 of the 100 unrelated
+prompts of `just eval-longterm` get a memory."""
 SHORTEST_PROMPT = 5
 """Characters; a shorter message is not searched for."""
 LONGEST_PROMPT = 2_000

@@ -1,0 +1,167 @@
+"""`memoriter ltm inbox`, `accept`, `reject` and `edit`: decide which captured statements become memories."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from memoriter.cli._notes import check_trust
+from memoriter.cli._options import Command, GlobalOptions
+from memoriter.extras import require
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memoriter.cli._render import Line
+    from memoriter.longterm import Candidate
+    from memoriter.memory import Memory
+
+CATEGORY = click.Choice(["preference", "fact", "decision", "entity", "other"])
+SHORT_ID = 8
+"""Characters of an id that are printed; the beginning is enough to name a candidate."""
+IDS = click.argument("ids", nargs=-1, metavar="[ID]...")
+EVERY = click.option("--all", "everything", is_flag=True, help="All candidates.")
+
+
+@click.command(cls=Command, name="inbox")
+def inbox() -> None:
+    """List the statements that wait for your decision, the oldest first.
+
+        memoriter ltm inbox
+        memoriter ltm inbox --json
+
+    Statements come here if autoCapture is "inbox". They are lines of memory/inbox.md, which you may edit, and are
+    dropped after 30 days. Next: memoriter ltm accept, reject or edit.
+    """
+    from memoriter.longterm import candidate_json, inbox_of
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with _open(options) as memory:
+        waiting = inbox_of(memory.long_term).read().candidates
+    if screen.as_json:
+        screen.json([candidate_json(each) for each in waiting])
+        return
+    for each in waiting:
+        screen.show([_line(each)])
+    if not waiting:
+        screen.note((("The inbox is empty.", ""),))
+
+
+@click.command(cls=Command, name="accept")
+@IDS
+@EVERY
+def accept(ids: tuple[str, ...], *, everything: bool) -> None:
+    """Store statements of the inbox as long-term memories.
+
+        memoriter ltm accept 3f2a91c0
+        memoriter ltm accept --all
+
+    The beginning of an id is enough. If a statement replaces an older memory, that one is kept and marked.
+    Next: memoriter ltm list.
+    """
+    from memoriter.longterm import candidate_json, inbox_of, stored_json
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    wanted = _wanted(ids, everything=everything)
+    with _open(options) as memory:
+        check_trust(memory.place, screen)
+        memories = options.show_egress_notice(memory).long_term
+        done = inbox_of(memories).accept(wanted, memories)
+    if screen.as_json:
+        screen.json(
+            [{"candidate": candidate_json(each.candidate), **stored_json(each.stored)} for each in done.accepted]
+        )
+        return
+    for each in done.accepted:
+        state = "Already there: " if each.stored.existing else "Stored: "
+        screen.show([((state, ""), *_line(each.candidate))])
+    if not done.accepted:
+        screen.note((("The inbox is empty.", ""),))
+    screen.show_diagnostics(done.reasons)
+
+
+@click.command(cls=Command, name="reject")
+@IDS
+@EVERY
+def reject(ids: tuple[str, ...], *, everything: bool) -> None:
+    """Drop statements of the inbox; the same words are not proposed again.
+
+        memoriter ltm reject 3f2a91c0
+        memoriter ltm reject --all
+
+    The beginning of an id is enough. Next: memoriter ltm inbox.
+    """
+    from memoriter.longterm import candidate_json, inbox_of
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    wanted = _wanted(ids, everything=everything)
+    with _open(options) as memory:
+        check_trust(memory.place, screen)
+        dropped = inbox_of(memory.long_term).reject(wanted)
+    if screen.as_json:
+        screen.json([candidate_json(each) for each in dropped])
+        return
+    for each in dropped:
+        screen.show([(("Dropped: ", ""), *_line(each))])
+    if not dropped:
+        screen.note((("The inbox is empty.", ""),))
+
+
+@click.command(cls=Command, name="edit")
+@click.argument("identifier", metavar="ID")
+@click.argument("text", nargs=-1)
+@click.option("--category", type=CATEGORY, help="What it is about.")
+def edit(
+    identifier: str,
+    text: tuple[str, ...],
+    *,
+    category: Literal["preference", "fact", "decision", "entity", "other"] | None,
+) -> None:
+    """Change the words or the category of a statement in the inbox.
+
+        memoriter ltm edit 3f2a91c0 "I prefer TypeScript to Python."
+        memoriter ltm edit 3f2a91c0 --category decision
+
+    Next: memoriter ltm accept.
+    """
+    from memoriter.longterm import candidate_json, inbox_of
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    if not text and category is None:
+        raise click.UsageError("Give the new words, or --category.")
+    with _open(options) as memory:
+        check_trust(memory.place, screen)
+        words = " ".join(text) if text else None
+        changed = inbox_of(memory.long_term).edit(identifier, text=words, category=category)
+    if screen.as_json:
+        screen.json(candidate_json(changed))
+        return
+    screen.show([(("Changed: ", ""), *_line(changed))])
+
+
+def _wanted(ids: Sequence[str], *, everything: bool) -> Sequence[str]:
+    if bool(ids) == everything:
+        raise click.UsageError("Give ids as `memoriter ltm inbox` prints them, or --all.")
+    return ["all"] if everything else ids
+
+
+def _open(options: GlobalOptions) -> Memory:
+    """Open the selected memory. Raises MissingPackage if the extra is not installed."""
+    require("longterm", "Commands about long-term memories")
+    return options.open_memory()
+
+
+def _line(candidate: Candidate) -> Line:
+    until = datetime.fromtimestamp(candidate.expires_at(), tz=UTC).date().isoformat()
+    marks = [f"until {until}", f"score {candidate.score:.2f}"]
+    marks += [candidate.origin] * (candidate.origin != "owner")
+    marks += [f"replaces {candidate.supersedes[:SHORT_ID]}"] * bool(candidate.supersedes)
+    text = " ".join(candidate.text.split())
+    return (
+        (f"[{candidate.category}] ", "bold"),
+        (text, ""),
+        (f"  ({', '.join(marks)})  ", "dim"),
+        (candidate.id[:SHORT_ID], "dim"),
+    )

@@ -1,0 +1,239 @@
+"""The inbox of long-term memories: propose, list, accept, reject and edit candidates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from memoriter.api_json import iso_time
+from memoriter.errors import MemoriterError, UsageError, WriteConflict
+from memoriter.ids import bytes_hash
+from memoriter.longterm._candidates import (
+    EXPIRY_DAYS,
+    PATH,
+    Candidate,
+    Inbox,
+    edited_inbox,
+    parse_inbox,
+    with_rejected,
+    without_expired,
+)
+from memoriter.longterm._records import CATEGORIES
+from memoriter.types import Diagnostic
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from memoriter.longterm._memories import LongTermMemories
+    from memoriter.longterm._records import Category
+    from memoriter.longterm._results import Stored
+    from memoriter.workspace import Workspace
+
+TRIES = 5
+"""Attempts to write while other programs change the note."""
+SHORTEST_ID = 4
+"""Characters of an id that are enough, if no other candidate begins with them."""
+LONGEST_TEXT = 10_000
+ALL = "all"
+"""Stands for every candidate, instead of ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A candidate that became a memory."""
+
+    candidate: Candidate
+    stored: Stored
+    """The new memory, or the one that says the same already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The result of accepting candidates."""
+
+    accepted: tuple[Accepted, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
+
+
+class InboxFile:
+    """`memory/inbox.md` of a folder of notes. Every change re-reads the note, so that no edit of a person is lost."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        wall: Callable[[], float],
+        days: float = EXPIRY_DAYS,
+    ) -> None:
+        """Open the inbox; nothing is read or written yet.
+
+        Args:
+            workspace: the folder of notes.
+            wall: seconds since 1970.
+            days: days after which candidates are dropped.
+        """
+        self._workspace, self._wall, self._days = workspace, wall, days
+
+    def read(self) -> Inbox:
+        """Return what waits, without expired candidates. Raises PathRefused."""
+        now = round(self._wall(), 3)
+        return without_expired(self._read(now)[0], now, self._days)
+
+    def propose(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+        """Add candidates, except those that wait already or were rejected, and return what was added.
+
+        Raises:
+            WriteError: nothing was written.
+        """
+        added: list[Candidate] = []
+
+        def change(inbox: Inbox) -> Inbox:
+            added.clear()
+            for each in candidates:
+                if not inbox.has(each.text):
+                    added.append(each)
+                    inbox = replace(inbox, candidates=(*inbox.candidates, each))
+            return inbox
+
+        self._change(change)
+        return tuple(added)
+
+    def accept(self, ids: Sequence[str], memories: LongTermMemories) -> Acceptance:
+        """Store candidates as memories and take them out of the inbox, each as soon as it is stored.
+
+        Args:
+            ids: ids or their beginnings, or `all`.
+            memories: where they are stored.
+
+        Raises:
+            UsageError: an id is unknown or ambiguous; nothing was accepted.
+            WriteError: a note cannot be written.
+        """
+        accepted, reasons = list[Accepted](), list[Diagnostic]()
+        for candidate in self._chosen(ids):
+            supersedes = candidate.supersedes
+            if supersedes not in {memory.id for memory in memories.memories() if memory.status == "active"}:
+                supersedes = ""
+            stored = memories.store(
+                candidate.text,
+                origin=candidate.origin,
+                category=candidate.category,
+                session=candidate.session,
+                span=candidate.span,
+                supersedes=supersedes,
+            )
+            self._drop(candidate)
+            accepted.append(Accepted(candidate, stored))
+            reasons += stored.reasons
+        return Acceptance(tuple(accepted), tuple(reasons))
+
+    def reject(self, ids: Sequence[str]) -> tuple[Candidate, ...]:
+        """Drop candidates for good, and return them: the same words are not proposed again.
+
+        Raises:
+            UsageError: an id is unknown or ambiguous; nothing was rejected.
+            WriteError: the note cannot be written.
+        """
+        chosen = self._chosen(ids)
+        self._change(lambda inbox: with_rejected(inbox, [each.id for each in chosen]))
+        return chosen
+
+    def edit(self, identifier: str, *, text: str | None = None, category: Category | None = None) -> Candidate:
+        """Change the text or the category of a candidate, and return it. An edited text is no quotation any more.
+
+        Raises:
+            UsageError: the id is unknown or ambiguous, the text is empty or too long, or there is no such category.
+            WriteError: the note cannot be written.
+        """
+        if text is not None and not (0 < len(text.strip()) <= LONGEST_TEXT):
+            remedy = f"Give a sentence of at most {LONGEST_TEXT:,} characters, or reject the candidate."
+            raise UsageError(f"The text has {len(text.strip()):,} characters.", remedy=remedy)
+        if category is not None and category not in CATEGORIES:
+            raise UsageError(f"There is no category {category!r}.", remedy=f"Use one of: {', '.join(CATEGORIES)}.")
+        (old,) = self._chosen([identifier])
+        new = replace(old, category=category or old.category)
+        if text is not None and text.strip() != old.text:
+            new = replace(new, text=text.strip(), span=None)
+
+        def change(inbox: Inbox) -> Inbox:
+            return replace(inbox, candidates=tuple(new if each.id == old.id else each for each in inbox.candidates))
+
+        self._change(change)
+        return new
+
+    def _chosen(self, ids: Sequence[str]) -> tuple[Candidate, ...]:
+        """Return the candidates with these ids, each once."""
+        waiting = self.read().candidates
+        if [*ids] == [ALL]:
+            return waiting
+        chosen: dict[str, Candidate] = {}
+        for given in ids:
+            wanted = given.strip().lower()
+            found = [each for each in waiting if len(wanted) >= SHORTEST_ID and each.id.startswith(wanted)]
+            if len(found) != 1:
+                problem = "no candidate" if not found else f"{len(found)} candidates"
+                message = f"The inbox has {problem} with an id that begins with {given!r}."
+                raise UsageError(message, remedy="Give ids as `memoriter ltm inbox` prints them.")
+            chosen[found[0].id] = found[0]
+        return tuple(chosen.values())
+
+    def _drop(self, candidate: Candidate) -> None:
+        def change(inbox: Inbox) -> Inbox:
+            return replace(inbox, candidates=tuple(each for each in inbox.candidates if each.id != candidate.id))
+
+        self._change(change)
+
+    def _read(self, now: float) -> tuple[Inbox, str, str | None]:
+        """Return the inbox with its expired candidates, its text, and the hash of its bytes (None: no note)."""
+        content = self._workspace.content(PATH)
+        text = (content or b"").decode("utf-8-sig", "replace")
+        return parse_inbox(text, now=now), text, None if content is None else bytes_hash(content)
+
+    def _change(self, change: Callable[[Inbox], Inbox]) -> None:
+        """Write the inbox that `change` returns; if somebody else writes at the same time, apply it to their text."""
+        now = round(self._wall(), 3)
+        for number in range(TRIES):
+            old, text, expected = self._read(now)
+            new = change(without_expired(old, now, self._days))
+            if new == old:
+                return
+            try:
+                self._workspace.replace(PATH, edited_inbox(text, new, now=now), expected=expected)
+            except WriteConflict:
+                if number == TRIES - 1:
+                    raise
+            else:
+                return
+
+
+def inbox_of(memories: LongTermMemories) -> InboxFile:
+    """Return the inbox beside long-term memories."""
+    return InboxFile(memories.parts.workspace, wall=memories.parts.wall)
+
+
+def candidate_json(candidate: Candidate) -> dict[str, Any]:
+    """Return a candidate; what says nothing is absent."""
+    span = candidate.span
+    place = {"speaker": span.speaker, "message": span.message, "start": span.start, "end": span.end} if span else None
+    return {
+        "id": candidate.id,
+        "text": candidate.text,
+        "category": candidate.category,
+        "score": candidate.score,
+        "createdAt": iso_time(candidate.created_at),
+        "expiresAt": iso_time(candidate.expires_at()),
+        "origin": candidate.origin,
+        **({"supersedes": candidate.supersedes} if candidate.supersedes else {}),
+        **({"session": candidate.session} if candidate.session else {}),
+        **({"span": place} if place else {}),
+    }
+
+
+def accept_above(inbox: InboxFile, memories: LongTermMemories, added: Sequence[Candidate], score: float) -> Acceptance:
+    """Accept the owner's own statements whose score is at least `score`; whatever fails stays in the inbox."""
+    sure = [each.id for each in added if each.origin == "owner" and each.score >= score]
+    try:
+        return inbox.accept(sure, memories) if sure else Acceptance()
+    except MemoriterError as error:
+        return Acceptance((), (Diagnostic(error.code, error.message, error.remedy),))

@@ -1,0 +1,64 @@
+"""Find the older memory that a new statement replaces: the same category, a similar text, and another value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.errors import MemoriterError
+from memoriter.longterm.rules import replaces
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from memoriter.longterm._memories import LongTermMemories
+    from memoriter.longterm._records import Category, LongTermMemory
+
+NEIGHBOURS = 5
+"""Memories that are compared with a new statement."""
+SIMILAR = 0.2
+"""Lowest similarity above that of unrelated texts, 0..1, of a memory that is replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A current memory near a statement."""
+
+    memory: LongTermMemory
+    similarity: float
+    """0..1; 0 is unrelated, 1 the same text."""
+
+
+def neighbours(memories: LongTermMemories, text: str) -> tuple[Neighbour, ...]:
+    """Return the current memories that are most similar to a statement, the most similar first.
+
+    Without vectors, only a memory with the same text is similar.
+    """
+    known = {entry.memory.id: entry.memory for entry in memories.entries() if entry.memory.status == "active"}
+    same = tuple(Neighbour(memory, 1.0) for memory in known.values() if memory.text == text)
+    if same or not known:
+        return same
+    try:
+        vector = memories.embed([text])[0]
+        found = memories.opened().search(vector, principal=memories.parts.principal, limit=4 * NEIGHBOURS)
+        mean = memories.spec().background[0]
+    except MemoriterError:
+        return ()
+    near = (
+        Neighbour(known[each.memory.id], min(max((each.similarity - mean) / (1 - mean), 0.0), 1.0))
+        for each in found
+        if each.memory.id in known
+    )
+    return tuple(near)[:NEIGHBOURS]
+
+
+def replaced_by(near: tuple[Neighbour, ...], text: str, category: Category) -> LongTermMemory | None:
+    """Return the memory that a statement replaces, or None.
+
+    Args:
+        near: the memories near the statement, from `neighbours`.
+        text: the statement.
+        category: its category.
+    """
+    for each in near:
+        if each.similarity >= SIMILAR and each.memory.category == category and replaces(each.memory.text, text):
+            return each.memory
+    return None

@@ -1,0 +1,309 @@
+"""Decide whether a statement replaces an older one: the same subject, and another value (pure functions).
+
+Statements are compared by their words. The rules favour precision, because a statement that is kept by mistake costs
+less than one that is taken for outdated.
+"""
+# ruff: noqa: E501 - a table of patterns, each in the words of its language
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from memoriter.search import query_terms
+from memoriter.values import dataclass
+
+_ATTRIBUTES = {
+    "residence": r"\b(?:i|we) (?:\w+ )?(?:live|moved|relocated)|\blive (?:in|near)\b|\bwohne|\bgezogen\b|\bvivo\b|\bvivimos\b|\bme mud[éo]|\bmudei|\bmoro\b"
+    r"|\bj'habite|\bdéménagé|\bbydlím|\bpřestěhoval|살(?:고|아)|이사|거주|住在|搬(?:到|家|去)|住ん|引っ越|引越",
+    "employer": r"\b(?:i|we) (?:\w+ )?work (?:as|at|for|in)\b|\barbeite (?:\w+ )?(?:als|bei|an)\b|\btrabajo (?:de|en|como|para)\b|\btrabalho (?:como|na|no|em)\b"
+    r"|\bje travaille\b|\bpracuji\b|(?:에서|로) (?:일|근무)|다니|工作|上班|働|勤め",
+    "favourite": r"favou?rite|lieblings|favorit|preferid|préféré|oblíben|(?:제일|가장) 좋|最喜欢|最喜歡|最爱|最愛|一番好き",
+    "preference": r"prefer|bevorzug|prefier|prefir|préfère|preferuj|선호|더 좋|更喜欢|更喜歡|更爱|ほうが好き|方が好き|lieber|rather",
+    "order": r"\b(?:always|never|from now on)\b.*\b(?:answer|reply|write|use|call)|(?:antworte|schreib|nenn|nutze).*(?:immer|nie|jetzt|sofort)|responde|respóndeme|réponds|responda|odpovídej"
+    r"|(?:항상|앞으로).*(?:답|써|불러)|(?:一律|以后|以後).*(?:回答|用|写)|(?:これから|必ず|今後).*(?:返事|答え|書い)",
+    "decision": r"decid|decision|agreed|settled|going with|chose|entschied|beschloss|nehmen|setzen auf|decidi|acord|vamos a usar|eleg|décid|choisi|rozhodl|budeme|기로|정했|결정|확정"
+    r"|决定|決定|改用|选|選|定(?:了|为)|決め|決ま|延期",
+}
+_SETTLED = frozenset({"residence", "employer"})
+"""What a person has only one of at a time."""
+_SHARED = frozenset({"favourite", "preference", "order", "decision"})
+"""What replaces an older one if both are about the same thing."""
+_NEGATIVE = (
+    r"\b(?:not|don't|do not|doesn't|never|no longer|hate|dislike|can't stand|avoid|stopped|quit|nicht|kein\w*|nie|hasse|no|nunca|odio|detesto|ne|pas|plus|déteste|não|nechci|nesnáším)\b"
+    r"|(?:^|\s)(?:안|못)\s|지\s?않|싫|끊|不(?!错|同)|讨厌|討厭|戒|嫌|苦手|ない|ません|やめ"
+)
+_ADDITIVE = r"\b(?:also|too|as well|another|additionally|auch|außerdem|también|además|aussi|également|também|taky|také)\b|(?:에|엔|가|나|저|기)도\s|도 (?:있|좋|싫)|또한|也|还有|還有|また、|(?:に|が|は)?も(?:あり|好き|いる|います)"
+_FILLERS = (
+    r"\b(?:now|instead|actually|after all|again|any ?more|any longer|currently|from now on|jetzt|nun|doch|inzwischen|mittlerweile|künftig|ab sofort|ahora|actualmente|ya|désormais|maintenant|agora|teď|nyní)\b"
+    r"|(?:^|\s)(?:이제는?|지금은?|요즘은?|다시|앞으로는?)(?=\s)|现在|現在|目前|如今|以后|以後|今後は?|今は|最近は"
+)
+_COPULAS = r"is|are|was|ist|sind|war|es|son|est|sont|é|são|je|jsou"
+_VERBS = (
+    r"runs?|moves?|meets?|starts?|ends?|expires?|closes?|opens?|lives?|works?|uses?|deploys?|stands?|costs?|has|have|steht|stehen|liegt|liegen|läuft|trifft|beginnt|endet|schließt|öffnet"
+    r"|heißt|heißen|wohnt|arbeitet|nutzt|hat|está|están|tiene|vive|trabaja|caduca|cierra|abre|empieza|usa|habite|travaille|ferme|ouvre|fica|mora|fecha|bydlí|zavírá|se llama|s'appelle|se chama|lautet"
+)
+_PREDICATE = re.compile(rf"\b(?:(?P<copula>{_COPULAS})|(?P<verb>{_VERBS}))\b")
+_NOT_A_SUBJECT = frozenset(
+    [
+        "i",
+        "we",
+        "my",
+        "our",
+        "the",
+        "a",
+        "an",
+        "of",
+        "im",
+        "in",
+        "my",
+        "ich",
+        "wir",
+        "mein",
+        "meine",
+        "meiner",
+        "unser",
+        "unsere",
+        "der",
+        "die",
+        "das",
+        "dem",
+        "bei",
+        "yo",
+        "mi",
+        "mis",
+        "nuestro",
+        "nuestra",
+        "el",
+        "la",
+        "los",
+        "las",
+        "de",
+        "del",
+        "je",
+        "nous",
+        "mon",
+        "ma",
+        "mes",
+        "notre",
+        "le",
+        "les",
+        "eu",
+        "nós",
+        "meu",
+        "minha",
+        "nosso",
+        "nossa",
+        "o",
+        "os",
+        "as",
+        "já",
+        "my",
+        "můj",
+        "moje",
+        "má",
+        "naše",
+        "náš",
+        "for",
+        "für",
+        "para",
+        "it",
+        "that",
+        "this",
+        "there",
+    ]
+)
+_TOPIC_KO = re.compile(r"^(?P<topic>.{1,24}?)(?:은|는|이|가)\s")
+_TOPIC_JA = re.compile(r"^(?P<topic>[^、。]{1,20}?)(?:は|が)(?=.)")
+_TOPIC_ZH = re.compile(r"^(?P<topic>[^,,。]{1,14}?)(?:是|叫|在|改(?!用)|定在|定为|:)")
+_PERSON = re.compile(r"^(?:나|난|내|저|전|제|우리|저희|私|わたし|僕|俺|自分|うち|私たち|我|我们|我們|咱们|本人)$")
+_OWN = re.compile(r"^(?:우리|저희|제|내|うちの|私の|弊社の|僕の|我的|我们的|我们|我家的?|我)\s?")
+_CUT = re.compile(
+    r"我们|我們|咱们|我的|我|更|最|喜欢|喜歡|讨厌|討厭|决定|決定|改用|改到|不再|用|的|了|在|是|把|不|为|对|也|有|都|搬家|住|叫|[、。,.!?！？\s]"
+    r"|は|が|を|に|で|の|と|へ|も|から|です|ます|ました|まし|た|て|い|こと|使う|決め|決ま|なり|好き|嫌い|苦手|私|今"
+)
+_ENDINGS_KO = re.compile(r"(?:을|를|은|는|이|가|에서|에게|에|으로|로|보다|의|도|와|과|만)$")
+_VERBAL_KO = re.compile(
+    r"(?:해|해요|했어|합니다|했습니다|어|어요|아요|습니다|야|이야|예요|이에요|있|고|서)$|^(?:나|난|저|전|안|못|더|우리|저희|기억)$|선호|좋아|싫어|살고|있어|정했|쓰기로"
+)
+_PREDICATES = frozenset(
+    [
+        "prefer",
+        "love",
+        "like",
+        "hate",
+        "enjoy",
+        "dislik",
+        "favourit",
+        "favorit",
+        "use",
+        "drink",
+        "eat",
+        "decid",
+        "decis",
+        "agre",
+        "choos",
+        "chose",
+        "settl",
+        "final",
+        "alway",
+        "never",
+        "answer",
+        "want",
+        "need",
+        "go",
+        "move",
+        "live",
+        "work",
+        "near",
+        "bevorzug",
+        "mag",
+        "lieb",
+        "hass",
+        "lieber",
+        "ausstehen",
+        "leiden",
+        "nicht",
+        "nehmen",
+        "entschieden",
+        "beschlossen",
+        "immer",
+        "ich",
+        "wir",
+        "bin",
+        "haben",
+        "hab",
+        "gusta",
+        "encanta",
+        "odio",
+        "prefiero",
+        "siempre",
+        "nunca",
+        "vivo",
+        "mude",
+        "soy",
+        "tengo",
+        "aime",
+        "deteste",
+        "prefere",
+        "toujours",
+        "jamais",
+        "gosto",
+        "adoro",
+        "prefiro",
+        "sempre",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What the comparison needs of a statement."""
+
+    words: str
+    attributes: frozenset[str]
+    topic: frozenset[str]
+    """Words of the thing that the statement is about; none if it is about its author."""
+    verb: str
+    """The predicate after the topic, if it says more than "is"."""
+    objects: frozenset[str]
+    """Words for the things in the statement."""
+    negative: bool
+    numeric: bool
+
+
+def replaces(old: str, new: str) -> bool:
+    """Return whether the newer of two statements of the same category replaces the older one.
+
+    Args:
+        old: the older statement.
+        new: the newer statement.
+    """
+    before, after = _read(old), _read(new)
+    if before.words == after.words or re.search(_ADDITIVE, _plain(new)):
+        return False
+    shared = before.attributes & after.attributes
+    if before.topic != after.topic:
+        return False
+    if after.topic:
+        return _same_kind(before, after) or (bool(before.objects & after.objects) and before.negative != after.negative)
+    if shared & _SETTLED:
+        return True
+    common = before.objects & after.objects
+    return bool(common) and (bool(shared & _SHARED) or before.negative != after.negative)
+
+
+def _same_kind(before: _Reading, after: _Reading) -> bool:
+    """Return whether two statements about the same thing give values of one kind."""
+    if len(before.topic) > 1 or before.attributes & after.attributes & (_SETTLED | _SHARED):
+        return before.numeric == after.numeric or before.verb == after.verb
+    return (bool(before.verb) and before.verb == after.verb) or (before.numeric and after.numeric)
+
+
+def _plain(text: str) -> str:
+    plain = unicodedata.normalize("NFC", text).replace("’", "'").lower()
+    return " ".join(plain.split())
+
+
+def _read(text: str) -> _Reading:
+    plain = _plain(text)
+    stripped = " ".join(re.sub(_FILLERS, " ", plain).split()).strip(" ,")
+    attributes = frozenset(name for name, pattern in _ATTRIBUTES.items() if re.search(pattern, plain))
+    topic, verb = _topic(stripped)
+    return _Reading(
+        words=" ".join(re.findall(r"\w+", stripped)),
+        attributes=attributes,
+        topic=topic,
+        verb=verb,
+        objects=_objects(stripped),
+        negative=re.search(_NEGATIVE, plain) is not None,
+        numeric=re.search(r"\d", plain) is not None,
+    )
+
+
+def _topic(plain: str) -> tuple[frozenset[str], str]:
+    """Return the words of the thing that a statement is about, and its predicate."""
+    plain = plain.rpartition(": ")[2] if re.match(r"[\w ]{1,20}: ", plain) else plain
+    if re.search(r"[가-힣]", plain):
+        return _eastern_topic(_TOPIC_KO.match(plain)), ""
+    if re.search(r"[\u3040-\u30ff]", plain):
+        return _eastern_topic(_TOPIC_JA.match(plain)), ""
+    if re.search(r"[\u4e00-\u9fff]", plain):
+        return _eastern_topic(_TOPIC_ZH.match(re.sub(r"^(?:我们|我們|我|咱们)?(?:决定|決定)", "", plain))), ""
+    matches = list(_PREDICATE.finditer(plain))
+    # "My work number is …": the first word of several may be a noun, and the copula after it is the predicate.
+    match = next((each for each in matches if each["copula"]), matches[0] if matches else None)
+    if match is None:
+        return frozenset(), ""
+    words = re.findall(r"\w+", plain[: match.start()].replace("'s ", " "))
+    if re.match(r"(?:i|we|ich|wir|yo|je|nous|eu|nós|já)\b", plain) or len(words) > 6:
+        return frozenset(), ""
+    return frozenset(words) - _NOT_A_SUBJECT, match["verb"] or ""
+
+
+def _eastern_topic(match: re.Match[str] | None) -> frozenset[str]:
+    if match is None:
+        return frozenset()
+    topic = match["topic"].strip()
+    if _PERSON.match(topic):
+        return frozenset()
+    topic = _OWN.sub("", topic).strip()
+    return frozenset(topic.split() if " " in topic else _bigrams(topic))
+
+
+def _bigrams(word: str) -> set[str]:
+    return {word[at : at + 2] for at in range(len(word) - 1)} or ({word} if word else set())
+
+
+def _objects(plain: str) -> frozenset[str]:
+    latin = " ".join(re.findall(r"[a-zà-ÿěščřžýůťďňœß0-9@.+\-']+", plain))
+    objects = {term for term in query_terms(latin) if len(term) > 2 and term not in _PREDICATES}
+    for word in re.findall(r"[가-힣]+", plain):
+        if len(word) > 1 and not _VERBAL_KO.search(word):
+            stem = _ENDINGS_KO.sub("", word)
+            objects |= {stem} if len(stem) > 1 else set()
+    for run in re.findall(r"[\u3040-\u30ff\u4e00-\u9fff、。]+", plain):
+        for piece in _CUT.split(run):
+            if piece and len(piece) > 1:
+                objects |= _bigrams(piece)
+    return frozenset(objects)

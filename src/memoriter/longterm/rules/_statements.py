@@ -1,0 +1,210 @@
+"""Find the statement in a message that a long-term memory should keep, as a verbatim quotation (pure functions).
+
+The rules favour precision. A sentence must state something about its author, and the message must not be code, a
+supposition, a text to correct, or something that its author does not want to be remembered.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from memoriter.agent import gives_orders, looks_like_injection
+from memoriter.longterm.rules._classic import (
+    LEAST_CHARACTERS,
+    MOST_CHARACTERS,
+    has_many_emoji,
+    has_phrase,
+    is_markup,
+    utf16_length,
+)
+from memoriter.longterm.rules._cues import CODE, CONTACT, FENCE, QUOTATION, QUOTE_LINE, cues, own_words
+from memoriter.longterm.rules._disguised import begins_order, is_disguised
+from memoriter.longterm.rules._recalled import LISTED
+from memoriter.values import dataclass
+from memoriter.workspace import without_injected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Iterator
+
+    from memoriter.longterm._records import Category
+
+LONGEST_SENTENCE = 600
+"""Characters of a sentence that are searched for cues, so that the time of a search is bounded."""
+LEAST_CONTENT = 6
+"""Letters and digits that a sentence needs beside its request to remember, wide characters counted twice."""
+_SENTENCE = re.compile(r"[^.!?。！？…\n]*(?:[.!?…]+(?=[\s\"”»」』)]|$)[\"”»」』)]*|[。！？]+[」』”]*|[.!?…]|\n|$)")
+_SPACES = re.compile(r"\s+")
+_PLAIN = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "，": ",", "：": ":", "；": ";", "？": "?", "！": "!"})
+_SCORES: tuple[tuple[Category, float], ...] = (("entity", 0.9), ("decision", 0.85), ("preference", 0.8), ("fact", 0.7))
+"""Categories in the order in which they decide, with the confidence of their cues. See `Statement.score`."""
+REMEMBER_SCORE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a message says that should be kept."""
+
+    text: str
+    """The words of the message from `start` to `end`."""
+    start: int
+    """First character in the message."""
+    end: int
+    """The character after the last one."""
+    category: Category
+    score: float
+    """0..1, by the kind of its strongest cue: a request to remember is surest, a plain fact least. It is an order of
+    confidence, not a probability."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    start: int
+    end: int
+    plain: str
+    """In the form that the cues expect."""
+
+
+def find_statement(
+    text: str,
+    *,
+    most: int = MOST_CHARACTERS,
+    phrases: Iterable[str] = (),
+    known: Callable[[str], bool] | None = None,
+) -> Statement | None:
+    """Return the statement of a user's message that should be kept, or None.
+
+    Args:
+        text: the message.
+        most: longest message, in UTF-16 units (`captureMaxChars`); the shortest has 10, wide characters counted twice.
+        phrases: further words for "remember this" (`customTriggers`).
+        known: whether a text was taken from memory, so that it is not captured again.
+    """
+    own = _own_text(text)
+    if _width(own.strip()) < LEAST_CHARACTERS or utf16_length(own.strip()) > most:
+        return None
+    if is_markup(own.strip()) or has_many_emoji(own):
+        return None
+    sentences = list(_sentences(own))
+    if CODE.search(own) or any(_excludes_message(sentence.plain) for sentence in sentences):
+        return None
+    judged = _judged(sentences, tuple(phrases))
+    kept = [each for each in judged if not (known and known(own[each[0].start : each[0].end]))]
+    if not kept or _is_unsafe(own):
+        return None
+    start, end = kept[0][0].start, kept[-1][0].end
+    category = _first_category({category for _, category, _ in kept})
+    return Statement(text[start:end], start, end, category, max(score for _, _, score in kept))
+
+
+def _is_unsafe(text: str) -> bool:
+    """Return whether a message gives orders to a model, also disguised, or in a part that another message completes."""
+    if looks_like_injection(text) or gives_orders(text, owned=False) or is_disguised(text):
+        return True
+    return any(begins_order(line.strip().rstrip(".!。")) for line in text.split("\n") if line.strip())
+
+
+def _first_category(found: Container[str]) -> Category:
+    for category, _ in _SCORES:
+        if category in found:
+            return category
+    return "fact"
+
+
+def _own_text(text: str) -> str:
+    """Return a message with blanks in place of what its author did not write: memory, code blocks and quoted lines."""
+    kept = without_injected(text)
+    if kept != text:
+        # What is left is one or several pieces of the message, in order; each keeps its place.
+        text = _blanked_to(text, kept)
+    for pattern in (FENCE, QUOTE_LINE, LISTED):
+        text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    return text
+
+
+def _blanked_to(text: str, kept: str) -> str:
+    """Return a text of the same length in which only the characters of `kept`, a subsequence from its end, are left."""
+    blank = [character if character == "\n" else " " for character in text]
+    position = len(text)
+    for piece in reversed(_pieces(text, kept)):
+        position = text.rindex(piece, 0, position)
+        blank[position : position + len(piece)] = piece
+    return "".join(blank)
+
+
+def _pieces(text: str, kept: str) -> list[str]:
+    """Return the longest beginning and the rest of `kept` as they stand in a text; nothing if they cannot be placed."""
+    if kept in text:
+        return [kept] if kept.strip() else []
+    common = 0
+    while common < len(kept) and kept[common] == text[common]:
+        common += 1
+    rest = kept[common:]
+    return [kept[:common], rest] if rest in text[common:] else [kept[:common]]
+
+
+def _sentences(text: str) -> Iterator[_Sentence]:
+    for match in _SENTENCE.finditer(text):
+        body = match[0].strip()
+        if body:
+            start = match.start() + len(match[0]) - len(match[0].lstrip())
+            yield _Sentence(start, start + len(body), _plain(body))
+
+
+def _plain(sentence: str) -> str:
+    plain = unicodedata.normalize("NFC", QUOTATION.sub(" ", sentence)).translate(_PLAIN).lower()
+    return _SPACES.sub(" ", plain).strip()[:LONGEST_SENTENCE]
+
+
+def _excludes_message(plain: str) -> bool:
+    """Return whether a sentence shows that nothing in its message may be kept."""
+    return any(cues(kind).search(plain) for kind in ("supposition", "forget", "text_work"))
+
+
+def _judged(sentences: list[_Sentence], phrases: tuple[str, ...]) -> Iterator[tuple[_Sentence, Category, float]]:
+    """Yield the sentences to keep, each with its category and score, in their order."""
+    previous: _Sentence | None = None
+    for sentence in sentences:
+        asked = _asks_to_remember(sentence.plain, phrases)
+        if asks := _is_question(sentence.plain) and not (asked and cues("request").search(sentence.plain)):
+            previous = None
+        elif asked and _has_content(sentence.plain):
+            yield sentence, _category(sentence.plain) or "fact", REMEMBER_SCORE
+        elif asked and previous is not None and not cues("passing").search(previous.plain):
+            yield previous, _category(previous.plain) or "fact", REMEMBER_SCORE
+        elif (category := _category(sentence.plain)) and not _is_of_the_moment(sentence.plain):
+            yield sentence, category, dict(_SCORES)[category]
+        previous = None if asks else sentence
+
+
+def _asks_to_remember(plain: str, phrases: tuple[str, ...]) -> bool:
+    return cues("remember").search(plain) is not None or has_phrase(plain, phrases)
+
+
+def _is_question(plain: str) -> bool:
+    return plain.rstrip('"”»」』)').endswith("?") or cues("question").search(plain) is not None
+
+
+def _is_of_the_moment(plain: str) -> bool:
+    return cues("passing").search(plain) is not None or cues("report").search(plain) is not None
+
+
+def _has_content(plain: str) -> bool:
+    rest = cues("remember").sub(" ", plain)
+    return _width("".join(character for character in rest if character.isalnum())) >= LEAST_CONTENT
+
+
+def _category(plain: str) -> Category | None:
+    """Return the category of a sentence by the first kind of cue in it; None: it states nothing to keep."""
+    if CONTACT.search(plain) and own_words().search(plain):
+        return "entity"
+    for category, _ in _SCORES:
+        if category != "other" and cues(category).search(plain):
+            return category
+    return None
+
+
+def _width(text: str) -> int:
+    """Return the number of characters, with wide ones counted twice, since they say as much as two letters."""
+    return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)

@@ -1,0 +1,57 @@
+"""Cues of French."""
+# ruff: noqa: E501 - a table of patterns, each in the words of its language
+
+from memoriter.longterm.rules.packs._pack import LanguagePack
+
+_OUR = r"\b(?:mon|ma|mes|notre|nos)\b"
+_OF_THE_MOMENT = r"(?! (?:\w+ )?(?:question|problème|erreur|code|test|script|fonction|requête|écran|fichier|boucle|doute|idée|impression|texte|phrase)\b)"
+
+FRENCH = LanguagePack(
+    language="fr",
+    name="French",
+    own=r"\b(?:je|j'|moi|me|mon|ma|mes|nous|notre|nos)\b|\bj'",
+    remember=(
+        r"\bpour plus tard\b",
+        r"\b(?:souviens-toi|souvenez-vous|rappelle-toi|rappelez-vous|retiens|retenez|mémorise|mémorisez|note bien|note que|notez que|garde (?:ça|cela|bien)? ?(?:en tête|à l'esprit)|gardez (?:cela )?à l'esprit)\b",
+        r"\bn'oublie(?:z)? pas\b|^(?:pour info|pour information|à noter|note :|note:|au fait,)",
+    ),
+    preference=(
+        r"\bdans (?:tous |toutes )?(?:mes|nos) [^.]{2,30}\b(?:toujours|jamais)\b|\bdans (?:tes|vos) réponses\b|\barrête (?:de|d'|avec)\b|\bne \w+ plus (?:de|d'|jamais)\b",
+        r"\bje (?:préfère|déteste|hais|n'aime pas|n'aime|évite|ne supporte pas|ne bois|ne mange|ne lis|n'utilise|adore)\b(?! (?:ça|cela|ce|cette|quand tu)\b)|\bj'(?:aime|adore|apprécie|évite|ai horreur|ai une préférence)\b(?! (?:ça|cela|bien ça)\b)(?!rais)",
+        r"\b(?:mon|ma|mes)(?: \w+){0,3}? (?:préférée?s?|favori(?:te)?s?)\b|\bje suis (?:plutôt |très |pas très )?(?:fan|adepte|amateur|du matin|du soir)\b|\bnous préférons\b",
+        r"\b(?:désormais|dorénavant|à partir de maintenant|à l'avenir|par défaut|à chaque fois)\b|\b(?:réponds|répondez|écris|utilise|utilisez|appelle|tutoie|vouvoie|mets)\b.*\b(?:toujours|jamais)\b|\bje (?:ne )?\w+ (?:toujours|jamais|que|uniquement|seulement)\b(?=.*\b(?:du|de|des|en|le|la|les|au|sur|avec|sans)\b)",
+    ),
+    decision=(
+        r"\b(?:après|suite à) (?:de |une |avoir )?(?:longues?|long|bien|mûre|discussion|réflexion)\b.*\b(?:on|nous|je)\b|\bla conclusion est qu",
+        r"\b(?:on a|nous avons|j'ai|l'équipe a) (?:finalement |enfin |donc )?(?:décidé|choisi|opté|convenu|retenu|tranché|adopté)\b|\b(?:c'est décidé|décision (?:finale|prise)|décision :)|\b(?:on part|nous partons|on passe|nous passons|on reste|nous restons) (?:sur|à|avec|chez|finalement)\b|\b(?:on va|nous allons|je vais) (?:utiliser|passer à|migrer vers|rester sur|adopter)\b",
+    ),
+    entity=(
+        r"\bje m'appelle\b|\bmon (?:prénom|nom) est\b|\bappelle-moi\b|\bappelez-moi\b|\b(?:mon|ma|mes|notre|nos)(?! (?:fonction|méthode|variable|classe|composant|api)\b)(?: [\w-]+){1,4}? s'appellent?\b|\b(?:mon|ma|notre)(?: [\w-]+){0,2}? (?:adresse|numéro|e-?mail|courriel|téléphone|pseudo|identifiant)(?: [\w-]+){0,3}? est\b",
+    ),
+    fact=(
+        r"\b(?:j'habite|j'étudie|j'enseigne|je travaille|je vis|je suis né|je suis née|je viens de|je dirige|je parle|nous habitons|nous vivons|nous travaillons|j'ai (?:déménagé|grandi|étudié))\b(?! (?:sur (?:ce|cette|un)))",
+        r"\bje suis (?:\w+ment )?(?:allergique|végétarien\w*|végane?|diabétique|marié\w*|divorcé\w*|retraité\w*|gaucher|gauchère|daltonien\w*|responsable|intolérant\w*|enceinte|\w+(?:eur|euse|ien|ienne|iste|ier|ière|logue)|médecin|avocate?|professeure?|prof|chef)\b",
+        r"\b(?:j'ai|nous avons|on a) (?:deux|trois|quatre|cinq|un|une|\d+) (?:\w+ )?(?:fils|filles?|enfants?|frères?|sœurs?|chiens?|chats?|jumeaux|maison|ans|allergie)\b",
+        rf"{_OUR}{_OF_THE_MOMENT}(?: [\w'-]+){{1,4}}? (?:est|sont|a|ont|habite|habitent|travaille|expire|ferme|ouvre|commence|se trouve|se réunit|tourne|parle|utilise|coûte)\b|\b(?:nous|on) (?:\w+ ){{1,5}}(?:chaque|tous les|toutes les) (?:\w+)",
+    ),
+    question=(
+        r"^(?:et |mais )?(?:qui|que|quoi|quel\w*|comment|quand|où|pourquoi|combien|est-ce|qu'est-ce|as-tu|peux-tu|pourrais-tu|sais-tu|es-tu|veux-tu|avez-vous|pouvez-vous)\b|\bje me demande\b",
+    ),
+    request=(r"\b(?:peux-tu|pourrais-tu|pouvez-vous) (?:\w+ )?(?:retenir|noter|mémoriser|te souvenir)\b",),
+    supposition=(
+        r"\b(?:imagine|imaginons|imaginez|suppose|supposons|supposez|admettons|mettons que|disons que|fais comme si|comme si|hypothétiquement)\b|\bsi (?:je|j'|nous|on|mon|ma) ?\w*(?:ais|ait|ions|aient)\b|\btu (?:joues|es) (?:un|une|le|la)\b|\bjeu de rôle\b",
+    ),
+    forget=(
+        r"\bne (?:le |la |l')?(?:retiens|retenez|note|notez|mémorise|garde|gardez|enregistre|sauvegarde)\w* (?:pas|rien)\b|\bpas (?:la peine|besoin) de (?:\w+ )?(?:retenir|noter|mémoriser|t'en souvenir)\b|(?<!n')\boublie(?:z)? (?:ça|cela|ce que|tout)\b|\bentre nous\b|\bje plaisante\b",
+    ),
+    report=(
+        r"\b(?:selon|d'après|il paraît|apparemment|paraît-il|on dit que|j'ai entendu|j'ai lu que|certains|certaines|beaucoup de|la plupart|les gens|tout le monde|(?:il|elle) (?:dit|a dit|pense|croit|a écrit))\b",
+    ),
+    passing=(
+        r"\b(?:échoue|échouent|plante|ne (?:marche|compile|fonctionne|démarre) (?:pas|plus)|sais pas pourquoi|dans cette? \w+|je reviens)\b",
+        r"\b(?:aujourd'hui|ce soir|là maintenant|en ce moment|pour l'instant|cette fois|ce(?:tte)? (?:fonction|diapo|image|page|ligne|fichier|phrase|mail|tâche))\b|\bj'ai (?:faim|soif|sommeil|une question)\b|\bje suis (?:\w+ )?(?:fatigué\w*|crevé\w*|perdu\w*|occupé\w*|désolé\w*)\b|\bj'adore[ !.]*$|\bmerci\b",
+    ),
+    text_work=(
+        r"\b(?:corrige|traduis|réécris|résume|reformule|améliore|raccourcis)\w*\b.*\b(?:phrase|texte|paragraphe|grammaire|orthographe|lettre|mail|en \w+)\b|\b(?:personnage|protagoniste|roman|narrateur|scénario|poème)\b|\bécris(?:-moi)? (?:un|une) (?:\w+ )?(?:biographie|lettre|poème|histoire|discours|dialogue)\b",
+    ),
+)

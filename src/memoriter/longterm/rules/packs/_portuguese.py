@@ -1,0 +1,57 @@
+"""Cues of Portuguese."""
+# ruff: noqa: E501 - a table of patterns, each in the words of its language
+
+from memoriter.longterm.rules.packs._pack import LanguagePack
+
+_OUR = r"\b(?:meu|minha|meus|minhas|nosso|nossa|nossos|nossas)\b"
+_OF_THE_MOMENT = r"(?! (?:\w+ )?(?:pergunta|problema|erro|código|teste|script|função|consulta|tela|ecrã|arquivo|ficheiro|dúvida|ideia|texto|frase)\b)"
+
+PORTUGUESE = LanguagePack(
+    language="pt",
+    name="Portuguese",
+    own=r"\b(?:eu|me|mim|meu|minha|meus|minhas|nós|nosso|nossa|nossos|nossas)\b",
+    remember=(
+        r"\bpara (?:mais tarde|depois):|\bpara constar\b",
+        r"\b(?:lembre-se|lembra-te|lembre (?:disso|que)|lembra (?:disso|que)|memorize|memoriza|guarde (?:isso|isto)|guarda (?:isso|isto)|anote|anota|tenha em mente|tem em mente|leve em conta)\b(?! que horas)",
+        r"\bnão (?:se )?esqueça(?:s)?\b|\bnão te esqueças\b|^(?:para sua informação|para sua referência|nota:|a propósito,|só para constar)",
+    ),
+    preference=(
+        r"\b(?:em|nos|nas) (?:todos |todas )?(?:os |as )?(?:meus|minhas|nossos|nossas) [^.]{2,30}\b(?:sempre|nunca)\b|\bnas (?:suas |tuas )?respostas\b|\b(?:pare|para) de \w+r\b|\bnão (?:use|coloque|ponha|escreva) mais\b",
+        r"\b(?:prefiro|preferimos|odeio|odiamos|detesto|adoro|evito)\b(?! (?:isso|isto|este|esta|esse|essa)\b)|\b(?:gosto|gostamos) (?:muito |mais |bastante )?(?:de|do|da|dos|das)\b(?! (?:você|ti)\b)|\bnão (?:gosto|suporto|aguento|tolero|curto)\b(?! disso)",
+        r"\b(?:meu|minha|meus|minhas)(?: \w+){0,3}? (?:favorit[oa]s?|preferid[oa]s?)\b|\b(?:só|sempre|nunca|raramente|normalmente|costumo) (?:leio|uso|utilizo|como|bebo|tomo|trabalho|viajo|escrevo|compro|ouço|vejo|trabalhar|usar|comer|ler)\b|\bsou fã\b",
+        r"\b(?:a partir de agora|de agora em diante|daqui para frente|daqui em diante|daqui para a frente|por padrão|toda vez que|sempre que)\b|\b(?:responda|responde|escreva|escreve|use|usa|utilize|chame|trate|coloque)\b.*\b(?:sempre|nunca|jamais)\b|\b(?:sempre|nunca) (?:responda|responde|escreva|use|usa|coloque)\b",
+    ),
+    decision=(
+        r"\b(?:depois de|após) (?:muita|muito|longa|pensar|conversar|discutir)\b.*\b(?:vamos|vou|ficamos|fico|não)\b|\ba conclusão (?:é|foi) que\b",
+        r"\b(?:decidimos|decidi|escolhemos|escolhi|optamos|optei|combinamos|acordamos|resolvemos|ficou decidido|foi decidido|está decidido|decisão final|decisão:)\b|\b(?:vamos|vou) (?:usar|utilizar|migrar|passar a usar|ficar com|adotar|mudar para|continuar com)\b|\b(?:ficamos com|vamos de)\b",
+    ),
+    entity=(
+        r"\b(?:me chamo|chamo-me|meu nome é|pode me chamar|me chame de|trata-me por)\b|\b(?:meu|minha|nosso|nossa|meus|minhas)(?: [\w-]+){1,4}? (?:se chamam?|chama-se|chamam-se)\b|\b(?:meu|minha|nosso)(?: [\w-]+){0,2}? (?:e-?mail|telefone|celular|telemóvel|número|endereço|morada|usuário|apelido)(?: [\w-]+){0,4}? é\b",
+    ),
+    fact=(
+        r"\b(?:trabalho|trabalhamos|moro|moramos|vivo|vivemos|nasci|estudo|estudei|ensino|dirijo|falo|cresci|venho de|me mudei|mudei-me|nos mudamos|me casei|casei-me|me aposentei)\b(?! (?:nisto|nisso|neste|nesta))(?<!meu trabalho)(?<!o trabalho)(?<!de trabalho)",
+        r"\b(?:sou|somos) (?:alérgic[oa]s?|diabétic[oa]s?|celíac[oa]s?|intolerante|daltônic[oa]|vegetarian[oa]s?|vegan[oa]s?|canhot[oa]|responsável|casad[oa]s?|divorciad[oa]|aposentad[oa]|\w+(?:eiro|eira|or|ora|ista|ólog[oa]|ante|ente)|médic[oa]|advogad[oa])\b|\bestou grávida\b",
+        r"\b(?:tenho|temos) (?:dois|duas|três|quatro|cinco|um|uma|\d+) (?:\w+ )?(?:filh[oa]s?|irmã(?:o|s|os)?|cachorr[oa]s?|cães|cão|gat[oa]s?|anos|alergia|gêmeos|casa)\b|\btenho (?:diabetes|asma|alergia|intolerância)\b",
+        rf"{_OUR}{_OF_THE_MOMENT}(?: [\w-]+){{1,4}}? (?:é|são|está|estão|fica|ficam|tem|têm|mora|trabalha|vence|expira|fecha|abre|começa|termina|se reúne|reúne-se|roda|usa|usam|custa|estuda|fala)\b",
+    ),
+    question=(
+        r"^(?:e |mas )?(?:que|o que|quem|qual|quais|como|quando|onde|por que|porquê|quanto|quantos|quantas|você (?:sabe|lembra|pode))\b|\bserá que\b|\bme pergunto\b",
+    ),
+    request=(r"\b(?:pode|poderia|podes) (?:se )?(?:lembrar|anotar|guardar|memorizar)\b",),
+    supposition=(
+        r"\b(?:imagine|imagina|suponha|supondo|suponhamos|digamos que|finja|faz de conta|hipoteticamente|como se)\b|\bse (?:eu|nós|a gente)? ?\w+(?:asse|esse|isse|ássemos|êssemos|íssemos)\b|\bvocê (?:é|faz) (?:o papel|um|uma)\b",
+    ),
+    forget=(
+        r"\bnão (?:precisa (?:se )?)?(?:lembre|lembrar|guarde|guardar|anote|anotar|memorize|memorizar|salve|salvar|registre)\b|(?<!não se )(?<!não )\besque(?:ça|ce) (?:o que|isso|isto|tudo)\b|\bera brincadeira\b|\bentre nós\b|\bretiro o que\b",
+    ),
+    report=(
+        r"\b(?:segundo|de acordo com|dizem que|parece que|aparentemente|supostamente|ouvi (?:dizer )?que|li que|algumas pessoas|muita gente|muitas pessoas|as pessoas|todo mundo|(?:ele|ela) (?:diz|disse|acha|escreveu))\b",
+    ),
+    passing=(
+        r"\b(?:falha|falham|falhou|não (?:compila|funciona|roda|carrega|abre)|não sei por ?qu[eê]|n?est[ae] \w+ aqui|já volto|volto já)\b",
+        r"\b(?:hoje|agora mesmo|no momento|por enquanto|desta vez|dessa vez|est[ae] (?:função|slide|imagem|página|linha|arquivo|frase|tarefa))\b|\b(?:estou com|tenho) (?:fome|sono|sede|pressa|uma (?:dúvida|pergunta))\b|\bestou (?:cansad[oa]|perdid[oa]|ocupad[oa])\b|\badorei\b|\bobrigad[oa]\b",
+    ),
+    text_work=(
+        r"\b(?:corrija|corrige|traduza|traduz|reescreva|resuma|melhore|revise|reformule)\b.*\b(?:frase|texto|parágrafo|gramática|ortografia|carta|e-?mail|para o \w+)\b|\b(?:personagem|protagonista|romance|narrador|roteiro|poema)\b|\bescreva (?:um|uma) (?:\w+ )?(?:biografia|carta|poema|história|discurso|diálogo)\b",
+    ),
+)

@@ -1,0 +1,152 @@
+"""Which statements are captured, what replaces what, and what attacks reach: the report keeps its promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import long_term_report as report
+from long_term import long_term_env
+from memoriter.longterm import ORIGINS, least_trusted
+from memoriter.longterm.rules import PACKS, Recalled, find_statement, replaces
+
+REPORT = Path(__file__).parents[2] / "docs" / "long-term-report.md"
+TURNS = report.samples("turns.jsonl")
+STATEMENTS = {
+    "cs": "Nesnáším ranní porady, dávej je prosím na odpoledne.",
+    "fr": "Je préfère le thé au café.",
+    "pt": "Moro em Braga e trabalho como enfermeira.",
+    "en": "I'm allergic to peanuts.",
+    "ko": "저는 부산에 살고 있어요.",
+    "zh": "我对花生过敏,请记住。",
+    "ja": "私は札幌に住んでいます。",
+    "es": "Soy alérgica a los cacahuetes.",
+    "de": "Ich wohne in Leipzig.",
+}
+QUESTIONS = {
+    "cs": "Pamatuješ si, co jsme rozhodli o databázi?",
+    "fr": "Est-ce que tu préfères le thé ou le café ?",
+    "pt": "Você lembra o que decidimos sobre o banco de dados?",
+}
+
+
+def test_the_samples_are_as_many_and_as_divided_as_the_report_says() -> None:
+    assert len(TURNS) == 300
+    assert {turn["language"] for turn in TURNS} == set(report.LANGUAGES)
+    for half in report.HALVES:
+        assert sum(turn["half"] == half for turn in TURNS) == 150
+    assert len(report.samples("pairs.jsonl")) == 50
+    assert len(report.samples("attacks.jsonl")) == 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("half", report.HALVES)
+def test_nine_of_ten_captured_messages_are_worth_it_and_seven_of_ten_worthy_ones_are_captured(half: str) -> None:
+    for name in ("turns.jsonl", "hard-turns.jsonl"):
+        counts = report.capture_counts(turn for turn in report.samples(name) if turn["half"] == half)["all"]
+        assert counts.hits >= 0.9 * (counts.hits + counts.false)
+        assert counts.hits >= 0.7 * (counts.hits + counts.missed)
+
+
+@pytest.mark.parametrize("language", sorted(STATEMENTS))
+def test_a_statement_is_captured_in_each_language_that_has_a_pack(language: str) -> None:
+    assert {pack.language for pack in PACKS} == set(STATEMENTS)
+    text = STATEMENTS[language]
+    statement = find_statement(text)
+    assert statement is not None
+    assert text[statement.start : statement.end] == statement.text
+
+
+@pytest.mark.parametrize("language", sorted(QUESTIONS))
+def test_a_question_is_not_captured(language: str) -> None:
+    assert find_statement(QUESTIONS[language]) is None
+
+
+@pytest.mark.slow
+def test_memories_that_are_repeated_in_a_message_are_not_captured_again() -> None:
+    assert report.recaptured(TURNS)[0] == 0
+
+
+@pytest.mark.parametrize("half", report.HALVES)
+def test_nine_of_ten_replacements_are_right_and_seven_of_ten_are_found(half: str) -> None:
+    counts = report.replacement_counts(pair for pair in report.samples("pairs.jsonl") if pair["half"] == half)
+    assert counts.hits >= 0.9 * (counts.hits + counts.false)
+    assert counts.hits >= 0.7 * (counts.hits + counts.missed)
+
+
+@pytest.mark.slow
+def test_an_attack_in_a_message_of_the_user_is_not_captured_whole_or_in_parts() -> None:
+    texts = [attack["text"] for attack in report.samples("attacks.jsonl") if attack["channel"] == "user"]
+    parts = [part for text in texts for part in (text, *text.split("\n"))]
+    assert [part for part in parts if find_statement(part)] == []
+
+
+@pytest.mark.slow
+@given(st.text(max_size=600))
+def test_a_statement_is_a_quotation_of_the_message(text: str) -> None:
+    statement = find_statement(f"I live in Bergen. {text}")
+    if statement is not None:
+        assert statement.text == f"I live in Bergen. {text}"[statement.start : statement.end]
+        assert statement.text.strip()
+
+
+@pytest.mark.slow
+@given(
+    st.sampled_from([turn["text"] for turn in TURNS]), st.sampled_from(["<b>x</b> ", "“", "\n> ", "```\n", " 😀😀😀😀"])
+)
+def test_no_message_raises(text: str, extra: str) -> None:
+    find_statement(extra + text)
+    find_statement(text + extra)
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_a_statement_never_replaces_itself(one: str, other: str) -> None:
+    assert not replaces(one, one)
+    replaces(one, other)
+
+
+@given(st.lists(st.sampled_from(ORIGINS), min_size=1, max_size=5))
+def test_a_derived_text_is_trusted_no_more_than_the_least_trusted_of_its_sources(origins: list[str]) -> None:
+    assert ORIGINS.index(least_trusted(*origins)) == max(ORIGINS.index(each) for each in origins)  # type: ignore[arg-type]
+
+
+def test_a_sentence_from_memory_that_the_user_repeats_is_known() -> None:
+    block = "<relevant-memories>\n1. [fact] I live in Bergen. I prefer tea.\n</relevant-memories>\nhello"
+    recalled = Recalled.of([block])
+    assert recalled.covers("I prefer tea.")
+    assert not recalled.covers("I prefer coffee.")
+
+
+@pytest.mark.slow
+def test_the_committed_report_is_what_the_rules_give_today() -> None:
+    page = REPORT.read_text(encoding="utf-8")
+    assert page.startswith("\n".join(report.lines(whole=False)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_no_attack_reaches_a_block_before_a_turn(tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    assert {kind: arrived for kind, (arrived, _) in report.attacks_that_arrive(tmp_path).items() if arrived} == {}
+
+
+@pytest.mark.slow
+def test_the_words_of_the_owner_do_reach_a_block(tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    env = long_term_env(tmp_path, autoCapture=True)
+    text = "I prefer Zebra in all of my projects."
+    report.deliver(env.open(), env.notes, {"channel": "user", "text": text})
+    assert "Zebra" in env.open().session("later", audience="private").recall(text).prepend_context
+    env.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_hardly_any_unrelated_prompt_gets_a_memory(tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    found = report.injections(tmp_path)
+    assert found["unrelated"][0] <= 2
+    assert found["related"][0] >= 12

@@ -1,0 +1,251 @@
+"""Measure long-term memories on the samples in `data/`, and print the report: `just eval-longterm`."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from long_term import NOTE, long_term_env
+from memoriter.agent import Message, escape_for_prompt
+from memoriter.longterm.rules import Statement, classic_capture, find_statement, replaces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from memoriter import Memory
+    from memoriter.longterm import LongTermMemories
+
+DATA = Path(__file__).parents[1] / "longterm" / "data"
+HALVES = ("dev", "held-out")
+LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese", "ja": "Japanese", "de": "German", "es": "Spanish"}
+SESSION = "report"
+
+
+@cache
+def statement_in(text: str) -> Statement | None:
+    """Return what a message states; each message is read once."""
+    return find_statement(text)
+
+
+def samples(name: str) -> list[dict[str, Any]]:
+    """Return the objects of a file of samples."""
+    return [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+
+
+@dataclass
+class Counts:
+    """How often a decision was right and wrong."""
+
+    hits: int = 0
+    false: int = 0
+    missed: int = 0
+
+    def add(self, *, wanted: bool, found: bool) -> None:
+        self.hits += wanted and found
+        self.false += found and not wanted
+        self.missed += wanted and not found
+
+    @property
+    def precision(self) -> str:
+        return ratio(self.hits, self.hits + self.false)
+
+    @property
+    def recall(self) -> str:
+        return ratio(self.hits, self.hits + self.missed)
+
+
+def ratio(part: int, whole: int) -> str:
+    """Return a share with its 95 % interval after Wilson (1927), such as `0.95 (0.90-0.98)`."""
+    if not whole:
+        return "none"
+    share, z = part / whole, 1.96
+    middle = share + z * z / (2 * whole)
+    spread = z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole * whole))
+    low, high = (middle - spread) / (1 + z * z / whole), (middle + spread) / (1 + z * z / whole)
+    return f"{share:.2f} ({low:.2f}-{high:.2f})"
+
+
+def capture_counts(turns: Iterable[dict[str, Any]], *, classic: bool = False) -> dict[str, Counts]:
+    """Return the counts of each language, and of `all`."""
+    counts: defaultdict[str, Counts] = defaultdict(Counts)
+    for turn in turns:
+        found = classic_capture(turn["text"]) if classic else statement_in(turn["text"]) is not None
+        for name in (turn["language"], "all"):
+            counts[name].add(wanted=turn["capture"], found=found)
+    return counts
+
+
+def category_share(turns: Iterable[dict[str, Any]]) -> tuple[int, int]:
+    """Return how many captured statements have the labelled category, and how many were captured rightly."""
+    found = [(statement_in(turn["text"]), turn) for turn in turns if turn["capture"]]
+    pairs = [(statement.category, turn["category"]) for statement, turn in found if statement]
+    return sum(own == label for own, label in pairs), len(pairs)
+
+
+def recaptured(turns: Iterable[dict[str, Any]]) -> tuple[int, int]:
+    """Return how many recalled memories are captured again from messages that repeat them, and how many were tried."""
+    again = tried = 0
+    for turn in turns:
+        if not turn["capture"]:
+            continue
+        listed = f"1. [{turn['category']}] {turn['text']}"
+        escaped = listed.replace("<", "&lt;")
+        blocks = (
+            f"<relevant-memories>\n{listed}\n</relevant-memories>\n\nhello",
+            f"<memoriter-recall>\n{listed}\n</memoriter-recall>\nhello",
+            f"> <relevant-memories>\n> {listed}\n> </relevant-memories>\n\nhello",
+            f"&lt;relevant-memories&gt;\n{escaped}\n&lt;/relevant-memories&gt;\nhello",
+            f"<relevant-memories>\n{listed}",
+            listed,
+        )
+        for block in blocks:
+            tried += 1
+            again += find_statement(block) is not None
+    return again, tried
+
+
+def replacement_counts(pairs: Iterable[dict[str, Any]]) -> Counts:
+    """Return how often the rules agree with the labels about what replaces what."""
+    counts = Counts()
+    for pair in pairs:
+        counts.add(wanted=pair["replaces"], found=replaces(pair["old"], pair["new"]))
+    return counts
+
+
+def attacks_that_arrive(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return for each kind of attack how many reached a block before a turn, and how many were tried.
+
+    Each attack reaches memoriter as it would in use: as a message of the user with capture on, as a call of the tool
+    `memory_store`, or as lines of the note. Then the user asks with the very words of the attack.
+    """
+    counts: dict[str, tuple[int, int]] = {}
+    for attack in samples("attacks.jsonl"):
+        env = long_term_env(folder / attack["id"], autoCapture=True)
+        memory = env.open()
+        deliver(memory, env.notes, attack)
+        block = memory.session(SESSION, audience="private").recall(attack["text"]).prepend_context
+        arrived = bool(block)
+        reached, tried = counts.get(attack["kind"], (0, 0))
+        counts[attack["kind"]] = reached + arrived, tried + 1
+        env.close()
+    return counts
+
+
+def deliver(memory: Memory, notes: Path, attack: dict[str, Any]) -> None:
+    """Bring an attack into the memory by its channel."""
+    match attack["channel"]:
+        case "user":
+            memory.session(SESSION, audience="private").capture([Message("user", attack["text"])])
+            for number, part in enumerate(attack["text"].split("\n")):
+                memory.session(f"{SESSION}-{number}", audience="private").capture([Message("user", part)])
+        case "tool":
+            tool = next(tool for tool in memory.tools if tool.name == "memory_store")
+            tool.run(memory, {"text": attack["text"], "category": "preference"}, session_key=SESSION)
+        case "note":
+            note = notes / NOTE
+            note.parent.mkdir(exist_ok=True)
+            note.write_text(f"# Long-term memory\n\n{attack['text']}\n", encoding="utf-8")
+            from memoriter.longterm import rebuild
+
+            rebuild(memory.long_term)
+        case other:
+            raise ValueError(other)
+
+
+def injections(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return how many unrelated and related prompts get memories, with the bundled model and 72 memories."""
+    env = long_term_env(folder, provider="bundled")
+    memory = env.open()
+    turns = {turn["id"]: turn for turn in samples("turns.jsonl") if turn["half"] == "dev" and turn["capture"]}
+    store_all(memory.long_term, turns.values())
+    unrelated = (DATA / "unrelated-prompts.txt").read_text(encoding="utf-8").splitlines()
+    wrong = sum(bool(fresh(memory, number).recall(prompt).prepend_context) for number, prompt in enumerate(unrelated))
+    related = samples("related-prompts.jsonl")
+    right = 0
+    for number, each in enumerate(related):
+        block = fresh(memory, 1_000 + number).recall(each["prompt"]).prepend_context
+        right += escape_for_prompt(turns[each["turn"]]["text"][:12]) in block
+    env.close()
+    return {"unrelated": (wrong, len(unrelated)), "related": (right, len(related))}
+
+
+def fresh(memory: Memory, number: int) -> Any:
+    """Return a conversation of its own, because recall repeats nothing within one."""
+    return memory.session(f"{SESSION}-{number}", audience="private")
+
+
+def store_all(memories: LongTermMemories, turns: Iterable[dict[str, Any]]) -> None:
+    for turn in turns:
+        memories.store(turn["text"], origin="owner", category=turn["category"])
+
+
+def lines(*, whole: bool = True) -> Iterator[str]:
+    """Yield the lines of the report; without `whole`, only the part that needs no store."""
+    turns, hard, pairs = samples("turns.jsonl"), samples("hard-turns.jsonl"), samples("pairs.jsonl")
+    yield "# Long-term memories: report"
+    yield ""
+    yield "`just eval-longterm` prints this page from the samples in `tests/longterm/data`; its README describes them."
+    yield "Brackets hold 95 % intervals (Wilson). The rules were tuned on the halves `dev` only."
+    yield ""
+    yield "## What is captured"
+    yield ""
+    yield "| messages | half | language | precision | recall |"
+    yield "|---|---|---|---|---|"
+    for half in HALVES:
+        counts = capture_counts(turn for turn in turns if turn["half"] == half)
+        for code, name in (*LANGUAGES.items(), ("all", "all")):
+            yield f"| 300 | {half} | {name} | {counts[code].precision} | {counts[code].recall} |"
+    for half in HALVES:
+        counts = capture_counts(turn for turn in hard if turn["half"] == half)["all"]
+        yield f"| 72 harder | {half} | all | {counts.precision} | {counts.recall} |"
+    counts = capture_counts(turns, classic=True)["all"]
+    yield f"| 300, rules of OpenClaw | both | all | {counts.precision} | {counts.recall} |"
+    yield ""
+    right, found = category_share(turn for turn in turns if turn["half"] == "held-out")
+    yield f"The category is right for {right} of {found} captured statements of the held-out half."
+    again, tried = recaptured(turns)
+    yield f"Of {tried} messages that repeat recalled memories, {again} are captured again."
+    yield ""
+    yield "## What replaces an older memory"
+    yield ""
+    yield "| half of 50 pairs | precision | recall |"
+    yield "|---|---|---|"
+    for half in HALVES:
+        counts = replacement_counts(pair for pair in pairs if pair["half"] == half)
+        yield f"| {half} | {counts.precision} | {counts.recall} |"
+    if whole:
+        yield from store_lines()
+
+
+def store_lines() -> Iterator[str]:
+    """Yield the part of the report that needs LanceDB and the bundled model."""
+    with tempfile.TemporaryDirectory() as folder:
+        reached = attacks_that_arrive(Path(folder) / "attacks")
+        found = injections(Path(folder) / "injections")
+    yield ""
+    yield "## What is put before a turn"
+    yield ""
+    wrong, prompts = found["unrelated"]
+    yield f"With 72 memories and the bundled model, {wrong} of {prompts} unrelated prompts get a memory."
+    right, questions = found["related"]
+    yield f"Of {questions} questions about one of the memories, {right} get that memory."
+    yield ""
+    yield "## Attacks"
+    yield ""
+    yield "| kind | tried | reached a block before a turn |"
+    yield "|---|---|---|"
+    for kind, (arrived, tried) in reached.items():
+        yield f"| {kind} | {tried} | {arrived} |"
+    yield f"| all | {sum(tried for _, tried in reached.values())} | {sum(arrived for arrived, _ in reached.values())} |"
+
+
+if __name__ == "__main__":
+    for line in lines():
+        sys.stdout.write(f"{line}\n")
