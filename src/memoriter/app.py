@@ -232,11 +232,10 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
 
     env, settings = assembly.env, assembly.configuration.settings
     defaults, limit = settings.agents.defaults, settings.memory.qmd.limits.max_injected_chars
-    bus = HookBus(plugins.listeners(memory), monotonic=env.monotonic)
     recalls = tuple(recall_listener(source) for source in plugins.recall_sources(memory))
     return SessionEnvironment(
         workspace=assembly.workspace,
-        bus=bus,
+        bus=HookBus(plugins.listeners(memory), monotonic=env.monotonic),
         recalls=recalls,
         folder=env.home / "agents" / agent_name(assembly.agent),
         wall=env.wall,

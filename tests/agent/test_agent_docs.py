@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoriter.agent._coding import CONTEXT_CHARS
 from memoriter.coding_hooks import HOOKS
 from memoriter.hookspecs import AgentEnd, Message
-from memoriter.plugins import Installed, load_plugins
+from memoriter.plugins import Installed, load_plugins, services_for
 
 if TYPE_CHECKING:
     import pytest
@@ -48,12 +47,12 @@ def test_the_program_runs(notes: Path, home: Path, monkeypatch: pytest.MonkeyPat
     assert (len(prompts), names["result"].step) == (2, "nothing_to_store")
 
 
-def test_the_plugin_runs(memory: Memory, home: Path) -> None:
+def test_the_plugin_runs(memory: Memory) -> None:
     _, code = blocks("python")
     names: dict[str, Any] = {}
     exec(code, names)
     plugin = type("Plugin", (), {name: staticmethod(names[name]) for name in ("recall_sources", "listeners")})
-    plugins = load_plugins("memory-core", [Installed("said", plugin)], home=home, wall=time.time)
+    plugins = load_plugins("memory-core", [Installed("said", plugin)], services_for(memory._assembly))
     (listener,) = plugins.listeners(memory)
     listener.call(AgentEnd("s", (Message("user", "a kettle"), Message("assistant", "yes"))))
     _, source = plugins.recall_sources(memory)

@@ -16,10 +16,6 @@ QMD_MESSAGE = (
     "because memoriter does not include OpenClaw's QMD backend. The builtin engine answers."
 )
 LONG_TERM = "plugins: {entries: {'memory-lancedb': {config: {autoCapture: true}}}}"
-LONG_TERM_MESSAGE = (
-    "plugins.entries.memory-lancedb.config.autoCapture: no effect, "
-    "because memoriter does not capture long-term memories automatically yet."
-)
 
 
 def configure(program: Program, text: str) -> None:
@@ -31,8 +27,8 @@ def configure(program: Program, text: str) -> None:
     ("text", "messages"),
     [
         (QMD, [QMD_MESSAGE]),
-        (LONG_TERM, [LONG_TERM_MESSAGE]),
-        (f"{QMD}, {LONG_TERM}", [QMD_MESSAGE, LONG_TERM_MESSAGE]),
+        (LONG_TERM, []),
+        (f"{QMD}, {LONG_TERM}", [QMD_MESSAGE]),
         ("memory: {backend: 'builtin', qmd: {limits: {maxInjectedChars: 900}}}", []),
         ("memory: {citations: 'on'}, plugins: {slots: {memory: 'memory-core'}}", []),
     ],

@@ -60,6 +60,7 @@ def search_as_openclaw(search: MemorySearch, cfg: Any, agent_id: str) -> Any:
         "scoring": shape["query"],
         "deadlineMs": shape["query"],
         "rerank": shape["query"],
+        "falseMatchRate": shape["query"],
         "budget": shape["remote"],
         "background": shape["sync"],
     }

@@ -34,6 +34,8 @@ GROWTH = 1.25
 """How many times as many, or as few, chunks the index has when it is measured again."""
 SAMPLE = 200
 """Passages from which the spread of scores is measured, and from which questions are made."""
+MEASURING_SECONDS = 8.0
+"""Seconds that a search that has just embedded the notes must have left to measure: a measurement takes 1 to 3."""
 STORING_SECONDS = 5.0
 """How long a finished measurement waits for a process that is indexing."""
 
@@ -134,7 +136,9 @@ def with_lowest_score(settings: SearchSettings, calibration: Calibration | None,
     """
     if calibration is None or settings.scoring != "calibrated" or settings.min_score != WEAK:
         return settings
-    return replace(settings, min_score=min(settings.min_score, calibration.lowest_score(text)))
+    return replace(
+        settings, min_score=min(settings.min_score, calibration.lowest_score(text, settings.false_match_rate))
+    )
 
 
 def certainty_of(

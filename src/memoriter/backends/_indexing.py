@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._calibrating import is_due, measure_calibration
+from memoriter.backends._calibrating import MEASURING_SECONDS, is_due, measure_calibration
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._context import FIRST_EMBEDDING_MS, WrittenNotes
 from memoriter.backends._health import scan_staleness
@@ -226,7 +226,8 @@ class Indexing:
                     embedding.query_vector(task.question)
                 report = sync.embed(open_provider, report, task)
                 on_this_machine = choice is not None and choice.kind != "remote"
-                if on_this_machine and not task.question and is_due(index, self.context.settings):
+                unhurried = not task.question or (task.embed_by and task.embed_by.left >= MEASURING_SECONDS)
+                if on_this_machine and unhurried and is_due(index, self.context.settings):
                     measure_calibration(index, open_provider(), self.context.settings)
                 break
             except IndexBusy:

@@ -33,14 +33,15 @@ OPENCLAW_FOLDER = "~/.openclaw/memory/lancedb"
 @click.group(cls=CommandGroup, name="ltm", invoke_without_command=True)
 @click.pass_context
 def ltm_command(context: click.Context) -> None:
-    """Search and change long-term memories: single statements that agents store and recall.
+    """Search and change long-term memories.
 
         memoriter ltm list
         memoriter ltm search which language do I prefer
         memoriter ltm forget "I prefer tea."
 
-    They are on if plugins.slots.memory names memory-lancedb, and need the extra longterm. Each memory is a line of
-    memory/long-term.md, which you may edit, and a row of a LanceDB database. Next: memoriter ltm stats.
+    They are single statements that agents store and recall. They are on if plugins.slots.memory names
+    memory-lancedb, and need the extra longterm. Each memory is a line of memory/long-term.md, which you may edit,
+    and a row of a LanceDB database. Next: memoriter ltm stats.
     """
     if context.invoked_subcommand is None:
         GlobalOptions.current().screen.text(context.get_help())
@@ -229,6 +230,7 @@ def export() -> None:
     """Print all long-term memories as JSON Lines, one object for each, without their vectors.
 
         memoriter ltm export > memories.jsonl
+        memoriter ltm export | jq -r .text
 
     Next: memoriter ltm list.
     """

@@ -66,6 +66,16 @@ class Candidates:
         nearest = self.vector_ranking
         return len(self.itemized & set(nearest)) / len(nearest) if nearest else 0.0
 
+    @property
+    def itemized_shares(self) -> dict[str, float]:
+        """The same share, 0..1, for each source of the chunks that the vector retriever proposed."""
+        sources = [self.scoring_rows[row].source for row in self.vector_ranking]
+        itemized = [row in self.itemized for row in self.vector_ranking]
+        return {
+            source: sum(has for has, of in zip(itemized, sources, strict=True) if of == source) / sources.count(source)
+            for source in dict.fromkeys(sources)
+        }
+
     def retrievers(self, row: int) -> tuple[str, ...]:
         """Return the names of the retrievers that proposed a candidate."""
         rankings = (("vector", self.vector_ranking), ("keyword", self.keyword_ranking))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -142,20 +143,18 @@ class Calibration:
 
     def threshold(self, text: str, rate: float) -> float:
         """Return the threshold for a query: that of its script, or the highest for a script without questions."""
-        groups = _by_script(self.foreign.scripts, self.certainties)
-        values = groups.get(script_of(text))
-        return max(
-            conformal_quantile(usual(group), rate) for group in (groups.values() if values is None else (values,))
-        )
+        values, _ = _limits(self, rate)
+        script = script_of(text)
+        return values[script] if script in values else max(values.values())
 
-    def lowest_score(self, text: str) -> float:
+    def lowest_score(self, text: str, rate: float) -> float:
         """Return the score that the best passages for `SHOWN_RATE` of the foreign questions exceed.
 
-        The questions in the script of the query count, or all questions if there are none.
+        The questions in the script of the query count, or those of the script with the lowest score.
         """
-        groups = _by_script(self.foreign.scripts, self.scores)
-        values = groups.get(script_of(text), self.scores)
-        return sorted(values)[int(len(values) * (1 - SHOWN_RATE))]
+        _, values = _limits(self, rate)
+        script = script_of(text)
+        return values[script] if script in values else min(values.values())
 
     def dumps(self) -> str:
         """Return the calibration as JSON, which the index stores. It contains no text of a note."""
@@ -182,6 +181,17 @@ class Calibration:
             chunks=int(stored["chunks"]),
             own=tuple((str(script), found, without) for script, found, without in stored["own"]),
         )
+
+
+@lru_cache(maxsize=8)
+def _limits(calibration: Calibration, rate: float) -> tuple[dict[str, float], dict[str, float]]:
+    """Return for each script the threshold of a match, and the lowest score of a hit."""
+    scripts = calibration.foreign.scripts
+    certainties, scores = _by_script(scripts, calibration.certainties), _by_script(scripts, calibration.scores)
+    return (
+        {script: conformal_quantile(usual(values), rate) for script, values in certainties.items()},
+        {script: sorted(values)[int(len(values) * (1 - SHOWN_RATE))] for script, values in scores.items()},
+    )
 
 
 def _by_script(scripts: Sequence[str], values: Sequence[float]) -> dict[str, tuple[float, ...]]:

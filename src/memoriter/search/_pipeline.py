@@ -217,14 +217,19 @@ def _raw_scores(candidates: Candidates, settings: SearchSettings) -> dict[int, f
         row: blend(vectors.get(row), keywords.get(row, ZERO_SCORE).value, weight) - penalty
         for row in candidates.scoring_rows
     }
-    share = context_share(candidates.itemized_share) if candidates.has_vector and settings.hybrid else 0.0
-    return _add_context(candidates, raw_scores, share) if share else raw_scores
+    if candidates.has_vector and settings.hybrid:
+        for source, itemized in candidates.itemized_shares.items():
+            if share := context_share(itemized):
+                raw_scores |= _with_context(candidates, raw_scores, source, share)
+    return raw_scores
 
 
-def _add_context(candidates: Candidates, raw_scores: Mapping[int, float], share: float) -> dict[int, float]:
-    """Add to each score a share of the best positive score of a candidate near it in the same source.
+def _with_context(
+    candidates: Candidates, raw_scores: Mapping[int, float], source: str, share: float
+) -> dict[int, float]:
+    """Return the scores of the candidates of a source, with a share of the best positive score near each in its file.
 
-    As much as neighbours add by chance is subtracted from all scores, as far as candidates have neighbours.
+    As much as neighbours add by chance is subtracted from all of them, as far as they have neighbours.
     """
     rows = candidates.scoring_rows
     steps = [step for step in range(-CONTEXT_DISTANCE, CONTEXT_DISTANCE + 1) if step]
@@ -234,9 +239,9 @@ def _add_context(candidates: Candidates, raw_scores: Mapping[int, float], share:
         near = [raw_scores[row + step] for step in steps if row + step in rows and rows[row + step].path == path]
         return max(0.0, *near) if near else 0.0
 
-    contexts = {row: context(row) for row in raw_scores}
+    contexts = {row: context(row) for row in raw_scores if rows[row].source == source}
     usual = CHANCE_CONTEXT * sum(map(bool, contexts.values())) / max(len(contexts), 1)
-    return {row: raw + share * (contexts[row] - usual) for row, raw in raw_scores.items()}
+    return {row: raw_scores[row] + share * (near - usual) for row, near in contexts.items()}
 
 
 def _fuse(candidates: Candidates) -> dict[int, float]:
