@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter import Memory
+from memoriter.agent import HookInput, Session, answer_hook
+from memoriter.app import session_environment_of
 from memoriter.errors import ConfigError
 from memoriter.hookspecs import Listener, Tool, hookimpl
 from memoriter.plugins import Installed, load_plugins, services_for
@@ -199,3 +201,28 @@ def test_a_plugin_in_the_slot_that_cannot_be_loaded_is_an_error(memory: Memory) 
         load_plugins("memory-other", [Installed("memory-other", unimportable)], services_for(memory._assembly))
     with pytest.raises(ConfigError, match="does not say that it fills"):
         loaded(memory, "extra", extra=Extra)
+
+
+def test_a_message_is_stored_before_passages_are_looked_up_because_clients_end_slow_hooks(memory: Memory) -> None:
+    at_recall: list[tuple[str, ...]] = []
+
+    class Source:
+        name = "source"
+
+        def recall(self, prompt: str, **limits: object) -> list[object]:
+            at_recall.append(tuple(message.text for message in session.turn_messages()))
+            return []
+
+    class Plugin:
+        @hookimpl
+        def recall_sources(self, context: Any) -> list[Any]:
+            return [Source()]
+
+        @hookimpl
+        def listeners(self, context: Any) -> list[Listener]:
+            return [Listener("watching", "agent_end", lambda _: None)]
+
+    plugins = loaded(memory, "memory-core", own=Plugin)
+    session = Session("s", "private", session_environment_of(memory._assembly, plugins, memory))
+    answer_hook(HookInput("user-prompt", "s", prompt="Which kettle did I buy?"), session)
+    assert at_recall == [("Which kettle did I buy?",)]

@@ -174,8 +174,8 @@ def _answer(hook_input: HookInput, session: Session, *, interactive: bool, secon
         case "session-start":
             return _session_start(hook_input, session)
         case "user-prompt":
+            session.begin_turn(hook_input.prompt)  # first, because the client may end a slow hook
             answer = session.recall(hook_input.prompt, seconds=seconds)
-            session.begin_turn(hook_input.prompt)
             return HookAnswer(_context_output(hook_input.name, answer.prepend_context), answer.reasons)
         case "stop":
             return _stop(hook_input, session, interactive=interactive)
