@@ -48,6 +48,8 @@ LOWEST_RATE, HIGHEST_RATE = 0.03, 0.5
 """Range of the rate of false matches. A lower one needs more foreign questions in each script."""
 OUTLIER_RANGES = 1.5
 """Interquartile ranges above the upper quartile beyond which the notes are about a foreign question's topic."""
+USUAL_SHARE = 0.6
+"""Factor of the rate for the questions that are left: outliers include a few that are only unusual by chance."""
 SHOWN_RATE = 0.7
 """Share of the foreign questions that may have hits: right answers differ less from them than matches do."""
 
@@ -139,7 +141,7 @@ class Calibration:
     def thresholds(self, rate: float) -> dict[str, Threshold]:
         """Return the threshold of each script that has foreign questions, for a rate of false matches."""
         groups = _by_script(self.foreign.scripts, self.certainties)
-        return {script: threshold_of(usual(values), rate) for script, values in groups.items()}
+        return {script: threshold_of(usual(values), USUAL_SHARE * rate) for script, values in groups.items()}
 
     def threshold(self, text: str, rate: float) -> float:
         """Return the threshold for a query: that of its script, or the highest for a script without questions."""
@@ -189,7 +191,7 @@ def _limits(calibration: Calibration, rate: float) -> tuple[dict[str, float], di
     scripts = calibration.foreign.scripts
     certainties, scores = _by_script(scripts, calibration.certainties), _by_script(scripts, calibration.scores)
     return (
-        {script: conformal_quantile(usual(values), rate) for script, values in certainties.items()},
+        {script: conformal_quantile(usual(values), USUAL_SHARE * rate) for script, values in certainties.items()},
         {script: sorted(values)[int(len(values) * (1 - SHOWN_RATE))] for script, values in scores.items()},
     )
 
