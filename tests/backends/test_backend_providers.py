@@ -274,7 +274,8 @@ def env_settings(memory: Any, address: str) -> Any:
     """The settings of a memory, as if the server at this address had been at theirs."""
     from dataclasses import replace
 
-    return replace(memory._backend.embedding.settings, base_url=address)
+    settings = memory._backend.embedding.settings
+    return replace(settings, remote=replace(settings.remote, base_url=address))
 
 
 @pytest.mark.slow

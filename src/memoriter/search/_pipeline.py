@@ -227,21 +227,20 @@ def _raw_scores(candidates: Candidates, settings: SearchSettings) -> dict[int, f
 def _with_context(
     candidates: Candidates, raw_scores: Mapping[int, float], source: str, share: float
 ) -> dict[int, float]:
-    """Return the scores of the candidates of a source, with a share of the best positive score near each in its file.
+    """Return the scores of the candidates of a source, with a share of the best score near each in its file.
 
-    As much as neighbours add by chance is subtracted from all of them, as far as they have neighbours.
+    Only the part above `CHANCE_CONTEXT` counts, so no score becomes lower.
     """
     rows = candidates.scoring_rows
     steps = [step for step in range(-CONTEXT_DISTANCE, CONTEXT_DISTANCE + 1) if step]
-
-    def context(row: int) -> float:
-        path = rows[row].path
-        near = [raw_scores[row + step] for step in steps if row + step in rows and rows[row + step].path == path]
-        return max(0.0, *near) if near else 0.0
-
-    contexts = {row: context(row) for row in raw_scores if rows[row].source == source}
-    usual = CHANCE_CONTEXT * sum(map(bool, contexts.values())) / max(len(contexts), 1)
-    return {row: raw_scores[row] + share * (near - usual) for row, near in contexts.items()}
+    scores: dict[int, float] = {}
+    for row, raw in raw_scores.items():
+        if (here := rows[row]).source == source:
+            near = [
+                raw_scores[row + step] for step in steps if row + step in rows and rows[row + step].path == here.path
+            ]
+            scores[row] = raw + share * max(0.0, *near, CHANCE_CONTEXT) - share * CHANCE_CONTEXT
+    return scores
 
 
 def _fuse(candidates: Candidates) -> dict[int, float]:

@@ -1,4 +1,4 @@
-"""An absolute score of a chunk for a query, which other candidates change little.
+"""An absolute score of a chunk for a query, which no other candidates but its neighbours change.
 
 raw = w·v + (1 − w)·k^1.25, where *v* measures how far the vectors of the chunk and of its best item stand out from
 those of unrelated chunks, and *k* is the share of the query's terms that the chunk contains (and, with a lower weight,
