@@ -234,7 +234,7 @@ def test_an_index_that_was_killed_twenty_times_answers_as_one_that_never_was(
             left, right = found(one.search(question)), found(other.search(question))
             assert [citation for citation, _ in left] == [citation for citation, _ in right]
             assert [score for _, score in left] == pytest.approx([score for _, score in right], abs=1e-6)
-            assert left[0][0].startswith(f"memory/note-{number:04}.md")
+            assert any(citation.startswith(f"memory/note-{number:04}.md") for citation, _ in left[:3])
 
 
 def test_a_killed_rebuild_leaves_the_index_as_it_was_and_the_next_one_embeds_nothing(tmp_path: Path) -> None:
