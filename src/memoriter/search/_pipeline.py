@@ -19,6 +19,7 @@ from memoriter.search._score import (
     KEYWORDS_ONLY,
     MATCH,
     MEANING_PENALTY,
+    SURE,
     VECTOR_WEIGHT,
     WITH_VECTORS,
     ZERO_SCORE,
@@ -182,14 +183,15 @@ def _choose(
 def outcome_of(hits: tuple[Hit, ...], *, certain: bool = True, certainty: Certainty | None = None) -> Outcome:
     """Return `match` if the certainty exceeds its threshold, else `weak`, or `none` without hits.
 
-    Without a certainty, the best score must be at least `MATCH`. If the search was not `certain` to find the best
-    passage, no outcome is better than `weak`.
+    A passage with a score of at least `SURE` has nearly all words of the query, and is a match too. Without a
+    certainty, the best score must be at least `MATCH`. If the search was not `certain` to find the best passage, no
+    outcome is better than `weak`.
     """
     if not hits:
         return "none"
-    if certainty is not None:
-        return "match" if certain and certainty.value > certainty.threshold else "weak"
-    return "match" if certain and max([hit.score for hit in hits]) >= MATCH else "weak"
+    best = max([hit.score for hit in hits])
+    is_match = best >= MATCH if certainty is None else best >= SURE or certainty.value > certainty.threshold
+    return "match" if certain and is_match else "weak"
 
 
 def calibrated(candidates: Candidates, settings: SearchSettings) -> dict[int, float]:

@@ -202,6 +202,8 @@ def blend(vector: float | None, keyword: float, weight: float) -> float:
 
 MATCH, WEAK = 0.5, 0.35
 """Lowest scores of a match and of a weak match."""
+SURE = 0.65
+"""Lowest score that is a match whatever the certainty, which knows nothing of words."""
 
 
 @dataclass(frozen=True, slots=True)
