@@ -69,8 +69,9 @@ class Candidates:
     @property
     def itemized_shares(self) -> dict[str, float]:
         """The same share, 0..1, for each source of the chunks that the vector retriever proposed."""
-        sources = [self.scoring_rows[row].source for row in self.vector_ranking]
-        itemized = [row in self.itemized for row in self.vector_ranking]
+        present = [row for row in self.vector_ranking if row in self.scoring_rows]
+        sources = [self.scoring_rows[row].source for row in present]
+        itemized = [row in self.itemized for row in present]
         return {
             source: sum(has for has, of in zip(itemized, sources, strict=True) if of == source) / sources.count(source)
             for source in dict.fromkeys(sources)
