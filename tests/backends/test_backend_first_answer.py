@@ -76,3 +76,15 @@ def test_an_answer_is_a_match_only_when_no_vector_is_missing(env: MemoryEnv, emb
 
     assert (complete.outcome, complete.health.pending) == ("match", 0)
     assert len({text for text in embedded if not text.startswith("query: ")}) == NOTES
+
+
+def test_words_alone_are_no_match_while_the_first_vectors_are_still_to_come(
+    env: MemoryEnv, embedded: list[str]
+) -> None:
+    memory, question = env.open(), "The manyword150 lies beside manything150."
+    hurried = memory.search(question, deadline_ms=54)  # the question alone takes the share of vectors
+
+    assert embedded == [f"query: {question}"]
+    assert (hurried.mode, hurried.truncated_by, hurried.health.pending) == ("keyword", None, NOTES)
+    assert hurried.hits[0].path == "memory/many/150.md"
+    assert (hurried.hits[0].score > 0.5, hurried.outcome) == (True, "weak")

@@ -141,9 +141,9 @@ class BuiltinBackend:
         unranked = rescoring and rescoring.problem
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, unranked))]
         health, is_late = health_of(self._context, index, reasons, serving=vector is not None), deadline.passed
-        by_meaning = vector is not None or not query.update
-        # A search that was cut short or lacks vectors may miss a better passage.
-        certain, spec = not (is_late or (by_meaning and health.pending)), self.embedding.current.spec
+        # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
+        to_come = health.pending and (vector is not None or not query.update or problem in {None, WARMING})
+        certain, spec = not (is_late or to_come), self.embedding.current.spec
         return SearchResult(
             hits=hits,
             outcome=outcome_of(hits, certain=certain, certainty=ranking.certainty),
