@@ -152,6 +152,16 @@ def test_a_session_has_the_notes_recalls_and_appends_and_the_files_come_back(ope
     opencode.env.close()
 
 
+def test_an_installation_for_the_user_and_one_for_the_project_recall_once(opencode: OpenCode) -> None:
+    opencode.install("-w", str(opencode.env.notes))
+    opencode.run(str(opencode.program), "-w", str(opencode.env.notes), "install", "opencode", "--scope", "project")
+    assert (opencode.work / ".opencode" / "plugins" / "memoriter.js").is_file()
+    opencode.model.play(Step("The result."))
+    assert opencode.ask(QUESTION) == "The result."
+    (said,) = opencode.said()
+    assert said.count("<memoriter-recall>") == 2  # the session context and the passages, each once
+
+
 def test_a_repository_that_is_not_trusted_is_neither_read_nor_written(opencode: OpenCode) -> None:
     own = opencode.env.home / "workspace"
     own.mkdir()
