@@ -152,6 +152,23 @@ def test_a_session_has_the_notes_recalls_and_appends_and_the_files_come_back(ope
     opencode.env.close()
 
 
+def test_after_a_compaction_the_next_message_has_the_session_context_again(opencode: OpenCode) -> None:
+    settings = json.loads(opencode.settings.read_text(encoding="utf-8"))
+    settings["provider"]["scripted"]["models"]["scripted"] = {"limit": {"context": 20_000, "output": 1_000}}
+    opencode.settings.write_text(json.dumps(settings), encoding="utf-8")
+    opencode.install("-w", str(opencode.env.notes))
+    opencode.model.play(Step("The result.", tokens=19_800))
+    opencode.ask(QUESTION)  # and the client compacts the conversation at once
+    opencode.model.play(Step("Another result."), Step("A third result."))
+    assert opencode.ask("When does the train to Osaka leave?", "--continue") == "Another result."
+    assert opencode.ask("Is the ferry to Naoshima on time?", "--continue") == "A third result."
+
+    second, third = opencode.said(0)[-1], opencode.said(1)[-1]
+    assert "We chose PostgreSQL for the ledger" in second
+    assert "The train to Osaka leaves at noon" in second
+    assert "We chose PostgreSQL for the ledger" not in third
+
+
 def test_an_installation_for_the_user_and_one_for_the_project_recall_once(opencode: OpenCode) -> None:
     opencode.install("-w", str(opencode.env.notes))
     opencode.run(str(opencode.program), "-w", str(opencode.env.notes), "install", "opencode", "--scope", "project")

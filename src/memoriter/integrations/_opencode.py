@@ -60,7 +60,6 @@ const run = (event, input) =>
 
 export const Memoriter = async ({{ client, directory }}) => {{
   const begun = new Set() // sessions that have the session context
-  const compacted = new Set() // sessions that lost it
   const children = new Set() // sessions of subagents, whose messages no person wrote
 
   const warn = (message) => {{
@@ -69,12 +68,16 @@ export const Memoriter = async ({{ client, directory }}) => {{
     }} catch {{}}
   }}
 
-  const isResumed = async (id) => {{
+  // Return why the next message needs the session context: "startup", or "compact"; undefined if messages have it.
+  const missingContext = async (id) => {{
     try {{
       const earlier = await client.session.messages({{ path: {{ id }} }})
-      return earlier.data.some((message) => message.parts.some((part) => part.id.endsWith("memoriter")))
+      const kinds = earlier.data.flatMap(({{ parts }}) => parts.map((part) => [part.type, part.id.endsWith("memoriter")]))
+      const compaction = kinds.findLastIndex(([type]) => type === "compaction")
+      if (kinds.slice(compaction + 1).some(([, recalled]) => recalled)) return undefined
+      return compaction < 0 ? "startup" : "compact"
     }} catch {{
-      return false
+      return "startup"
     }}
   }}
 
@@ -88,8 +91,8 @@ export const Memoriter = async ({{ client, directory }}) => {{
       if (text) texts.push(text)
       return output !== undefined
     }}
-    const source = compacted.delete(id) ? "compact" : "startup"
-    if (source === "compact" || (!begun.has(id) && !(await isResumed(id)))) {{
+    const source = begun.has(id) ? undefined : await missingContext(id)
+    if (source) {{
       const start = {{ ...input, hook_event_name: "SessionStart", source }}
       if (!take(await run("session-start", start))) return texts // do not wait for it twice
     }}
@@ -102,7 +105,7 @@ export const Memoriter = async ({{ client, directory }}) => {{
     event: async ({{ event }}) => {{
       const info = event.properties?.info
       if (event.type === "session.created" && info?.parentID) children.add(info.id)
-      if (event.type === "session.compacted") compacted.add(event.properties.sessionID)
+      if (event.type === "session.compacted") begun.delete(event.properties.sessionID)
     }},
     "chat.message": async ({{ sessionID }}, {{ parts }}) => {{
       try {{
