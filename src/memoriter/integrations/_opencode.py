@@ -72,9 +72,9 @@ export const Memoriter = async ({{ client, directory }}) => {{
   const missingContext = async (id) => {{
     try {{
       const earlier = await client.session.messages({{ path: {{ id }} }})
-      const kinds = earlier.data.flatMap(({{ parts }}) => parts.map((part) => [part.type, part.id.endsWith("memoriter")]))
-      const compaction = kinds.findLastIndex(([type]) => type === "compaction")
-      if (kinds.slice(compaction + 1).some(([, recalled]) => recalled)) return undefined
+      const parts = earlier.data.flatMap((message) => message.parts)
+      const compaction = parts.findLastIndex((part) => part.type === "compaction")
+      if (parts.slice(compaction + 1).some((part) => part.id.endsWith("memoriter"))) return undefined
       return compaction < 0 ? "startup" : "compact"
     }} catch {{
       return "startup"
