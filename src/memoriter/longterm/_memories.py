@@ -67,6 +67,8 @@ class LongTermMemories:
     ) -> Stored:
         """Store a memory, unless it is there already: first in the note, then in the database.
 
+        If the owner says what somebody else has stored in the same words, that memory is approved.
+
         Args:
             text: the statement, which is stored verbatim; secrets in it become `***`.
             origin: who wrote the words; the caller knows, and not the text.
@@ -85,7 +87,11 @@ class LongTermMemories:
         _check(kept, importance)
         vector, reason = self._vector(kept)
         older = self._older(supersedes)
-        if same := self._same(kept, vector, without=supersedes):
+        if same := self._same(kept, vector, by_owner=origin == "owner", without=supersedes):
+            approved = replace(same.memory, approved=True)
+            if origin == "owner" and not same.memory.trusted:  # the same words, which are the owner's own now
+                self.change(approved)
+                return Stored(approved, existing=True, similarity=same.score)
             return Stored(same.memory, existing=True, similarity=same.score)
         memory = LongTermMemory(
             id=self.parts.new_id(),
@@ -318,8 +324,8 @@ class LongTermMemories:
                 kept.append(each)
         return kept
 
-    def _same(self, text: str, vector: Vector | None, *, without: str) -> LongTermHit | None:
-        """Return the current memory that says the same, or None."""
+    def _same(self, text: str, vector: Vector | None, *, by_owner: bool, without: str) -> LongTermHit | None:
+        """Return the current memory that says the same, or None. For the owner, similar words of others are not."""
         for entry in self.entries():
             if entry.memory.text == text and entry.memory.status == "active" and entry.memory.id != without.lower():
                 return LongTermHit(entry.memory, 1.0, 1.0)
@@ -329,7 +335,8 @@ class LongTermMemories:
             found = self._found(vector, "", limit=3, trusted=False)
         except MemoriterError:
             return None
-        hits = [saying(each, self.spec()) for each in found if each.memory.status == "active"]
+        current = [each for each in found if is_current(each.memory) or not (by_owner or each.memory.trusted)]
+        hits = [saying(each, self.spec()) for each in current if each.memory.status == "active"]
         return next((hit for hit in hits if hit.score >= DUPLICATE and hit.memory.id != without.lower()), None)
 
     def _older(self, identifier: str) -> LongTermMemory | None:
