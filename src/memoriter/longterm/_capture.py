@@ -163,6 +163,7 @@ class _Turn:
             session=self._session,
             span=_span(number, statement) if text == statement.text else None,
             supersedes=older.id if older else "",
+            principal=parts.principal if parts.shared else "",
         )
 
 

@@ -26,6 +26,7 @@ from memoriter.longterm._records import (
     Speaker,
     is_memory_id,
     least_trusted,
+    mark_of_principal,
 )
 from memoriter.values import dataclass
 
@@ -60,6 +61,8 @@ class NoteEntry:
     """The line after the last one."""
     complete: bool
     """Whether the item has an id of its own; an item without one was written by hand."""
+    marked: bool = True
+    """Whether its comment names the principal, if one is configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +108,11 @@ def parse_note(text: str, rules: NoteRules) -> list[NoteEntry]:
             body = clean_text("\n".join([words, *map(_dedented, lines[at + 1 : end])]))
             if body:
                 memory, complete = _memory_of(match, body, rules)
+                marked = mark_of_principal(rules.principal) in ("", *(match["data"] or "").split())
                 if memory.id in used:
                     memory, complete = replace(memory, id=rules.new_id()), False
                 used.add(memory.id)
-                entries.append(NoteEntry(memory, at, end, complete))
+                entries.append(NoteEntry(memory, at, end, complete, marked))
         at = end
     return entries
 
@@ -152,6 +156,7 @@ def _data_text(memory: LongTermMemory) -> str:
         parts.append(f"span={span.speaker}:{span.message}:{span.start}:{span.end}")
     if memory.supersedes:
         parts.append(f"supersedes={memory.supersedes}")
+    parts += [mark] if (mark := mark_of_principal(memory.principal)) else []
     parts += ["superseded"] * (memory.status == "superseded") + ["approved"] * memory.approved
     return " ".join(parts)
 

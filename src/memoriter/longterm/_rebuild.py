@@ -30,8 +30,9 @@ def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
         IndexUnavailable: the database could not be read or written.
     """
     numbered = {entry.memory.id: entry.memory for entry in memories.entries() if not entry.complete}
-    if numbered:
-        memories.file.change(dict(numbered))
+    unmarked = {entry.memory.id: entry.memory for entry in memories.entries() if not entry.marked}
+    if numbered or unmarked:
+        memories.file.change({**unmarked, **numbered})
     note, principal = memories.parts.note, memories.parts.principal
     current = {entry.memory.id: entry.memory for entry in memories.entries()}
     store = memories.opened()
