@@ -17,7 +17,7 @@ from memoriter.longterm._note import PATH
 from memoriter.longterm._openclaw import import_openclaw
 from memoriter.longterm._parts import LongTermParts
 from memoriter.longterm._plugin import LongTermPlugin
-from memoriter.longterm._rebuild import rebuild, stats
+from memoriter.longterm._rebuild import Withheld, rebuild, stats, withheld_memories
 from memoriter.longterm._recall import LongTermRecall
 from memoriter.longterm._records import (
     CATEGORIES,
@@ -71,6 +71,7 @@ __all__ = [
     "Status",
     "StoreState",
     "Stored",
+    "Withheld",
     "candidate_json",
     "forgotten_memories_json",
     "hit_json",
@@ -84,4 +85,5 @@ __all__ = [
     "stats",
     "stats_json",
     "stored_json",
+    "withheld_memories",
 ]

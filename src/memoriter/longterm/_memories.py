@@ -12,6 +12,7 @@ from memoriter.ids import fingerprint
 from memoriter.longterm._diagnostics import not_searchable, words_only
 from memoriter.longterm._erase import erase
 from memoriter.longterm._note import NoteRules, clean_text
+from memoriter.longterm._own_statements import OwnStatements
 from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
 from memoriter.longterm._scoring import answering, as_of, best, coverage, is_current, saying
@@ -52,7 +53,8 @@ class LongTermMemories:
         """Return what is true of the memories in the note as far as it does not say otherwise."""
         parts = self.parts
         origin: Origin = "owner" if parts.owned else "import"
-        return NoteRules(parts.principal, parts.note, parts.new_id, round(parts.wall(), 3), origin)
+        own = parts.own.read() if parts.own else OwnStatements()
+        return NoteRules(parts.principal, parts.note, parts.new_id, round(parts.wall(), 3), origin, own)
 
     def store(
         self,
@@ -88,10 +90,8 @@ class LongTermMemories:
         vector, reason = self._vector(kept)
         older = self._older(supersedes)
         if same := self._same(kept, vector, by_owner=origin == "owner", without=supersedes):
-            approved = replace(same.memory, approved=True)
             if origin == "owner" and not same.memory.trusted:  # the same words, which are the owner's own now
-                self.change(approved)
-                return Stored(approved, existing=True, similarity=same.score)
+                return Stored(self.approve(same.memory.id), existing=True, similarity=same.score)
             return Stored(same.memory, existing=True, similarity=same.score)
         memory = LongTermMemory(
             id=self.parts.new_id(),
@@ -99,13 +99,15 @@ class LongTermMemories:
             importance=importance,
             category=category,
             created_at=round(self.parts.wall(), 3),
-            origin=origin if self.parts.owned or origin != "owner" else "import",
+            origin=origin,
             principal=self.parts.principal,
             session=session,
             span=span,
             supersedes=supersedes.lower(),
             note=self.parts.note,
         )
+        if self.parts.own and origin == "owner":
+            self.parts.own.add_written(memory)
         self.file.add(memory)
         reasons = [reason] if reason else []
         if older is not None:
@@ -254,6 +256,8 @@ class LongTermMemories:
         if not found:
             raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
         approved = replace(found[0], approved=True)
+        if self.parts.own:
+            self.parts.own.add_approved(approved)
         self.change(approved)
         return approved
 
@@ -349,6 +353,8 @@ class LongTermMemories:
 
     def _forget(self, memory: LongTermMemory) -> LongTermForgotten:
         """Delete a memory from the note and everything that was made from it, then from the database."""
+        if self.parts.own:
+            self.parts.own.remove(memory)
         return erase(memory, self.parts, self.file, self.opened)
 
 

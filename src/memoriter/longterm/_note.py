@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, unquote
 
+from memoriter.longterm._own_statements import OwnStatements, statement_key
 from memoriter.longterm._records import (
     CATEGORIES,
     DEFAULT_CATEGORY,
@@ -76,6 +77,8 @@ class NoteRules:
     """Seconds since 1970; the time of an item that was written by hand."""
     origin: Origin = "owner"
     """Who writes items without a mark: the owner, or `import` in a folder of somebody else."""
+    own: OwnStatements = OwnStatements()
+    """What the owner wrote or approved in a folder of somebody else."""
 
 
 def clean_text(text: str) -> str:
@@ -183,7 +186,16 @@ def _memory_of(match: re.Match[str], body: str, rules: NoteRules) -> tuple[LongT
         approved="approved" in values and rules.origin == "owner",
         note=rules.note,
     )
-    return memory, complete
+    return _as_recorded(memory, rules.own), complete
+
+
+def _as_recorded(memory: LongTermMemory, own: OwnStatements) -> LongTermMemory:
+    """Return a memory of a project as the owner's if they wrote it, and as approved if they approved it."""
+    if not (own.written or own.approved):
+        return memory
+    key = statement_key(memory)
+    origin = "owner" if key in own.written else memory.origin
+    return replace(memory, origin=origin, approved=memory.approved or key in own.approved)
 
 
 def _origin(mark: str | None, default: Origin) -> Origin:

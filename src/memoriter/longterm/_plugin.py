@@ -14,6 +14,7 @@ from memoriter.hookspecs import hookimpl
 from memoriter.longterm._capture import CaptureSettings, LongTermCapture
 from memoriter.longterm._lance import LanceStore
 from memoriter.longterm._memories import LongTermMemories
+from memoriter.longterm._own_statements import OwnStatementsFile
 from memoriter.longterm._parts import LongTermParts
 from memoriter.longterm._recall import LongTermRecall
 from memoriter.longterm._records import OWN_FOLDER
@@ -166,7 +167,9 @@ def _parts(context: PluginContext) -> LongTermParts:
         principal=(principal := principal_of(settings, note)),
         shared=not principal.startswith(OWN_FOLDER),
         note=note,
-        owned=place.trust == "owner",
+        own=None
+        if place.trust == "owner"
+        else OwnStatementsFile(services.home / "memory" / "long-term-own" / f"{note}.json"),
         wall=context.wall,
         new_id=services.new_id,
     )
