@@ -10,7 +10,7 @@ import click
 
 from memoriter.api_json import reason_json
 from memoriter.cli._ltm_inbox import accept, edit, inbox, reject
-from memoriter.cli._ltm_render import count_memories, end_of_day, memory_line, open_long_term, show_hits
+from memoriter.cli._ltm_render import count_memories, memory_line, open_long_term, show_hits
 from memoriter.cli._ltm_trust import trust
 from memoriter.cli._notes import check_trust
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 SEARCH_LIMIT, SEARCH_FLOOR = 5, 0.3
 """Memories that `ltm search` prints, and their lowest score, as in OpenClaw."""
+AS_OF = click.option(
+    "--as-of",
+    metavar="DAY",
+    help="As the memories were at the end of this day (UTC): 2026-02-10, yesterday or 7d. Default: now.",
+)
 CATEGORY = click.Choice(["preference", "fact", "decision", "entity", "other"])
 OPENCLAW_FOLDER = "~/.openclaw/memory/lancedb"
 
@@ -50,11 +55,13 @@ def ltm_command(context: click.Context) -> None:
 @ltm_command.command(cls=Command, name="list")
 @click.option("--category", type=CATEGORY, help="Only memories of this category.")
 @click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="At most so many, the newest.")
-def list_(category: str | None, limit: int | None) -> None:
+@AS_OF
+def list_(category: str | None, limit: int | None, as_of: str | None) -> None:
     """List long-term memories, the newest last.
 
         memoriter ltm list
         memoriter ltm list --category decision -n 10 --json
+        memoriter ltm list --as-of 2026-02-10
 
     Each line ends with the id, for memoriter ltm forget. Next: memoriter ltm search.
     """
@@ -62,13 +69,14 @@ def list_(category: str | None, limit: int | None) -> None:
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with open_long_term(options) as memory:
-        memories = [each for each in memory.long_term.memories() if category in {None, each.category}]
+        memories = [each for each in memory.long_term.memories(as_of=as_of) if category in {None, each.category}]
+        replaced = memory.long_term.replaced(as_of=as_of)
     shown = memories[-limit:] if limit else memories
     if screen.as_json:
-        screen.json([memory_json(each) for each in shown])
+        screen.json([memory_json(each, replaced) for each in shown])
         return
     for each in shown:
-        screen.show([memory_line(each)])
+        screen.show([memory_line(each, replaced)])
     if not shown:
         screen.note((("There are no long-term memories" + (f" of {category!r}." if category else "."), ""),))
 
@@ -77,7 +85,7 @@ def list_(category: str | None, limit: int | None) -> None:
 @click.argument("query", nargs=-1, required=True)
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), metavar="N", default=SEARCH_LIMIT, show_default=True)
 @click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", default=SEARCH_FLOOR, show_default=True)
-@click.option("--as-of", metavar="DAY", help="As the memories were at the end of this day, such as 2026-02-10.")
+@AS_OF
 def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str | None) -> None:
     """Search long-term memories by meaning and by word.
 
@@ -90,16 +98,15 @@ def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str |
     from memoriter.longterm import hit_json
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    at = end_of_day(as_of) if as_of else None
     with open_long_term(options) as memory:
         answer = options.show_egress_notice(memory).long_term.search(
-            " ".join(query), limit=limit, floor=min_score, at=at
+            " ".join(query), limit=limit, floor=min_score, as_of=as_of
         )
     if screen.as_json:
         reasons = {"reasons": [reason_json(each) for each in answer.reasons]} if answer.reasons else {}
-        screen.json({"memories": [hit_json(hit) for hit in answer.hits], **reasons})
+        screen.json({"memories": [hit_json(hit, answer.replaced) for hit in answer.hits], **reasons})
         return
-    show_hits(answer.hits, screen)
+    show_hits(answer.hits, screen, answer.replaced)
     if not answer.hits:
         screen.note((("No long-term memory fits.", ""),))
     screen.show_diagnostics(answer.reasons)

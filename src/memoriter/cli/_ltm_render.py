@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-
-import click
 
 from memoriter.extras import require
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from memoriter.cli._options import GlobalOptions
     from memoriter.cli._render import Line, Screen
     from memoriter.longterm import LongTermHit, LongTermMemory
     from memoriter.memory import Memory
+
+
+SHORT_ID = 8
+"""Characters of the id of a memory that another line names."""
 
 
 def open_long_term(options: GlobalOptions) -> Memory:
@@ -24,30 +26,28 @@ def open_long_term(options: GlobalOptions) -> Memory:
     return options.open_memory()
 
 
-def end_of_day(text: str) -> float:
-    """Return the last millisecond of a day in UTC, in seconds since 1970. Raises click.UsageError."""
-    try:
-        day = datetime.combine(datetime.fromisoformat(text).date(), time(), UTC)
-        return (day + timedelta(days=1)).timestamp() - 0.001
-    except (ValueError, OverflowError) as error:
-        raise click.UsageError(f"{text!r} is not a day such as 2026-02-10.") from error
-
-
 def count_memories(number: int) -> str:
     """Return a number of memories in words."""
     return f"{number:,} {'memory' if number == 1 else 'memories'}"
 
 
-def memory_line(memory: LongTermMemory) -> Line:
-    """Return a memory as one line that ends with its id."""
+def memory_line(memory: LongTermMemory, replaced: Mapping[str, str] | None = None) -> Line:
+    """Return a memory as one line that ends with its id.
+
+    Args:
+        memory: the memory.
+        replaced: the ids of what replaced superseded memories, by the ids of these.
+    """
+    newer = (replaced or {}).get(memory.id, "")[:SHORT_ID]
+    superseded = [f"superseded by {newer}" if newer else "superseded"] if memory.status == "superseded" else []
     day = datetime.fromtimestamp(memory.created_at, tz=UTC).date().isoformat()
     marks = [day, *([memory.origin] if memory.origin != "owner" else [])]
-    marks += ["approved"] * memory.approved + ["superseded"] * (memory.status == "superseded")
+    marks += ["approved"] * memory.approved + superseded
     text = " ".join(memory.text.split())
     return (f"[{memory.category}] ", "bold"), (text, ""), (f"  ({', '.join(marks)})  ", "dim"), (memory.id, "dim")
 
 
-def show_hits(hits: Sequence[LongTermHit], screen: Screen) -> None:
+def show_hits(hits: Sequence[LongTermHit], screen: Screen, replaced: Mapping[str, str] | None = None) -> None:
     """Print the memories that a search found, numbered, with their scores."""
     for number, hit in enumerate(hits, 1):
-        screen.show([((f"{number}. {hit.score:.2f} ", ""), *memory_line(hit.memory))])
+        screen.show([((f"{number}. {hit.score:.2f} ", ""), *memory_line(hit.memory, replaced))])

@@ -1,5 +1,6 @@
 """Long-term memories: single statements with vectors, which an agent stores, recalls and forgets."""
 
+from memoriter.longterm._as_of import AsOf
 from memoriter.longterm._candidates import Candidate, Inbox
 from memoriter.longterm._in_memory import InMemoryStore
 from memoriter.longterm._inbox import InboxFile, candidate_json, inbox_of
@@ -46,6 +47,7 @@ __all__ = [
     "CATEGORIES",
     "ORIGINS",
     "PATH",
+    "AsOf",
     "Candidate",
     "Category",
     "Found",
