@@ -303,12 +303,11 @@ def _workspace(
             keep_layout=lambda: _keep_notes_layout(place.workspace),
             daily_note=memory.daily_note,
             extra_suffixes=memory.extra_suffixes,
+            principal=(configuration.settings.plugins.entries.memory_lancedb.config.principal or "").strip(),
         )
     except WorkspaceNotFound as error:
-        raise WorkspaceNotFound(
-            f"{error.message} It was chosen by: {place.reason}.",
-            remedy=missing_remedy(place),
-        ) from error
+        message = f"{error.message} It was chosen by: {place.reason}."
+        raise WorkspaceNotFound(message, remedy=missing_remedy(place)) from error
 
 
 def _keep_notes_layout(workspace: Path) -> None:

@@ -110,6 +110,7 @@ SkipReason = Literal[
     "not_markdown",
     "not_transcript",
     "other_agent",
+    "other_principal",
     "outside",
     "special",
     "symlink",

@@ -197,7 +197,7 @@ def test_a_plugin_captures_what_was_said_in_a_turn(
 ) -> None:
     monkeypatch.syspath_prepend(str(install_plugin(tmp_path / "plugin")))
     assert silent(hook("user-prompt", prompt="my kettle is called Brumsel"))
-    assert silent(hook("stop"))
+    assert hook("stop").json == {"systemMessage": "memoriter: my kettle is called Brumsel"}
     assert silent(hook("stop"))
     diary = program.home / "plugins" / "diary" / "diary.txt"
     assert diary.read_text(encoding="utf-8") == "my kettle is called Brumsel\n"

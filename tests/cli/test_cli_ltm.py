@@ -123,8 +123,14 @@ def test_the_export_has_one_object_for_each_memory(program: Program) -> None:
 
 def test_earlier_memories_can_be_looked_back_at(program: Program) -> None:
     old = store(program, "The ledger runs on MySQL.")
-    store(program, "The ledger runs on PostgreSQL.", "--supersedes", old["id"])
-    assert "superseded" in ltm(program, "search", "the ledger runs on MySQL").out
+    new = store(program, "The ledger runs on PostgreSQL.", "--supersedes", old["id"])
+    assert f"superseded by {new['id'][:8]})" in ltm(program, "search", "the ledger runs on MySQL").out
+    assert f"superseded by {new['id'][:8]})" in ltm(program, "list").out
+    assert ltm(program, "list", "--json").json[0]["supersededBy"] == new["id"]
+    assert ltm(program, "list", "--as-of", "2020-01-01", "--json").json == []
+    assert ltm(program, "list", "--as-of", "2300-01-01", "--json").json == ltm(program, "list", "--json").json
+    refused = ltm(program, "list", "--as-of", "soon")
+    assert (refused.exit_code, "'soon' is not a day such as 2026-02-10." in refused.err) == (2, True)
     assert ltm(program, "search", "the ledger runs on", "--as-of", "2020-01-01").err == "No long-term memory fits.\n"
     assert ltm(program, "search", "ledger", "--as-of", "soon").exit_code == 2
 

@@ -121,6 +121,18 @@ def test_a_memory_comes_back_as_it_was_stored(store: LongTermStore) -> None:
     assert store.search(unit(1), principal="ann", limit=1)[0].memory == kept
 
 
+def test_two_principals_can_have_memories_with_the_same_id(store: LongTermStore) -> None:
+    ann, bob = memory(1, "I like tea."), memory(1, "I like coffee.", principal="bob")
+    store.store([ann], [unit(1)])
+    store.store([bob], [unit(0, 1)])
+    assert store.memories(principal="ann") == [ann]
+    assert store.memories(principal="bob") == [bob]
+    store.change(replace(bob, approved=True))
+    assert store.delete([bob.id], principal="bob") == 1
+    assert store.get([ann.id], principal="ann") == [ann]
+    assert [each.memory for each in store.search(unit(1), principal="ann", limit=3)] == [ann]
+
+
 def test_the_most_similar_memory_is_first_and_its_score_is_the_cosine(store: LongTermStore) -> None:
     near, far, other = memory(1), memory(2), memory(3)
     store.store([far, near, other], [unit(0, 1), unit(1, 1), unit(-1)])

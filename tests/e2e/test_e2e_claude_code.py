@@ -14,6 +14,7 @@ import pytest
 
 from hook_inputs import FOLDER as RECORDED
 from hostile_repository import contents, hostile_repository
+from long_term import configure_long_term
 from memory_env import MemoryEnv
 from odd_files import posix_only
 from released_clients import (
@@ -338,3 +339,22 @@ def test_removal_restores_the_files_of_the_client_byte_for_byte(claude: ClaudeCo
     assert left == changed or left | {"mcpServers": {}} == changed
     assert claude.settings.read_bytes() == before[claude.settings]
     assert list(claude.env.home.rglob("*.memoriter-backup")) == []
+
+
+def test_a_preference_that_a_person_states_is_kept_and_recalled_in_the_next_conversation(claude: ClaudeCode) -> None:
+    pytest.importorskip("lancedb")
+    skip_first_run(claude)
+    configure_long_term(claude.env, ["memory-core", "memory-lancedb"], autoCapture=True)
+    claude.environ["MEMORITER_HOOK_SECONDS"] = "60"
+    claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
+    give_time(claude.settings)
+    statement = "나는 Python보다 TypeScript를 선호해."
+    claude.model.play(Step("네, 기억할게요."), Step("천만에요."))
+    shown = in_terminal(claude, f"{statement} 기억해줘.", "고마워!", "/exit")
+    assert "Remembered" in shown
+    (memory,) = json.loads(claude.memoriter("-w", str(claude.env.notes), "--json", "ltm", "list"))
+    assert (memory["text"], memory["origin"], memory["category"]) == (statement, "owner", "preference")
+    claude.model.play(Step("TypeScript요."))
+    assert claude.ask("나는 Python보다 TypeScript를 선호해? 뭘로 할까?") == "TypeScript요.\n"
+    assert "<relevant-memories>" in claude.model.seen(0)
+    assert f"1. [preference] {statement}" in claude.model.seen(0)

@@ -109,7 +109,8 @@ def test_what_memory_put_into_a_message_is_not_captured_again(tmp_path: Path, ta
 
 def test_with_the_inbox_a_statement_waits_for_the_owner(tmp_path: Path) -> None:
     talk = Conversation(tmp_path, autoCapture="inbox")
-    assert talk.say("I live in Bergen.").texts == ("In the inbox [fact]: I live in Bergen.",)
+    waits = "In the inbox [fact]: I live in Bergen. To decide: `memoriter ltm inbox`."
+    assert talk.say("I live in Bergen.").texts == (waits,)
     assert "- [fact] I live in Bergen. <!-- candidate: " in talk.note(INBOX)
     assert talk.note() == ""
     assert talk.say("I live in Bergen.", session="later").texts == ()
@@ -120,7 +121,7 @@ def test_a_sure_statement_is_accepted_without_asking_if_the_owner_wants_that(tmp
     said = talk.say("Remember that the gate code is on the fridge.", "I live in Bergen.")
     assert said.texts == (
         "Remembered [fact]: Remember that the gate code is on the fridge.",
-        "In the inbox [fact]: I live in Bergen.",
+        "In the inbox [fact]: I live in Bergen. To decide: `memoriter ltm inbox`.",
     )
     assert "gate code" in talk.note()
     assert "gate code" not in talk.note(INBOX)

@@ -179,7 +179,7 @@ def test_a_newer_memory_replaces_an_older_one_which_stays_and_can_be_looked_back
     trusted = memory.long_term.search("the ledger runs on", limit=5, floor=0.0, trusted=True).hits
     assert [hit.memory.id for hit in trusted] == [new.id]
     before = datetime(2026, 3, 11, tzinfo=UTC).timestamp()
-    earlier = memory.long_term.search("the ledger runs on", limit=5, floor=0.0, at=before).hits
+    earlier = memory.long_term.search("the ledger runs on", limit=5, floor=0.0, as_of=before).hits
     assert [(hit.memory.id, hit.memory.status) for hit in earlier] == [(old.id, "active")]
     with pytest.raises(UsageError, match="no memory with the id"):
         memory.long_term.store("x y z", origin="owner", supersedes="nope")

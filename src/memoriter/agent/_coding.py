@@ -64,6 +64,8 @@ class HookAnswer:
     output: dict[str, Any] | None
     """JSON for stdout; None: print nothing, and the agent continues."""
     reasons: tuple[Diagnostic, ...] = ()
+    kept: tuple[str, ...] = ()
+    """What listeners kept of the turn, one line each, for the person."""
 
 
 def read_hook(event: str, text: str) -> HookInput:
@@ -148,6 +150,7 @@ def answer_hook(
     # Claude Code prints the output of the hook after a compaction as it is, with its braces.
     shows = hook_input.event == "session-start" or (hook_input.event == "post-compact" and hook_input.is_codex)
     news = session.capture_news() if interactive and shows else ""
+    news = "\n".join(filter(None, (news, *(f"memoriter: {text}" for text in answer.kept))))
     answer = _with_message(HookAnswer(answer.output, (*problems, *answer.reasons)), session, news)
     outcome = "text for the agent" if answer.output else "no text"
     milliseconds = (session.monotonic() - started) * 1000
@@ -198,24 +201,28 @@ def _session_start(hook_input: HookInput, session: Session) -> HookAnswer:
 
 
 def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> HookAnswer:
-    """Capture the turn, and request a flush if a compaction is near."""
+    """Capture the turn if a person has led it, and request a flush if a compaction is near."""
     if hook_input.again:
         result = session.flushed(hook_input.reply)
         return HookAnswer(None, result.reasons if result else ())
     answer_messages = [Message("assistant", hook_input.reply)] if hook_input.reply else []
-    reasons = session.end_turn([*session.turn_messages(), *answer_messages])
+    said = session.turn_messages()
+    if not interactive:  # what a program passes to the client may be anybody's words
+        return HookAnswer(None)
+    capture = session.capture([*said, *answer_messages])
     try:
-        usage = context_usage(hook_input.transcript) if interactive else None
+        usage = context_usage(hook_input.transcript)
     except PathRefused as error:
-        return HookAnswer(None, (*reasons, Diagnostic(error.code, error.message, error.remedy)))
+        reason = Diagnostic(error.code, error.message, error.remedy)
+        return HookAnswer(None, (*capture.reasons, reason), capture.texts)
     if usage is None:
-        return HookAnswer(None, reasons)
+        return HookAnswer(None, capture.reasons, capture.texts)
     answer = session.flush(usage.tokens, window=usage.window, reserve=usage.reserve)
-    prompt = answer.turn.prompt if answer.turn else ""
+    prompt, reasons = answer.turn.prompt if answer.turn else "", (*capture.reasons, *answer.reasons)
     if hook_input.is_codex and prompt:
-        return HookAnswer({"decision": "block", "reason": prompt}, (*reasons, *answer.reasons))
+        return HookAnswer({"decision": "block", "reason": prompt}, reasons, capture.texts)
     # Claude Code shows "block" as a problem that a hook has reported.
-    return HookAnswer(_context_output(hook_input.name, prompt), (*reasons, *answer.reasons))
+    return HookAnswer(_context_output(hook_input.name, prompt), reasons, capture.texts)
 
 
 def _record(hook_input: HookInput, session: Session, *, interactive: bool) -> tuple[Diagnostic, ...]:

@@ -37,6 +37,10 @@ WITH_TOOLS = (
     "preferences of the user, and say where it stands. If nothing is found, say so. What must last you write down with "
     "memory_append."
 )
+WITH_LONG_TERM = (
+    "Single statements of the user are in long-term memory: look for them with memory_recall. If the user asks you to "
+    "remember something, call memory_store; if they ask you to forget it, call memory_forget."
+)
 SUMMARY_SYSTEM = "You summarise conversations for the assistant who will continue them."
 SUMMARY = """\
 Summarise this conversation so that it can go on without its text: what the user wants, what was decided and why, \
@@ -101,7 +105,8 @@ class Transcript:
 
 def opening(tools: Sequence[str]) -> str:
     """Return the opening of the system prompt, which depends on the names of the tools."""
-    return f"{OPENING}\n\n{WITH_TOOLS}" if "memory_search" in tools else OPENING
+    parts = [OPENING, *([WITH_TOOLS] if "memory_search" in tools else [])]
+    return "\n\n".join([*parts, *([WITH_LONG_TERM] if "memory_recall" in tools else [])])
 
 
 def instructions(beginning: str, context: str, summary: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,21 +10,27 @@ import click
 
 from memoriter.api_json import reason_json
 from memoriter.cli._ltm_inbox import accept, edit, inbox, reject
+from memoriter.cli._ltm_render import count_memories, memory_line, open_long_term, show_hits
+from memoriter.cli._ltm_trust import trust
 from memoriter.cli._notes import check_trust
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 from memoriter.cli._render import DONE, FAILED, is_interactive, pluralize
+from memoriter.cli._trust import untrusted_notice
 from memoriter.errors import UsageError
-from memoriter.extras import require
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from memoriter.cli._render import Line, Screen
-    from memoriter.longterm import LongTermForgotten, LongTermHit, LongTermMemory, LongTermStats
-    from memoriter.memory import Memory
+    from memoriter.cli._render import Line
+    from memoriter.longterm import LongTermForgotten, LongTermStats
 
 SEARCH_LIMIT, SEARCH_FLOOR = 5, 0.3
 """Memories that `ltm search` prints, and their lowest score, as in OpenClaw."""
+AS_OF = click.option(
+    "--as-of",
+    metavar="DAY",
+    help="As the memories were at the end of this day (UTC): 2026-02-10, yesterday or 7d. Default: now.",
+)
 CATEGORY = click.Choice(["preference", "fact", "decision", "entity", "other"])
 OPENCLAW_FOLDER = "~/.openclaw/memory/lancedb"
 
@@ -50,25 +55,28 @@ def ltm_command(context: click.Context) -> None:
 @ltm_command.command(cls=Command, name="list")
 @click.option("--category", type=CATEGORY, help="Only memories of this category.")
 @click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="At most so many, the newest.")
-def list_(category: str | None, limit: int | None) -> None:
+@AS_OF
+def list_(category: str | None, limit: int | None, as_of: str | None) -> None:
     """List long-term memories, the newest last.
 
         memoriter ltm list
         memoriter ltm list --category decision -n 10 --json
+        memoriter ltm list --as-of 2026-02-10
 
     Each line ends with the id, for memoriter ltm forget. Next: memoriter ltm search.
     """
     from memoriter.longterm import memory_json
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    with _open(options) as memory:
-        memories = [each for each in memory.long_term.memories() if category in {None, each.category}]
+    with open_long_term(options) as memory:
+        memories = [each for each in memory.long_term.memories(as_of=as_of) if category in {None, each.category}]
+        replaced = memory.long_term.replaced(as_of=as_of)
     shown = memories[-limit:] if limit else memories
     if screen.as_json:
-        screen.json([memory_json(each) for each in shown])
+        screen.json([memory_json(each, replaced) for each in shown])
         return
     for each in shown:
-        screen.show([_memory_line(each)])
+        screen.show([memory_line(each, replaced)])
     if not shown:
         screen.note((("There are no long-term memories" + (f" of {category!r}." if category else "."), ""),))
 
@@ -77,7 +85,7 @@ def list_(category: str | None, limit: int | None) -> None:
 @click.argument("query", nargs=-1, required=True)
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), metavar="N", default=SEARCH_LIMIT, show_default=True)
 @click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", default=SEARCH_FLOOR, show_default=True)
-@click.option("--as-of", metavar="DAY", help="As the memories were at the end of this day, such as 2026-02-10.")
+@AS_OF
 def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str | None) -> None:
     """Search long-term memories by meaning and by word.
 
@@ -90,16 +98,15 @@ def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str |
     from memoriter.longterm import hit_json
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    at = _end_of_day(as_of) if as_of else None
-    with _open(options) as memory:
+    with open_long_term(options) as memory:
         answer = options.show_egress_notice(memory).long_term.search(
-            " ".join(query), limit=limit, floor=min_score, at=at
+            " ".join(query), limit=limit, floor=min_score, as_of=as_of
         )
     if screen.as_json:
         reasons = {"reasons": [reason_json(each) for each in answer.reasons]} if answer.reasons else {}
-        screen.json({"memories": [hit_json(hit) for hit in answer.hits], **reasons})
+        screen.json({"memories": [hit_json(hit, answer.replaced) for hit in answer.hits], **reasons})
         return
-    _show_hits(answer.hits, screen)
+    show_hits(answer.hits, screen, answer.replaced)
     if not answer.hits:
         screen.note((("No long-term memory fits.", ""),))
     screen.show_diagnostics(answer.reasons)
@@ -122,14 +129,16 @@ def store(
         memoriter ltm store "I prefer TypeScript to Python." --category preference
         echo "The ledger runs on PostgreSQL." | memoriter ltm store -
 
-    Nothing is stored if a memory says the same. Secrets are replaced by ***. Next: memoriter ltm list.
+    Nothing is stored if a memory says the same. Secrets are replaced by ***. In the folder of a project, the memory is
+    yours, too, and agents that work there get it once you trust the folder (memoriter trust). Next: memoriter ltm list.
     """
     from memoriter.longterm import stored_json
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     statement = sys.stdin.read() if text == ("-",) else " ".join(text)
-    with _open(options) as memory:
+    with open_long_term(options) as memory:
         check_trust(memory.place, screen)
+        untrusted = untrusted_notice(memory.place, screen)
         memories = options.show_egress_notice(memory).long_term
         stored = memories.store(
             statement, origin="owner", importance=importance, category=category, supersedes=supersedes
@@ -138,10 +147,10 @@ def store(
         screen.json(stored_json(stored))
         return
     state = f"Already there ({stored.similarity:.2f}): " if stored.existing else "Stored: "
-    screen.show([((state, ""), *_memory_line(stored.memory))])
+    screen.show([((state, ""), *memory_line(stored.memory))])
     if stored.masked:
         screen.note((("A secret in the text was replaced by ***.", "yellow"),))
-    screen.show_diagnostics(stored.reasons)
+    screen.show_diagnostics((*stored.reasons, *untrusted))
 
 
 @ltm_command.command(cls=Command, name="forget")
@@ -165,14 +174,14 @@ def forget(context: click.Context, what: tuple[str, ...], *, yes: bool) -> None:
         if not is_interactive(screen):
             raise UsageError("Confirmation is needed, and nobody can be asked here.", remedy="Add --yes to confirm.")
         click.confirm(f"Delete the memory {words!r} for good?", abort=True, err=True)
-    with _open(options) as memory:
+    with open_long_term(options) as memory:
         memories = memory.long_term
         receipt = memories.forget_id(words) if is_memory_id(words) else memories.forget(words)
     if screen.as_json:
         screen.json(forgotten_memories_json(receipt))
     else:
         screen.show(list(_receipt_lines(receipt)))
-        _show_hits(receipt.candidates, screen)
+        show_hits(receipt.candidates, screen)
         screen.show_diagnostics(receipt.left)
     context.exit(DONE if receipt.forgotten and not receipt.left else FAILED)
 
@@ -189,7 +198,7 @@ def stats() -> None:
     from memoriter.longterm import stats, stats_json
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    with _open(options) as memory:
+    with open_long_term(options) as memory:
         found = stats(memory.long_term)
     if screen.as_json:
         screen.json(stats_json(found))
@@ -213,14 +222,14 @@ def rebuild(*, everything: bool) -> None:
     from memoriter.longterm import rebuild, rebuilt_json
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    with _open(options) as memory:
+    with open_long_term(options) as memory:
         check_trust(memory.place, screen)
         result = rebuild(options.show_egress_notice(memory).long_term, everything=everything)
     if screen.as_json:
         screen.json(rebuilt_json(result))
         return
     done = f"{result.added} added, {result.changed} changed, {result.removed} removed"
-    screen.show([((f"{_count(result.memories)}: {done}.", ""),)])
+    screen.show([((f"{count_memories(result.memories)}: {done}.", ""),)])
     if result.numbered:
         screen.note(((f"{pluralize(result.numbered, 'item')} of the note got an id.", ""),))
 
@@ -237,7 +246,7 @@ def export() -> None:
     from memoriter.longterm import memory_json
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    with _open(options) as memory:
+    with open_long_term(options) as memory:
         for each in memory.long_term.memories():
             screen.json_line(memory_json(each))
 
@@ -257,86 +266,23 @@ def import_(folder: str) -> None:
     from memoriter.longterm import import_openclaw
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    with _open(options) as memory:
+    with open_long_term(options) as memory:
         check_trust(memory.place, screen)
         result = import_openclaw(options.show_egress_notice(memory).long_term, Path(folder).expanduser())
     if screen.as_json:
         screen.json({"added": result.added, "present": result.present, "skipped": result.skipped})
         return
     rest = f"{result.present} were there already, {result.skipped} have no text"
-    screen.show([((f"{_count(result.added)} copied; {rest}.", ""),)])
+    screen.show([((f"{count_memories(result.added)} copied; {rest}.", ""),)])
 
 
-@ltm_command.command(cls=Command, name="trust")
-@click.argument("action", type=click.Choice(["review", "approve"]))
-@click.argument("ids", nargs=-1, metavar="[ID]...")
-def trust(action: Literal["review", "approve"], ids: tuple[str, ...]) -> None:
-    """Show the memories that are not put before a turn because you did not write them, or approve some.
-
-        memoriter ltm trust review
-        memoriter ltm trust approve 0b4e9c1e-6f1c-4f0e-9d0e-3c1b7f6f2a11
-
-    Agents find these memories when they search. An approval can be undone in memory/long-term.md: delete the word
-    approved in the comment of the line. Next: memoriter ltm list.
-    """
-    from memoriter.longterm import memory_json
-
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    if bool(ids) != (action == "approve"):
-        raise click.UsageError("Give ids to approve, and none to review.")
-    with _open(options) as memory:
-        memories = memory.long_term
-        if ids:
-            shown = [memories.approve(each) for each in ids]
-        else:
-            shown = [each for each in memories.memories() if not each.trusted and each.status == "active"]
-    if screen.as_json:
-        screen.json([memory_json(each) for each in shown])
-        return
-    for each in shown:
-        screen.show([((f"{'Approved: ' if ids else ''}", ""), *_memory_line(each))])
-    if not shown:
-        screen.note((("No memory is withheld from automatic recall.", ""),))
-
-
-for _command in (inbox, accept, reject, edit):
+for _command in (inbox, accept, reject, edit, trust):
     ltm_command.add_command(_command)
-
-
-def _open(options: GlobalOptions) -> Memory:
-    """Open the selected memory. Raises MissingPackage if the extra is not installed."""
-    require("longterm", "The command `memoriter ltm`")
-    return options.open_memory()
-
-
-def _end_of_day(text: str) -> float:
-    try:
-        day = datetime.combine(datetime.fromisoformat(text).date(), time(), UTC)
-    except ValueError as error:
-        raise click.UsageError(f"{text!r} is not a day such as 2026-02-10.") from error
-    return (day + timedelta(days=1)).timestamp() - 0.001
-
-
-def _count(number: int) -> str:
-    return f"{number:,} {'memory' if number == 1 else 'memories'}"
-
-
-def _memory_line(memory: LongTermMemory) -> Line:
-    day = datetime.fromtimestamp(memory.created_at, tz=UTC).date().isoformat()
-    marks = [day, *([memory.origin] if memory.origin != "owner" else [])]
-    marks += ["approved"] * memory.approved + ["superseded"] * (memory.status == "superseded")
-    text = " ".join(memory.text.split())
-    return (f"[{memory.category}] ", "bold"), (text, ""), (f"  ({', '.join(marks)})  ", "dim"), (memory.id, "dim")
-
-
-def _show_hits(hits: Sequence[LongTermHit], screen: Screen) -> None:
-    for number, hit in enumerate(hits, 1):
-        screen.show([((f"{number}. {hit.score:.2f} ", ""), *_memory_line(hit.memory))])
 
 
 def _receipt_lines(receipt: LongTermForgotten) -> Iterator[Line]:
     for memory in receipt.forgotten:
-        yield (("Gone: ", "green"), *_memory_line(memory))
+        yield (("Gone: ", "green"), *memory_line(memory))
         rows = "1 row" if receipt.rows == 1 else f"{receipt.rows} rows"
         lines = pluralize(receipt.lines, "line")
         yield ((f"      {lines} of the note, {rows} of the database with all earlier versions", "dim"),)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memoriter.cli._render import Line, Screen
     from memoriter.config import Place, TrustedFolder
     from memoriter.environment import Environment
+    from memoriter.types import Diagnostic
 
 REPOSITORY = "The folder is in a Git repository, so its notes may come from anybody."
 STATES = {
@@ -111,6 +112,19 @@ def ask_to_trust(place: Place, env: Environment, screen: Screen) -> bool:
         return False
     TrustStore(env.home).add(folder)
     return True
+
+
+def untrusted_notice(place: Place, screen: Screen) -> tuple[Diagnostic, ...]:
+    """Ask the person at the terminal to trust the folder that a command writes to; return a notice if they do not."""
+    from memoriter.config import TrustStore, untrusted_diagnostic
+    from memoriter.environment import read_environment
+
+    env = read_environment()
+    if place.trust != "untrusted" or TrustStore(env.home).includes(place.workspace):
+        return ()
+    if ask_to_trust(place, env, screen):
+        return ()
+    return (untrusted_diagnostic(place.workspace),)
 
 
 def trust_made_folder(folder: Path, env: Environment, screen: Screen) -> list[str]:

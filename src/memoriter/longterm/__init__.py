@@ -1,5 +1,6 @@
 """Long-term memories: single statements with vectors, which an agent stores, recalls and forgets."""
 
+from memoriter.longterm._as_of import AsOf
 from memoriter.longterm._candidates import Candidate, Inbox
 from memoriter.longterm._in_memory import InMemoryStore
 from memoriter.longterm._inbox import InboxFile, candidate_json, inbox_of
@@ -17,7 +18,7 @@ from memoriter.longterm._note import PATH
 from memoriter.longterm._openclaw import import_openclaw
 from memoriter.longterm._parts import LongTermParts
 from memoriter.longterm._plugin import LongTermPlugin
-from memoriter.longterm._rebuild import rebuild, stats
+from memoriter.longterm._rebuild import Withheld, rebuild, stats, withheld_memories
 from memoriter.longterm._recall import LongTermRecall
 from memoriter.longterm._records import (
     CATEGORIES,
@@ -46,6 +47,7 @@ __all__ = [
     "CATEGORIES",
     "ORIGINS",
     "PATH",
+    "AsOf",
     "Candidate",
     "Category",
     "Found",
@@ -71,6 +73,7 @@ __all__ = [
     "Status",
     "StoreState",
     "Stored",
+    "Withheld",
     "candidate_json",
     "forgotten_memories_json",
     "hit_json",
@@ -84,4 +87,5 @@ __all__ = [
     "stats",
     "stats_json",
     "stored_json",
+    "withheld_memories",
 ]

@@ -25,6 +25,7 @@ from memoriter.longterm._records import (
     Span,
     Speaker,
     is_memory_id,
+    mark_of_principal,
 )
 from memoriter.values import dataclass
 
@@ -72,6 +73,8 @@ class Candidate:
     """The place of the words in the conversation; None if the text was edited, as it is no quotation then."""
     supersedes: str = ""
     """The id of the memory that it would replace; empty: none."""
+    principal: str = ""
+    """The configured principal whose memory it would be; empty: that of the folder."""
 
     def expires_at(self, days: float = EXPIRY_DAYS) -> float:
         """Return the time at which it is dropped, in seconds since 1970."""
@@ -109,6 +112,8 @@ def candidate_text(candidate: Candidate) -> str:
         parts.append(f"span={span.speaker}:{span.message}:{span.start}:{span.end}")
     if candidate.supersedes:
         parts.append(f"supersedes={candidate.supersedes}")
+    if mark := mark_of_principal(candidate.principal):
+        parts.append(mark)
     mark = f"<!-- from: inbox, {_iso(candidate.created_at)[:10]} -->"
     head = f"- [{candidate.category}] {first} <!-- candidate: {' '.join(parts)} --> {mark}"
     return "\n".join([head, *(f"  {line}" if line else "" for line in rest)]) + "\n"
@@ -219,6 +224,7 @@ def _candidate_of(body: str, category: str | None, data: str, now: float) -> Can
         session=unquote(values.get("session", "")),
         span=_span(values.get("span", "")) if verbatim else None,
         supersedes=supersedes.lower() if is_memory_id(supersedes) else "",
+        principal=unquote(values.get("principal", "")),
     )
 
 

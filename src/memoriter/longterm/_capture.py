@@ -139,15 +139,19 @@ class _Turn:
             acceptance = accept_above(self._inbox, self._memories, added, self._settings.accept_from)
         done = {each.candidate.id for each in acceptance.accepted}
         texts = [f"Remembered [{each.candidate.category}]: {each.candidate.text}" for each in acceptance.accepted]
-        texts += [f"In the inbox [{each.category}]: {each.text}" for each in added if each.id not in done]
+        texts += [
+            f"In the inbox [{each.category}]: {each.text} To decide: `memoriter ltm inbox`."
+            for each in added
+            if each.id not in done
+        ]
         return Captured(tuple(texts), acceptance.reasons)
 
     def _candidate(self, number: int, statement: Statement) -> Candidate | None:
-        """Return a statement as a candidate; None if a memory says the same."""
+        """Return a statement as a candidate; None if a memory that is put before turns says the same."""
         text, parts = mask(clean_text(statement.text)), self._memories.parts
         near = neighbours(self._memories, text)
         older = replaced_by(near, text, statement.category)
-        if older is None and any(each.similarity >= DUPLICATE for each in near):
+        if older is None and any(each.similarity >= DUPLICATE and each.memory.trusted for each in near):
             return None
         return Candidate(
             id=parts.new_id(),
@@ -159,6 +163,7 @@ class _Turn:
             session=self._session,
             span=_span(number, statement) if text == statement.text else None,
             supersedes=older.id if older else "",
+            principal=parts.principal if parts.shared else "",
         )
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memoriter.longterm._records import LongTermMemory
     from memoriter.longterm._store import Vector
 
-    Rows = dict[str, tuple[LongTermMemory, Vector]]
+    Rows = dict[tuple[str, str], tuple[LongTermMemory, Vector]]
 
 
 class InMemoryStore:
@@ -26,7 +26,8 @@ class InMemoryStore:
 
     def store(self, memories: Sequence[LongTermMemory], vectors: Sequence[Vector]) -> None:
         with self._lock:
-            self._rows.update({memory.id: (memory, vector) for memory, vector in zip(memories, vectors, strict=True)})
+            pairs = zip(memories, vectors, strict=True)
+            self._rows.update({(each.principal, each.id): (each, vector) for each, vector in pairs})
 
     def search(
         self, vector: Vector, *, principal: str, limit: int, floor: float = -1.0, trusted: bool = False, words: str = ""
@@ -48,10 +49,9 @@ class InMemoryStore:
         gone, wanted = set[str](), {each.lower() for each in ids}
         with self._lock:
             for rows in self._tables.values():
-                for key in [key for key, (memory, _) in rows.items() if memory.principal == principal]:
-                    if key in wanted:
-                        del rows[key]
-                        gone.add(key)
+                for key in [key for key in rows if key[0] == principal and key[1] in wanted]:
+                    del rows[key]
+                    gone.add(key[1])
         return len(gone)
 
     def count(self, *, principal: str) -> int:

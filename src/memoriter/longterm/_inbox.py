@@ -18,7 +18,7 @@ from memoriter.longterm._candidates import (
     with_rejected,
     without_expired,
 )
-from memoriter.longterm._records import CATEGORIES
+from memoriter.longterm._records import CATEGORIES, least_trusted
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
@@ -102,6 +102,8 @@ class InboxFile:
     def accept(self, ids: Sequence[str], memories: LongTermMemories) -> Acceptance:
         """Store candidates as memories and take them out of the inbox, each as soon as it is stored.
 
+        Accepting is approving: what the owner has not written keeps its origin, and is recalled automatically.
+
         Args:
             ids: ids or their beginnings, or `all`.
             memories: where they are stored.
@@ -117,12 +119,14 @@ class InboxFile:
                 supersedes = ""
             stored = memories.store(
                 candidate.text,
-                origin=candidate.origin,
+                origin=candidate.origin if memories.parts.owned else least_trusted(candidate.origin, "import"),
                 category=candidate.category,
                 session=candidate.session,
                 span=candidate.span,
                 supersedes=supersedes,
             )
+            if not stored.memory.trusted:
+                stored = replace(stored, memory=memories.approve(stored.memory.id))
             self._drop(candidate)
             accepted.append(Accepted(candidate, stored))
             reasons += stored.reasons
@@ -231,8 +235,8 @@ def candidate_json(candidate: Candidate) -> dict[str, Any]:
 
 
 def accept_above(inbox: InboxFile, memories: LongTermMemories, added: Sequence[Candidate], score: float) -> Acceptance:
-    """Accept the owner's own statements whose score is at least `score`; whatever fails stays in the inbox."""
-    sure = [each.id for each in added if each.origin == "owner" and each.score >= score]
+    """Accept what the owner has just said if its score is at least `score`; whatever fails stays in the inbox."""
+    sure = [each.id for each in added if each.score >= score]
     try:
         return inbox.accept(sure, memories) if sure else Acceptance()
     except MemoriterError as error:

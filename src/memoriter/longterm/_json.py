@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Any
 from memoriter.api_json import iso_time, reason_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from memoriter.longterm._records import LongTermMemory
     from memoriter.longterm._results import LongTermForgotten, LongTermHit, LongTermStats, Rebuilt, Stored
 
 
-def memory_json(memory: LongTermMemory) -> dict[str, Any]:
-    """Return a memory. What says nothing is absent: an empty session, no span, no older memory."""
+def memory_json(memory: LongTermMemory, replaced: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return a memory. What says nothing is absent: an empty session, no span, no older memory.
+
+    Args:
+        memory: the memory.
+        replaced: the ids of what replaced superseded memories, by the ids of these.
+    """
+    newer = (replaced or {}).get(memory.id) if memory.status == "superseded" else None
     span = memory.span
     return {
         "id": memory.id,
@@ -23,6 +31,7 @@ def memory_json(memory: LongTermMemory) -> dict[str, Any]:
         "origin": memory.origin,
         "trusted": memory.trusted,
         "status": memory.status,
+        **({"supersededBy": newer} if newer else {}),
         **({"supersedes": memory.supersedes} if memory.supersedes else {}),
         **({"session": memory.session} if memory.session else {}),
         **(
@@ -33,9 +42,9 @@ def memory_json(memory: LongTermMemory) -> dict[str, Any]:
     }
 
 
-def hit_json(hit: LongTermHit) -> dict[str, Any]:
+def hit_json(hit: LongTermHit, replaced: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return a memory that a search found, with its score."""
-    return {**memory_json(hit.memory), "score": round(hit.score, 4)}
+    return {**memory_json(hit.memory, replaced), "score": round(hit.score, 4)}
 
 
 def stored_json(stored: Stored) -> dict[str, Any]:

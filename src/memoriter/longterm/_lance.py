@@ -61,7 +61,7 @@ class LanceStore:
         rows = [self._row(memory, vector) for memory, vector in zip(memories, vectors, strict=True)]
         with self._working("written"):
             table = self._opened() or self._created()
-            merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+            merge = table.merge_insert(["id", "principal"]).when_matched_update_all().when_not_matched_insert_all()
             merge.execute(self._arrow(rows))
         self._maintain_sometimes()
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import EmbeddingError, MemoriterError, UsageError
 from memoriter.ids import fingerprint
+from memoriter.longterm._as_of import memories_at, moment_of, replacements
 from memoriter.longterm._diagnostics import not_searchable, words_only
 from memoriter.longterm._erase import erase
 from memoriter.longterm._note import NoteRules, clean_text
+from memoriter.longterm._own_statements import OwnStatements
 from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
-from memoriter.longterm._scoring import answering, as_of, best, coverage, is_current, saying
+from memoriter.longterm._scoring import answering, best, coverage, is_current, saying
 from memoriter.longterm._store import Found
 from memoriter.longterm._vector_file import key_of
 from memoriter.longterm._writing import NoteFile
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.environment import Deadline
+    from memoriter.longterm._as_of import AsOf
     from memoriter.longterm._note import NoteEntry
     from memoriter.longterm._parts import LongTermParts
     from memoriter.longterm._records import Category, Origin, Span
@@ -52,7 +55,8 @@ class LongTermMemories:
         """Return what is true of the memories in the note as far as it does not say otherwise."""
         parts = self.parts
         origin: Origin = "owner" if parts.owned else "import"
-        return NoteRules(parts.principal, parts.note, parts.new_id, round(parts.wall(), 3), origin)
+        own = parts.own.read() if parts.own else OwnStatements()
+        return NoteRules(parts.principal, parts.note, parts.new_id, round(parts.wall(), 3), origin, own)
 
     def store(
         self,
@@ -66,6 +70,8 @@ class LongTermMemories:
         supersedes: str = "",
     ) -> Stored:
         """Store a memory, unless it is there already: first in the note, then in the database.
+
+        If the owner says what somebody else has stored in the same words, that memory is approved.
 
         Args:
             text: the statement, which is stored verbatim; secrets in it become `***`.
@@ -85,7 +91,9 @@ class LongTermMemories:
         _check(kept, importance)
         vector, reason = self._vector(kept)
         older = self._older(supersedes)
-        if same := self._same(kept, vector, without=supersedes):
+        if same := self._same(kept, vector, by_owner=origin == "owner", without=supersedes):
+            if origin == "owner" and not same.memory.trusted:  # the same words, which are the owner's own now
+                return Stored(self.approve(same.memory.id), existing=True, similarity=same.score)
             return Stored(same.memory, existing=True, similarity=same.score)
         memory = LongTermMemory(
             id=self.parts.new_id(),
@@ -93,13 +101,15 @@ class LongTermMemories:
             importance=importance,
             category=category,
             created_at=round(self.parts.wall(), 3),
-            origin=origin if self.parts.owned or origin != "owner" else "import",
+            origin=origin,
             principal=self.parts.principal,
             session=session,
             span=span,
             supersedes=supersedes.lower(),
             note=self.parts.note,
         )
+        if self.parts.own and origin == "owner":
+            self.parts.own.add_written(memory)
         self.file.add(memory)
         reasons = [reason] if reason else []
         if older is not None:
@@ -120,7 +130,7 @@ class LongTermMemories:
         floor: float,
         trusted: bool = False,
         words: bool = True,
-        at: float | None = None,
+        as_of: AsOf = None,
         deadline: Deadline | None = None,
     ) -> LongTermAnswer:
         """Return the memories that fit a query, best first.
@@ -131,13 +141,14 @@ class LongTermMemories:
             floor: lowest score, 0..1.
             trusted: whether to return only current memories that the owner wrote or approved.
             words: whether shared words raise a score, too, and not only the vectors.
-            at: seconds since 1970, to see the memories as they were then; None: now.
+            as_of: a time or a day, to see the memories as they were then; None: now.
             deadline: when a service has to have answered.
 
         Raises:
-            UsageError: the query is empty.
+            UsageError: the query is empty, or `as_of` is no day.
             IndexUnavailable: the database cannot be read.
         """
+        at = moment_of(as_of, self.parts.wall())
         if not query.strip():
             raise UsageError("There is nothing to search for: the query is empty.", remedy="Give a question or a word.")
         known = {entry.memory.id: entry.memory for entry in self.entries()}
@@ -146,15 +157,19 @@ class LongTermMemories:
         try:
             vector = self.parts.embedding.query_vector(mask(query), deadline)
         except EmbeddingError as error:
-            memories = [memory for memory in known.values() if not trusted or is_current(memory)]
-            hits = [LongTermHit(memory, coverage(query, memory.text), None) for memory in as_of(memories, at)]
-            return LongTermAnswer(best(hits, limit, floor), (words_only(error),))
-        found = self._found(vector, query if words else "", limit=max(limit, 4) * 4, trusted=trusted)
-        memories = as_of([each.memory for each in found], at, [*known.values()])
+            memories = memories_at([*known.values()], at, known.values())
+            memories = [memory for memory in memories if not trusted or is_current(memory)]
+            hits = [LongTermHit(memory, coverage(query, memory.text), None) for memory in memories]
+            return LongTermAnswer(best(hits, limit, floor), (words_only(error),), replacements(known.values(), at))
+        most = max(limit, 4) * 4 if at is None else max(len(known), limit) + limit * 4  # later ones are left out
+        found = self._found(vector, query if words else "", limit=most, trusted=trusted and at is None)
+        linked = {**known, **{each.memory.id: each.memory for each in found}}.values()
+        memories = memories_at([each.memory for each in found], at, linked)
+        memories = [memory for memory in memories if not trusted or is_current(memory)]
         similarities = {each.memory.id: each.similarity for each in found}
         background = self.spec().background
         hits = [answering(memory, similarities[memory.id], query if words else "", background) for memory in memories]
-        return LongTermAnswer(best(hits, limit, floor))
+        return LongTermAnswer(best(hits, limit, floor), replaced=replacements(linked, at))
 
     def recall(self, query: str, *, limit: int, floor: float, deadline: Deadline) -> tuple[LongTermHit, ...]:
         """Return the current memories that the owner wrote or approved and that resemble a message, best first.
@@ -234,13 +249,25 @@ class LongTermMemories:
             return self._forget(hits[0].memory)
         return LongTermForgotten(candidates=hits)
 
-    def memories(self) -> list[LongTermMemory]:
-        """Return all memories in the order of their creation: those of the note, and of others that share them."""
+    def memories(self, *, as_of: AsOf = None) -> list[LongTermMemory]:
+        """Return all memories in the order of their creation: those of the note, and of others that share them.
+
+        Args:
+            as_of: a time or a day, to see the memories as they were then; None: now.
+
+        Raises:
+            UsageError: `as_of` is no day.
+        """
+        at = moment_of(as_of, self.parts.wall())
         own = [entry.memory for entry in self.entries()]
         if self.parts.shared:
             rows = self.opened().memories(principal=self.parts.principal)
             own += [memory for memory in rows if memory.note != self.parts.note]
-        return sorted(own, key=lambda memory: (memory.created_at, memory.id))
+        return memories_at(sorted(own, key=lambda memory: (memory.created_at, memory.id)), at, own)
+
+    def replaced(self, *, as_of: AsOf = None) -> dict[str, str]:
+        """Return the id of what replaced each superseded memory, by the id of the older one. Raises UsageError."""
+        return replacements(self.memories(), moment_of(as_of, self.parts.wall()))
 
     def approve(self, identifier: str) -> LongTermMemory:
         """Let a memory that the owner did not write be recalled automatically. Raises UsageError, WriteError."""
@@ -248,6 +275,8 @@ class LongTermMemories:
         if not found:
             raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
         approved = replace(found[0], approved=True)
+        if self.parts.own:
+            self.parts.own.add_approved(approved)
         self.change(approved)
         return approved
 
@@ -318,8 +347,8 @@ class LongTermMemories:
                 kept.append(each)
         return kept
 
-    def _same(self, text: str, vector: Vector | None, *, without: str) -> LongTermHit | None:
-        """Return the current memory that says the same, or None."""
+    def _same(self, text: str, vector: Vector | None, *, by_owner: bool, without: str) -> LongTermHit | None:
+        """Return the current memory that says the same, or None. For the owner, similar words of others are not."""
         for entry in self.entries():
             if entry.memory.text == text and entry.memory.status == "active" and entry.memory.id != without.lower():
                 return LongTermHit(entry.memory, 1.0, 1.0)
@@ -329,7 +358,8 @@ class LongTermMemories:
             found = self._found(vector, "", limit=3, trusted=False)
         except MemoriterError:
             return None
-        hits = [saying(each, self.spec()) for each in found if each.memory.status == "active"]
+        current = [each for each in found if is_current(each.memory) or not (by_owner or each.memory.trusted)]
+        hits = [saying(each, self.spec()) for each in current if each.memory.status == "active"]
         return next((hit for hit in hits if hit.score >= DUPLICATE and hit.memory.id != without.lower()), None)
 
     def _older(self, identifier: str) -> LongTermMemory | None:
@@ -342,6 +372,8 @@ class LongTermMemories:
 
     def _forget(self, memory: LongTermMemory) -> LongTermForgotten:
         """Delete a memory from the note and everything that was made from it, then from the database."""
+        if self.parts.own:
+            self.parts.own.remove(memory)
         return erase(memory, self.parts, self.file, self.opened)
 
 

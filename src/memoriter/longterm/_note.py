@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, unquote
 
+from memoriter.longterm._own_statements import OwnStatements, statement_key
 from memoriter.longterm._records import (
     CATEGORIES,
     DEFAULT_CATEGORY,
@@ -26,6 +27,7 @@ from memoriter.longterm._records import (
     Speaker,
     is_memory_id,
     least_trusted,
+    mark_of_principal,
 )
 from memoriter.values import dataclass
 
@@ -60,6 +62,8 @@ class NoteEntry:
     """The line after the last one."""
     complete: bool
     """Whether the item has an id of its own; an item without one was written by hand."""
+    marked: bool = True
+    """Whether its comment names the principal, if one is configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,8 @@ class NoteRules:
     """Seconds since 1970; the time of an item that was written by hand."""
     origin: Origin = "owner"
     """Who writes items without a mark: the owner, or `import` in a folder of somebody else."""
+    own: OwnStatements = OwnStatements()
+    """What the owner wrote or approved in a folder of somebody else."""
 
 
 def clean_text(text: str) -> str:
@@ -105,10 +111,11 @@ def parse_note(text: str, rules: NoteRules) -> list[NoteEntry]:
             body = clean_text("\n".join([words, *map(_dedented, lines[at + 1 : end])]))
             if body:
                 memory, complete = _memory_of(match, body, rules)
+                marked = mark_of_principal(rules.principal) in ("", *(match["data"] or "").split())
                 if memory.id in used:
                     memory, complete = replace(memory, id=rules.new_id()), False
                 used.add(memory.id)
-                entries.append(NoteEntry(memory, at, end, complete))
+                entries.append(NoteEntry(memory, at, end, complete, marked))
         at = end
     return entries
 
@@ -152,6 +159,7 @@ def _data_text(memory: LongTermMemory) -> str:
         parts.append(f"span={span.speaker}:{span.message}:{span.start}:{span.end}")
     if memory.supersedes:
         parts.append(f"supersedes={memory.supersedes}")
+    parts += [mark] if (mark := mark_of_principal(memory.principal)) else []
     parts += ["superseded"] * (memory.status == "superseded") + ["approved"] * memory.approved
     return " ".join(parts)
 
@@ -178,7 +186,16 @@ def _memory_of(match: re.Match[str], body: str, rules: NoteRules) -> tuple[LongT
         approved="approved" in values and rules.origin == "owner",
         note=rules.note,
     )
-    return memory, complete
+    return _as_recorded(memory, rules.own), complete
+
+
+def _as_recorded(memory: LongTermMemory, own: OwnStatements) -> LongTermMemory:
+    """Return a memory of a project as the owner's if they wrote it, and as approved if they approved it."""
+    if not (own.written or own.approved):
+        return memory
+    key = statement_key(memory)
+    origin = "owner" if key in own.written else memory.origin
+    return replace(memory, origin=origin, approved=memory.approved or key in own.approved)
 
 
 def _origin(mark: str | None, default: Origin) -> Origin:

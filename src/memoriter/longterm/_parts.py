@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memoriter.backends import Embedding, MemoryBackend
+    from memoriter.longterm._own_statements import OwnStatementsFile
     from memoriter.longterm._store import LongTermStore
     from memoriter.longterm._vector_file import VectorFile
     from memoriter.workspace import Workspace
@@ -33,7 +34,12 @@ class LongTermParts:
     """Whether other folders of notes have memories of the same principal in the database."""
     note: str
     """The key of this folder of notes."""
-    owned: bool
-    """Whether the notes are the owner's, and not those of a project."""
+    own: OwnStatementsFile | None
+    """What the owner wrote in the note of a project; None: the folder is the owner's, and so is its note."""
     wall: Callable[[], float]
     new_id: Callable[[], str]
+
+    @property
+    def owned(self) -> bool:
+        """Whether the notes are the owner's, and not those of a project."""
+        return self.own is None

@@ -14,8 +14,10 @@ from memoriter.hookspecs import hookimpl
 from memoriter.longterm._capture import CaptureSettings, LongTermCapture
 from memoriter.longterm._lance import LanceStore
 from memoriter.longterm._memories import LongTermMemories
+from memoriter.longterm._own_statements import OwnStatementsFile
 from memoriter.longterm._parts import LongTermParts
 from memoriter.longterm._recall import LongTermRecall
+from memoriter.longterm._records import OWN_FOLDER
 from memoriter.longterm._tools import LongTermTools
 from memoriter.longterm._vector_file import VectorFile
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from memoriter.tools import Tool
 
 SLOT = "memory"
+LONGEST_PRINCIPAL = 200
 SERVICE = "openai"
 """The provider of OpenClaw's plugin, for settings that name a key or an address and no provider."""
 
@@ -118,6 +121,22 @@ def database_place(settings: LongTerm, home: Path, user_home: Path) -> str:
     return written if "://" in written else os.path.abspath(in_home(written, user_home))  # noqa: PTH100
 
 
+def principal_of(settings: LongTerm, note: str) -> str:
+    """Return whose memories they are: the configured principal, or that of the folder of notes.
+
+    Raises:
+        ConfigError: the configured principal could be that of a folder, or is too long.
+    """
+    chosen = (settings.principal or "").strip()
+    if chosen.startswith(OWN_FOLDER) or not chosen.isprintable() or len(chosen) > LONGEST_PRINCIPAL:
+        rule = f"a name of at most {LONGEST_PRINCIPAL} printable characters that does not begin with {OWN_FOLDER!r}"
+        raise ConfigError(
+            f"plugins.entries.memory-lancedb.config.principal is {chosen[:40]!r}, and must be {rule}.",
+            remedy="Give a name, such as 'team'.",
+        )
+    return chosen or f"{OWN_FOLDER}{note}"
+
+
 def _enabled(context: PluginContext) -> bool:
     return context.memory.configuration.settings.plugins.entries.memory_lancedb.enabled
 
@@ -145,10 +164,12 @@ def _parts(context: PluginContext) -> LongTermParts:
         open_store=open_store,
         database=database,
         vectors=VectorFile(services.home / "memory" / "long-term-vectors", note),
-        principal=settings.principal or f"notes:{note}",
-        shared=bool(settings.principal),
+        principal=(principal := principal_of(settings, note)),
+        shared=not principal.startswith(OWN_FOLDER),
         note=note,
-        owned=place.trust == "owner",
+        own=None
+        if place.trust == "owner"
+        else OwnStatementsFile(services.home / "memory" / "long-term-own" / f"{note}.json"),
         wall=context.wall,
         new_id=services.new_id,
     )

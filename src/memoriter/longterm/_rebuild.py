@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from memoriter.agent import gives_orders
 from memoriter.errors import EmbeddingError, MemoriterError
 from memoriter.longterm._note import PATH
 from memoriter.longterm._results import LongTermStats, Rebuilt
 from memoriter.longterm._vector_file import key_of
 from memoriter.types import Diagnostic
+
+Withheld = Literal["origin", "orders"]
+"""Why a memory is not put before a turn: the owner has neither written nor approved it, or it gives orders."""
 
 if TYPE_CHECKING:
     from memoriter.longterm._memories import LongTermMemories
@@ -30,8 +34,9 @@ def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
         IndexUnavailable: the database could not be read or written.
     """
     numbered = {entry.memory.id: entry.memory for entry in memories.entries() if not entry.complete}
-    if numbered:
-        memories.file.change(dict(numbered))
+    unmarked = {entry.memory.id: entry.memory for entry in memories.entries() if not entry.marked}
+    if numbered or unmarked:
+        memories.file.change({**unmarked, **numbered})
     note, principal = memories.parts.note, memories.parts.principal
     current = {entry.memory.id: entry.memory for entry in memories.entries()}
     store = memories.opened()
@@ -55,6 +60,21 @@ def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
 def _text_of(stored: dict[str, LongTermMemory], memory: LongTermMemory) -> str | None:
     row = stored.get(memory.id)
     return None if row is None else row.text
+
+
+def withheld_memories(memories: LongTermMemories) -> list[tuple[LongTermMemory, Withheld]]:
+    """Return the current memories that automatic recall leaves out, with the reason, in the order of their creation.
+
+    Args:
+        memories: the long-term memories.
+    """
+    found: list[tuple[LongTermMemory, Withheld]] = []
+    for each in memories.memories():
+        if each.status == "active" and gives_orders(each.text, owned=each.trusted):
+            found.append((each, "orders"))
+        elif each.status == "active" and not each.trusted:
+            found.append((each, "origin"))
+    return found
 
 
 def stats(memories: LongTermMemories) -> LongTermStats:

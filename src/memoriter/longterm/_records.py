@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Literal, get_args
+from urllib.parse import quote
 from uuid import UUID
 
 from memoriter.values import dataclass
@@ -20,6 +21,15 @@ ORIGINS: tuple[Origin, ...] = get_args(Origin)
 """From the most to the least trusted."""
 DEFAULT_IMPORTANCE = 0.7
 DEFAULT_CATEGORY: Category = "other"
+
+
+OWN_FOLDER = "notes:"
+"""Begins the principal of a folder of notes, if no principal is configured."""
+
+
+def mark_of_principal(principal: str) -> str:
+    """Return the word that names a configured principal in the comment of an item; empty: it is that of the folder."""
+    return "" if not principal or principal.startswith(OWN_FOLDER) else f"principal={quote(principal, safe='@')}"
 
 
 def least_trusted(*origins: Origin) -> Origin:

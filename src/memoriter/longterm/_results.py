@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from memoriter.longterm._records import LongTermMemory
     from memoriter.longterm._store import StoreState
     from memoriter.types import Diagnostic
@@ -32,6 +34,8 @@ class LongTermAnswer:
     hits: tuple[LongTermHit, ...] = ()
     reasons: tuple[Diagnostic, ...] = ()
     """Why the search could not compare vectors."""
+    replaced: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The id of what replaced a superseded memory, by the id of the older one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
-"""Scores of memories, and the memories as they were at an earlier time. Pure."""
+"""Scores of memories. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.longterm._results import LongTermHit
@@ -58,20 +57,6 @@ def coverage(query: str, text: str) -> float:
     terms = query_terms(query)
     own = set(analyse(text))
     return sum(term in own for term in terms) / len(terms) if terms else 0.0
-
-
-def as_of(
-    memories: Sequence[LongTermMemory], at: float | None, known: Sequence[LongTermMemory] = ()
-) -> list[LongTermMemory]:
-    """Return the memories as they were at a time: later ones are left out, and what they replaced is current again."""
-    if at is None:
-        return list(memories)
-    replaced = {each.supersedes for each in (*known, *memories) if each.supersedes and each.created_at <= at}
-    return [
-        replace(each, status="superseded" if each.id in replaced else "active")
-        for each in memories
-        if each.created_at <= at
-    ]
 
 
 def best(hits: Sequence[LongTermHit], limit: int, floor: float) -> tuple[LongTermHit, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import WriteConflict
 from memoriter.ids import bytes_hash
 from memoriter.longterm._note import HEADER, PATH, edited_note, entry_text, parse_note
+from memoriter.longterm._own_statements import OwnStatements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +26,7 @@ class NoteFile:
 
     def __init__(self, workspace: Workspace, rules: Callable[[], NoteRules]) -> None:
         self._workspace, self._rules = workspace, rules
-        self._parsed: tuple[str, list[NoteEntry]] = "", []
+        self._parsed: tuple[tuple[str, OwnStatements], list[NoteEntry]] = ("", OwnStatements()), []
         self._lock = threading.Lock()
 
     def content(self) -> bytes:
@@ -38,11 +39,11 @@ class NoteFile:
 
     def parsed(self) -> tuple[bytes, list[NoteEntry]]:
         """Return the bytes of the note and its memories. A new item keeps its id until the note changes."""
-        content = self.content()
-        key = bytes_hash(content)
+        content, rules = self.content(), self._rules()
+        key = bytes_hash(content), rules.own
         with self._lock:
             if self._parsed[0] != key:
-                self._parsed = key, parse_note(decoded(content), self._rules())
+                self._parsed = key, parse_note(decoded(content), rules)
             return content, self._parsed[1]
 
     def add(self, memory: LongTermMemory) -> None:

@@ -143,6 +143,7 @@ class RecallMemoryParams(_Params):
 
     query: Text = None
     limit: Annotated[Annotated[int, Field(ge=1, le=100)] | None, BeforeValidator(_integer)] = None
+    as_of: Text = None
 
 
 class ForgetMemoryParams(_Params):

@@ -19,7 +19,6 @@ from memoriter.workspace._confined import (
     find_normalized,
     is_utf8,
     path_refused,
-    read_bytes,
     source_at,
     stamp_of,
 )
@@ -37,6 +36,7 @@ from memoriter.workspace._paths import (
     names_inside,
     split_citation,
 )
+from memoriter.workspace._principal import read_own, without_foreign
 from memoriter.workspace._scan import Scan, daily_file, notes_outside, scan_areas
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class Workspace:
         keep_layout: Callable[[], None] | None = None,
         daily_note: str = DAILY_NOTE,
         extra_suffixes: Sequence[str] = (),
+        principal: str = "",
     ) -> None:
         """Open a workspace.
 
@@ -84,6 +85,7 @@ class Workspace:
                 decided, so that all its notes stay memory; it must make the layout a setting.
             daily_note: path of a day's note below the folder, with the date codes of `strftime`.
             extra_suffixes: suffixes of notes besides `.md`, such as `.txt`.
+            principal: whose long-term memories are memory here; empty: those of no configured principal.
 
         Raises:
             WorkspaceNotFound: `root` is not a folder.
@@ -96,7 +98,7 @@ class Workspace:
         self._make = make
         self._chosen_layout: Layout | None = layout
         self._keep_layout = keep_layout
-        self._daily_note = daily_note
+        self._daily_note, self._principal = daily_note, principal
         self.suffixes = (SUFFIX, *extra_suffixes)
         """The suffixes of notes."""
         self._detected_layout: Layout | None = None
@@ -122,6 +124,7 @@ class Workspace:
         """Return all sources that are on the disk now, and the files that were skipped."""
         self._detected_layout = None  # what the folder holds may have changed
         notes, self._previous_sources = scan_areas(self._areas(), self._max_bytes, self._previous_sources)
+        notes = without_foreign(notes, self._readable_path, self._max_bytes, self._principal)
         if self.transcripts is None:
             return notes
         sessions = self.transcripts.scan()
@@ -155,7 +158,7 @@ class Workspace:
         """
         place = self._readable_path(source.path)
         try:
-            content, status = read_bytes(place, self._max_bytes)
+            content, status = read_own(place, self._max_bytes, self._principal)
         except FileNotFoundError:
             raise path_refused(source.path, "it is not there any more") from None
         current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status), stamp_of(status))
@@ -190,7 +193,7 @@ class Workspace:
             return self.transcripts.read(path, start=start, lines=lines, max_chars=max(1, max_chars))
         place = self._readable_path(path)
         try:
-            content, _ = read_bytes(place, self._max_bytes)
+            content, _ = read_own(place, self._max_bytes, self._principal)
         except FileNotFoundError:
             actual_path = None if path.isascii() else find_normalized(place)
             if actual_path is None:
@@ -211,7 +214,7 @@ class Workspace:
         """
         place = self._readable_path(path)
         try:
-            content, _ = read_bytes(place, self._max_bytes)
+            content, _ = read_own(place, self._max_bytes, self._principal)
         except FileNotFoundError:
             raise path_refused(path, "it is not there") from None
         return Raw(place.cited, Path(place.base, *place.names), content)
@@ -311,7 +314,7 @@ class Workspace:
             PathRefused: the path is not memory, or leads to a link, a pipe, a folder or a file that is too large.
         """
         try:
-            return read_bytes(self._readable_path(path), self._max_bytes)[0]
+            return read_own(self._readable_path(path), self._max_bytes, self._principal)[0]
         except FileNotFoundError:
             return None
 
@@ -325,11 +328,7 @@ class Workspace:
         return may_hold(self._areas(), str(self.root), folder)
 
     def daily(self, day: date) -> Path:
-        """Return the path of the daily log of a day.
-
-        Raises:
-            PathRefused: a folder on the way is a symbolic link, so scans would not find a note that is written there.
-        """
+        """Return the path of the daily log of a day. Raises PathRefused if scans would not find a note there."""
         file = daily_file(self.root, self._daily_note, day)
         refusal = self.refusal(str(file))
         if refusal is not None and refusal.reason == "outside":

@@ -1,0 +1,96 @@
+"""`memoriter ltm trust`: see which memories are not put before a turn, and decide about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from memoriter.cli._ltm_render import memory_line, open_long_term
+from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._render import is_interactive, pluralize
+from memoriter.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memoriter.cli._render import Screen
+    from memoriter.longterm import LongTermMemories, LongTermMemory, Withheld
+
+REASONS: dict[Withheld, str] = {"origin": "", "orders": "  it tells the reader what to do"}
+
+
+@click.command(cls=Command, name="trust")
+@click.argument("action", type=click.Choice(["review", "approve", "reject"]))
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation before rejected memories are deleted.")
+def trust(action: Literal["review", "approve", "reject"], ids: tuple[str, ...], *, yes: bool) -> None:
+    """Show the memories that are not put before a turn, and approve or delete them.
+
+        memoriter ltm trust review
+        memoriter ltm trust approve 0b4e9c1e-6f1c-4f0e-9d0e-3c1b7f6f2a11
+        memoriter ltm trust reject 0b4e9c1e-6f1c-4f0e-9d0e-3c1b7f6f2a11 --yes
+
+    They are withheld because you did not write them, or because they tell the reader what to do; the latter stay
+    withheld, also if you approve them. Agents find all of them when they search. The word approved in the comment of
+    a line of memory/long-term.md undoes an approval if you delete it; in the folder of a project, approvals are in
+    memoriter's own folder. Rejected memories are deleted for good, as with memoriter ltm forget. Next: memoriter ltm
+    list.
+    """
+    from memoriter.longterm import inbox_of, memory_json, withheld_memories
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    if bool(ids) != (action != "review"):
+        raise click.UsageError("Give the ids of memories to approve or to reject, and none to review.")
+    with open_long_term(options) as memory:
+        memories = memory.long_term
+        if action == "reject":
+            _reject(memories, ids, screen, yes=yes)
+            return
+        if action == "approve":
+            _approve([memories.approve(each) for each in ids], screen)
+            return
+        withheld, waiting = withheld_memories(memories), len(inbox_of(memories).read().candidates)
+    if screen.as_json:
+        screen.json([{**memory_json(each), "withheld": reason} for each, reason in withheld])
+        return
+    for each, reason in withheld:
+        screen.show([(*memory_line(each), (REASONS[reason], "yellow"))])
+    if not withheld:
+        screen.note((("No memory is withheld from automatic recall.", ""),))
+    if waiting:
+        screen.note(((f"{pluralize(waiting, 'candidate')} in the inbox: memoriter ltm inbox.", ""),))
+
+
+def _approve(approved: Sequence[LongTermMemory], screen: Screen) -> None:
+    from memoriter.longterm import memory_json
+
+    if screen.as_json:
+        screen.json([memory_json(each) for each in approved])
+        return
+    for each in approved:
+        screen.show([(("Approved: ", ""), *memory_line(each))])
+
+
+def _reject(memories: LongTermMemories, ids: Sequence[str], screen: Screen, *, yes: bool) -> None:
+    """Delete memories after a confirmation. Raises UsageError if an id is unknown; then nothing is deleted."""
+    from memoriter.longterm import forgotten_memories_json
+
+    known = {each.id: each for each in memories.memories()}
+    missing = [each for each in ids if each.strip().lower() not in known]
+    if missing:
+        raise UsageError(f"There is no memory with the id {missing[0]!r}.", remedy="See `memoriter ltm trust review`.")
+    chosen = [known[each.strip().lower()] for each in ids]
+    if not yes:
+        if not is_interactive(screen):
+            raise UsageError("Confirmation is needed, and nobody can be asked here.", remedy="Add --yes to confirm.")
+        screen.note(*(memory_line(each) for each in chosen))
+        click.confirm("Delete this for good?", abort=True, err=True)
+    receipts = [memories.forget_id(each.id) for each in chosen]
+    if screen.as_json:
+        screen.json([forgotten_memories_json(each) for each in receipts])
+        return
+    for receipt in receipts:
+        for each in receipt.forgotten:
+            screen.show([(("Gone: ", "green"), *memory_line(each))])
+        screen.show_diagnostics(receipt.left)

@@ -1,0 +1,92 @@
+"""Which statements in the note of a project the owner wrote or approved on this machine.
+
+Anybody who works on a project can write into its notes, so what such a note says about its authors does not count. This
+file does: it is in memoriter's home, and holds a hash of the id and the text of each statement.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.errors import WriteError, sentence
+from memoriter.permissions import folder_lock, make_private_folder, replace_private
+from memoriter.plain_file import open_plain
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from memoriter.longterm._records import LongTermMemory
+
+LONGEST = 16 << 20
+"""Maximum bytes of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStatements:
+    """Hashes of statements."""
+
+    written: frozenset[str] = frozenset()
+    """By the owner."""
+    approved: frozenset[str] = frozenset()
+    """Statements of others that the owner approved."""
+
+
+def statement_key(memory: LongTermMemory) -> str:
+    """Return the hash of a statement, 32 hexadecimal digits. Another text has another hash."""
+    return sha256(f"{memory.id}\n{memory.text}".encode("utf-8", "replace")).hexdigest()[:32]
+
+
+class OwnStatementsFile:
+    """The file for one project. Several processes may change it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def read(self) -> OwnStatements:
+        """Return the statements; none if the file does not exist or cannot be used."""
+        try:
+            with open_plain(self._file, owned=True) as opened:
+                parsed = json.loads(opened.read(LONGEST))
+        except (OSError, ValueError, RecursionError):
+            return OwnStatements()
+        return OwnStatements(_texts(parsed, "written"), _texts(parsed, "approved"))
+
+    def add_written(self, memory: LongTermMemory) -> None:
+        """Record that the owner wrote a statement. Raises WriteError."""
+        key = statement_key(memory)
+        self._change(lambda own: OwnStatements(own.written | {key}, own.approved))
+
+    def add_approved(self, memory: LongTermMemory) -> None:
+        """Record that the owner approved a statement. Raises WriteError."""
+        key = statement_key(memory)
+        self._change(lambda own: OwnStatements(own.written, own.approved | {key}))
+
+    def remove(self, memory: LongTermMemory) -> None:
+        """Remove a statement that was forgotten. Raises WriteError."""
+        key = statement_key(memory)
+        if key in self.read().written | self.read().approved:
+            self._change(lambda own: OwnStatements(own.written - {key}, own.approved - {key}))
+
+    def _change(self, change: Callable[[OwnStatements], OwnStatements]) -> None:
+        try:
+            make_private_folder(self._file.parent)
+            with folder_lock(self._file.parent):
+                new = change(self.read())
+                rows = {"written": sorted(new.written), "approved": sorted(new.approved)}
+                replace_private(self._file, json.dumps(rows).encode())
+        except OSError as error:
+            message = f"The file {str(self._file)!r} was not written: {sentence(error.strerror or error)}"
+            raise WriteError(message, remedy="Check the folder, its permissions and the free space.") from error
+
+
+def _texts(parsed: object, name: str) -> frozenset[str]:
+    rows = cast("dict[str, Any]", parsed).get(name) if isinstance(parsed, dict) else None
+    return (
+        frozenset(each for each in cast("list[Any]", rows) if isinstance(each, str))
+        if isinstance(rows, list)
+        else frozenset()
+    )
