@@ -119,6 +119,11 @@ bench-check:
     {{ python }} -m benchmarks --check --quick --sizes 10000 --only peer
     {{ python }} -m benchmarks --check --quick --sizes 2000 --only items,command,cold,sync,churn
 
+# measure long-term memories one by one and by the hundred thousand, and write docs/scale.md: about half an hour
+bench-longterm:
+    {{ python }} -m benchmarks.long_term --sizes 10000,100000,1000000 --bucket-sizes 1000,10000 --date "$(date +%F)" --json benchmarks/results/long-term.json >docs/scale.md.new
+    mv docs/scale.md.new docs/scale.md
+
 # measure the quality of answers on sets of yours, the example's questions and the second set: just eval DATASETS_DIR
 eval *ARGS:
     {{ python }} -m memoriter eval run tests/e2e/sets "$@"

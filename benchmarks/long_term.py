@@ -1,82 +1,118 @@
-"""`python -m benchmarks.long_term`: single upserts into a LanceDB table, and what they leave behind.
+"""`python -m benchmarks.long_term`: long-term memories one by one, and by the hundred thousand.
 
-Each memory is stored by a call of its own, as agents do. Fragments, versions, size and memory of the process must not
-grow with the number of calls; searches and a final erasure are timed, too.
+Without options, memories are stored by calls of their own, as agents do: fragments, versions, size and memory of the
+process must not grow with the number of calls. With `--sizes` or `--bucket-sizes`, tables of these sizes are filled and
+measured on the disk and on a local S3 server, and the page `docs/scale.md` is printed. `--json` keeps the figures;
+what the file has is not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
-import statistics
+import json
+import os
+import subprocess
 import sys
 import tempfile
 import time
-import uuid
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+from benchmarks import _long_term_scale as scale
+from benchmarks._long_term_page import page
+from benchmarks._machine import describe
+from memoriter.longterm import LanceStore
 
-from memoriter.longterm import LanceStore, LongTermMemory
-
-DIMENSIONS = 384
-FRAGMENTS, VERSIONS, GROWTH = 80, 2_000, 400
-"""The most fragments and versions at any time, and the most megabytes by which the process may grow."""
-SEARCHES = 200
+FRAGMENTS, VERSIONS = 100, 2_500
+"""The most fragments and versions at any time."""
+GROWTH = 0.25
+"""Part of the memory after the first thousand upserts by which the process may grow until the end."""
+MARKS = (1_000, 5_000, 10_000)
 
 
 def main() -> int:
     """Return 0, or 1 if a bound does not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--upserts", type=int, default=10_000)
-    count = parser.parse_args().upserts
-    random = np.random.default_rng(7)
-    vectors = random.normal(size=(count, DIMENSIONS)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    with tempfile.TemporaryDirectory(prefix="memoriter-long-term-") as folder:
-        store = LanceStore(str(Path(folder) / "lancedb"), model="benchmark", dimensions=DIMENSIONS)
-        store.store([_memory(0)], [vectors[0]])
-        before, fragments, versions, size, began = _resident(), 0, 0, 0, time.process_time()
-        for number in range(1, count):
-            store.store([_memory(number)], [vectors[number]])
-            if number % 100 == 99:
-                state = store.state()
-                fragments, versions = max(fragments, state.fragments), max(versions, state.versions)
-                size = max(size, state.bytes or 0)
-        spent, growth = time.process_time() - began, _resident() - before
-        times = list[float]()
-        for vector in vectors[:SEARCHES]:
-            start = time.perf_counter()
-            store.search(vector, principal="benchmark", limit=5)
-            times.append((time.perf_counter() - start) * 1000)
-        start = time.process_time()
-        store.delete([_memory(1).id], principal="benchmark")
-        store.maintain(erase=True)
-        erased, state = time.process_time() - start, store.state()
-    cuts = statistics.quantiles(times, n=100)
-    print(f"{count:,} single upserts: {spent:.1f} CPU-s, {1000 * spent / count:.2f} CPU-ms each")
-    print(f"most at any time: {fragments} fragments, {versions} versions, {size / 1e6:.1f} MB on disk")
-    print(f"the process grew by {growth:.0f} MB")
-    print(f"search of {count:,}: p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms")
-    print(
-        f"forgetting one memory: {erased:.2f} CPU-s; {state.fragments} fragments and {state.versions} versions remain"
-    )
-    return int(fragments > FRAGMENTS or versions > VERSIONS or growth > GROWTH or state.memories != count - 1)
+    parser.add_argument("--sizes", type=_sizes, default=[], help="memories on the disk, such as 10000,100000")
+    parser.add_argument("--bucket-sizes", type=_sizes, default=[], help="memories on a local S3 server")
+    parser.add_argument("--json", type=Path, help="a file that keeps the figures")
+    parser.add_argument("--date", default="", help="the date of the results")
+    parser.add_argument("--folder", type=Path, help="where the tables are written; without it, a temporary folder")
+    parser.add_argument("--upserts-here", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.upserts_here:
+        print(json.dumps(_upserts(given.upserts, given.folder)))
+        return 0
+    figures = _known(given.json)
+    with tempfile.TemporaryDirectory(prefix="memoriter-long-term-", dir=given.folder) as folder, ExitStack() as opened:
+        if figures.get("upserts", [{}])[-1].get("count") != given.upserts:
+            figures["upserts"] = _upserts_in_process(given.upserts, folder)
+            _keep(given.json, figures, given.date)
+        scales = figures.setdefault("scales", [])
+        endpoint = opened.enter_context(scale.s3_server()) if given.bucket_sizes else ""
+        wanted = [*(("disk", each) for each in given.sizes), *(("S3", each) for each in given.bucket_sizes)]
+        for place, size in wanted:
+            if any((each["place"], each["size"]) == (place, size) for each in scales):
+                continue
+            where = f"{folder}/{size}" if place == "disk" else f"s3://memories/{size}"
+            found = scale.measure(where, size, Path(folder), endpoint if place == "S3" else "")
+            scales.append({"place": place, "load": os.getloadavg()[1], **asdict(found)})
+            _keep(given.json, figures, given.date)
+    print(page(figures))
+    last, first = figures["upserts"][-1], figures["upserts"][0]
+    grown = last["resident"] / first["resident"] - 1
+    return int(last["fragments"] > FRAGMENTS or last["versions"] > VERSIONS or grown > GROWTH)
 
 
-def _memory(number: int) -> LongTermMemory:
-    return LongTermMemory(
-        id=str(uuid.UUID(int=number + 1)),
-        text=f"Statement {number}: the value of parameter {number * 7919} is {number % 97}.",
-        created_at=float(number),
-        origin="owner",
-        principal="benchmark",
-    )
+def _sizes(text: str) -> list[int]:
+    return [int(each) for each in text.split(",")]
 
 
-def _resident() -> float:
-    """Return the largest resident memory of this process so far, in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1024**2)
+def _known(file: Path | None) -> dict[str, Any]:
+    return json.loads(file.read_text(encoding="utf-8")) if file and file.exists() else {}
+
+
+def _keep(file: Path | None, figures: dict[str, Any], date: str) -> None:
+    figures["date"], figures["machine"] = date or figures.get("date", ""), describe()
+    if file:
+        file.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _upserts_in_process(count: int, folder: str) -> list[dict[str, Any]]:
+    """Store memories in a process of its own, whose memory nothing else uses."""
+    command = [sys.executable, "-m", "benchmarks.long_term", "--upserts-here", "--upserts", str(count)]
+    done = subprocess.run([*command, "--folder", folder], stdout=subprocess.PIPE, encoding="utf-8", check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _upserts(count: int, folder: Path) -> list[dict[str, Any]]:
+    """Store memories one by one, and return figures at a few of them."""
+    store = LanceStore(str(folder / "lancedb"), model="benchmark", dimensions=scale.DIMENSIONS)
+    vectors, marks = scale.vectors(count, 4), list[dict[str, Any]]()
+    fragments, versions, size, began = 0, 0, 0, time.process_time()
+    for number in range(1, count + 1):
+        store.store([scale.memory(number)], [vectors[number - 1]])
+        if number % 50 == 0 or number == count:
+            state = store.state()
+            fragments, versions = max(fragments, state.fragments), max(versions, state.versions)
+            size = max(size, state.bytes or 0)
+        if number == count or number in MARKS:
+            marks.append(
+                {
+                    "count": number,
+                    "fragments": fragments,
+                    "versions": versions,
+                    "disk": size / 1e6,
+                    "resident": scale.resident(),
+                    "cpu": 1000 * (time.process_time() - began) / number,
+                }
+            )
+    if store.state().memories != count:
+        raise SystemExit(f"{count} memories were stored, and the table has {store.state().memories}.")
+    return marks
 
 
 if __name__ == "__main__":

@@ -86,7 +86,9 @@ def test_stats_count_memories_and_name_what_is_withheld(program: Program) -> Non
     assert (stats["memories"], stats["stored"], stats["withheld"]) == (2, 2, 1)
     assert stats["byOrigin"] == {"owner": 1, "web": 1}
     assert stats["database"] == str(program.home / "memory" / "lancedb")
+    assert (stats["indexed"], stats["usesIndex"]) == (0, False)
     text = ltm(program, "stats").out
+    assert "search     compares all vectors\n" in text
     assert "withheld   1 not written or approved by you: memoriter ltm trust review" in text
     assert "fake, hashed-words-256, 256 dimensions" in text
 

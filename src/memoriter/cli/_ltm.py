@@ -304,6 +304,8 @@ def stats_rows(found: LongTermStats) -> Iterator[tuple[str, str]]:
     size = f", {state.bytes / 1e6:.1f} MB" if state and state.bytes else ""
     files = f", {pluralize(state.fragments, 'data file')}{size}" if state else ""
     yield "database", f"{found.database} ({'not read' if found.stored is None else f'{found.stored} stored'}{files})"
+    if state:
+        yield "search", f"an index of {state.indexed:,} vectors" if found.uses_index else "compares all vectors"
     if found.model:
         yield "model", found.model
     for model, count in found.other_models.items():

@@ -90,6 +90,7 @@ def stats_json(stats: LongTermStats) -> dict[str, Any]:
         "model": stats.model,
         "principal": stats.principal,
         **({"fragments": state.fragments, "versions": state.versions, "bytes": state.bytes} if state else {}),
+        **({"indexed": state.indexed, "usesIndex": stats.uses_index} if state else {}),
         **({"otherModels": stats.other_models} if stats.other_models else {}),
         **_reasons(stats.reasons),
     }

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import warnings
 from contextlib import contextmanager, suppress
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import IndexUnavailable, sentence
+from memoriter.longterm import _lance_upkeep as upkeep
 from memoriter.longterm._records import LongTermMemory, Span, is_memory_id
-from memoriter.longterm._store import Found, StoreState
+from memoriter.longterm._store import EXACT_BELOW, Found, StoreState
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping, Sequence
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
 
 TABLE = "memories"
 """The name of OpenClaw's table, and the beginning of the names of memoriter's: `memories_<fingerprint>`."""
-MAINTAIN_EVERY = 64
-"""Versions of a table after which its small files are merged. Each write makes a version, in whatever process."""
-KEPT_SECONDS = 10.0
-"""How long earlier versions are kept, because a search of another process may still read them."""
 CACHE_BYTES = 16 << 20
 """Size of LanceDB's caches, whose default of gigabytes fills with the versions of many small writes."""
 FETCHED = 10_000
@@ -40,7 +35,15 @@ log = logging.getLogger(__name__)
 class LanceStore:
     """The memories in a LanceDB database. The table is created with the first memory."""
 
-    def __init__(self, place: str, *, model: str, dimensions: int, options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        place: str,
+        *,
+        model: str,
+        dimensions: int,
+        options: Mapping[str, str] | None = None,
+        exact_below: int = EXACT_BELOW,
+    ) -> None:
         """Name a store; nothing is opened yet.
 
         Args:
@@ -48,11 +51,13 @@ class LanceStore:
             model: the fingerprint of the model of the vectors.
             dimensions: the length of the vectors.
             options: LanceDB's options of the bucket, such as `region`.
+            exact_below: number of memories below which a search compares all vectors, and does not use an index.
         """
         self.model = model
         self._place, self._dimensions, self._options = place, dimensions, dict(options or {})
         self._database: Any = None
         self._table: Any = None
+        self._exact_below, self._checked = exact_below, 0
         self._lock = threading.RLock()
 
     def store(self, memories: Sequence[LongTermMemory], vectors: Sequence[Vector]) -> None:
@@ -61,8 +66,14 @@ class LanceStore:
         rows = [self._row(memory, vector) for memory, vector in zip(memories, vectors, strict=True)]
         with self._working("written"):
             table = self._opened() or self._created()
-            merge = table.merge_insert(["id", "principal"]).when_matched_update_all().when_not_matched_insert_all()
-            merge.execute(self._arrow(rows))
+            upkeep.retried(
+                lambda: (
+                    table.merge_insert(["id", "principal"])
+                    .when_matched_update_all()
+                    .when_not_matched_insert_all()
+                    .execute(self._arrow(rows))
+                )
+            )
         self._maintain_sometimes()
 
     def search(
@@ -74,11 +85,7 @@ class LanceStore:
         with self._working("searched"):
             if (table := self._opened()) is None:
                 return []
-            near = self._fresh(
-                lambda: (
-                    table.search(vector).distance_type("cosine").where(condition, prefilter=True).limit(limit).to_list()
-                )
-            )
+            near = self._fresh(lambda: upkeep.nearest(table, vector, condition, limit, self._exact_below))
             found = {row["id"]: _found(row, 1.0 - row["_distance"]) for row in near}
             found = {key: each for key, each in found.items() if each.similarity >= floor}
             if words.strip():
@@ -105,7 +112,7 @@ class LanceStore:
                 table = self._connected().open_table(name)
                 rows = table.search().where(condition).select(["id"]).limit(FETCHED).to_list()
                 if rows:
-                    table.delete(condition)
+                    upkeep.retried(lambda table=table: table.delete(condition))
                     gone |= {row["id"] for row in rows}
             if self._table is not None:
                 self._table.checkout_latest()
@@ -155,9 +162,10 @@ class LanceStore:
                 table = self._connected().open_table(name)
                 if erase:
                     # A deletion leaves the row in its file. Writing all rows again leaves files without it.
-                    table.update(values_sql={"importance": "importance"})
-                    self._index_words(table)
-                self._optimize(table, 0.0 if erase else KEPT_SECONDS)
+                    upkeep.drop_vector_index(table)
+                    upkeep.retried(lambda table=table: table.update(values_sql={"importance": "importance"}))
+                    upkeep.index_words(table)
+                upkeep.optimize(table, 0.0 if erase else upkeep.KEPT_SECONDS, self._exact_below)
             if self._table is not None:
                 self._table.checkout_latest()
 
@@ -166,8 +174,9 @@ class LanceStore:
             if (table := self._opened()) is None:
                 return StoreState(0, 0, 0, 0)
             stats = self._fresh(table.stats)
-            versions = len(table.list_versions())
-            return StoreState(stats["num_rows"], stats["fragment_stats"]["num_fragments"], versions, self._bytes())
+            versions, fragments = len(table.list_versions()), stats["fragment_stats"]["num_fragments"]
+            indexed = upkeep.indexed_vectors(table)
+            return StoreState(stats["num_rows"], fragments, versions, self._bytes(), indexed)
 
     def close(self) -> None:
         with self._lock:
@@ -183,6 +192,7 @@ class LanceStore:
 
     def _connected(self) -> Any:
         if self._database is None:
+            upkeep.limit_allocators()
             import lancedb
 
             if self._is_folder:
@@ -208,6 +218,7 @@ class LanceStore:
         """Return the table of this model, or None if it does not exist yet."""
         if self._table is None and self._name in self._table_names():
             self._table = self._connected().open_table(self._name)
+            self._checked = self._table.version
         if self._table is not None:
             self._table.checkout_latest()
         return self._table
@@ -215,7 +226,7 @@ class LanceStore:
     def _created(self) -> Any:
         schema = self._schema()
         self._table = self._connected().create_table(self._name, schema=schema, exist_ok=True)
-        self._index_words(self._table)
+        upkeep.index_words(self._table)
         return self._table
 
     def _schema(self) -> Any:
@@ -226,6 +237,8 @@ class LanceStore:
         text, number = arrow.string(), arrow.float64()
         kinds: dict[str, Any] = {"importance": number, "createdAt": number, "approved": arrow.bool_()}
         fields = [arrow.field(name, kinds.get(name, text)) for name in _COLUMNS]
+        # LanceDB tells two writers of the same new id from each other only by this key.
+        fields[0] = arrow.field("id", text, nullable=False, metadata={"lance-schema:unenforced-primary-key": "true"})
         fields.insert(2, arrow.field("vector", arrow.list_(arrow.float32(), self._dimensions)))
         return arrow.schema(fields, metadata={"memoriter": self.model})
 
@@ -275,31 +288,22 @@ class LanceStore:
             self._table.checkout_latest()
             return read()
 
-    @staticmethod
-    def _index_words(table: Any) -> None:
-        """Index the words as sequences of two and three characters, which suits every script."""
-        from lancedb.index import FTS
-
-        config = FTS(
-            base_tokenizer="ngram", ngram_min_length=2, ngram_max_length=3, stem=False, remove_stop_words=False
-        )
-        table.create_index("text", config=config, replace=True)
-
     def _maintain_sometimes(self) -> None:
-        """Merge small files after every so many versions; a failure changes no memory."""
+        """Merge small files if there are many; a failure changes no memory."""
         with self._lock:
-            if self._table is not None and self._table.version % MAINTAIN_EVERY == 0:
-                try:
-                    self._optimize(self._table, KEPT_SECONDS)
-                except (RuntimeError, OSError) as error:  # another process writes or merges at the same moment
-                    log.info("long-term memories were not compacted: %s", error)
-                self.close()  # its caches hold what the versions before needed
-
-    @staticmethod
-    def _optimize(table: Any, kept: float) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # readers of removed versions read again: `_fresh`
-            table.optimize(cleanup_older_than=timedelta(seconds=kept))
+            if self._table is None:
+                return
+            version = self._table.version
+            if version % upkeep.CHECK_EVERY and 0 <= version - self._checked < upkeep.CHECK_EVERY:
+                return
+            self._checked = version
+            try:
+                if not upkeep.is_due(self._table):
+                    return
+                upkeep.optimize(self._table, upkeep.KEPT_SECONDS, self._exact_below)
+            except (RuntimeError, OSError, ValueError) as error:  # another process merges at the same moment
+                log.info("long-term memories were not compacted: %s", error)
+            self.close()  # its caches hold what the versions before needed
 
     def _bytes(self) -> int | None:
         if not self._is_folder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memoriter.longterm._store import EXACT_BELOW
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -111,3 +112,8 @@ class LongTermStats:
     other_models: dict[str, int]
     principal: str
     reasons: tuple[Diagnostic, ...] = ()
+
+    @property
+    def uses_index(self) -> bool:
+        """Whether searches use an index of the vectors, and do not compare all of them."""
+        return bool(self.state and self.state.indexed) and (self.stored or 0) >= EXACT_BELOW

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 
+EXACT_BELOW = 50_000
+"""Number of memories below which a search compares all vectors, because an index would not be faster."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A memory that a search returned."""
@@ -38,6 +42,8 @@ class StoreState:
     """Number of earlier states on the disk."""
     bytes: int | None
     """Size on the disk; None: unknown, as in a bucket."""
+    indexed: int = 0
+    """Number of vectors in an index; 0: there is none, and each search compares all vectors."""
 
 
 class LongTermStore(Protocol):

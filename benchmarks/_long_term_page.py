@@ -1,0 +1,68 @@
+"""The page `docs/scale.md` from the figures of `benchmarks.long_term`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_INTRODUCTION = """# Long-term memories by the hundred thousand
+
+These are the results of one run{date}: {cores} cores of an x86-64 server ({processor}), {memory:.0f} GB,
+Python {python}. Other programs used the machine at the same time (see the load), so times of the clock are several times
+what an idle machine needs: compare CPU times and ratios. `just bench-longterm` repeats the run;
+[long-term.json](../benchmarks/results/long-term.json) contains the same figures. The vectors are made up: {dimensions}
+dimensions, around 2,000 topics.
+
+## Tables of different sizes
+
+Each table is filled in batches, compacted, and then used by a new process: it searches for 10 memories among all, stores
+single memories on top of them, and erases one memory from every version. The S3 server is moto, a test server in Python on
+the same machine, so its times say nothing about a real bucket.
+"""
+_ROWS: tuple[tuple[str, str], ...] = (
+    ("stored in batches, memories per second", "{filled:,.0f}"),
+    ("first compaction with indexes", "{compaction:.1f} s ({compaction_cpu:.1f} CPU-s)"),
+    ("disk", "{disk:,.0f} MB"),
+    ("vectors in the index", "{indexed:,}"),
+    ("recall@10 against all vectors", "{recall_at_10:.3f}"),
+    ("search by meaning, p50 / p99", "{search[0]:,.0f} / {search[1]:,.0f} ms"),
+    ("- CPU time", "{search_cpu:.0f} ms"),
+    ("- CPU time if all vectors are compared", "{exact_cpu:.0f} ms"),
+    ("search by meaning and by word, p50 / p99", "{worded[0]:,.0f} / {worded[1]:,.0f} ms"),
+    ("storing one memory, p50 / slowest", "{upsert[0]:,.0f} / {upsert[1]:,.0f} ms"),
+    ("single memories per second, merging included", "{upserts:.1f}"),
+    ("most data files meanwhile", "{fragments}"),
+    ("erasing one memory from every version", "{forget:.1f} s"),
+    ("memory of the process that searches and stores", "{peak:,.0f} MB"),
+    ("memory of the process that fills and indexes", "{fill_peak:,.0f} MB"),
+    ("load of the machine", "{load:.0f}"),
+)
+
+
+def page(figures: dict[str, Any]) -> str:
+    """Return the page in Markdown."""
+    machine = figures["machine"]
+    date = f" on {figures['date']}" if figures.get("date") else ""
+    parts = {name: machine[name] for name in ("cores", "processor", "python")}
+    lines = [_INTRODUCTION.format(date=date, memory=machine["memory_gb"], dimensions=384, **parts)]
+    scales = sorted(figures["scales"], key=lambda each: (each["place"] == "S3", each["size"]))
+    if scales:
+        lines.append("| | " + " | ".join(f"{each['size']:,}, {each['place']}" for each in scales) + " |")
+        lines.append("|---|" + "---|" * len(scales))
+        for title, form in _ROWS:
+            cells = [("-" if title == "disk" and not each["disk"] else form.format(**each)) for each in scales]
+            lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "## One by one",
+        "",
+        "Each memory is stored by a call of its own in one process. The maxima until then:",
+        "",
+    ]
+    lines.append("| memories | data files | versions | disk | memory of the process | CPU time for each |")
+    lines.append("|---|---|---|---|---|---|")
+    lines += [
+        f"| {each['count']:,} | {each['fragments']} | {each['versions']} | {each['disk']:.0f} MB "
+        f"| {each['resident']:.0f} MB | {each['cpu']:.0f} ms |"
+        for each in figures["upserts"]
+    ]
+    return "\n".join(lines)

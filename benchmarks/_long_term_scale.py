@@ -1,0 +1,256 @@
+"""Long-term memories by the hundred thousand: fill a table, then search, store, compact and forget in a new process."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import time
+import uuid
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks._vocabulary import vocabularies
+from memoriter.longterm import LanceStore, LongTermMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from benchmarks._vocabulary import Vocabulary
+
+DIMENSIONS = 384
+LATENT, TOPICS = 64, 2_000
+"""The vectors lie around so many topics in a space of so many dimensions, with noise in all others."""
+BATCH = 20_000
+QUERIES, EXACT_QUERIES, UPSERTS = 100, 20, 150
+LIMIT = 10
+TRUTH = "nearest.json"
+"""The ids of the nearest memories of each query, which the filling process computes on the way."""
+PRINCIPAL = "benchmark"
+KEYS = {"aws_access_key_id": "x", "aws_secret_access_key": "y", "region": "us-east-1", "allow_http": "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The figures of one size. Times are of the clock, in seconds or milliseconds, unless they are CPU seconds."""
+
+    size: int
+    filled: float
+    """Memories per second, stored in batches."""
+    fill_cpu: float
+    compaction: float
+    """Seconds of the first compaction after the fill, which builds the indexes."""
+    compaction_cpu: float
+    fill_peak: float
+    """Largest resident memory while filling and indexing, in megabytes."""
+    disk: float
+    """Megabytes; 0: a bucket, whose size is not known."""
+    indexed: int
+    recall_at_10: float
+    """Share of the ten most similar memories that a search finds."""
+    search: tuple[float, float]
+    """p50 and p99 in milliseconds, by meaning alone."""
+    search_cpu: float
+    """CPU milliseconds."""
+    exact_cpu: float
+    """CPU milliseconds of a search that compares all vectors."""
+    worded: tuple[float, float]
+    """p50 and p99 in milliseconds, by meaning and by word."""
+    upsert: tuple[float, float]
+    """p50 and the slowest of single upserts, in milliseconds; the slowest merges small files."""
+    upserts: float
+    """Single upserts per second, merging included."""
+    fragments: int
+    """Most data files during the upserts."""
+    forget: float
+    """Seconds to erase one memory from every version."""
+    peak: float
+    """Largest resident memory of the process that searches and stores, in megabytes, before the erasure."""
+
+
+def measure(place: str, size: int, folder: Path, endpoint: str = "") -> Scale:
+    """Fill a new table at a place, in a process of its own, and measure it in another one."""
+    filled = _child("fill", place, size, folder, endpoint)
+    return Scale(**{**filled, **_child("use", place, size, folder, endpoint)})
+
+
+def _child(task: str, place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks._long_term_scale", task, place, str(size), str(folder), endpoint]
+    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@contextlib.contextmanager
+def s3_server() -> Iterator[str]:
+    """Start an S3 server in a process of its own, with a bucket `memories`, and yield its address."""
+    program = (
+        "import logging, threading; from moto.server import ThreadedMotoServer\n"
+        "logging.getLogger('werkzeug').setLevel(logging.ERROR)\n"
+        "server = ThreadedMotoServer(ip_address='127.0.0.1', port=0, verbose=False); server.start()\n"
+        "print('http://{}:{}'.format(*server.get_host_and_port()), flush=True); threading.Event().wait()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, encoding="utf-8") as server:
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().strip()
+            import boto3
+
+            keys = {"aws_access_key_id": "x", "aws_secret_access_key": "y", "region_name": "us-east-1"}
+            boto3.client("s3", endpoint_url=address, **keys).create_bucket(Bucket="memories")
+            yield address
+        finally:
+            server.kill()
+
+
+def memory(number: int) -> LongTermMemory:
+    return LongTermMemory(
+        id=str(uuid.UUID(int=number + 1)),
+        text="The {} {} of {} needs {} {} and {}.".format(*words(number, 6)),
+        created_at=float(number),
+        origin="owner",
+        principal=PRINCIPAL,
+    )
+
+
+def words(number: int, count: int) -> list[str]:
+    """Return words of a topic; a number always gives the same ones."""
+    source = random.Random(number)
+    return [_english().draw(source, number % 48) for _ in range(count)]
+
+
+@cache
+def _english() -> Vocabulary:
+    return vocabularies(7)["en"]
+
+
+def vectors(count: int, seed: int) -> np.ndarray:
+    """Return vectors of unit length (count, DIMENSIONS)."""
+    fixed, drawn = np.random.default_rng(3), np.random.default_rng(seed)
+    plane = fixed.standard_normal((LATENT, DIMENSIONS), dtype=np.float32) / np.sqrt(np.float32(LATENT))
+    topics = fixed.standard_normal((TOPICS, LATENT), dtype=np.float32)
+    points = topics[drawn.integers(0, TOPICS, count)] + np.float32(0.8) * drawn.standard_normal(
+        (count, LATENT), dtype=np.float32
+    )
+    made = points @ plane + np.float32(0.15) * drawn.standard_normal((count, DIMENSIONS), dtype=np.float32)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+def _fill(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
+    store, queries = _opened(place, endpoint), vectors(QUERIES, 1)
+    best, numbers = np.full((QUERIES, LIMIT), -2.0, np.float32), np.zeros((QUERIES, LIMIT), np.int64)
+    spent = cpu = 0.0
+    for start in range(0, size, BATCH):
+        count = min(BATCH, size - start)
+        batch = vectors(count, 1000 + start)
+        both = np.hstack([best, queries @ batch.T])
+        known = np.hstack([numbers, np.broadcast_to(np.arange(start, start + count), (QUERIES, count))])
+        order = np.argsort(-both, axis=1)[:, :LIMIT]
+        best, numbers = np.take_along_axis(both, order, 1), np.take_along_axis(known, order, 1)
+        memories = [memory(start + each) for each in range(count)]
+        with _timed() as time_of:
+            store.store(memories, list(batch))
+        spent, cpu = spent + time_of[0], cpu + time_of[1]
+    with _timed() as compaction:
+        store.maintain()
+    truth = [[memory(int(number)).id for number in row] for row in numbers]
+    (folder / TRUTH).write_text(json.dumps(truth), encoding="utf-8")
+    return {
+        "size": size,
+        "filled": size / spent,
+        "fill_cpu": cpu,
+        "compaction": compaction[0],
+        "compaction_cpu": compaction[1],
+        "fill_peak": resident(),
+        "disk": (store.state().bytes or 0) / 1e6,
+        "indexed": store.state().indexed,
+    }
+
+
+def _use(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
+    store, queries = _opened(place, endpoint), vectors(QUERIES, 1)
+    truth = json.loads((folder / TRUTH).read_text(encoding="utf-8"))
+
+    def search(number: int, words: str = "") -> list[str]:
+        found = store.search(queries[number], principal=PRINCIPAL, limit=LIMIT, trusted=True, words=words)
+        return [each.memory.id for each in found]
+
+    search(0)  # opens the table
+    found = [search(number) for number in range(QUERIES)]
+    recall = statistics.fmean(len({*ids} & {*right}) / LIMIT for ids, right in zip(found, truth, strict=True))
+    with _timed() as used:
+        times = _times(search, QUERIES)
+    worded = _times(lambda number: search(number, " ".join(words(-number - 1, 2))), QUERIES)
+    all_compared = _opened(place, endpoint, exact_below=sys.maxsize)
+    all_compared.count(principal=PRINCIPAL)  # opens the table
+    with _timed() as exact:
+        for vector in queries[:EXACT_QUERIES]:
+            all_compared.search(vector, principal=PRINCIPAL, limit=LIMIT, trusted=True)
+    fragments, added, stored = 0, vectors(UPSERTS, 2), list[float]()
+    for number in range(UPSERTS):
+        with _timed() as one:
+            store.store([memory(size + number)], [added[number]])
+        stored.append(one[0])
+        fragments = max(fragments, store.state().fragments) if number % 10 == 9 else fragments
+    peak = resident()
+    with _timed() as forgotten:
+        store.delete([memory(1).id], principal=PRINCIPAL)
+        store.maintain(erase=True)
+    assert store.state().memories == size + UPSERTS - 1
+    return {
+        "recall_at_10": recall,
+        "search": _cuts(times),
+        "search_cpu": 1000 * used[1] / QUERIES,
+        "exact_cpu": 1000 * exact[1] / EXACT_QUERIES,
+        "worded": _cuts(worded),
+        "upsert": (1000 * statistics.median(stored), 1000 * max(stored)),
+        "upserts": UPSERTS / sum(stored),
+        "fragments": fragments,
+        "forget": forgotten[0],
+        "peak": peak,
+    }
+
+
+def _opened(place: str, endpoint: str, **given: Any) -> LanceStore:
+    options = {**KEYS, "endpoint": endpoint} if endpoint else {}
+    return LanceStore(place, model="benchmark", dimensions=DIMENSIONS, options=options, **given)
+
+
+def _times(run: Callable[[int], object], count: int) -> list[float]:
+    times = list[float]()
+    for number in range(count):
+        with _timed() as one:
+            run(number)
+        times.append(one[0])
+    return times
+
+
+def _cuts(times: list[float]) -> tuple[float, float]:
+    cuts = statistics.quantiles(times, n=100, method="inclusive")
+    return 1000 * cuts[49], 1000 * cuts[98]
+
+
+@contextlib.contextmanager
+def _timed() -> Iterator[list[float]]:
+    """Yield a list that holds the seconds of the clock and of the processor when the block is left."""
+    start, cpu, result = time.perf_counter(), time.process_time(), list[float]()
+    yield result
+    result += [time.perf_counter() - start, time.process_time() - cpu]
+
+
+def resident() -> float:
+    """Return the largest resident memory of this process so far, in megabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1024**2)
+
+
+if __name__ == "__main__":
+    task, *arguments = sys.argv[1:]
+    figures = (_fill if task == "fill" else _use)(arguments[0], int(arguments[1]), Path(arguments[2]), arguments[3])
+    print(json.dumps(figures))

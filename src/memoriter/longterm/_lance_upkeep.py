@@ -1,0 +1,155 @@
+"""The upkeep of a LanceDB table: merge small files, index words and vectors, repeat writes that met other writers."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import sys
+import time
+import warnings
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+CHECK_EVERY = 16
+"""Versions of a table after which its data files are counted. Each write makes a version, in whatever process."""
+MERGED_FROM = 64
+"""Number of data files from which they are merged."""
+KEPT_SECONDS = 10.0
+"""How long earlier versions are kept, because a search of another process may still read them."""
+TRIES, PAUSE = 10, 0.02
+"""Attempts of a write that meets other writers, and the seconds before the second one; each pause doubles."""
+LONGEST_PAUSE = 2.0
+PROBES, REFINED = 64, 10
+"""Partitions of the vector index that a search reads, and vectors compared exactly for each memory that it returns."""
+FILTERED = ("principal", "origin", "status")
+"""Columns of few values that a search filters by; they get an index together with the vectors."""
+_VECTOR_INDEX = "vector_idx"
+_M_ARENA_MAX = -8
+"""The parameter of `mallopt` that limits the number of heaps."""
+log = logging.getLogger(__name__)
+
+
+def retried(write: Callable[[], T]) -> T:
+    """Return the result of a write, repeated while other processes write at the same moment.
+
+    Raises:
+        RuntimeError: the write failed for another reason, or met other writers at each attempt; nothing was written.
+        OSError: likewise.
+    """
+    for number in range(TRIES - 1):
+        try:
+            return write()
+        except (RuntimeError, OSError) as error:
+            if not is_conflict(error):
+                raise
+            log.info("a write of long-term memories is repeated: %s", error)
+            # Processes that wait for different times do not meet again.
+            time.sleep(min(PAUSE * 2**number, LONGEST_PAUSE) * (1 + os.getpid() % 8 / 8))
+    return write()
+
+
+def is_conflict(error: Exception) -> bool:
+    """Return whether a write failed only because another process wrote at the same moment."""
+    text = str(error).lower()
+    return any(each in text for each in ("commit conflict", "concurrent", "retryable"))
+
+
+def index_words(table: Any) -> None:
+    """Index the words as sequences of two and three characters, which suits every script."""
+    from lancedb.index import FTS
+
+    config = FTS(base_tokenizer="ngram", ngram_min_length=2, ngram_max_length=3, stem=False, remove_stop_words=False)
+    retried(lambda: table.create_index("text", config=config, replace=True))
+
+
+def optimize(table: Any, kept: float, exact_below: int) -> None:
+    """Merge small files, and bring the indexes up to date.
+
+    Args:
+        table: the table.
+        kept: age in seconds from which earlier versions are dropped.
+        exact_below: number of rows from which the vectors get an index.
+    """
+
+    def run() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # readers of removed versions read again
+            table.checkout_latest()
+            table.optimize(cleanup_older_than=timedelta(seconds=kept))
+
+    retried(run)
+    index_vectors(table, exact_below)
+
+
+def is_due(table: Any) -> bool:
+    """Return whether a table has so many data files that they are to be merged."""
+    return table.stats()["fragment_stats"]["num_fragments"] >= MERGED_FROM
+
+
+def index_vectors(table: Any, exact_below: int) -> None:
+    """Build the vector index of a large table that has none. Later rows are added to it by `optimize`.
+
+    Without the index, searches compare all vectors; they return the same, only later.
+    """
+    if table.count_rows() < exact_below or indexed_vectors(table):
+        return
+    from lancedb.index import Bitmap, IvfRq
+
+    config = IvfRq(distance_type="cosine")
+    try:
+        for column in FILTERED:
+            retried(lambda column=column: table.create_index(column, config=Bitmap(), replace=True))
+        retried(lambda: table.create_index("vector", config=config, replace=True, name=_VECTOR_INDEX))
+    except (RuntimeError, OSError, ValueError) as error:
+        log.warning("the vectors of long-term memories were not indexed: %s", error)
+
+
+def drop_vector_index(table: Any) -> None:
+    """Remove the vector index, which holds short codes of the vectors, of deleted ones, too."""
+    if indexed_vectors(table):
+        retried(lambda: table.drop_index(_VECTOR_INDEX))
+
+
+def indexed_vectors(table: Any) -> int:
+    """Return the number of vectors in the vector index; 0: there is none."""
+    if all(index.name != _VECTOR_INDEX for index in table.list_indices()):
+        return 0
+    found = table.index_stats(_VECTOR_INDEX)
+    return 0 if found is None else found.num_indexed_rows
+
+
+def nearest(table: Any, vector: Any, condition: str, limit: int, exact_below: int) -> list[dict[str, Any]]:
+    """Return the rows with the most similar vectors among those that fulfil a condition, each with its `_distance`.
+
+    All vectors are compared, unless the condition holds for at least `exact_below` rows. The index is not used for
+    few rows among many: the partitions that it reads may hold none of them.
+    """
+    query = table.search(vector).distance_type("cosine").where(condition, prefilter=True).limit(limit)
+    if table.count_rows() >= exact_below and indexed_vectors(table) and table.count_rows(condition) >= exact_below:
+        return query.nprobes(PROBES).refine_factor(REFINED).to_list()
+    return query.bypass_vector_index().to_list()
+
+
+def limit_allocators() -> None:
+    """Let LanceDB's threads share one heap of the GNU C library, and Arrow use the same one.
+
+    LanceDB starts dozens of threads, and each would keep the memory that it frees in a heap of its own: 10,000 single
+    writes then cost hundreds of megabytes, of which a tenth is in use. These settings are those of the whole process,
+    so a program that has imported LanceDB before keeps its own.
+    """
+    if "lancedb" in sys.modules:
+        return
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library has no such setting
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+    import pyarrow as pa
+
+    arrow = cast("Any", pa)
+    arrow.set_memory_pool(arrow.system_memory_pool())
