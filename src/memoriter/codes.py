@@ -74,6 +74,7 @@ DiagnosticCode = Literal[
     "provider_unknown",
     "query",
     "recall_refused",
+    "scope_denied",
     "sent",
     "sessions_off",
     "settings_refused",
