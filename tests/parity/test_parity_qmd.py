@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.backends.sidecar import scope_allows, session_scope
+from memoriter.sidecar import scope_allows, session_scope
 from memoriter.config import QmdScope, load
 from memoriter.errors import ConfigError
 
