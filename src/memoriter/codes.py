@@ -77,6 +77,7 @@ DiagnosticCode = Literal[
     "qmd_crashed",
     "qmd_missing",
     "qmd_no_vectors",
+    "qmd_not_asked",
     "qmd_root_missing",
     "qmd_timeout",
     "qmd_unreadable",

@@ -135,7 +135,7 @@ class Memory:
             deadline_ms: return what is found within this time (1 to 86,400,000 ms); None: as configured.
             update: index all changes first, and compute vectors; if False, only the words of a few small changes.
             operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:` and `until:` in the query as filters.
-            session: the key of the conversation that asks, to which the rules of `memory.qmd.scope` apply; None: the owner.
+            session: the key of the conversation that asks, for the rules of `memory.qmd.scope`; None: the owner asks.
             progress: called while the index is being built.
 
         Raises:
@@ -188,7 +188,7 @@ class Memory:
         Raises:
             PathRefused: the path is not memory.
         """
-        return self._assembly.trusted.workspace.read(path, start=start, lines=lines)
+        return self._assembly.trusted.read(path, start=start, lines=lines)
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None

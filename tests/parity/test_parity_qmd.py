@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.sidecar import scope_allows, session_scope
 from memoriter.config import QmdScope, load
 from memoriter.errors import ConfigError
+from memoriter.sidecar import scope_allows, session_scope
 
 if TYPE_CHECKING:
     from pathlib import Path

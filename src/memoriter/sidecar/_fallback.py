@@ -116,7 +116,6 @@ class FallbackBackend(DelegatingBackend):
         self._gate = threading.RLock()
         self._current: Lease | None = None
         self._builtin: MemoryBackend | None = None
-        self._closed = False
 
     @property
     def builtin(self) -> MemoryBackend:
@@ -138,13 +137,15 @@ class FallbackBackend(DelegatingBackend):
             return self._denied(query.session)
         reason = _unsupported(query, self.name)
         if reason is None and self._breaker.admit():
+            used: Lease | None = None
             try:
-                result = self._program().search(query)
+                used = self._leased()
+                result = used.program.search(query)
             except UsageError:
                 self._breaker.abandoned()
                 raise
             except Exception as error:  # noqa: BLE001 - whatever the program does, the search has an answer
-                reason = self._record(error, query)
+                reason = self._record(error, query, used)
             except BaseException:
                 self._breaker.abandoned()
                 raise
@@ -167,30 +168,32 @@ class FallbackBackend(DelegatingBackend):
         health = Health({"keyword": True, "vector": False})
         return SearchResult((), "none", self.name, "", "keyword", health, reasons=(reason,))
 
-    def _program(self) -> SearchProgram:
-        """Return the program, from the cache or new. Raises MemoriterError."""
+    def _leased(self) -> Lease:
+        """Return the use of the program, which is opened if it is not. Raises MemoriterError."""
         with self._gate:
             if self._current is None:
                 self._current = self._lease()
-            return self._current.program
+            return self._current
 
-    def _record(self, error: Exception, query: Query) -> Diagnostic:
+    def _record(self, error: Exception, query: Query, used: Lease | None) -> Diagnostic:
         """Close the program after a failure, and return the reason. A late answer to a hasty query closes nothing."""
         reason = to_reason(error, self.name)
-        with self._gate:
-            current = self._current
-            if current is not None and error_is_late(error) and current.program.is_hasty(query):
-                self._breaker.abandoned()
-                return reason
-            self._current = None
-        first = self._breaker.reason is None
-        self._breaker.failed(reason)
-        if first:
-            log.warning("%s fails, and the builtin engine answers: %s", self.name, reason.message)
-        if current is not None:
-            with suppress(Exception):
-                current.evict()
+        if used is not None and is_late(error) and used.program.is_hasty(query):
+            self._breaker.abandoned()
+        else:
+            self._give_up(reason, used)
         return reason
+
+    def _give_up(self, reason: Diagnostic, used: Lease | None) -> None:
+        """Ask the program no more for a pause, and close it unless another thread did."""
+        if self._breaker.reason is None:
+            log.info("%s fails, and the builtin engine answers: %s", self.name, reason.message)
+        self._breaker.failed(reason)
+        with self._gate:
+            is_current, self._current = self._current is used, None if self._current is used else self._current
+        if used is not None and is_current:
+            with suppress(Exception):
+                used.evict()
 
     def _recover(self) -> None:
         if self._breaker.reason is not None:
@@ -203,16 +206,12 @@ class FallbackBackend(DelegatingBackend):
         Raises:
             MemoriterError: it cannot be started; until the next attempt, the builtin engine answers.
         """
+        used: Lease | None = None
         try:
-            text = self._program().start()
-        except MemoriterError as error:
-            reason = to_reason(error, self.name)
-            with self._gate:
-                current, self._current = self._current, None
-            self._breaker.failed(reason)
-            if current is not None:
-                with suppress(Exception):
-                    current.evict()
+            used = self._leased()
+            text = used.program.start()
+        except Exception as error:
+            self._give_up(to_reason(error, self.name), used)
             raise
         self._recover()
         return text
@@ -231,7 +230,7 @@ class FallbackBackend(DelegatingBackend):
 
     def _update(self) -> tuple[Diagnostic, ...]:
         try:
-            return self._program().update(force=True)
+            return self._leased().program.update(force=True)
         except Exception as error:  # noqa: BLE001 - the builtin index is up to date whatever the program does
             return (to_reason(error, self.name),)
 
@@ -260,7 +259,7 @@ class FallbackBackend(DelegatingBackend):
         """Remove a plan's text from notes, transcripts and both indexes. Raises WriteConflict, WriteError."""
         receipt = self.builtin.forget(plan)
         try:
-            self._program().forget()
+            self._leased().program.forget()
         except Exception as error:  # noqa: BLE001 - the notes are changed already, so the receipt tells what is left
             failure = to_reason(error, self.name)
             message = f"The index of {self.name} may still contain the text: {sentence(failure.message)}"
@@ -272,7 +271,7 @@ class FallbackBackend(DelegatingBackend):
         """Return the state of the builtin engine, with that of the program. The program is not started."""
         status = self.builtin.status(deep=deep)
         try:
-            state = self._program().status()
+            state = self._leased().program.status()
         except Exception as error:  # noqa: BLE001 - the status of the memory does not depend on the program
             state = None
             reason = to_reason(error, self.name)
@@ -311,7 +310,7 @@ NOT_ASKED = "qmd_not_asked"
 LATE = "qmd_timeout"
 
 
-def error_is_late(error: Exception) -> bool:
+def is_late(error: Exception) -> bool:
     """Return whether a program only took too long."""
     return isinstance(error, MemoriterError) and error.code == LATE
 
@@ -320,7 +319,9 @@ def to_reason(error: Exception, name: str) -> Diagnostic:
     """Return why a program did not answer."""
     if isinstance(error, MemoriterError):
         return Diagnostic(error.code, error.message, error.remedy)
-    return Diagnostic("internal", sentence(f"{name} failed: {type(error).__name__}: {error}"), "Run `memoriter doctor`.")
+    return Diagnostic(
+        "internal", sentence(f"{name} failed: {type(error).__name__}: {error}"), "Run `memoriter doctor`."
+    )
 
 
 def _unsupported(query: Query, name: str) -> Diagnostic | None:
