@@ -72,7 +72,7 @@ def scope_allows(scope: QmdScope | None, session: str | None) -> bool:
 
 
 def _matches(match: QmdMatch, parts: SessionScope, raw: str) -> bool:
-    """Return whether each condition that a rule has holds. A `keyPrefix` that begins with `agent:` means the raw key."""
+    """Return whether all conditions of a rule hold. A `keyPrefix` that begins with `agent:` means the raw key."""
     if match.channel and match.channel != parts.channel:
         return False
     if match.chat_type and match.chat_type != parts.chat_type:
