@@ -136,12 +136,7 @@ def _row(item: Mapping[str, Any]) -> Row | None:
 
 def _blank_lines(lines: Iterable[str]) -> int:
     """Return the number of blank lines at the beginning."""
-    count = 0
-    for line in lines:
-        if line.strip():
-            return count
-        count += 1
-    return 0
+    return next((count for count, line in enumerate(lines) if line.strip()), 0)
 
 
 def _number(value: object) -> float:
@@ -162,7 +157,7 @@ def line_range(snippet: str, line: object = None) -> tuple[int, int]:
 
 
 def snippet_text(snippet: str) -> str:
-    """Return a snippet without its header, control characters, and the numbers that the MCP server puts before lines."""
+    """Return a snippet without its header, control characters, and the line numbers that the MCP server adds."""
     text = readable(snippet)
     if re.match(r"\d+: @@", text):
         text = _NUMBER.sub("", text)

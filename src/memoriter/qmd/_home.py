@@ -128,26 +128,31 @@ class QmdHome:
 
     def configuration(self) -> dict[str, Any]:
         """Return the content of QMD's configuration; an unreadable one is empty."""
+        try:
+            text = read_plain(self.config_file, MOST_BYTES)
+        except OSError:
+            return {}
+        with suppress(ValueError, RecursionError):  # as memoriter writes it
+            return _table(json.loads(text))
         import yaml
 
         try:
-            content: Any = yaml.safe_load(read_plain(self.config_file, MOST_BYTES))
-        except (OSError, ValueError, yaml.YAMLError):
+            return _table(yaml.safe_load(text))
+        except (ValueError, RecursionError, yaml.YAMLError):
             return {}
-        return _table(content)
 
     def write_configuration(self, content: Mapping[str, Any]) -> None:
-        """Write QMD's configuration, unless it has this meaning already. Raises QmdFailure."""
-        import yaml
+        """Write QMD's configuration as JSON, which is YAML too, unless it has this meaning already.
 
+        Raises:
+            QmdFailure: it cannot be written.
+        """
         if self.configuration() == content:
             return
         try:
             if self.config_file.exists() and not self.configuration():
                 self.config_file.replace(self.config_file.with_suffix(".yml.broken"))
-            replace_private(
-                self.config_file, yaml.safe_dump(dict(content), allow_unicode=True, sort_keys=False).encode()
-            )
+            replace_private(self.config_file, f"{json.dumps(content, indent=2)}\n".encode())
         except OSError as error:
             raise QmdFailure(
                 f"QMD's configuration cannot be written. {system_error_text(error)}",

@@ -22,6 +22,8 @@ MOST_CHARS = 8_000
 """Characters of a query; the rest is cut off."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _TYPED = re.compile(r"\s*(lex|vec|hyde|intent)\s*:\s*(\S.*?)\s*", re.IGNORECASE)
+_WORD = re.compile(r"\w+(?:[-.]\w+)*")
+"""A word of a query; QMD reads `db-host` as a phrase and `10.0.0.1` as its parts."""
 _EAST_ASIAN = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
@@ -106,7 +108,7 @@ def word_lines(text: str) -> tuple[Line, ...]:
     QMD requires all words of one line, stop words included. A Chinese, Japanese or Korean word becomes its pairs of
     characters, without a Korean particle.
     """
-    written = re.findall(r"\w+", clean(text))
+    written = _WORD.findall(clean(text))
     content = set(query_terms(" ".join(written)))  # without stop words, unless there is nothing else
     words: list[str] = []
     for word in written:

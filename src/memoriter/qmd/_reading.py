@@ -55,7 +55,12 @@ def read(
             raise PathRefused(f"The path {plain[:200]!r} leads out of the folder of its collection.")
         target = str(folder.path / relative)
     excerpt = _reader(workspace, folders).read(target, start=start, lines=lines, max_chars=max_chars)
-    return replace(excerpt, path=plain) if plain.startswith(PREFIX) else excerpt
+    if not plain.startswith(PREFIX):
+        return excerpt
+    reason = excerpt.reason
+    if reason is not None:
+        reason = replace(reason, message=reason.message.replace(excerpt.path, plain))
+    return replace(excerpt, path=plain, reason=reason)
 
 
 def _reader(workspace: Workspace, folders: Sequence[Folder]) -> Workspace:
