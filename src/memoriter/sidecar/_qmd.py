@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
-from memoriter.errors import MemoriterError
+from memoriter.errors import QmdMissing, QmdTimeout
 from memoriter.sidecar._results import to_result
 from memoriter.types import Diagnostic, SidecarCollection, SidecarStatus
 
@@ -19,8 +18,6 @@ MOST_FETCHED = 200
 """The most hits that QMD is asked for, from which those of one kind of source are chosen."""
 SHARE = 0.5
 """The share of a query's own time limit that QMD gets, so that the builtin engine can still answer."""
-UPDATE_SECONDS = 5.0
-"""Seconds that the first search of a process waits for an update. It then searches what QMD indexed before."""
 
 
 class QmdProgram:
@@ -31,19 +28,18 @@ class QmdProgram:
     def __init__(self, driver: QmdDriver, plan: QmdPlan) -> None:
         """Store the driver. Nothing is started."""
         self._driver, self._plan = driver, plan
-        self._gate = threading.Lock()
-        self._updates: threading.Thread | None = None
-        self._update_failure: Diagnostic | None = None
 
     def search(self, query: Query) -> SearchResult:
-        """Return the hits of a query. Raises QmdFailure."""
+        """Return the hits of a query. The first search waits until QMD has indexed the notes. Raises QmdFailure."""
         limits = self._plan.limits
         limit = limits.max_results if query.max_results is None else query.max_results
-        seconds = self._seconds(query)
-        reasons = self._wait_for_update(min(seconds, UPDATE_SECONDS)) if query.update else ()
-        fetched = limit if query.filters.sources is None and not self._plan.sessions_enabled else MOST_FETCHED
-        answer = self._driver.search(query.text, limit=max(limit, fetched), timeout=seconds)
-        return to_result(answer, query, limit=limit, snippet_chars=limits.max_snippet_chars, reasons=reasons)
+        if self.is_hasty(query) and self._driver.status().last_update is None:
+            raise QmdTimeout("QMD has not indexed the notes yet.", remedy="Run `memoriter index`.")
+        chosen = query.filters.sources is not None or self._plan.sessions_enabled
+        answer = self._driver.search(
+            query.text, limit=max(limit, MOST_FETCHED) if chosen else limit, timeout=self._seconds(query)
+        )
+        return to_result(answer, query, limit=limit, snippet_chars=limits.max_snippet_chars)
 
     def is_hasty(self, query: Query) -> bool:
         """Return whether a query gives QMD less time than the settings do."""
@@ -53,32 +49,11 @@ class QmdProgram:
         usual = self._plan.limits.timeout_ms / 1000
         return usual if query.deadline_ms is None else min(usual, query.deadline_ms / 1000 * SHARE)
 
-    def _wait_for_update(self, seconds: float) -> tuple[Diagnostic, ...]:
-        """Update once for this process if the settings want that, and wait a while for it."""
-        with self._gate:
-            if self._updates is None and self._plan.schedule.on_boot:
-                self._updates = threading.Thread(target=self._update_once, name="qmd-update", daemon=True)
-                self._updates.start()
-            updates = self._updates
-        if updates is None:
-            return ()
-        updates.join(seconds)
-        if updates.is_alive():
-            return (Diagnostic("stale", "QMD is still indexing; this answer may miss changes.", "Search again."),)
-        return (self._update_failure,) if self._update_failure else ()
-
-    def _update_once(self) -> None:
-        try:
-            self._driver.update()
-        except MemoriterError as error:
-            self._update_failure = Diagnostic(error.code, error.message, error.remedy)
-
     def update(self, *, force: bool = False) -> tuple[Diagnostic, ...]:
         """Index what changed, and compute missing vectors unless words alone are searched. Raises QmdFailure."""
         notices = self._driver.update(force=force).notices
         if self._plan.search_mode != "search":
             self._driver.embed(force=force)
-        self._update_failure = None
         return notices
 
     def notes_changed(self) -> None:
@@ -88,8 +63,6 @@ class QmdProgram:
     def start(self) -> str:
         """Find the program, and update in the background from now on. Raises QmdFailure."""
         probe = self._driver.probe()
-        with self._gate:
-            self._updates = self._updates or threading.Thread()  # the driver updates by itself from now on
         self._driver.start()
         return f"QMD {probe.version or 'of an unknown version'} at {probe.binary}"
 
@@ -118,8 +91,6 @@ def to_status(state: QmdState) -> SidecarStatus:
     """Return the state of QMD as part of the status of a memory."""
     missing = None
     if state.binary is None:
-        from memoriter.errors import QmdMissing
-
         message = f"The program {state.command!r}, which memory.qmd.command names, is not installed."
         missing = Diagnostic(QmdMissing.code, message, QmdMissing.default_remedy)
     return SidecarStatus(

@@ -8,17 +8,15 @@ from memoriter.search import path_date
 from memoriter.types import Health, Hit, SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from memoriter.qmd import QmdAnswer, QmdHit
-    from memoriter.types import Diagnostic, Mode, Query, SourceKind
+    from memoriter.types import Mode, Query, SourceKind
 
 MODES: dict[str, Mode] = {"search": "keyword", "vsearch": "vector", "query": "hybrid", "typed": "hybrid"}
 
 
-def to_result(
-    answer: QmdAnswer, query: Query, *, limit: int, snippet_chars: int, reasons: Iterable[Diagnostic] = ()
-) -> SearchResult:
+def to_result(answer: QmdAnswer, query: Query, *, limit: int, snippet_chars: int) -> SearchResult:
     """Return QMD's answer as the result of a search.
 
     Its scores do not tell whether a passage answers the query, so that hits are never called a match.
@@ -28,7 +26,6 @@ def to_result(
         query: the query.
         limit: number of hits.
         snippet_chars: characters of each hit.
-        reasons: diagnostics of the search besides those of the answer.
     """
     allowed = query.filters.sources
     lowest = query.min_score or 0.0
@@ -36,7 +33,7 @@ def to_result(
     hits = interleaved([_to_hit(hit, snippet_chars) for hit in found], limit)
     mode = MODES.get(answer.mode, "keyword")
     legs = {"keyword": mode != "vector", "vector": mode != "keyword"}
-    health = Health(legs, reasons=tuple(dict.fromkeys((*reasons, *answer.notices))))
+    health = Health(legs, reasons=tuple(dict.fromkeys(answer.notices)))
     return SearchResult(hits, "weak" if hits else "none", "qmd", answer.mode, mode, health)
 
 
