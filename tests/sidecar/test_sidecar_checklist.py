@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from memory_env import codes, paths
 from qmd_backend import engine_of, qmd_env
 from qmd_programs import ScriptedQmd
@@ -42,9 +43,9 @@ def test_qmd_answers_with_paths_and_lines_of_the_notes(env: MemoryEnv) -> None:
     [
         pytest.param("crash", "qmd_crashed", id="killed"),
         pytest.param("hang", "qmd_timeout", id="hanging", marks=pytest.mark.slow),
-        pytest.param("garbage", "qmd_unreadable", id="garbage"),
-        pytest.param("trace", "qmd_crashed", id="stack-trace"),
-        pytest.param("locked", "qmd_busy", id="locked"),
+        pytest.param("garbage", "qmd_unreadable", id="garbage", marks=pytest.mark.slow),
+        pytest.param("trace", "qmd_crashed", id="stack-trace", marks=pytest.mark.slow),
+        pytest.param("locked", "qmd_busy", id="locked", marks=pytest.mark.slow),
         pytest.param("wait 3", "qmd_timeout", id="slow", marks=pytest.mark.slow),
     ],
 )
@@ -69,6 +70,7 @@ def test_a_program_that_does_not_exist_is_told_with_the_way_to_install_it(tmp_pa
     assert "npm install -g @tobilu/qmd" in result.health.reasons[0].remedy
 
 
+@pytest.mark.slow
 def test_a_version_without_an_option_is_asked_in_another_way(env: MemoryEnv, program: ScriptedQmd) -> None:
     program.break_(search="refuses")
     memory = env.open()
@@ -78,6 +80,7 @@ def test_a_version_without_an_option_is_asked_in_another_way(env: MemoryEnv, pro
     assert (engine_of(memory.search(QUESTION)), paths(memory.search(QUESTION))) == ("builtin", [NOTE])
 
 
+@pytest.mark.slow
 def test_the_same_memory_uses_qmd_again_when_it_works(env: MemoryEnv, program: ScriptedQmd) -> None:
     memory = env.open()
     program.break_(search="crash")
@@ -91,6 +94,7 @@ def test_the_same_memory_uses_qmd_again_when_it_works(env: MemoryEnv, program: S
     assert (engine_of(memory.search(QUESTION)), codes(memory.search(QUESTION))) == ("qmd", [])
 
 
+@pytest.mark.slow
 def test_another_memory_tries_qmd_at_once_because_the_broken_one_is_not_kept(
     env: MemoryEnv, program: ScriptedQmd
 ) -> None:
@@ -119,6 +123,7 @@ def test_a_question_that_qmd_cannot_restrict_is_answered_by_the_builtin_engine(e
     assert engine_of(memory.search(QUESTION)) == "qmd"
 
 
+@pytest.mark.slow
 def test_an_answer_has_as_many_hits_and_characters_as_the_limits_of_qmd_allow(
     tmp_path: Path, program: ScriptedQmd
 ) -> None:

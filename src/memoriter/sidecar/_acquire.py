@@ -41,11 +41,11 @@ class QmdBackend(FallbackBackend):
         key = cache_key(place.agent, {"state": place.state_dir, "workspace": place.workspace.root, "qmd": plan})
         breaker = Breaker(place.monotonic)
         super().__init__(NAME, lambda: programs.lease(key, self._create), lambda: builtin, breaker, plan.scope)
-        self._plan, self._place = plan, place
+        self.plan, self._place = plan, place
         self._files = QmdDriver.open(plan, place)
 
     def _create(self) -> QmdProgram:
-        return QmdProgram(QmdDriver.open(self._plan, self._place), self._plan)
+        return QmdProgram(QmdDriver.open(self.plan, self._place), self.plan)
 
     def cites(self, path: str) -> bool:
         """Return whether a path is one of a file that QMD alone searches. QMD is not started."""
