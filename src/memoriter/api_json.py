@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends import ForgetPlan, Forgotten
+    from memoriter.config import DayBudget
     from memoriter.types import (
         CompactReport,
         Diagnostic,
@@ -107,6 +108,12 @@ CALIBRATION = {
 }
 RERANKER = plain("provider", "model", "endpoint", "key_source", "leaves_machine")
 CANARY = {**plain("citation", "query", "found"), "lost": Field(list)}
+SIDECAR = {
+    **plain("name", "answering", "binary", "version", "transport", "mode", "home", "documents", "vectors", "pending"),
+    "collections": Field(list_of(plain("name", "path", "pattern", "files", "missing"))),
+    **dict.fromkeys(("last_update", "last_embed", "last_error_at"), Field(iso_time, omit="none")),
+    **dict.fromkeys(("reason", "last_error"), Field(object_of(REASON), omit="none")),
+}
 STATUS = {
     **plain("agent", "workspace", "workspace_reason", "trust", "layout", "index", "index_bytes", "files", "chunks"),
     "sources": Field(list_of(plain("kind", "files", "chunks"))),
@@ -124,18 +131,10 @@ STATUS = {
     "reranker": Field(object_of(RERANKER), omit="none"),
     "long_term_memories": Field(omit="none"),
     "calibration": Field(object_of(CALIBRATION), omit="none"),
+    "sidecar": Field(object_of(SIDECAR), omit="none"),
 }
 CAPTURE = plain("id", "day", "client", "kind", "citation", "path", "start_line", "end_line", "text")
 SPENDING = {"day": Field(date.isoformat), **plain("provider", "model", "calls", "tokens", "unpriced", "dollars")}
-
-
-class DayLimits(Protocol):
-    """The daily spending limits; 0 is no limit."""
-
-    @property
-    def tokens_per_day(self) -> int: ...
-    @property
-    def dollars_per_day(self) -> float: ...
 
 
 def reason_json(reason: Diagnostic) -> dict[str, str]:
@@ -153,7 +152,7 @@ def status_json(status: Status) -> dict[str, Any]:
     return apply_form(status, STATUS)
 
 
-def cost_json(rows: Sequence[Spending], today: Spent, budget: DayLimits) -> dict[str, Any]:
+def cost_json(rows: Sequence[Spending], today: Spent, budget: DayBudget) -> dict[str, Any]:
     """Return the spending at services, the newest day first; `unpriced` counts tokens with an unknown price."""
     return {
         "days": [apply_form(row, SPENDING) for row in rows],
@@ -279,10 +278,7 @@ def error_json(code: str, message: str, remedy: str = "") -> dict[str, dict[str,
     return {"error": {"code": code, "message": message, "remedy": remedy}}
 
 
-def _paths(files: Iterable[Path]) -> list[str]:
-    return [str(file) for file in files]
-
-
+PATHS = Field(lambda files: [str(file) for file in files])
 SYNC = {
     **plain("files", "added", "changed", "removed", "chunks", "embedded", "cached", "failed", "seconds", "pending"),
     "unread": Field(),
@@ -308,9 +304,9 @@ COMPACT = {
 REMOVAL = {**plain("path", "whole"), "passages": Field(list_of(plain("start_line", "end_line", "text")))}
 FORGET_PLAN = {
     "notes": Field(list_of(REMOVAL)),
-    "transcripts": Field(_paths),
+    "transcripts": PATHS,
     "indexed": Field(list),
-    "kept": Field(_paths),
+    "kept": PATHS,
     "unfinished": Field(),
     "unreached": REASONS,
 }
@@ -369,7 +365,7 @@ def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
     """
     plan = apply_form(receipt.plan, FORGET_PLAN)
     return {
-        **apply_form(receipt, {"notes": Field(list_of(REMOVAL)), "transcripts": Field(_paths)}),
+        **apply_form(receipt, {"notes": Field(list_of(REMOVAL)), "transcripts": PATHS}),
         "kept": plan["kept"],
         "index": compact_json(receipt.index) if receipt.index else None,
         "left": REASONS.convert(receipt.left),

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from memoriter.backends import BackendSettings, BuiltinBackend, Clocks
 from memoriter.config import (
@@ -31,6 +31,7 @@ from memoriter.errors import WorkspaceNotFound
 from memoriter.index import Index, InspectedIndex, index_files, is_foreign, network_of, runs_in_background
 from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
+from memoriter.sidecar import choose_backend, read_file
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
 from memoriter.values import dataclass
 from memoriter.workspace import ExtraPath, Workspace, client_memories
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from memoriter.config import Configuration, IndexPlace, MemorySearch, Place
     from memoriter.plugins import Plugins
     from memoriter.tools import MemoryLike
-    from memoriter.types import Diagnostic
+    from memoriter.types import Diagnostic, Excerpt
     from memoriter.watch import Watch, WatchEvent, Watching
     from memoriter.workspace import Transcripts
 
@@ -72,6 +73,10 @@ class Assembly:
     """Returns a second assembly with the same settings, for another thread."""
     notices: tuple[Diagnostic, ...] = ()
     """Diagnostics about untrusted files, files that others could read, and settings without effect."""
+
+    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
+        """Return lines of a file of the memory, or of one that QMD alone searches. Raises PathRefused."""
+        return read_file(self.backend, self.workspace, path, start=start, lines=lines)
 
     @property
     def trusted(self) -> Assembly:
@@ -161,7 +166,10 @@ def assemble(
     )
     embedding = embedding_of(configuration, settings, env, scratch, agent=chosen, attended=attended)
     reranking = reranking_of(configuration, settings, env, embedding)
-    backend = BuiltinBackend(notes, backend_settings, embedding, Clocks(env.wall, env.monotonic), reranking)
+    builtin = BuiltinBackend(notes, backend_settings, embedding, Clocks(env.wall, env.monotonic), reranking)
+    exported = partial(_transcripts, place, replace(settings, sources=("sessions",)), configuration, chosen, env)
+    backend = choose_backend(builtin, configuration, chosen, env, workspace=notes, transcripts=exported)
+    same: Any = {"by_person": by_person, "attended": attended, "adjust": adjust, "index_file": index_file}
     return Assembly(
         place,
         configuration,
@@ -174,16 +182,7 @@ def assemble(
         env.monotonic,
         env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
-        again=lambda: assemble(
-            workspace,
-            config=config,
-            agent=agent,
-            env=env,
-            by_person=by_person,
-            attended=attended,
-            adjust=adjust,
-            index_file=index_file,
-        ),
+        again=lambda: assemble(workspace, config=config, agent=agent, env=env, **same),
         notices=(
             *foreign_diagnostics(index),
             *openclaw_keys(configuration, settings, chosen, env.environ, now=env.wall()).refused,

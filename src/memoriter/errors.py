@@ -12,6 +12,13 @@ MemoriterError                  catch this to catch everything; has `code`, `mes
 │   └── WriteConflict           the file changed since it was read
 ├── MissingPackage          an optional part of memoriter is not installed
 ├── ModelFailed                 the model of a chat gave no answer
+├── QmdFailure                  the program QMD gave no usable answer
+│   ├── QmdMissing              it is not installed, or cannot start at all
+│   ├── QmdTimeout              it did not end in time
+│   ├── QmdCrashed              it ended with an error; has `output`
+│   ├── QmdUnreadable           its answer is not what it should be
+│   ├── QmdBusy                 another process holds its database
+│   └── QmdNoVectors            it has no vectors, or no model for them
 ├── IndexUnavailable            the index cannot be used now
 │   ├── IndexBusy               another process is indexing
 │   └── IndexDamaged            the file is broken or belongs to another program
@@ -144,6 +151,60 @@ class ModelFailed(MemoriterError):
 
     code = "model"
     default_remedy = "Send the message again, or name another service with --model and --base-url."
+
+
+class QmdFailure(MemoriterError):
+    """The program QMD, which `memory.backend` names, gave no usable answer."""
+
+    code = "qmd"
+    default_remedy = "Search again, or set memory.backend to `builtin`."
+
+
+class QmdMissing(QmdFailure):
+    """The program is not installed, or cannot start."""
+
+    code = "qmd_missing"
+    default_remedy = (
+        "Install QMD with `npm install -g @tobilu/qmd` (Node 22 or newer), or name its program in memory.qmd.command."
+    )
+
+
+class QmdTimeout(QmdFailure):
+    """The program did not end in time and was killed with all its children."""
+
+    code = "qmd_timeout"
+    default_remedy = "Set memory.qmd.limits.timeoutMs higher, or memory.qmd.searchMode to `search`."
+
+
+class QmdCrashed(QmdFailure):
+    """The program ended with an error or by a signal."""
+
+    code = "qmd_crashed"
+
+    def __init__(self, message: str, *, remedy: str = "", output: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.output = output
+        """The end of what the program printed."""
+
+
+class QmdUnreadable(QmdFailure):
+    """The program printed something other than the answer, or far too much."""
+
+    code = "qmd_unreadable"
+
+
+class QmdBusy(QmdFailure):
+    """Another process holds the database of the program."""
+
+    code = "qmd_busy"
+    default_remedy = "Wait until the other process is done, then search again."
+
+
+class QmdNoVectors(QmdFailure):
+    """A search by meaning was asked for, and the program has no vectors or no usable model."""
+
+    code = "qmd_no_vectors"
+    default_remedy = "Set memory.qmd.searchMode to `search`, which needs no model."
 
 
 class IndexUnavailable(MemoriterError):

@@ -192,6 +192,7 @@ def make_query(
     explain: bool = False,
     deadline_ms: int | None = None,
     update: bool = True,
+    session: str | None = None,
 ) -> Query:
     """Return the query for the arguments of `Memory.search`; `today` returns the day for `yesterday` or `7d`.
 
@@ -211,7 +212,7 @@ def make_query(
     if tags and not wanted:
         raise UsageError(f"There is no tag in {tags!r}.", remedy="Give one, such as `recipe` or `work/plan`.")
     filters = Filters(frozenset(sources) if sources else None, first, last, path, wanted or None)
-    return Query(text, max_results, min_score, filters, explain, deadline_ms, update)
+    return Query(text, max_results, min_score, filters, explain, deadline_ms, update, session=session)
 
 
 def day_range(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import RLock
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import assemble, plugins_of, read_environment, session_environment_of
 from memoriter.environment import local_time
@@ -42,9 +42,7 @@ class Memory:
     """
 
     def __init__(self, assembly: Assembly) -> None:
-        self._assembly = assembly
-        self._backend = assembly.backend
-        self._workspace = assembly.workspace
+        self._assembly, self._backend, self._workspace = assembly, assembly.backend, assembly.workspace
         self._sessions = set[str]()
         self._loaded: Plugins | None = None
         self._session_env: SessionEnvironment | None = None
@@ -116,6 +114,7 @@ class Memory:
         deadline_ms: int | None = None,
         update: bool = True,
         operators: bool = False,
+        session: str | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> SearchResult:
         """Return the passages that answer a question, best first, with their places.
@@ -136,6 +135,7 @@ class Memory:
             deadline_ms: return what is found within this time (1 to 86,400,000 ms); None: as configured.
             update: index all changes first, and compute vectors; if False, only the words of a few small changes.
             operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:` and `until:` in the query as filters.
+            session: the key of the conversation that asks, for the rules of `memory.qmd.scope`; None: the owner asks.
             progress: called while the index is being built.
 
         Raises:
@@ -145,8 +145,8 @@ class Memory:
         """
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
-        limits: SearchArguments = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
-        limits |= {"since": since, "until": until, "on": on, "tags": tags}
+        limits: dict[str, Any] = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
+        limits |= {"since": since, "until": until, "on": on, "tags": tags, "session": session}
         request = make_query(query, self._today, explain=explain, deadline_ms=deadline_ms, update=update, **limits)
         backend = self._assembly.trusted.backend
         result = backend.search(self._understood(request) if operators else request, progress=progress)
@@ -188,7 +188,7 @@ class Memory:
         Raises:
             PathRefused: the path is not memory.
         """
-        return self._assembly.trusted.workspace.read(path, start=start, lines=lines)
+        return self._assembly.trusted.read(path, start=start, lines=lines)
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
@@ -334,8 +334,7 @@ class Memory:
 
     def status(self, *, deep: bool = False) -> Status:
         """Return the state of the memory and its health; `deep` also searches for known passages."""
-        outside = self._workspace.notes_outside()
-        notices = (*self.notices, outside) if outside else self.notices
+        notices = (*self.notices, *filter(None, (self._workspace.notes_outside(),)))
         status = self._backend.status(deep=deep)
         off = () if self.settings.enabled else (self._disabled,)
         health = replace(status.health, reasons=(*off, *status.health.reasons))

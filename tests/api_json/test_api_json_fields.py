@@ -33,6 +33,8 @@ from memoriter.types import (
     Health,
     Hit,
     RerankerState,
+    SidecarCollection,
+    SidecarStatus,
     Skipped,
     SourceCount,
     Status,
@@ -66,6 +68,15 @@ FULL: dict[str, Any] = {
     "calibration": CalibrationState(0.05, 40, (CalibratedScript("latin", 6.5, 66, 0.045),), 20, 18, 4),
     "reranker": RerankerState("cohere", "rerank-v5.0-fast", "https://example.com", "environment", leaves_machine=True),
     "long_term_memories": 3,
+    "sidecar": SidecarStatus(
+        "qmd",
+        "builtin",
+        REASON,
+        7.0,
+        "/bin/qmd",
+        collections=(SidecarCollection("memory-root-main", "/notes", "MEMORY.md", 1, missing=False),),
+        last_update=1_500_000_000.25,
+    ),
 }
 EXPLANATION = Explanation(0.5, 0.25, 1.0, 1.0, 1.0, 0.0, ("tea",), 0.5, 0.75, rank=2, reranked=1, relevance=0.125)
 PLAN = ForgetPlan(
@@ -124,6 +135,7 @@ def test_a_status_omits_what_has_nothing_to_say() -> None:
         "notices",
         "oversampling",
         "reranker",
+        "sidecar",
     }
     assert set(full) - set(answer) == omitted
     assert [key for key in full if key in answer] == list(answer)

@@ -6,12 +6,12 @@ import ast
 from pathlib import Path
 
 from memoriter.config import Configuration, reference, settings_without_effect, with_values
-from memoriter.config._effects import BACKEND, MISSING, QMD_SETTINGS_WITH_EFFECT, is_without_effect
+from memoriter.config._effects import MISSING, is_without_effect
 from memoriter.config._section import OTHER_NAMES, file_name
 from source_texts import parsed
 
 PACKAGE = Path(__file__).parents[2] / "src" / "memoriter"
-IN_CONFIG = ("_search.py", "_configuration.py")
+IN_CONFIG = ("_search.py", "_configuration.py", "_qmd.py")
 """Files of the package that give settings an effect themselves."""
 ONE_VALUE = {"agents.defaults.memorySearch.store.driver"}
 """Settings with a single possible value."""
@@ -28,17 +28,17 @@ def test_every_setting_is_read_by_the_program_or_named_as_without_effect() -> No
     read = attributes_read()
     for row in reference():
         key = tuple(row.key.replace("[]", "").split("."))
-        if row.key not in ONE_VALUE and not (is_without_effect(key) and key != BACKEND):
+        if row.key not in ONE_VALUE and not is_without_effect(key):
             assert key[-1] in read, row.key
 
 
 def test_every_missing_feature_names_settings_that_exist() -> None:
     keys = [tuple(row.key.split(".")) for row in reference()]
-    for at in (*QMD_SETTINGS_WITH_EFFECT, *(at for feature in MISSING for at in feature.sections)):
+    for at in (at for feature in MISSING for at in feature.sections):
         assert any(key[: len(at)] == at for key in keys), at
 
 
-def test_the_builtin_backend_has_an_effect_whoever_chooses_it() -> None:
-    written = with_values(Configuration(), {"memory.backend": "qmd"}, kind="file")
-    assert settings_without_effect(written) == ("memory.backend",)
-    assert settings_without_effect(with_values(written, {"memory.backend": "builtin"})) == ()
+def test_settings_of_mcporter_have_no_effect_because_memoriter_starts_qmd_itself() -> None:
+    written = with_values(Configuration(), {"memory.backend": "qmd", "memory.qmd.mcporter.enabled": True}, kind="file")
+    assert settings_without_effect(written) == ("memory.qmd.mcporter.enabled",)
+    assert settings_without_effect(with_values(Configuration(), {"memory.backend": "qmd"}, kind="file")) == ()

@@ -18,6 +18,7 @@ from memoriter.config import reference, setting_names, settings_without_effect
 from memoriter.config._effects import CONDITIONS, effect_of, setting_key
 from memoriter.errors import ConfigError
 from memoriter.mcp_server._offered import Offered
+from memoriter.sidecar import QmdBackend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,7 @@ GROUPS = (
     (f"{SEARCH}sync.", "Changes of files", "Below `agents.defaults.memorySearch.sync`."),
     ("agents.", "Agents", "Below `agents`."),
     ("memory.", "Memory in general", "Below `memory`."),
-    ("memory.qmd.", "QMD", "Below `memory.qmd`: OpenClaw's QMD backend, which memoriter does not include."),
+    ("memory.qmd.", "QMD", "Below `memory.qmd`: the program QMD as the search engine; see [docs/qmd.md](qmd.md)."),
     ("models.", "Model services", "Below `models`."),
     ("plugins.", "Plugins", "Below `plugins`."),
 )
@@ -80,6 +81,8 @@ NO_DUMP = {
 SERVICE = {f"{SEARCH}provider": "openai", f"{SEARCH}remote.baseUrl": "http://127.0.0.1:9/v1"}
 RERANKER = {f"{SEARCH}query.rerank.provider": "compatible"}
 SESSIONS = {f"{SEARCH}sources": ["memory", "sessions"], f"{SEARCH}experimental.sessionMemory": True}
+QMD_PATH = {"memory.backend": "qmd", "memory.qmd.paths[].path": "/more"}
+QMD_RULE = {"memory.backend": "qmd", "memory.qmd.scope.rules[].action": "deny"}
 CONTEXTS: dict[str, dict[str, Any]] = {
     f"{SEARCH}remote": SERVICE,
     f"{SEARCH}remote.batch": {**SERVICE, f"{SEARCH}remote.batch.enabled": True},
@@ -95,6 +98,11 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     LONG_TERM.removesuffix("."): LONG_TERM_ON,
     **{f"{LONG_TERM}config.{name}": CAPTURING for name in ("captureMaxChars", "captureRules", "customTriggers")},
     f"{LONG_TERM}config.autoAcceptScore": {**CAPTURING, f"{LONG_TERM}config.autoCapture": "inbox"},
+    "memory.qmd": {"memory.backend": "qmd"},
+    **{f"memory.qmd.paths[].{name}": QMD_PATH for name in ("pattern", "name")},
+    **{f"memory.qmd.scope.rules[].match.{name}": QMD_RULE for name in ("channel", "chatType", "keyPrefix")},
+    "memory.qmd.scope.rules[].match.rawKeyPrefix": QMD_RULE,
+    "memory.qmd.sessions": {"memory.backend": "qmd", "memory.qmd.sessions.enabled": True},
     "agents.list[]": {"agents.list[].id": "main"},
     "agents.list[].id": {},
 }
@@ -123,6 +131,11 @@ VALUES: dict[str, Any] = {
     "memory.extraSuffixes": [".txt"],
     "memory.dailyNote": "memory/days/%Y-%m-%d.md",
     "memory.qmd.limits.maxInjectedChars": 700,
+    **{f"memory.qmd.limits.{name}": 7 for name in ("maxResults", "maxSnippetChars", "timeoutMs")},
+    **{f"memory.qmd.update.{name}Ms": 7 for name in ("commandTimeout", "updateTimeout", "embedTimeout")},
+    **{f"memory.qmd.update.{name}": "7m" for name in ("interval", "embedInterval")},
+    "memory.qmd.sessions.retentionDays": 7,
+    "memory.qmd.transport": "mcp",
     "memory.qmd.searchMode": "query",
     "memory.qmd.scope.default": "allow",
     "memory.qmd.scope.rules[].action": "allow",
@@ -187,7 +200,8 @@ def plain(value: Any) -> Any:
 def parts(memory: Memory) -> dict[str, Any]:
     """Return what the parts of a memory got from the settings."""
     assembly = memory._assembly
-    backend: Any = assembly.backend
+    chosen: Any = assembly.backend
+    backend: Any = getattr(chosen, "builtin", chosen)
     embedding = backend.embedding
     environment = session_environment_of(assembly, plugins_of(assembly), memory)
     watch: Any = assembly.watch(Event(), print)
@@ -197,6 +211,7 @@ def parts(memory: Memory) -> dict[str, Any]:
         "agent": memory.agent,
         "default": memory.configuration.default_agent,
         "backend": plain(backend.settings),
+        "qmd": plain(chosen.plan) if isinstance(chosen, QmdBackend) else None,
         "provider": plain(embedding.settings),
         "reranker": plain(backend.reranking.settings) if backend.reranking else None,
         "budget": plain(embedding.budget),

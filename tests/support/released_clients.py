@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from memory_env import MemoryEnv
 
@@ -42,23 +42,35 @@ def released_client(package: str, program: str) -> Path:
             folder for temporary files, and used again by later runs.
         program: the name of the program in the package.
     """
+    return released_packages(package, [package], program)
+
+
+def released_packages(name: str, packages: Sequence[str], program: str, flags: Sequence[str] = ()) -> Path:
+    """Return a program that is installed with several npm packages, or skip the test as `released_client` does.
+
+    Args:
+        name: the name under which they are kept.
+        packages: names and versions.
+        program: the name of the program.
+        flags: further options of `npm install`.
+    """
     cache = Path(tempfile.gettempdir()) / f"memoriter-test-clients-{os.getuid()}"
     cache.mkdir(mode=0o700, exist_ok=True)
     if cache.is_symlink() or cache.stat().st_uid != os.getuid():
-        pytest.skip(f"NOT TESTED with {package}: {cache} belongs to somebody else")
-    folder = cache / package.strip("@").replace("/", "-")
+        pytest.skip(f"NOT TESTED with {name}: {cache} belongs to somebody else")
+    folder = cache / name.strip("@").replace("/", "-")
     if not (folder / "node_modules" / ".bin" / program).exists():
-        _install(package, folder)
+        _install(name, packages, folder, flags)
     return folder / "node_modules" / ".bin" / program
 
 
-def _install(package: str, folder: Path) -> None:
-    """Install a package beside its folder, and move it there when it is complete."""
+def _install(package: str, packages: Sequence[str], folder: Path, flags: Sequence[str]) -> None:
+    """Install packages beside their folder, and move them there when they are complete."""
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip(f"NOT TESTED with {package}: there is no npm")
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="part-") as part:
-        command = [npm, "install", "--no-audit", "--no-fund", "--prefix", part, package]
+        command = [npm, "install", "--no-audit", "--no-fund", *flags, "--prefix", part, *packages]
         try:
             done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=SECONDS, cwd=part)
         except subprocess.TimeoutExpired:

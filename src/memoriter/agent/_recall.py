@@ -207,6 +207,7 @@ class SearchableMemory(Protocol):
         explain: bool = False,
         deadline_ms: int | None = None,
         update: bool = True,
+        session: str | None = None,
     ) -> SearchResult: ...
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
@@ -222,6 +223,8 @@ class MarkdownRecall:
     """Paths of notes that another source recalls."""
     update: bool = True
     """Whether changes are indexed first. If not, as in a turn that is hurried, the index answers as it is."""
+    session: str | None = None
+    """The key of the conversation before whose turn the passages are recalled."""
 
     def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[RecallPassage]:
         """Return the passages that match.
@@ -235,7 +238,14 @@ class MarkdownRecall:
             query = f"{query[:LONGEST_EXCERPT]} {query[-LONGEST_EXCERPT:]}"
         private = audience == "private"
         sources = None if private else ("memory",)
-        result = self.memory.search(query, sources=sources, explain=True, deadline_ms=deadline_ms, update=self.update)
+        result = self.memory.search(
+            query,
+            sources=sources,
+            explain=True,
+            deadline_ms=deadline_ms,
+            update=self.update,
+            session=self.session,
+        )
         # Each hit is judged by itself: an answer that lacks vectors, or was cut short, is never called a match.
         return [
             RecallPassage(hit.snippet, hit.citation, place, trusted=is_owned(self.memory, hit))

@@ -349,7 +349,8 @@ def recall_listener(source: RecallSource) -> Listener:
         chosen, limit = source, RECALL_MS
         if event.seconds is not None:
             limit = max(1, int((event.seconds - SPARE_SECONDS) * 1000))
-            chosen = replace(source, update=False) if isinstance(source, MarkdownRecall) else source
+        if isinstance(source, MarkdownRecall):
+            chosen = replace(source, update=event.seconds is None, session=event.session)
         passages: list[object] = list(chosen.recall(event.prompt, audience=event.audience, deadline_ms=limit))
         if invalid := [each for each in passages if not isinstance(each, RecallPassage)]:
             raise TypeError(f"it gave {type(invalid[0]).__name__}, not RecallPassage")

@@ -59,6 +59,8 @@ class SearchRequest:
     """Whether to highlight the query's words in the text."""
     linked: bool
     """Whether citations link to their files."""
+    session: str | None = None
+    """The key of the conversation that asks; None: the owner asks."""
 
     def search(self, memory: Memory, progress: Callable[[Progress], None]) -> SearchResult:
         """Search a memory. Raises MemoriterError."""
@@ -73,6 +75,7 @@ class SearchRequest:
             explain=self.explain,
             deadline_ms=self.deadline_ms,
             operators=True,
+            session=self.session,
             progress=progress,
             **filters,
         )
@@ -83,7 +86,7 @@ class SearchRequest:
             from memoriter.api_json import result_json
             from memoriter.tools import citations_on
 
-            citations = citations_on(memory.configuration.settings.memory.citations)
+            citations = citations_on(memory.configuration.settings.memory.citations, self.session)
             return result_json(result, citations=citations, texts=True)
         query = self.query_of(result)
         if self.form == "lines":

@@ -12,7 +12,7 @@ import click
 
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import FAILED, pluralize
-from memoriter.errors import ConfigError, MemoriterError
+from memoriter.errors import ConfigError, MemoriterError, sentence
 from memoriter.extras import PACKAGES, install_command, missing_packages
 from memoriter.values import dataclass
 
@@ -255,6 +255,7 @@ def _check_memory(options: GlobalOptions, scratch: Path, *, deep: bool) -> Itera
         return
     for notice in status.notices:
         yield Finding(notice.code, "note", notice.message, notice.remedy)
+    yield from _check_sidecar(status)
     yield from _check_index(status)
     if deep and status.chunks:
         yield _check_canaries(status)
@@ -293,6 +294,34 @@ def _check_long_term(memory: Memory) -> Iterator[Finding]:
         yield Finding(LONG_TERM, "good", f"The note holds {count}, and {found.database} has {found.stored} of them.")
     for reason in found.reasons:
         yield Finding(LONG_TERM, "note" if found.stored is not None else "broken", reason.message, reason.remedy)
+
+
+def _check_sidecar(status: Status) -> Iterator[Finding]:
+    """Yield the state of the program that `memory.backend` names, and of its folders."""
+    state = status.sidecar
+    if state is None:
+        return
+    if state.reason is not None:
+        message = f"{sentence(state.reason.message)} The builtin engine answers instead."
+        yield Finding("backend", "broken", message, state.reason.remedy)
+    else:
+        files = sum(each.files or 0 for each in state.collections)
+        indexed = (
+            f"has indexed {pluralize(files, 'file')}" if state.last_update is not None else "has indexed nothing yet"
+        )
+        version = f" {state.version}" if state.version else ""
+        message = f"The program {state.binary}{version} answers searches, and {indexed}."
+        yield Finding("backend", "good", message)
+    if state.last_error is not None and state.last_error != state.reason:
+        yield Finding(
+            "backend", "note", f"Its last run failed: {sentence(state.last_error.message)}", state.last_error.remedy
+        )
+    for each in state.collections:
+        if each.missing and each.name.startswith("memory-"):
+            continue  # a workspace need not have each file of OpenClaw's layout
+        if each.missing:
+            message = f"The folder {each.path} of the collection {each.name!r} does not exist."
+            yield Finding("qmd_root_missing", "note", message, "Create it, or correct memory.qmd.paths.")
 
 
 def _check_index(status: Status) -> Iterator[Finding]:

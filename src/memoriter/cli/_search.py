@@ -143,6 +143,11 @@ class SearchCommand(Command):
 @click.option(
     "--deadline-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Return the best answer within this time."
 )
+@click.option(
+    "--session",
+    metavar="KEY",
+    help="Search for this conversation, such as agent:main:slack:group:7, instead of for you.",
+)
 def search_command(
     *,
     query: tuple[str, ...],
@@ -153,6 +158,7 @@ def search_command(
     opened: int | None,
     explain: bool,
     deadline_ms: int | None,
+    session: str | None,
     on: date | None,
     **filters: Any,
 ) -> None:
@@ -184,6 +190,7 @@ def search_command(
         quiet=options.quiet,
         marked=is_painted(sys.stdout),
         linked=sys.stdout.isatty(),
+        session=session,
     )
     if opened:
         _open_hit(options, request, opened)

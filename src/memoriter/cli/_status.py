@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memoriter.cli._render import Line
     from memoriter.config import DayBudget
     from memoriter.memory import Memory
-    from memoriter.types import Spending, Status
+    from memoriter.types import SidecarStatus, Spending, Status
 
 LAYOUTS = {"notes": "all notes of this folder", "openclaw": "MEMORY.md and memory/ of this folder"}
 LISTED = 10
@@ -146,17 +146,42 @@ def status_rows(state: Status) -> Iterator[tuple[str, str]]:
         far = f"; {WORK[run.stage].lower()}: {run.done:,} of {run.total:,}" if run.stage in WORK else ""
         yield "indexing", f"in the background since {since} (process {run.pid}){far}"
     if (attempt := state.last_attempt) is not None:
-        at = datetime.fromtimestamp(attempt.at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        yield "asked", f"{at}: {'it answered' if attempt.reason is None else attempt.reason.message}"
+        yield "asked", f"{_time(attempt.at)}: {'it answered' if attempt.reason is None else attempt.reason.message}"
     if (reranker := state.reranker) is not None:
         where = f"hits are sent to {reranker.endpoint}" if reranker.leaves_machine else "nothing leaves this machine"
         model = f", {reranker.model}" if reranker.model else ""
         key = f", key from {reranker.key_source}" if reranker.key_source else ""
         yield "reranker", f"{reranker.provider}{model}{key}; {where}"
     yield "search", f"{state.backend}, {state.scoring} scores"
+    if state.sidecar is not None:
+        yield from _sidecar_rows(state.sidecar)
     if (count := state.long_term_memories) is not None:
         yield "long-term", f"{count:,} {'memory' if count == 1 else 'memories'}: memoriter ltm stats"
     yield from _certainty_rows(state)
+
+
+def _sidecar_rows(state: SidecarStatus) -> Iterator[tuple[str, str]]:
+    """Yield which engine answers, and what is known of the program beside memoriter."""
+    again = f"; {state.name} is asked again in {state.seconds_left:.0f} s" if state.seconds_left else ""
+    yield "answers", f"{state.answering}{again}"
+    version = f" {state.version}" if state.version else ""
+    yield state.name, f"{state.binary or 'not installed'}{version}, mode {state.mode}, transport {state.transport}"
+    for each in state.collections:
+        count = "never indexed" if each.files is None else pluralize(each.files, "file")
+        missing = "; the folder does not exist" if each.missing else ""
+        yield "collection", f"{each.name}: {count} of {each.pattern} in {each.path}{missing}"
+    updated = f"updated {_time(state.last_update)}" if state.last_update is not None else "never updated"
+    vectors = f", {state.vectors:,} vectors, {state.pending or 0:,} pending" if state.vectors else ""
+    documents = f", {pluralize(state.documents, 'document')}" if state.documents is not None else ""
+    yield "qmd index", f"{updated}{documents}{vectors}"
+    if state.last_error is not None:
+        at = f"{_time(state.last_error_at)}: " if state.last_error_at is not None else ""
+        yield "last error", f"{at}{state.last_error.message}"
+
+
+def _time(seconds: float) -> str:
+    """Return seconds since 1970 as a time in UTC."""
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _certainty_rows(state: Status) -> Iterator[tuple[str, str]]:

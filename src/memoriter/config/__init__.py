@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         QmdRule,
         QmdScope,
         QmdSettings,
+        SearchMode,
         plan_qmd,
         qmd_limits,
     )
@@ -124,6 +125,7 @@ __all__ = [
     "RerankLocal",
     "RerankRemote",
     "Scoring",
+    "SearchMode",
     "SessionSync",
     "SettingRow",
     "Settings",
@@ -191,7 +193,7 @@ def __getattr__(name: str) -> Any:
             "LONGEST_FILE PROJECT_FILE IndexPlace Place agent_name cache_of check_trust chosen_file distrust_reason "
             "find_workspace home_of in_home in_repository index_path place_index untrusted_diagnostic user_home_of"
         ),
-        "_qmd": "Collection QmdMatch QmdPlan QmdRule QmdScope QmdSettings plan_qmd qmd_limits",
+        "_qmd": "Collection QmdMatch QmdPlan QmdRule QmdScope QmdSettings SearchMode plan_qmd qmd_limits",
         "_schema": (
             "AgentDefaults AgentSettings Citations Compaction LongTerm LongTermEmbedding MemoryFlush "
             "MemorySettings ModelProvider Settings "

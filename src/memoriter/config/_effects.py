@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from memoriter.config._section import Key
     from memoriter.config._tree import Tree
 
-BACKEND: Key = ("memory", "backend")
-QMD_SETTINGS_WITH_EFFECT: frozenset[Key] = frozenset({("memory", "qmd", "limits", "maxInjectedChars")})
-"""Settings of the QMD backend that apply to the builtin engine too."""
 REMEDY = "Remove what has no effect from the file that `memoriter config path` prints, or keep it for OpenClaw."
 SEARCH: Key = ("agents", "defaults", "memorySearch")
 LONG_TERM: Key = ("plugins", "entries", "memory-lancedb")
@@ -33,7 +30,7 @@ CONDITIONS: dict[Key, str] = {
     ("agents", "defaults", "contextTokens"): AGENT,
     ("memory", "qmd", "limits", "maxInjectedChars"): "an agent searches or gets memories before its turn",
     ("memory", "capture"): "the hooks `post-compact` and `session-end` are installed",
-    ("memory", "backend"): 'its value is `"builtin"`',
+    ("memory", "qmd"): '`memory.backend` is `"qmd"`',
     ("models", "providers"): "`memorySearch.provider`, `fallback` or `memoriter chat` names the service",
     LONG_TERM: '`plugins.slots.memory` names `"memory-lancedb"`',
     (*LONG_TERM, "config", "embedding", "apiKey"): "the provider of long-term memories is a service",
@@ -82,11 +79,7 @@ class Missing(NamedTuple):
     reason: str
 
 
-MISSING = (
-    Missing(
-        (BACKEND, ("memory", "qmd")), "memoriter does not include OpenClaw's QMD backend. The builtin engine answers"
-    ),
-)
+MISSING = (Missing((("memory", "qmd", "mcporter"),), "memoriter starts QMD itself, as `memory.qmd.transport` says"),)
 
 
 INDEX_REASON = "it names OpenClaw's own index; memoriter's index is in memoriter's home"
@@ -140,23 +133,15 @@ def effect_diagnostics(configuration: Configuration) -> tuple[Diagnostic, ...]:
 
 
 def is_without_effect(key: Key) -> bool:
-    """Return whether the setting at a key has no effect; `memory.backend` has none if its value is `qmd`."""
-    return any(key[: len(at)] == at for feature in MISSING for at in feature.sections) and (
-        key not in QMD_SETTINGS_WITH_EFFECT
-    )
+    """Return whether the setting at a key has no effect."""
+    return any(key[: len(at)] == at for feature in MISSING for at in feature.sections)
 
 
 def _written_keys(configuration: Configuration, feature: Missing) -> list[str]:
     """Return the dotted keys of a feature that some document contains. A list counts as one setting."""
     keys = dict.fromkeys(
-        key
-        for document in configuration.documents
-        for at in feature.sections
-        for key in _leaf_keys(document.tree, at)
-        if is_without_effect(key)
+        key for document in configuration.documents for at in feature.sections for key in _leaf_keys(document.tree, at)
     )
-    if configuration.settings.memory.backend == "builtin":
-        keys.pop(BACKEND, None)
     return [dotted(key) for key in keys]
 
 
@@ -184,7 +169,7 @@ class Effect(NamedTuple):
 
 def effect_of(key: Key) -> Effect:
     """Return what the setting at a key does, such as `("memory", "citations")`."""
-    if is_without_effect(key) and key != BACKEND:
+    if is_without_effect(key):
         return Effect("not yet")
     plain = tuple(str(step) for step in key)
     known = [at for at in CONDITIONS if plain[: len(at)] == at]

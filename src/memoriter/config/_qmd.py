@@ -110,6 +110,9 @@ class QmdSettings(Section):
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"rerank", "searchTool"})
 
     command: Annotated[str | None, Doc("The program; unset: `qmd`")] = None
+    transport: Annotated[
+        Literal["spawn", "mcp"], Doc("`spawn` starts the program for each search, `mcp` keeps one `qmd mcp` running")
+    ] = "spawn"
     search_mode: Annotated[str | None, Doc("`search`, `vsearch` or `query`; unset or anything else: `search`")] = None
     include_default_memory: Annotated[bool, Doc("Give the workspace's notes to QMD")] = True
     paths: Annotated[tuple[QmdPath, ...], Doc("Further folders")] = ()
@@ -121,6 +124,7 @@ class QmdSettings(Section):
 
 
 SearchMode = Literal["search", "vsearch", "query"]
+QmdTransport = Literal["spawn", "mcp"]
 
 MINUTE = 60_000
 """Milliseconds."""
@@ -168,6 +172,7 @@ class QmdPlan:
 
     command: str
     search_mode: SearchMode
+    transport: QmdTransport
     collections: tuple[Collection, ...]
     include_default_memory: bool
     sessions_enabled: bool
@@ -189,6 +194,7 @@ def plan_qmd(settings: QmdSettings, agent_id: str, *, workspace: Path, user_home
     return QmdPlan(
         command=program_name(settings.command),
         search_mode=cast("SearchMode", mode),
+        transport=settings.transport,
         collections=tuple(plan_collections(settings, agent_id, workspace=workspace, user_home=user_home)),
         include_default_memory=settings.include_default_memory,
         sessions_enabled=sessions.enabled,

@@ -37,9 +37,8 @@ def search_documents(
     memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None
 ) -> dict[str, Any]:
     """Run `search`; an error becomes part of the answer."""
-    del session_key
     try:
-        result = memory.search(_text_param(params, "query"), operators=True)
+        result = memory.search(_text_param(params, "query"), operators=True, session=session_key)
     except MemoriterError as error:
         return {"results": [], "error": error_text(error)}
     except Exception as error:  # the agent's turn must continue without its memory

@@ -20,7 +20,7 @@ from memoriter.agent import RecallPassage, is_owned, quote, source_label
 from memoriter.errors import MemoriterError
 from memoriter.mcp_server import _listed
 from memoriter.mcp_server._listed import prompts_json, wire_text
-from memoriter.mcp_server._tools import error_text
+from memoriter.mcp_server._tools import error_text, session_of
 from memoriter.workspace import neutral
 
 if TYPE_CHECKING:
@@ -70,21 +70,22 @@ class Prompts:
         question = (params.arguments or {}).get("question", "").strip()
         if not question:
             raise MCPError(INVALID_PARAMS, "The prompt recall needs a question.")
-        citations = self._offered.citations
+        citations, session = self._offered.citations, session_of(params.meta)
         passages = await self._shared.run_request(
-            context.session, lambda memory: _passages(memory, question, citations=citations)
+            context.session,
+            lambda memory: _passages(memory, question, citations=citations, session=session),
         )
         ask = ASK.format(question=question, citing=CITE if citations else DO_NOT_CITE)
         return _prompt(RECALL if citations else UNCITED, f"{passages}\n\n{ask}")
 
 
-def _passages(memory: ProgressMemory, question: str, *, citations: bool) -> str:
+def _passages(memory: ProgressMemory, question: str, *, citations: bool, session: str | None) -> str:
     """Return the recalled passages, quoted as before a turn, with diagnostics; or the reason if the search failed.
 
     Without `citations`, the passages are numbered, and no place is named.
     """
     try:
-        result, owned = memory.search(question), not memory.place.origin
+        result, owned = memory.search(question, session=session), not memory.place.origin
         passages = [  # all with one score, so that they keep their order
             RecallPassage(hit.snippet, hit.citation, trusted=owned and is_owned(memory, hit)) for hit in result.hits
         ]

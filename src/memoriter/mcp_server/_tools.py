@@ -44,6 +44,8 @@ QUICK = frozenset({"memory_get", "memory_append", "fetch"})
 """Tools that only read or write notes and never search."""
 CHATGPT = "openai-mcp"
 """The beginning of the name with which ChatGPT's connectors introduce themselves."""
+SESSION_KEY = "memoriter/sessionKey"
+"""The key in `_meta` of a call with the conversation's key, such as `agent:main:slack:group:7`."""
 SEPARATORS = (",", ":")
 NOT_FOR_MODELS = {"provider", "model", "mode", "citations", "health", "fallback", "timings", "disabled", "code"}
 """Parts of a search result that only programs of this machine use; `health` is shown if something is wrong."""
@@ -88,10 +90,11 @@ class Tools:
             names = ", ".join(self._tools) or "none"
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}. There are: {names}.")
         arguments, started = params.arguments or {}, anyio.current_time()
+        session_key = session_of(params.meta)
         try:
             answer = await self._shared.run_request(
                 context.session,
-                lambda memory: tool.run(memory, arguments),
+                lambda memory: tool.run(memory, arguments, session_key=session_key),
                 exclusive=tool.writes is None,  # a tool of a plugin may not be thread-safe
                 quick=tool.name in QUICK,
             )
@@ -103,6 +106,15 @@ class Tools:
         outcome = "an error" if result.is_error else "done"
         log.info("tool %s: %s, %.1f ms", tool.name, outcome, (anyio.current_time() - started) * 1000)
         return result
+
+
+def session_of(meta: Mapping[str, Any] | None) -> str | None:
+    """Return the key of the conversation that a request names; None: the client asks for its owner.
+
+    A value that is no text is a conversation without a known name, not the owner.
+    """
+    key = (meta or {}).get(SESSION_KEY)
+    return key if isinstance(key, str) or key is None else ""
 
 
 async def _answer_prompt(shared: SharedMemory, arguments: Mapping[str, Any]) -> CallToolResult:

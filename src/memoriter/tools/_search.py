@@ -104,6 +104,7 @@ def _search(memory: MemoryLike, params: Mapping[str, Any], session_key: str | No
         max_results=request.max_results,
         min_score=request.min_score,
         operators=True,
+        session=session_key,
         **search_arguments(request.filters),
     )
     settings = memory.configuration.settings.memory

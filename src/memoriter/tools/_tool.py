@@ -52,6 +52,7 @@ class MemoryLike(Protocol):
         deadline_ms: int | None = None,
         update: bool = True,
         operators: bool = False,
+        session: str | None = None,
     ) -> SearchResult: ...
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
@@ -96,7 +97,7 @@ class Tool:
     input_schema: Mapping[str, Any]
     """A JSON schema; an object."""
     run: ToolFunction
-    """`run(memory, params, session_key=...)` returns JSON. The session's key decides about citations."""
+    """`run(memory, params, session_key=...)` returns JSON. The session's key decides about citations and searches."""
     title: str = ""
     """For people."""
     output_schema: Mapping[str, Any] | None = None

@@ -34,6 +34,8 @@ class Query:
     """Whether changes are indexed and missing vectors computed first; if not, only the words of small changes are."""
     understood: Mapping[str, Any] | None = field(default=None, compare=False)
     """The operators that were read from the text, in the form of JSON."""
+    session: str | None = None
+    """The key of the conversation that asks, such as `agent:main:slack:group:7`; None: the owner asks."""
 
 
 @dataclass(frozen=True, slots=True)

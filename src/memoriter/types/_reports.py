@@ -162,6 +162,51 @@ class CalibrationState:
 
 
 @dataclass(frozen=True, slots=True)
+class SidecarCollection:
+    """A folder that a program beside memoriter searches."""
+
+    name: str
+    path: str
+    pattern: str
+    files: int | None
+    """At its last update; None: there was none."""
+    missing: bool
+    """Whether the folder does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class SidecarStatus:
+    """The program that `memory.backend` names, and which engine answers."""
+
+    name: str
+    answering: str
+    """`builtin` while the program fails."""
+    reason: Diagnostic | None = None
+    """Why the builtin engine answers."""
+    seconds_left: float = 0.0
+    """Seconds until the program is asked again."""
+    binary: str = ""
+    """Its absolute path; empty if there is no such program."""
+    version: str = ""
+    """Empty if it is not known."""
+    transport: str = ""
+    mode: str = ""
+    home: str = ""
+    """The folder of its index."""
+    collections: tuple[SidecarCollection, ...] = ()
+    documents: int | None = None
+    vectors: int | None = None
+    pending: int | None = None
+    """Documents without vectors. These three numbers are those of the last update; None: there was none."""
+    last_update: float | None = None
+    """Seconds since 1970, as `last_embed` and `last_error_at`."""
+    last_embed: float | None = None
+    last_error: Diagnostic | None = None
+    """Why its last run failed; None if it succeeded."""
+    last_error_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """What there is and whether it works."""
 
@@ -215,6 +260,8 @@ class Status:
     """Number of long-term memories; None if their plugin is not active."""
     calibration: CalibrationState | None = None
     """None if scores alone decide what is a match."""
+    sidecar: SidecarStatus | None = None
+    """The program that answers searches; None if the builtin engine does by itself."""
 
 
 @dataclass(frozen=True, slots=True)
