@@ -32,7 +32,7 @@ from memoriter.discovery import (
 )
 from memoriter.discovery._announcement import create_ticket
 from memoriter.environment import Environment
-from memoriter.mcp_server._auth import MOST_CHALLENGES, CommandProof
+from memoriter.access import MOST_CHALLENGES, CommandProof
 from memory_env import MemoryEnv, trust
 from serving import LIMIT, Serving, answering, hook, proven, serving
 
