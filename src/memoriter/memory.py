@@ -178,30 +178,24 @@ class Memory:
         return query if self.settings.query.scoring == "classic" else understand(query, self._today())
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
-        """Return lines of a memory file; the text of a file that does not exist yet is empty.
+        """Return lines of a memory file; the text of a file that does not exist yet is empty. Raises PathRefused.
 
         Args:
             path: the path as in citations, or an absolute path.
             start: the first line, 1-based; None: the first one of the file.
             lines: the number of lines; None: to the end, within 100,000 characters.
-
-        Raises:
-            PathRefused: the path is not memory.
         """
         return self._assembly.trusted.read(path, start=start, lines=lines)
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> SyncReport:
-        """Bring the index up to date.
+        """Bring the index up to date. Raises IndexBusy if another process still indexes after a minute.
 
         Args:
             force: rebuild it; vectors of unchanged text are kept.
             vectors: rebuild it and compute every vector again; a service charges for them again.
             progress: called after every file and every batch.
-
-        Raises:
-            IndexBusy: another process is indexing, and still was after a minute.
         """
         return self._backend.sync(force=force, vectors=vectors, progress=progress)
 
@@ -210,14 +204,11 @@ class Memory:
         return self._backend.estimate()
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
-        """Free the unused space of the index; search results do not change.
+        """Free the unused space of the index; search results do not change. Raises IndexBusy, as `sync` does.
 
         Args:
             unused: also drop vectors of text that no note has any more; they are kept in case the text returns.
             damaged: also remove damaged indexes that were set aside.
-
-        Raises:
-            IndexBusy: another process is indexing, and still was after a minute.
         """
         return self._backend.compact(unused=unused, damaged=damaged)
 
@@ -269,9 +260,25 @@ class Memory:
             WriteError: nothing was written.
         """
         written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
-        left_out = self._workspace.exclusion_of(written.path) or (None if self.settings.enabled else self._disabled)
-        reasons = (left_out,) if left_out else self._backend.notes_changed(written.path)
+        reasons = self._not_found(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
+
+    def replace(self, path: str, text: str, *, expected: str | None) -> tuple[Diagnostic, ...]:
+        """Replace the whole text of a note unless it has changed, and return why the next search may not find it.
+
+        Args:
+            path: the path as in citations.
+            text: the new text.
+            expected: `Excerpt.hash` of the note as it was read; None: the note must not exist.
+
+        Raises PathRefused, WriteConflict if the note has changed, and WriteError; it is then unchanged.
+        """
+        self._assembly.trusted.workspace.replace(path, text, expected=expected)
+        return () if (file := self.file_of(path)) is None else self._not_found(file)
+
+    def _not_found(self, written: Path) -> tuple[Diagnostic, ...]:
+        left_out = self._workspace.exclusion_of(written) or (None if self.settings.enabled else self._disabled)
+        return (left_out,) if left_out else self._backend.notes_changed(written)
 
     @property
     def _disabled(self) -> Diagnostic:
@@ -289,24 +296,17 @@ class Memory:
         return self._backend.refresh()
 
     def watch(self, stop: Event, on_event: Callable[[WatchEvent], None] | None = None) -> None:
-        """Keep the index in sync with the files until `stop` is set; no failure ends it.
+        """Keep the index in sync with the files until `stop` is set, which any thread may do; no failure ends it.
 
         If another process watches the same notes, this one waits and takes over when the other one ends.
-
-        Args:
-            stop: may be set by any thread, or by a signal.
-            on_event: receives each event.
         """
         self._assembly.watch(stop, on_event).run()
 
     def watching(self, on_event: Callable[[WatchEvent], None] | None = None) -> Watching:
-        """Run `watch` in a thread, until the returned context manager is closed.
+        """Run `watch` in a thread, until the returned context manager is closed; `on_event` is called in that thread.
 
         >>> with Memory.open("~/notes") as memory, memory.watching():
         ...     memory.search("which database did we choose?")
-
-        Args:
-            on_event: receives each event, in that thread.
         """
         return self._assembly.watching(on_event)
 

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoriter.access import MOST_CHALLENGES, CommandProof
 from memoriter.discovery import (
     Announcement,
     Call,
@@ -32,7 +33,6 @@ from memoriter.discovery import (
 )
 from memoriter.discovery._announcement import create_ticket
 from memoriter.environment import Environment
-from memoriter.mcp_server._auth import MOST_CHALLENGES, CommandProof
 from memory_env import MemoryEnv, trust
 from serving import LIMIT, Serving, answering, hook, proven, serving
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from mcp_endpoints import LIMIT, authorised, bearer, served, token_of
-from memoriter.mcp_server._auth import Authenticator
+from memoriter.access import Authenticator
 from memory_env import MemoryEnv
 from serving import serving
 

@@ -23,7 +23,7 @@ SECTIONS = {
     "For agents": {
         "mcp": "_mcp",
         "serve": "_serve",
-        "token": "_mcp",
+        "token": "_token",
         "install": "_install",
         "trust": "_trust",
         "hook": "_hook",

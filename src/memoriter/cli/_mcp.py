@@ -1,4 +1,4 @@
-"""`memoriter mcp`, and `memoriter token` for its clients over HTTP."""
+"""`memoriter mcp`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def load_token(env: Environment, screen: Screen, file: str | None) -> Token:
 
 
 def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, int], names: tuple[str, ...]) -> None:
-    from memoriter.discovery import LiveToken
+    from memoriter.discovery import LiveToken, LiveTokens
+    from memoriter.environment import read_environment
     from memoriter.mcp_server import listen, serve_http
 
     host, listening = address[0], listen(*address)
@@ -119,34 +120,5 @@ def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, 
         sys.stdout.flush()
 
     hosts = (*((host_in_url,) if host not in THIS_MACHINE else ()), *names)
-    serve_http(memory, listening, token=LiveToken(token), hosts=hosts, ready=ready)
-
-
-@click.command(cls=Command, name="token")
-@click.option("--renew", is_flag=True, help="Make a new token; servers refuse the old one at once.")
-def token_command(*, renew: bool) -> None:
-    """Print the token that clients send to a server over HTTP.
-
-        memoriter token
-        curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/health
-        memoriter token --renew
-
-    memoriter serve and memoriter mcp --http require it. It is in the file token of memoriter's home, which only you can
-    read, and changes only with --renew. The environment variable MEMORITER_TOKEN takes precedence. Anyone with the
-    token can read and write the notes while a server runs. After --renew, give the new token to the clients, for
-    example with memoriter install --http. Next: memoriter serve.
-    """
-    from memoriter.discovery import renewed_token, token_for
-    from memoriter.environment import read_environment
-    from memoriter.errors import UsageError
-
-    screen, env = GlobalOptions.current().screen, read_environment()
-    if renew and env.environ.get("MEMORITER_TOKEN", "").strip():
-        raise UsageError("The token comes from MEMORITER_TOKEN.", remedy="Change that variable, or unset it first.")
-    token = renewed_token(env.home) if renew else token_for(env.home, env.environ)
-    if token.notice:
-        screen.note(((token.notice, "yellow"),))
-    if screen.as_json:
-        screen.json({"token": token.value, "file": str(token.file) if token.file else None})
-    else:
-        screen.text(token.value)
+    tokens = LiveTokens(read_environment().home)
+    serve_http(memory, listening, token=LiveToken(token), tokens=tokens, hosts=hosts, ready=ready)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from contextlib import nullcontext
@@ -11,16 +12,17 @@ from typing import TYPE_CHECKING
 import click
 
 from memoriter.cli._mcp import THIS_MACHINE, UNENCRYPTED, address_options, load_token
-from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._options import Command, GlobalOptions, ask_server
 from memoriter.cli._search import search_for_other
 from memoriter.cli._trust import offer_trust
-from memoriter.errors import sentence
+from memoriter.errors import UsageError, sentence
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
 
+    from memoriter.access import BrowserSessions
     from memoriter.cli._render import Screen
     from memoriter.discovery import Announcement, Token
     from memoriter.environment import Environment
@@ -35,17 +37,22 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bou
 @click.command(cls=Command, name="serve")
 @address_options("The address to listen on.")
 @click.option("--no-watch", is_flag=True, help="Do not index notes while they change; each search still does.")
-def serve_command(*, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool) -> None:
-    """Keep one memory open for MCP clients, hooks and searches.
+@click.option("--link", is_flag=True, help="Print a new link of the server that runs already, and end.")
+def serve_command(
+    *, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool, link: bool
+) -> None:
+    """Keep one memory open for MCP clients, programs, hooks and searches.
 
         memoriter serve
         memoriter serve -w ~/notes --port 0 &
-        curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/health
+        memoriter serve --link
+        curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/api/v1/status
 
     With this server, the hooks of coding agents and memoriter search are faster. They find it without any setting,
     unless MEMORITER_SERVER is "off". MCP clients connect to /mcp, as with memoriter mcp --http. The server serves one
     workspace, and indexes its notes while they change, as memoriter watch does. Requests must contain the token that
-    memoriter token prints; hooks and searches authenticate themselves without it.
+    memoriter token prints; hooks and searches authenticate themselves without it. A browser on this machine gets a
+    session by the link that the server prints, which can be opened once, within ten minutes. Programs use /api/v1.
     Ctrl-C stops the server; hooks and searches also work without it. It needs pip install "memoriter[serve]".
     Next: memoriter install --help.
     """
@@ -54,16 +61,36 @@ def serve_command(*, host: str, port: int, allow_host: tuple[str, ...], token_fi
 
     require("serve", "The server")
     options, env = GlobalOptions.current(), read_environment()
+    if link:
+        _show_new_link(options, env)
+        return
     token = load_token(env, options.screen, token_file)
     offer_trust(options)
     memory = options.show_egress_notice(options.open_memory(spare=False, by_person=False))
+    from memoriter.access import BrowserSessions
     from memoriter.mcp_server import listen
 
     listening = listen(host, port)
     host_in_url = f"[{host}]" if ":" in host else host
     names = (*((host_in_url,) if host not in THIS_MACHINE else ()), *allow_host)
     watch = memory.settings.sync.watch and not no_watch
-    _ServerRun(options, env, memory, listening, host, names, watch, token).run()
+    sessions = BrowserSessions(env.monotonic, listening.getsockname()[1])
+    _ServerRun(options, env, memory, listening, host, names, watch, token, sessions).run()
+
+
+def _show_new_link(options: GlobalOptions, env: Environment) -> None:
+    """Print a new link of the server that serves this memory. Raises UsageError if there is none."""
+    from memoriter.discovery import Call
+
+    reply = ask_server(options, env, Call("/command/link", b""), exact=False)
+    if reply is None:
+        remedy = "Run `memoriter serve` with the same options, which prints a link."
+        raise UsageError("No server of this memory runs on this machine.", remedy=remedy)
+    url = str(json.loads(reply.body)["open"])
+    if options.json:
+        options.screen.json({"open": url})
+    else:
+        options.screen.text(url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +105,7 @@ class _ServerRun:
     names: tuple[str, ...]
     watch: bool
     token: Token
+    sessions: BrowserSessions
 
     @property
     def screen(self) -> Screen:
@@ -85,25 +113,36 @@ class _ServerRun:
 
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM."""
-        from memoriter.discovery import LiveToken, folder_of, unregister
+        from memoriter.discovery import LiveToken, LiveTokens, folder_of, unregister
         from memoriter.mcp_server import serve, serve_app
+        from memoriter.web import Events, api_routes
 
         folder = folder_of(self.env.home)
         server = self.announcement()
         # A client on this machine may use another host name than the one that the server listens on.
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
+        events, sessions = Events(), self.sessions if is_local_url(server.url) else None
         app = serve_app(
             self.memory,
             token=LiveToken(self.token),
             secret=server.secret,
             tickets=folder,
             hosts=hosts,
-            commands={"search": self.search},
+            commands={"search": self.search, "link": lambda _memory, _request: self.new_link(server)},
+            tokens=LiveTokens(self.env.home),
+            sessions=sessions,
+            more=lambda run: api_routes(run, events, sessions),
         )
-        with self.memory.watching(self.show_event) if self.watch else nullcontext() as watching:
+
+        def on_event(event: WatchEvent) -> None:
+            self.show_event(event)
+            events.watched(event)
+
+        with self.memory.watching(on_event) if self.watch else nullcontext() as watching:
 
             def ending() -> None:
+                events.close()
                 self.memory.stop()
                 if watching is not None:
                     watching.stop()
@@ -123,6 +162,18 @@ class _ServerRun:
         """Return the reply to a `memoriter search` of another process. Raises Declined."""
         return search_for_other(memory, request, self.current_notices)
 
+    def new_link(self, server: Announcement) -> bytes:
+        """Return the reply with a new one-time link."""
+        from memoriter.mcp_server import Declined
+
+        if not is_local_url(server.url):
+            raise Declined
+        return json.dumps({"open": self.link(server)}).encode("ascii")
+
+    def link(self, server: Announcement) -> str:
+        """Return a new link that opens one session of a browser."""
+        return f"{server.url}{self.sessions.new_link()}"
+
     def current_notices(self) -> Sequence[Diagnostic]:
         """Return the notices of a command that opens this memory now. Raises ConfigError and WorkspaceNotFound."""
         memory = self.options.open_silently(spare=False)
@@ -140,10 +191,14 @@ class _ServerRun:
         except OSError as error:
             notice = f"Hooks will not find this server, since {folder} cannot be written: {sentence(error.strerror)}"
             self.screen.note(((notice, "yellow"),))
+        link = self.link(server) if is_local_url(server.url) else ""
         if self.options.json:
-            self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watch})
+            opened = {"open": link} if link else {}
+            self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watch, **opened})
         else:
             self.screen.show([((f"Serving {server.url}/mcp", ""),)])
+            if link:
+                self.screen.show([((f"Open once, within ten minutes: {link}", ""),)])
         sys.stdout.flush()
 
     def show_event(self, event: WatchEvent) -> None:
@@ -183,3 +238,8 @@ class _ServerRun:
             settings=settings_digest(self.options.config, workspace, env),
             conditions=conditions_digest(self.options.config, workspace, env),
         )
+
+
+def is_local_url(url: str) -> bool:
+    """Return whether the URL of a server has a loopback address; only there a browser can get a session."""
+    return url.removeprefix("http://").rpartition(":")[0] in {"127.0.0.1", "localhost", "[::1]"}

@@ -29,6 +29,7 @@ from memoriter.discovery._target import (
 )
 
 if TYPE_CHECKING:
+    from memoriter.discovery._scoped_tokens import SCOPES, LiveTokens, Scope, ScopedToken, TokenFile
     from memoriter.discovery._token import LiveToken, Token, renewed_token, token_for
 
 __all__ = [
@@ -37,15 +38,20 @@ __all__ = [
     "NONCE",
     "REASONS",
     "SCHEME",
+    "SCOPES",
     "TICKET",
     "WORK_PATHS",
     "Announcement",
     "Call",
     "Exchange",
     "LiveToken",
+    "LiveTokens",
     "Reply",
+    "Scope",
+    "ScopedToken",
     "TargetMemory",
     "Token",
+    "TokenFile",
     "Unanswered",
     "address_of",
     "announce",
@@ -66,9 +72,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the server token on first use; a hook does not need it."""
+    """Import the server tokens on first use; a hook does not need them."""
     if name in {"LiveToken", "Token", "renewed_token", "token_for"}:
         from memoriter.discovery import _token
 
         return getattr(_token, name)
+    if name in {"SCOPES", "LiveTokens", "Scope", "ScopedToken", "TokenFile"}:
+        from memoriter.discovery import _scoped_tokens
+
+        return getattr(_scoped_tokens, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,12 +12,12 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 from starlette.routing import Route
 
+from memoriter.access import PROVEN_DIGEST
 from memoriter.agent import read_hook
 from memoriter.api_json import health_json
 from memoriter.coding_hooks import HOOKS, LONGEST_INPUT, PROMPT_SECONDS, parse_seconds
 from memoriter.discovery import REASONS, TICKET, body_digest, take_ticket
 from memoriter.errors import MemoriterError, UsageError, system_error_text
-from memoriter.mcp_server._auth import PROVEN_DIGEST
 from memoriter.mcp_server._hooks import hook_work
 from memoriter.mcp_server._listed import wire_text
 from memoriter.mcp_server._shared import Cancelled

@@ -35,8 +35,9 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
 
     Args:
         memory: the memory.
-        connector: whether to offer `search` and `fetch` to ChatGPT's connectors, which expect them. The setting
-            `memory.connectorTools` lists them for every client.
+        connector: whether clients come over HTTP. ChatGPT's connectors then get `search` and `fetch`, which they
+            expect, and a client whose token may only read gets no tools that write. The setting
+            `memory.connectorTools` lists the two for every client.
         shared: the same memory, if it has other users too.
 
     Raises:
@@ -46,7 +47,8 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
     tools = memory.tools
     offered = Offered.by(memory)
     listed = (*tools, *(CONNECTOR if offered.connector else ()))
-    handlers = Tools(shared, listed, CONNECTOR if connector and tools and not offered.reason else ())
+    hidden = CONNECTOR if connector and tools and not offered.reason else ()
+    handlers = Tools(shared, listed, hidden, http=connector)
     resources, prompts = Resources(shared, offered), Prompts(shared, offered)
 
     @asynccontextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import anyio
 import anyio.from_thread
@@ -100,6 +100,14 @@ class ProgressMemory:
         return self._memory.remember(text, to=to, origin=f"{origin} via MCP{self._client}" if origin else None)
 
 
+class Run(Protocol):
+    """The signature of `SharedMemory.run_for_api`."""
+
+    async def __call__(self, act: Callable[[Memory], Any], *, quick: bool = False) -> Any:
+        """Return the result of `act`. Raises anyio.ClosedResourceError if the memory is being closed."""
+        ...
+
+
 class SharedMemory:
     """The memory of a server. Requests use it concurrently; tools of plugins run one at a time, for thread safety."""
 
@@ -117,6 +125,7 @@ class SharedMemory:
         self._slow = anyio.CapacityLimiter(MOST_AT_ONCE)
         self._quick = anyio.CapacityLimiter(MOST_AT_ONCE)
         self._hooks = anyio.CapacityLimiter(MOST_AT_ONCE)
+        self._api = anyio.CapacityLimiter(MOST_AT_ONCE)
         self._stopped = threading.Event()
         self._idle = threading.Condition()
         self._busy = 0
@@ -186,6 +195,25 @@ class SharedMemory:
         with anyio.move_on_after(seconds):
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=seconds is not None, limiter=limiter)
         raise Cancelled
+
+    async def run_for_api(self, act: Callable[[Memory], _T], *, quick: bool = False) -> _T:
+        """Run `act` with the memory in a worker thread, beside the work of MCP clients and hooks.
+
+        Args:
+            act: the function to run.
+            quick: whether it only reads or writes notes; it then never waits for a search.
+
+        Raises:
+            anyio.ClosedResourceError: the memory is being closed.
+        """
+
+        def work() -> _T:
+            with self._tracked(None):
+                if self._stopped.is_set():
+                    raise anyio.ClosedResourceError
+                return act(self.memory)
+
+        return await anyio.to_thread.run_sync(work, limiter=self._quick if quick else self._api)
 
     def warm(self) -> None:
         """Start to load the model; later calls do nothing. A search reports a failure."""

@@ -19,6 +19,7 @@ from mcp.types import (
 )
 from mcp.types import Tool as McpTool
 
+from memoriter.access import caller_of
 from memoriter.agent import HookAnswer
 from memoriter.api_json import with_footer
 from memoriter.coding_hooks import HOOK_TOOL
@@ -62,14 +63,18 @@ log = logging.getLogger(__name__)
 class Tools:
     """Handlers of `tools/list` and `tools/call`."""
 
-    def __init__(self, shared: SharedMemory, tools: Sequence[Tool], connector: Sequence[Tool] = ()) -> None:
+    def __init__(
+        self, shared: SharedMemory, tools: Sequence[Tool], connector: Sequence[Tool] = (), *, http: bool = False
+    ) -> None:
         """Offer tools.
 
         Args:
             shared: the memory.
             tools: the tools for every client.
             connector: the tools that are listed only for ChatGPT.
+            http: whether requests come over HTTP, each with a caller whose scope may not be enough.
         """
+        self._http = http
         self._shared = shared
         self._listed = tools
         self._connector = connector
@@ -80,15 +85,19 @@ class Tools:
         client = context.session.client_params
         for_chatgpt = client is not None and client.client_info.name.startswith(CHATGPT)
         tools = {tool.name: tool for tool in (*self._listed, *(self._connector if for_chatgpt else ()))}.values()
-        return ListToolsResult(tools=[McpTool.model_validate(tool_json(tool)) for tool in tools])
+        listed = [tool for tool in tools if self._may_call(context, tool)]
+        return ListToolsResult(tools=[McpTool.model_validate(tool_json(tool)) for tool in listed])
 
     async def call(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-        if params.name == HOOK_TOOL and self._tools:
+        if params.name == HOOK_TOOL and self._tools and self._may_write(context):
             return await _answer_prompt(self._shared, params.arguments or {})
         tool = self._tools.get(params.name)
         if tool is None:
             names = ", ".join(self._tools) or "none"
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}. There are: {names}.")
+        if not self._may_call(context, tool):
+            text = f"The tool {tool.name} needs a token with the scope 'write', and this client's has 'read'."
+            return CallToolResult(content=[TextContent(text=text)], is_error=True)
         arguments, started = params.arguments or {}, anyio.current_time()
         session_key = session_of(params.meta)
         try:
@@ -106,6 +115,16 @@ class Tools:
         outcome = "an error" if result.is_error else "done"
         log.info("tool %s: %s, %.1f ms", tool.name, outcome, (anyio.current_time() - started) * 1000)
         return result
+
+    def _may_write(self, context: ServerRequestContext[Any]) -> bool:
+        """Return whether a client may write; over stdio, every client may."""
+        if not self._http:
+            return True
+        return context.request is not None and caller_of(context.request.scope).allows("write")
+
+    def _may_call(self, context: ServerRequestContext[Any], tool: Tool) -> bool:
+        """Return whether a client may call a tool; one that does not say whether it writes counts as writing."""
+        return tool.writes is False or self._may_write(context)
 
 
 def session_of(meta: Mapping[str, Any] | None) -> str | None:

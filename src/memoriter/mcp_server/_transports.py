@@ -16,25 +16,32 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.routing import Route
     from starlette.types import ASGIApp
 
+    from memoriter.access import BrowserSessions
+    from memoriter.discovery import LiveTokens
     from memoriter.mcp_server._delegated import CommandWork
+    from memoriter.mcp_server._shared import Run
     from memoriter.memory import Memory
 
 PATH = "/mcp"
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
-def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] = ()) -> ASGIApp:
-    """Return an ASGI application that serves `/mcp`, for requests that carry the token and name this machine.
+def http_app(
+    memory: Memory, *, token: Callable[[], str], tokens: LiveTokens | None = None, hosts: Sequence[str] = ()
+) -> ASGIApp:
+    """Return an ASGI application that serves `/mcp`, for requests that carry a token and name this machine.
 
     Args:
         memory: the memory, which is closed when the application ends.
-        token: returns the token that a client must send with every request.
+        token: returns the owner's token.
+        tokens: further tokens, each with its scope; None: there are none.
         hosts: further host names of this machine that requests may use, with or without a port. This check refuses
             requests that a page of another site makes in a browser.
     """
-    from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator
+    from memoriter.access import AccessMiddleware, Authenticator, Origins
     from memoriter.mcp_server._http import RequestLog
     from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 
@@ -44,7 +51,13 @@ def http_app(memory: Memory, *, token: Callable[[], str], hosts: Sequence[str] =
         max_sessions=None,
         transport_security=security_settings(hosts),
     )
-    return RequestLog(AuthenticationMiddleware(SessionLimits(app, PATH), Authenticator(token)), [PATH])
+    limited, authenticator = SessionLimits(app, PATH), Authenticator(token, tokens=tokens)
+    return RequestLog(AccessMiddleware(limited, authenticator, Origins(hosts), principal=principal_of(memory)), [PATH])
+
+
+def principal_of(memory: Memory) -> str:
+    """Return whose long-term memories a memory has by its settings; empty: those of its folder of notes alone."""
+    return memory.configuration.settings.plugins.entries.memory_lancedb.config.principal or ""
 
 
 def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:
@@ -62,6 +75,7 @@ def serve_http(
     listening: socket.socket,
     *,
     token: Callable[[], str],
+    tokens: LiveTokens | None = None,
     hosts: Sequence[str],
     ready: Callable[[], None],
 ) -> None:
@@ -69,7 +83,7 @@ def serve_http(
     from memoriter.mcp_server._http import Server
 
     shutdown = Shutdown(memory.stop, lambda: None)
-    Server(http_app(memory, token=token, hosts=hosts), ready, shutdown).run_until_signal(listening)
+    Server(http_app(memory, token=token, tokens=tokens, hosts=hosts), ready, shutdown).run_until_signal(listening)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -103,26 +117,33 @@ def serve_app(
     tickets: Path,
     hosts: Sequence[str] = (),
     commands: Mapping[str, CommandWork] = MappingProxyType({}),
+    tokens: LiveTokens | None = None,
+    sessions: BrowserSessions | None = None,
+    more: Callable[[Run], tuple[Sequence[Route], Sequence[str]]] | None = None,
 ) -> ASGIApp:
-    """Return an ASGI application with `/mcp`, `/hook/{event}`, `/command/{name}` and `/health`.
+    """Return an ASGI application with `/mcp`, `/hook/{event}`, `/command/{name}`, `/health` and further routes.
 
-    All of them require the token.
+    All of them require a token or, in a browser on this machine, a session.
 
     Args:
         memory: the memory, which is closed when the application ends.
-        token: returns the token that a client must send with every request.
+        token: returns the owner's token.
         secret: the secret of the announcement, with which this server and commands authenticate each other.
         tickets: the folder in which commands put the tickets of their work.
         hosts: further host names of this machine that requests may use.
         commands: the work that is done for commands of other processes, by the name of the command.
+        tokens: further tokens, each with its scope; None: there are none.
+        sessions: the sessions of browsers; None: there are none.
+        more: returns further routes and the paths to log by name, for a function that runs work with the memory.
     """
-    from memoriter.mcp_server._auth import AuthenticationMiddleware, Authenticator, CommandProof
+    from memoriter.access import AccessMiddleware, Authenticator, CommandProof, Origins
     from memoriter.mcp_server._delegated import Delegated
     from memoriter.mcp_server._http import RequestLog
     from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 
     shared, security = SharedMemory(memory), security_settings(hosts)
     delegated = Delegated(shared, security, tickets, commands, sessions=lambda: limited.open)
+    routes, paths = more(shared.run_for_api) if more else ((), ())
     server = server_of(memory, connector=True, shared=shared)
     shared.warm()
     app = server.streamable_http_app(
@@ -130,11 +151,12 @@ def serve_app(
         session_idle_timeout=IDLE_SECONDS,
         max_sessions=None,
         transport_security=security,
-        custom_starlette_routes=delegated.routes,
+        custom_starlette_routes=[*delegated.routes, *routes],
     )
     limited = SessionLimits(app, PATH)
-    authenticated = AuthenticationMiddleware(limited, Authenticator(token, CommandProof(secret, os.getpid())))
-    return RequestLog(authenticated, [PATH, *delegated.paths])
+    authenticator = Authenticator(token, CommandProof(secret, os.getpid()), tokens=tokens, sessions=sessions)
+    guarded = AccessMiddleware(limited, authenticator, Origins(hosts), principal=principal_of(memory))
+    return RequestLog(guarded, [PATH, *delegated.paths, *paths])
 
 
 def serve(

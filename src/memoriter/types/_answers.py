@@ -183,6 +183,9 @@ class Excerpt:
     truncated: bool = False
     reason: Diagnostic | None = None
     """Why the text is empty."""
+    hash: str | None = field(default=None, compare=False)
+    """`ids.bytes_hash` of the whole file that the lines are from; None if it cannot be replaced: it is missing,
+    no UTF-8, or a transcript."""
 
 
 @dataclass(frozen=True, slots=True)

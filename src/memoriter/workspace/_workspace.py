@@ -201,7 +201,9 @@ class Workspace:
             return self.read(actual_path, start=start, lines=lines, max_chars=max_chars)
         full_text = decode(content)
         text, truncated = truncate(slice_lines(full_text, start, lines), max(1, max_chars))
-        return Excerpt(place.cited, text, truncated, None if text else no_text(place.cited, full_text, start))
+        reason = None if text else no_text(place.cited, full_text, start)
+        exact = "\ufffd" not in full_text or is_utf8(content)
+        return Excerpt(place.cited, text, truncated, reason, bytes_hash(content) if exact else None)
 
     def raw(self, path: str) -> Raw:
         """Read the bytes of a memory file.

@@ -1,0 +1,46 @@
+"""Who sends a request, and what the caller may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, cast
+
+from memoriter.discovery import SCOPES
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+    from typing import Any
+
+    from memoriter.discovery import Scope
+
+CALLER = "memoriter.caller"
+"""The key of the caller in the scope of a request."""
+OWNER = "owner"
+"""The name of a caller who is the owner of the notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The sender of a request, once it is known who it is."""
+
+    name: str
+    """`owner`, `command`, or the name of a token."""
+    scope: Scope
+    kind: Literal["token", "browser", "command"] = "token"
+    """How the caller has identified itself: by a token, by a session of a browser, or as a command of this user."""
+    principal: str = ""
+    """Whose long-term memories the caller may reach; empty: those of the server, whoever they belong to."""
+
+    def allows(self, scope: Scope) -> bool:
+        """Return whether the caller may do what needs this scope."""
+        return SCOPES.index(scope) <= SCOPES.index(self.scope)
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether the caller speaks for the owner of the notes."""
+        return self.scope == "admin"
+
+
+def caller_of(scope: MutableMapping[str, Any]) -> Caller:
+    """Return the caller of a request that the middleware has let through."""
+    return cast("Caller", scope[CALLER])

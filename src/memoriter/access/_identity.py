@@ -1,0 +1,88 @@
+"""Identify the caller of a request by its headers: a bearer token, a session of a browser, or a command's proof."""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+
+from memoriter.access._caller import OWNER, Caller
+from memoriter.access._origins import is_local
+from memoriter.access._proof import header_of
+from memoriter.discovery import SCHEME, same
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import Scope
+
+    from memoriter.access._browser import BrowserSessions
+    from memoriter.access._proof import CommandProof
+    from memoriter.discovery import LiveTokens
+
+
+class Authenticator:
+    """Authentication rules, which need only the headers of a request."""
+
+    def __init__(
+        self,
+        token: Callable[[], str],
+        commands: CommandProof | None = None,
+        *,
+        tokens: LiveTokens | None = None,
+        sessions: BrowserSessions | None = None,
+    ) -> None:
+        """Accept requests with a token.
+
+        Args:
+            token: returns the owner's token, which allows everything.
+            commands: verifies the proofs of commands; None: no command is served.
+            tokens: the further tokens, each with its scope; None: there are none.
+            sessions: the sessions of browsers on this machine; None: there are none.
+        """
+        self._token, self._commands, self._tokens = token, commands, tokens
+        self.sessions = sessions
+
+    def identify(self, scope: Scope) -> Caller | None:
+        """Return the caller of a request, or None if it does not say who it is, or is not known.
+
+        A request with an `Authorization` header is never identified by its cookie.
+        """
+        if any(name.lower() == b"authorization" for name, _ in scope["headers"]):
+            return self._by_authorization(scope)
+        value = self.cookie_of(scope)
+        if value is None or self.sessions is None or not is_local(scope) or not self.sessions.is_open(value):
+            return None
+        return Caller(OWNER, "admin", "browser")
+
+    def accepts(self, scope: Scope) -> bool:
+        """Return whether the caller of a request is known."""
+        return self.identify(scope) is not None
+
+    def answer_challenge(self, scope: Scope) -> str | None:
+        """Return the server's proof for a command, or None if the request is not a challenge."""
+        return None if self._commands is None else self._commands.answer_challenge(scope)
+
+    def cookie_of(self, scope: Scope) -> str | None:
+        """Return the value of the session's cookie, or None if it is missing or repeated."""
+        text = header_of(scope, "cookie")
+        if text is None or self.sessions is None or text.count(f"{self.sessions.cookie}=") != 1:
+            return None
+        try:
+            morsel = SimpleCookie(text).get(self.sessions.cookie)
+        except CookieError:
+            return None
+        return None if morsel is None else morsel.value
+
+    def _by_authorization(self, scope: Scope) -> Caller | None:
+        scheme, _, credentials = (header_of(scope, "authorization") or "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._by_token(credentials.strip(" "))
+        if scheme == SCHEME and self._commands is not None and self._commands.verify(scope, credentials):
+            return Caller("command", "admin", "command")
+        return None
+
+    def _by_token(self, value: str) -> Caller | None:
+        if same(value, self._token()):
+            return Caller(OWNER, "admin")
+        found = self._tokens.find(value) if self._tokens is not None else None
+        return None if found is None else Caller(found.name, found.scope, principal=found.principal)

@@ -1,0 +1,80 @@
+"""The hosts and origins that requests may name: those of this machine, against DNS rebinding and foreign pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.access._proof import header_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.types import Scope
+
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+"""The names of the loopback addresses in URLs."""
+LOOPBACK = ("127.", "::1", "::ffff:127.")
+"""The beginnings of loopback addresses."""
+
+
+class Origins:
+    """The host names of a server."""
+
+    def __init__(self, hosts: Sequence[str] = ()) -> None:
+        """Accept the names of the loopback addresses and `hosts`, each with or without a port."""
+        self._names = frozenset((*LOCAL, *(host.lower() for host in hosts)))
+
+    def host_fault(self, scope: Scope) -> str:
+        """Return what is wrong with the `Host` of a request, as a sentence; empty if nothing is."""
+        host = header_of(scope, "host")
+        if host is None:
+            return "The request names no host, or several."
+        return "" if self._knows(host) else "The request names a host that is not this server."
+
+    def origin_fault(self, scope: Scope) -> str:
+        """Return what is wrong with the `Origin` of a request, as a sentence; empty if nothing is."""
+        origins: list[bytes] = [value for name, value in scope["headers"] if name.lower() == b"origin"]
+        if not origins:
+            return ""
+        scheme, _, host = origins[0].decode("latin-1").partition("://")
+        if len(origins) == 1 and scheme.lower() in {"http", "https"} and self._knows(host):
+            return ""
+        return "The request comes from a page of another site."
+
+    def _knows(self, host: str) -> bool:
+        lowered = host.lower()
+        return lowered in self._names or _without_port(lowered) in self._names
+
+
+def is_local(scope: Scope) -> bool:
+    """Return whether a request comes from this machine and names a loopback address as its host."""
+    address = str((scope.get("client") or ("",))[0])
+    return address.startswith(LOOPBACK) and _without_port((header_of(scope, "host") or "").lower()) in LOCAL
+
+
+def same_origin_fault(scope: Scope) -> str:
+    """Return why a request of a browser may come from another page than one of this server; empty if it does not.
+
+    A request that changes something must name the same origin and have a header that forms cannot send. Browsers do not
+    keep cookies of two ports of a machine apart, so a page of another port counts as another site here.
+    """
+    site = header_of(scope, "sec-fetch-site")
+    if site not in {None, "same-origin", "none"}:
+        return "The request comes from a page of another site."
+    if scope["method"] in {"GET", "HEAD"}:
+        return ""
+    host = (header_of(scope, "origin") or "").partition("://")[2]
+    if not host or host.lower() != (header_of(scope, "host") or "").lower():
+        return "The request does not name the origin of this server."
+    if header_of(scope, REQUEST_HEADER) != "1":
+        return f"The request lacks the header `{REQUEST_HEADER}: 1`."
+    return ""
+
+
+REQUEST_HEADER = "memoriter-request"
+"""The header that a page must send with a request that changes something; no page of another origin can send it."""
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and (port.isdecimal() or not port) and (not name.count(":") or name.endswith("]")) else host

@@ -1,0 +1,131 @@
+"""`memoriter token`: the tokens of clients over HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.api_json import iso_time
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions
+
+if TYPE_CHECKING:
+    from memoriter.discovery import Scope, ScopedToken
+
+
+@click.group(cls=CommandGroup, name="token", invoke_without_command=True)
+@click.option("--renew", is_flag=True, help="Make a new token; servers refuse the old one at once.")
+@click.pass_context
+def token_command(context: click.Context, *, renew: bool) -> None:
+    """Print your token for a server over HTTP, or manage tokens that allow less.
+
+        memoriter token
+        curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/health
+        memoriter token --renew
+        memoriter token create dashboard --scope read
+
+    memoriter serve and memoriter mcp --http require it. It is in the file token of memoriter's home, which only you can
+    read, and changes only with --renew. The environment variable MEMORITER_TOKEN takes precedence. Anyone with the
+    token can read and write the notes while a server runs. After --renew, give the new token to the clients, for
+    example with memoriter install --http. Next: memoriter serve.
+    """
+    if context.invoked_subcommand is not None:
+        if renew:
+            raise click.UsageError("The option --renew cannot be combined with a command.")
+        return
+    from memoriter.discovery import renewed_token, token_for
+    from memoriter.environment import read_environment
+    from memoriter.errors import UsageError
+
+    screen, env = GlobalOptions.current().screen, read_environment()
+    if renew and env.environ.get("MEMORITER_TOKEN", "").strip():
+        raise UsageError("The token comes from MEMORITER_TOKEN.", remedy="Change that variable, or unset it first.")
+    token = renewed_token(env.home) if renew else token_for(env.home, env.environ)
+    if token.notice:
+        screen.note(((token.notice, "yellow"),))
+    if screen.as_json:
+        screen.json({"token": token.value, "file": str(token.file) if token.file else None})
+    else:
+        screen.text(token.value)
+
+
+@token_command.command(cls=Command, name="create")
+@click.argument("name")
+@click.option(
+    "--scope",
+    type=click.Choice(["read", "write", "admin"]),
+    default="read",
+    show_default=True,
+    help="read; write, which includes read; or admin, which allows all that you may do.",
+)
+@click.option("--principal", metavar="NAME", default="", help="Accepted only by servers with this one's memories.")
+def create(name: str, scope: Scope, principal: str) -> None:
+    """Make a token for one client, and print it once.
+
+        memoriter token create dashboard
+        memoriter token create writer --scope write
+        memoriter token create alice --scope write --principal alice
+
+    memoriter stores only its hash, so it cannot be printed again. Servers that run accept it at once. What a client
+    with the scope write adds to the notes is marked with the name. With --principal, only servers accept it whose
+    plugins.entries.memory-lancedb.config.principal is the same. Next: memoriter token list.
+    """
+    from memoriter.discovery import TokenFile
+    from memoriter.environment import read_environment
+
+    screen, env = GlobalOptions.current().screen, read_environment()
+    value = TokenFile(env.home).create(name, scope, principal=principal, now=env.wall())
+    if screen.as_json:
+        screen.json({"name": name, "scope": scope, "principal": principal, "token": value})
+    else:
+        screen.text(value)
+
+
+@token_command.command(cls=Command, name="list")
+def list_() -> None:
+    """List the tokens of clients, the newest last.
+
+        memoriter token list
+        memoriter token list --json
+
+    Your own token, which memoriter token prints, is not among them. Next: memoriter token revoke NAME.
+    """
+    from memoriter.discovery import TokenFile
+    from memoriter.environment import read_environment
+
+    screen = GlobalOptions.current().screen
+    tokens = TokenFile(read_environment().home).tokens()
+    if screen.as_json:
+        screen.json([_token_json(each) for each in tokens])
+        return
+    for each in tokens:
+        principal = f"  for {each.principal}" if each.principal else ""
+        screen.show([((each.name, "bold"), (f"  {each.scope}{principal}  since {iso_time(each.created)[:10]}", ""))])
+    if not tokens:
+        screen.note((("There are no tokens of clients; `memoriter token create NAME` makes one.", ""),))
+
+
+@token_command.command(cls=Command, name="revoke")
+@click.argument("name")
+def revoke(name: str) -> None:
+    """Revoke the token of a client; servers refuse it at once.
+
+        memoriter token revoke dashboard
+
+    Next: memoriter token list.
+    """
+    from memoriter.discovery import TokenFile
+    from memoriter.environment import read_environment
+
+    screen = GlobalOptions.current().screen
+    removed = TokenFile(read_environment().home).revoke(name)
+    if screen.as_json:
+        screen.json({"revoked": _token_json(removed)})
+    else:
+        screen.show([(("Revoked: ", ""), (removed.name, "bold"))])
+
+
+def _token_json(token: ScopedToken) -> dict[str, str]:
+    """Return a token without anything that could be sent to a server."""
+    principal = {"principal": token.principal} if token.principal else {}
+    return {"name": token.name, "scope": token.scope, "createdAt": iso_time(token.created), **principal}

@@ -1,0 +1,198 @@
+"""Further bearer tokens of the HTTP server, each with a name and a scope; only their hashes are stored."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from memoriter.discovery._announcement import read_private
+from memoriter.errors import ConfigError, UsageError, sentence
+from memoriter.permissions import folder_lock, replace_private
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+Scope = Literal["read", "write", "admin"]
+SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
+"""The scopes; each includes those before it."""
+FILE = "tokens.json"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+NAME_TEXT = "1 to 40 characters out of A-Z a-z 0-9 _ . -, and begins with a letter or a digit"
+RESERVED = frozenset({"owner", "command"})
+"""Names of callers that have no token of this file."""
+MOST_TOKENS = 100
+LONGEST_PRINCIPAL = 80
+"""Characters of the name of a principal at most."""
+PREFIX = "mem_"
+"""The beginning of every token, by which scanners for leaked secrets can recognize it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedToken:
+    """A token as it is stored. The token itself is 256 random bits, so its hash needs neither salt nor stretching."""
+
+    name: str
+    scope: Scope
+    principal: str
+    """Whose long-term memories a server must have to accept the token; empty: any server does."""
+    created: float
+    """Seconds since 1970."""
+    digest: str
+    """The SHA-256 of the token, in hexadecimal."""
+
+
+class TokenFile:
+    """The file with the hashes of all tokens, which only its owner can read."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.path = home / FILE
+
+    def tokens(self) -> tuple[ScopedToken, ...]:
+        """Return all tokens in the order of their creation. Raises ConfigError."""
+        try:
+            return _parse(read_private(self.path))
+        except FileNotFoundError:
+            return ()
+        except (OSError, ValueError, TypeError, LookupError) as error:
+            why = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not a list of tokens"
+            raise ConfigError(
+                f"The tokens in {str(self.path)!r} cannot be read: {sentence(why)}",
+                remedy="Make it readable by this user only (chmod 600), or remove it and create the tokens again.",
+            ) from error
+
+    def create(self, name: str, scope: Scope, *, principal: str = "", now: float) -> str:
+        """Store a new token and return it; it cannot be shown again.
+
+        Args:
+            name: the name, by which it is listed and revoked.
+            scope: what it allows.
+            principal: whose long-term memories a server must have to accept the token; empty: any server does.
+            now: seconds since 1970.
+
+        Raises:
+            UsageError: the name is taken or has another form, or there are too many tokens.
+            ConfigError: the file cannot be read or written.
+        """
+        if not NAME.fullmatch(name) or name.lower() in RESERVED:
+            message = f"{name!r} is no name of a token: it has {NAME_TEXT}, and is not 'owner' or 'command'."
+            raise UsageError(message, remedy="Give another name.")
+        if len(principal) > LONGEST_PRINCIPAL or not principal.isprintable():
+            message = (
+                f"{principal!r} is no name of a principal: it has at most {LONGEST_PRINCIPAL} printable characters."
+            )
+            raise UsageError(message, remedy="Give the value of plugins.entries.memory-lancedb.config.principal.")
+        value = PREFIX + secrets.token_urlsafe(32)
+        with self._changing() as known:
+            if any(each.name == name for each in known):
+                remedy = f"Give another name, or run `memoriter token revoke {name}` first."
+                raise UsageError(f"There is a token {name!r} already.", remedy=remedy)
+            if len(known) >= MOST_TOKENS:
+                message = f"There are {MOST_TOKENS} tokens, which is the maximum."
+                raise UsageError(message, remedy="Run `memoriter token revoke NAME` for one that is not used.")
+            known.append(ScopedToken(name, scope, principal, round(now, 3), digest_of(value)))
+        return value
+
+    def revoke(self, name: str) -> ScopedToken:
+        """Remove a token, which servers then refuse at once, and return it. Raises UsageError, ConfigError."""
+        with self._changing() as known:
+            found = next((each for each in known if each.name == name), None)
+            if found is None:
+                raise UsageError(f"There is no token {name!r}.", remedy="See `memoriter token list`.")
+            known.remove(found)
+        return found
+
+    def _changing(self) -> _Change:
+        return _Change(self, self._home)
+
+
+class _Change:
+    """A context with the list of tokens, which is stored at the end unless an exception is raised."""
+
+    def __init__(self, file: TokenFile, home: Path) -> None:
+        self._file = file
+        self._lock = folder_lock(home)
+        self._known: list[ScopedToken] = []
+
+    def __enter__(self) -> list[ScopedToken]:
+        try:
+            self._lock.__enter__()
+        except OSError as error:
+            raise self._failure(error) from error
+        try:
+            self._known = [*self._file.tokens()]
+        except BaseException:
+            self._lock.__exit__(None, None, None)
+            raise
+        return self._known
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        try:
+            if kind is None:
+                content = json.dumps([asdict(each) for each in self._known], ensure_ascii=False, indent=1)
+                replace_private(self._file.path, f"{content}\n".encode())
+        except OSError as failure:
+            raise self._failure(failure) from failure
+        finally:
+            self._lock.__exit__(None, None, None)
+
+    def _failure(self, error: OSError) -> ConfigError:
+        message = f"The tokens in {str(self._file.path)!r} cannot be written: {sentence(error.strerror or error)}"
+        return ConfigError(message, remedy="Correct the permissions of this folder.")
+
+
+class LiveTokens:
+    """The tokens of a running server; changes of the file take effect at once."""
+
+    def __init__(self, home: Path) -> None:
+        """Read the tokens of a home. Raises ConfigError."""
+        self._file = TokenFile(home)
+        self._stamp = self._file_stamp()
+        self._tokens = self._file.tokens()
+
+    def find(self, value: str) -> ScopedToken | None:
+        """Return the token with this value. The time does not depend on which of them it resembles."""
+        stamp = self._file_stamp()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self._tokens = self._file.tokens()
+            except ConfigError:
+                self._tokens = ()  # a token that was revoked must not count because the file is damaged
+        digest, found = digest_of(value), None
+        for each in self._tokens:
+            if hmac.compare_digest(each.digest, digest):
+                found = each
+        return found
+
+    def _file_stamp(self) -> tuple[int, ...] | None:
+        try:
+            status = os.stat(self._file.path)  # noqa: PTH116 - half the time
+        except OSError:
+            return None
+        return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+
+
+def digest_of(value: str) -> str:
+    """Return the hash of a token."""
+    return hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
+
+
+def _parse(content: bytes) -> tuple[ScopedToken, ...]:
+    """Return the stored tokens. Raises ValueError, TypeError, LookupError."""
+    rows = cast("Sequence[dict[str, Any]]", json.loads(content))
+    for row in rows:
+        texts = (row["name"], row["principal"], row["digest"])
+        if not all(isinstance(text, str) for text in texts) or row["scope"] not in SCOPES:
+            raise ValueError("not a token")
+        if not re.fullmatch("[0-9a-f]{64}", row["digest"]) or not isinstance(row["created"], (int, float)):
+            raise ValueError("not a token")
+    return tuple(ScopedToken(**row) for row in rows)

@@ -1,0 +1,140 @@
+"""What the operations on notes and the index do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memoriter.api_json import (
+    appended_json,
+    estimate_json,
+    excerpt_json,
+    iso_time,
+    reason_json,
+    result_json,
+    status_json,
+    sync_json,
+    why_not_json,
+)
+from memoriter.errors import WriteConflict
+from memoriter.tools import citations_on, origin_json
+
+if TYPE_CHECKING:
+    from memoriter.types import Diagnostic, Excerpt
+    from memoriter.web._requests import (
+        AppendRequest,
+        ExplainRequest,
+        FilesRequest,
+        GetRequest,
+        IndexRequest,
+        ReplaceRequest,
+        SearchRequest,
+        StatusRequest,
+        WhyNotRequest,
+    )
+    from memoriter.web._work import Work
+
+
+class NoteConflict(WriteConflict):
+    """A note that is not the one that the client has read, with its present text."""
+
+    def __init__(self, error: WriteConflict, present: Excerpt) -> None:
+        super().__init__(error.message, remedy="Apply your change to `text`, and send it with `hash` as `expected`.")
+        self.present = present
+
+
+def search(work: Work[SearchRequest]) -> dict[str, Any]:
+    """Search the notes. Raises MemoriterError."""
+    return _search(work, explain=work.request.explain)
+
+
+def explain(work: Work[ExplainRequest]) -> dict[str, Any]:
+    """Search the notes, and return how each score was computed. Raises MemoriterError."""
+    return _search(work, explain=True)
+
+
+def _search(work: Work[SearchRequest] | Work[ExplainRequest], *, explain: bool) -> dict[str, Any]:
+    memory, request = work.memory, work.request
+    result = memory.search(
+        request.query,
+        explain=explain,
+        deadline_ms=request.deadline_ms,
+        operators=True,
+        progress=work.events.progress,
+        **request.limits,
+    )
+    citations = citations_on(memory.configuration.settings.memory.citations)
+    return {**result_json(result, citations=citations, texts=True), **origin_json(memory)}
+
+
+def why_not(work: Work[WhyNotRequest]) -> dict[str, Any]:
+    """Return which stage of a search loses a passage. Raises MemoriterError."""
+    memory, request = work.memory, work.request
+    if memory.settings.enabled and memory.settings.sync.on_search:
+        memory.backend.refresh(progress=work.events.progress)
+    return why_not_json(memory.why_not(request.query, request.citation, operators=True, **request.limits))
+
+
+def files(work: Work[FilesRequest]) -> dict[str, Any]:
+    """List the files that are memory, by their paths."""
+    sources, request = work.memory.sources(), work.request
+    rest = [source for source in sources if source.path > request.after]
+    shown = rest[: request.limit]
+    rows = [
+        {
+            "path": source.path,
+            "source": source.kind,
+            "bytes": source.size,
+            "changedAt": iso_time(source.mtime_ns / 1e9),
+        }
+        for source in shown
+    ]
+    more = {"next": shown[-1].path} if len(rest) > len(shown) else {}
+    return {"files": rows, "total": len(sources), **more}
+
+
+def get(work: Work[GetRequest]) -> dict[str, Any]:
+    """Return lines of a note, and the hash of the whole note. Raises PathRefused."""
+    request = work.request
+    excerpt = work.memory.read(request.path, start=request.start, lines=request.lines)
+    return {**excerpt_json(excerpt), "hash": excerpt.hash, **origin_json(work.memory)}
+
+
+def append(work: Work[AppendRequest]) -> dict[str, Any]:
+    """Add an entry, marked with the caller unless it is the owner. Raises WriteError."""
+    memory, request, caller = work.memory, work.request, work.caller
+    origin = None if caller.is_owner else f"{caller.name} via HTTP"
+    written = memory.remember(request.text, to=request.to, origin=origin, again=request.again)
+    return appended_json(written, workspace=memory.place.workspace)
+
+
+def replace(work: Work[ReplaceRequest]) -> dict[str, Any]:
+    """Replace the text of a note that has not changed since it was read. Raises NoteConflict and WriteError."""
+    memory, request = work.memory, work.request
+    try:
+        reasons = memory.replace(request.path, request.text, expected=request.expected)
+    except WriteConflict as error:
+        raise NoteConflict(error, memory.read(request.path)) from error
+    present = memory.read(request.path)
+    return {"path": present.path, "hash": present.hash or "", "health": _found_json(reasons)}
+
+
+def status(work: Work[StatusRequest]) -> dict[str, Any]:
+    """Return the state of the memory."""
+    return status_json(work.memory.status(deep=work.request.deep))
+
+
+def index(work: Work[IndexRequest]) -> dict[str, Any]:
+    """Bring the index up to date, or estimate that. Raises IndexUnavailable and EmbeddingError."""
+    request = work.request
+    if request.force or request.vectors:
+        work.require("admin")
+    if request.dry_run:
+        return estimate_json(work.memory.estimate())
+    report = work.memory.sync(force=request.force, vectors=request.vectors, progress=work.events.progress)
+    answer = sync_json(report)
+    work.events.publish("indexed", answer)
+    return answer
+
+
+def _found_json(reasons: tuple[Diagnostic, ...]) -> dict[str, Any]:
+    return {"ok": not reasons, "reasons": [reason_json(reason) for reason in reasons]}

@@ -1,0 +1,153 @@
+"""JSON schemas of the answers. Their members are those of `memoriter.api_json`; more may be added at any time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Schema = dict[str, Any]
+
+
+def object_schema(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
+    """Return the schema of an object with these members, and any others."""
+    return {"type": "object", "properties": {**required, **(optional or {})}, "required": [*required]}
+
+
+def list_schema(items: Schema) -> Schema:
+    """Return the schema of an array."""
+    return {"type": "array", "items": items}
+
+
+def nullable(schema: Schema) -> Schema:
+    """Return a schema that also allows null."""
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+WHOLE: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": "number"}
+ANY: Schema = {"type": "object"}
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+
+
+def reference(name: str) -> Schema:
+    """Return a reference to a schema of `SCHEMAS`."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def whole(*names: str) -> dict[str, Schema]:
+    """Return members that are whole numbers."""
+    return dict.fromkeys(names, WHOLE)
+
+
+def text(*names: str) -> dict[str, Schema]:
+    """Return members that are text."""
+    return dict.fromkeys(names, TEXT)
+
+
+REASONS = list_schema(reference("Reason"))
+SCHEMAS: dict[str, Schema] = {
+    "Problem": object_schema(
+        {**text("type", "title", "detail", "code", "remedy"), "status": WHOLE},
+        {
+            "errors": list_schema(object_schema(text("field", "message"))),
+            "needed": TEXT,
+            "path": TEXT,
+            "text": nullable(TEXT),
+            "hash": nullable(TEXT),
+        },
+    ),
+    "Reason": object_schema(text("code", "message", "remedy")),
+    "Health": object_schema({"ok": FLAG, "legs": ANY, "pending": WHOLE, "generation": WHOLE, "reasons": REASONS}),
+    "Hit": object_schema(
+        {**text("path", "snippet", "source", "text"), **whole("startLine", "endLine"), "score": SHARE},
+        {**text("citation", "date"), "heading": list_schema(TEXT), "explain": ANY},
+    ),
+    "SearchResult": object_schema(
+        {
+            "results": list_schema(reference("Hit")),
+            "outcome": {"enum": ["match", "weak", "none"]},
+            **text("provider", "model"),
+            "mode": {"enum": ["hybrid", "keyword", "vector"]},
+            "citations": {"enum": ["on", "off"]},
+            "health": reference("Health"),
+        },
+        {"reasons": REASONS, "understood": ANY, "truncatedBy": TEXT, "timings": ANY, "fallback": ANY, "certainty": ANY},
+    ),
+    "WhyNot": object_schema(
+        {
+            **text("query", "citation", "passage"),
+            "found": FLAG,
+            "place": nullable(WHOLE),
+            "hits": WHOLE,
+            "stage": nullable(TEXT),
+            "stages": list_schema(object_schema(text("stage", "status", "message"))),
+            "reasons": REASONS,
+        },
+        {"fix": ANY, "remedy": TEXT, "explain": ANY, "candidacy": ANY},
+    ),
+    "Files": object_schema(
+        {
+            "files": list_schema(object_schema({**text("path", "source", "changedAt"), "bytes": WHOLE})),
+            "total": WHOLE,
+        },
+        {"next": TEXT},
+    ),
+    "Excerpt": object_schema(
+        {**text("path", "text"), "hash": nullable(TEXT)}, {"truncated": FLAG, "reasons": REASONS, "origin": TEXT}
+    ),
+    "Appended": object_schema(
+        {
+            **text("path", "citation"),
+            **whole("startLine", "endLine"),
+            "health": object_schema({"ok": FLAG, "reasons": REASONS}),
+        },
+        {"existing": FLAG},
+    ),
+    "Replaced": object_schema(
+        {**text("path", "hash"), "health": object_schema({"ok": FLAG, "reasons": REASONS})},
+    ),
+    "Status": object_schema(
+        {
+            **text("agent", "workspace", "index", "provider", "model", "vectorEngine", "backend"),
+            **whole("files", "chunks", "vectors", "pending", "failed", "stale"),
+            "health": reference("Health"),
+            "skipped": list_schema(object_schema(text("path", "reason", "message"))),
+        }
+    ),
+    "Indexed": object_schema(
+        whole("files", "added", "changed", "removed", "chunks"),
+        {**whole("embedded", "cached", "failed", "pending", "tokens"), "dryRun": FLAG, "reasons": REASONS},
+    ),
+    "Memory": object_schema(
+        {
+            **text("id", "text", "category", "createdAt", "origin", "status"),
+            "importance": SHARE,
+            "trusted": FLAG,
+        },
+        {"supersedes": TEXT, "session": TEXT, "span": ANY, "score": NUMBER},
+    ),
+    "Memories": list_schema(reference("Memory")),
+    "FoundMemories": object_schema({"memories": list_schema(reference("Memory"))}, {"reasons": REASONS}),
+    "StoredMemory": object_schema(
+        {"stored": FLAG, "memory": reference("Memory")}, {"similarity": NUMBER, "masked": FLAG, "reasons": REASONS}
+    ),
+    "ForgottenMemories": object_schema(
+        {"forgotten": list_schema(reference("Memory")), **whole("lines", "rows")},
+        {"candidates": list_schema(reference("Memory")), "left": REASONS},
+    ),
+    "MemoryStats": object_schema({"memories": WHOLE, "byCategory": ANY, "byOrigin": ANY}, {"reasons": REASONS}),
+    "Rebuilt": object_schema(whole("memories", "added", "changed", "removed", "numbered"), {"reasons": REASONS}),
+    "Candidate": object_schema(
+        {**text("id", "text", "category", "createdAt", "expiresAt", "origin"), "score": NUMBER},
+        {"supersedes": TEXT, "session": TEXT, "span": ANY},
+    ),
+    "Candidates": list_schema(reference("Candidate")),
+    "Accepted": list_schema(
+        object_schema({"candidate": reference("Candidate"), "stored": FLAG, "memory": reference("Memory")})
+    ),
+}
+"""The schemas by their names in the OpenAPI document."""
