@@ -295,6 +295,7 @@ WATCH = {
 ESTIMATE = {
     **plain("files", "added", "changed", "removed", "chunks", "tokens", "price", "price_seen", "seconds"),
     "skipped": SKIPPED,
+    "question_tokens": Field(),
 }
 COMPACT = {
     **plain("bytes_before", "bytes_after", "vectors", "unused"),

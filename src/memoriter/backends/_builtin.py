@@ -303,10 +303,10 @@ class BuiltinBackend:
 
     def estimate(self, *, measured: bool = False) -> Estimate:
         """Return what `sync` would do and cost; `measured` adds the time. The index is not created or changed."""
-        from memoriter.backends._status import estimate_of
+        from memoriter.backends._estimate import estimate_of
 
         def act(backend: BuiltinBackend, index: Store) -> Estimate:
-            return estimate_of(backend._indexing.new_sync(index), backend.embedding, measured=measured)
+            return estimate_of(backend, index, backend._indexing.new_sync(index), measured=measured)
 
         return self._inspect(act)
 

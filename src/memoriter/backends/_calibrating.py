@@ -12,18 +12,21 @@ from memoriter.errors import EmbeddingError, IndexBusy
 from memoriter.ids import fingerprint
 from memoriter.search import WEAK
 from memoriter.sync import background_of
-from memoriter.types import CalibratedScript, CalibrationState, Certainty, Filters
+from memoriter.types import CalibratedScript, CalibrationState, Certainty, Diagnostic, Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.backends._context import BackendSettings
+    from memoriter.backends._context import BackendContext, BackendSettings
+    from memoriter.backends._embedding import Embedding
+    from memoriter.backends._foreign_vectors import SharedVectors
     from memoriter.backends._ports import Store
     from memoriter.embed import EmbeddingProvider
     from memoriter.search import Calibration, Candidates, Reader, SearchSettings
+    from memoriter.sync import Task
     from memoriter.types import ModelSpec
 
 log = logging.getLogger(__name__)
@@ -60,44 +63,117 @@ def stored_calibration(index: Store, spec: ModelSpec) -> Calibration | None:
 
 def is_due(index: Store, settings: BackendSettings) -> bool:
     """Return whether a calibration can be measured, and is missing or was measured on another amount of notes."""
+    chunks = index.corpus().chunks
+    usable = index.spec is not None and not index.read_only
+    return usable and _is_outgrown(index, settings, chunks) and not index.pending()
+
+
+def _is_outgrown(index: Store, settings: BackendSettings, chunks: int) -> bool:
+    """Return whether an index of so many chunks needs a measurement that it does not have."""
     from memoriter.search import FEWEST_CHUNKS
 
-    spec, chunks = index.spec, index.corpus().chunks
-    usable = spec is not None and settings.search.scoring == "calibrated" and not index.read_only
-    if not usable or spec is None or chunks < FEWEST_CHUNKS or index.pending():
+    if settings.search.scoring != "calibrated" or chunks < FEWEST_CHUNKS:
         return False
-    known = stored_calibration(index, spec)
+    known = stored_calibration(index, index.spec) if index.spec is not None else None
     return known is None or not known.chunks / GROWTH <= chunks <= known.chunks * GROWTH
 
 
-def measure_calibration(index: Store, provider: EmbeddingProvider, settings: BackendSettings) -> Calibration | None:
-    """Measure the calibration of an index and store it. Return None if the provider fails or the index changes.
+def measure_if_due(
+    context: BackendContext,
+    index: Store,
+    provider: Callable[[], EmbeddingProvider],
+    task: Task,
+    diagnostics: list[Diagnostic],
+) -> None:
+    """Measure the calibration after indexing, if it is due and this run may take the time and the requests.
 
-    The same notes give the same figures.
+    A model on this machine measures whenever there is time. A service is sent questions only by a run that has no
+    deadline, because a person requested it; if it fails, a diagnostic is added, and the next such run tries again.
+    """
+    choice = context.embedding.current.choice
+    if choice is None:
+        return
+    remote = choice.kind == "remote"
+    hurried = task.embed_by is not None and (remote or (task.question and task.embed_by.left < MEASURING_SECONDS))
+    if hurried or not is_due(index, context.settings):
+        return
+    try:
+        measure_calibration(index, provider(), context.settings, _shared_vectors(context.embedding))
+    except EmbeddingError as error:
+        log.info("certainty: not measured: %s", error)
+        if remote:
+            message = f"A fixed score decides what is called a match, because it was not measured: {error.message}"
+            diagnostics.append(Diagnostic(error.code, message, error.remedy))
+
+
+def questions_to_embed(
+    index: Store, embedding: Embedding, settings: BackendSettings, new: Sequence[str], *, chunks: int
+) -> list[str]:
+    """Return about the questions that `memoriter index` will send to a service to measure the calibration, or none.
+
+    Args:
+        index: the index as it is; nothing is changed.
+        embedding: the provider.
+        settings: the settings.
+        new: the passages that are not indexed yet.
+        chunks: how many chunks the index will have.
     """
     from memoriter.backends._foreign_vectors import questions
-    from memoriter.search import OWN_QUESTIONS, OwnQuestion, calibrate, question_from
+
+    choice, spec = embedding.current.choice, index.spec
+    if choice is None or choice.kind != "remote" or not _is_outgrown(index, settings, chunks):
+        return []
+    known = spec is not None and _known_vectors(index, spec, _shared_vectors(embedding)) is not None
+    passages = (*new, *(index.sample(SAMPLE)[0] if spec is not None else ()))
+    return [*(() if known else questions()), *_own_questions(passages).values()]
+
+
+def _shared_vectors(embedding: Embedding) -> SharedVectors | None:
+    """Return the vectors that all indexes of this home share; None if the provider is no service."""
+    from memoriter.backends._foreign_vectors import SharedVectors
+
+    choice = embedding.current.choice
+    return SharedVectors(embedding.ledger, choice.endpoint) if choice is not None and choice.kind == "remote" else None
+
+
+def measure_calibration(
+    index: Store, provider: EmbeddingProvider, settings: BackendSettings, shared: SharedVectors | None = None
+) -> Calibration | None:
+    """Measure the calibration of an index and store it. Return None if the index has no vectors.
+
+    The same notes give the same figures.
+
+    Args:
+        index: the open index.
+        provider: embeds the questions whose vectors are not known.
+        settings: the settings.
+        shared: the vectors of the foreign questions that all indexes of a service's model use; None for other models.
+
+    Raises:
+        EmbeddingError: the provider failed.
+    """
+    from memoriter.backends._foreign_vectors import questions
+    from memoriter.search import OwnQuestion, calibrate
 
     spec = index.spec
     if spec is None:
         return None
     texts, vectors = index.sample(SAMPLE)
-    made = {passage: question for passage in texts if (question := question_from(passage))}
-    passages, foreign = list(made)[:OWN_QUESTIONS], questions()
-    known = _known_vectors(index, spec)
-    rows = _embedded(provider, [*(made[passage] for passage in passages), *(() if known is not None else foreign)])
-    if rows is None:
-        return None
-    asked = rows[len(passages) :] if known is None else list(known)
+    made, foreign = _own_questions(texts), questions()
+    asked = _known_vectors(index, spec, shared)
+    if asked is None:
+        asked = _embedded(provider, foreign)
+        if shared is not None:  # stored before anything else can fail, so that nothing is paid twice
+            asked = shared.keep(spec, asked)
+    rows = _embedded(provider, list(made.values()))
     scope = scope_of(Filters(), settings.sources, index.corpus().kinds)
     search = replace(settings.search, background=background_of(index, spec), kinds=scope.kinds, half_life_days=None)
-    own = [OwnQuestion(made[passage], passage, row) for passage, row in zip(passages, rows, strict=False)]
     calibration = calibrate(
         cast("Reader", index),
         search,
         filters=scope.filters,
         foreign=list(zip(foreign, asked, strict=True)),
-        own=own,
+        own=[OwnQuestion(question, passage, row) for (passage, question), row in zip(made.items(), rows, strict=True)],
         sample=(texts, vectors),
     )
     with suppress(IndexBusy), index.lease(wait=STORING_SECONDS):
@@ -105,28 +181,36 @@ def measure_calibration(index: Store, provider: EmbeddingProvider, settings: Bac
     return calibration
 
 
-def _known_vectors(index: Store, spec: ModelSpec) -> NDArray[np.float32] | None:
-    """Return the vectors of the foreign questions if the index or the package has them."""
+def _own_questions(passages: Iterable[str]) -> dict[str, str]:
+    """Return a question for each of the first passages from which one can be made."""
+    from memoriter.search import OWN_QUESTIONS, question_from
+
+    made = {passage: question for passage in passages if (question := question_from(passage))}
+    return dict(list(made.items())[:OWN_QUESTIONS])
+
+
+def _known_vectors(index: Store, spec: ModelSpec, shared: SharedVectors | None) -> NDArray[np.float32] | None:
+    """Return the vectors of the foreign questions if the index, the package or another index of this home has them."""
     from memoriter.backends._foreign_vectors import shipped_vectors
 
-    stored = stored_calibration(index, spec)
-    return shipped_vectors(spec) if stored is None else stored.foreign.vectors
+    if (stored := stored_calibration(index, spec)) is not None:
+        return stored.foreign.vectors
+    known = shipped_vectors(spec)
+    return shared.load(spec) if known is None and shared is not None else known
 
 
-def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> list[NDArray[np.float32]] | None:
-    """Return the vectors of questions, or None if the provider does not return all of them."""
+def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the vectors of questions (n, dims). Raises EmbeddingError if the provider does not return all of them."""
+    import numpy as np
+
     from memoriter.embed import embed_in_batches
 
-    rows: list[NDArray[np.float32]] = []
-    try:
-        for batch in embed_in_batches(provider, texts, role="query"):
-            if batch.failures:
-                return None
-            rows += list(batch.vectors)
-    except EmbeddingError as error:
-        log.info("certainty: not measured: %s", error)
-        return None
-    return rows
+    rows: list[NDArray[np.float32]] = [np.zeros((0, provider.spec.dimensions), np.float32)]
+    for batch in embed_in_batches(provider, texts, role="query"):
+        for failure in batch.failures:
+            raise failure.error
+        rows.append(batch.vectors)
+    return np.concatenate(rows)
 
 
 def with_lowest_score(settings: SearchSettings, calibration: Calibration | None, text: str) -> SearchSettings:

@@ -1,17 +1,21 @@
-"""The vectors of the foreign questions under the bundled model, which the package contains."""
+"""The vectors of the foreign questions: under the bundled model, which the package contains, and under services."""
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from memoriter.errors import ProviderUnavailable
 from memoriter.ids import content_hash, fingerprint
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.backends._ports import Ledger
     from memoriter.types import ModelSpec
 
 FILE = Path(__file__).with_name("foreign_vectors.json")
@@ -34,8 +38,40 @@ def dumps(spec: ModelSpec, vectors: NDArray[np.float32]) -> str:
 
 def shipped_vectors(spec: ModelSpec) -> NDArray[np.float32] | None:
     """Return the vectors of all foreign questions (n, dims), or None if the file is for another model."""
+    return _loads(FILE.read_text(encoding="utf-8"), spec)
+
+
+def _loads(text: str, spec: ModelSpec) -> NDArray[np.float32] | None:
+    """Return the vectors (n, dims) that `dumps` wrote; None if they are of another model or of other questions."""
     from memoriter.search import unpack_vectors
 
-    fields = json.loads(FILE.read_text(encoding="utf-8"))
+    fields: Any = json.loads(text)
     same = fields["model"] == fingerprint(spec) and fields["questions"] == content_hash("\n".join(questions()))
     return unpack_vectors(fields) if same else None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedVectors:
+    """The vectors of the foreign questions under the model of a service, which every index of one home uses."""
+
+    ledger: Ledger
+    endpoint: str
+    """The address of the service, since two services may give a model the same name."""
+
+    def load(self, spec: ModelSpec) -> NDArray[np.float32] | None:
+        """Return the stored vectors (n, dims), or None. Those that cannot be read count as none."""
+        with suppress(ProviderUnavailable, ValueError, KeyError, TypeError):
+            text = self.ledger.get(self._name(spec))
+            return None if text is None else _loads(text, spec)
+        return None
+
+    def keep(self, spec: ModelSpec, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Store the vectors (n, dims), if the ledger can be written, and return them as `load` does."""
+        from memoriter.search import pack_vectors, unpack_vectors
+
+        with suppress(ProviderUnavailable):
+            self.ledger.set(self._name(spec), dumps(spec, vectors))
+        return unpack_vectors(pack_vectors(vectors))
+
+    def _name(self, spec: ModelSpec) -> str:
+        return f"foreign:{fingerprint(spec)}:{content_hash(self.endpoint)[:16]}"

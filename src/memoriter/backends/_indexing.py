@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._calibrating import MEASURING_SECONDS, is_due, measure_calibration
+from memoriter.backends._calibrating import measure_if_due
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._context import FIRST_EMBEDDING_MS, WrittenNotes
 from memoriter.backends._health import scan_staleness
@@ -225,10 +225,7 @@ class Indexing:
                 if task.question and choice and choice.kind != "remote" and index.pending():
                     embedding.query_vector(task.question)
                 report = sync.embed(open_provider, report, task)
-                on_this_machine = choice is not None and choice.kind != "remote"
-                unhurried = not task.question or (task.embed_by and task.embed_by.left >= MEASURING_SECONDS)
-                if on_this_machine and unhurried and is_due(index, self.context.settings):
-                    measure_calibration(index, open_provider(), self.context.settings)
+                measure_if_due(self.context, index, open_provider, task, diagnostics)
                 break
             except IndexBusy:
                 if task.embed_by is None:

@@ -1,4 +1,4 @@
-"""The status of the builtin backend, its deep check, and the cost estimate of indexing.
+"""The status of the builtin backend, and its deep check.
 
 The deep check searches for canaries: known passages, by their own rarest words, through the real search path.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 import re
-from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Protocol
@@ -16,15 +15,14 @@ from memoriter.backends._background import last_run
 from memoriter.backends._calibrating import calibration_state
 from memoriter.backends._health import confirmed
 from memoriter.backends._service_records import KEPT
-from memoriter.errors import EmbeddingError, PathRefused
+from memoriter.errors import EmbeddingError
 from memoriter.search import classic_terms, clean_query, query_terms, rank
-from memoriter.sync import WORTH_A_BATCH, background_of, make_plan, new_chunks, note_of, skipped_in, texts_of
-from memoriter.types import Canary, Diagnostic, Estimate, Filters, Query, SourceCount, Status
+from memoriter.sync import background_of, make_plan, skipped_in
+from memoriter.types import Canary, Diagnostic, Filters, Query, SourceCount, Status
 from memoriter.values import dataclass, field
-from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -33,10 +31,10 @@ if TYPE_CHECKING:
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._ports import Store
     from memoriter.backends._reranking import Reranking
-    from memoriter.records import IndexedFile, StoredChunk
-    from memoriter.sync import Plan, Sync
-    from memoriter.types import Chunk, Health, Leg, SearchResult, Source
-    from memoriter.workspace import Loaded, Scan, Workspace
+    from memoriter.records import StoredChunk
+    from memoriter.sync import Plan
+    from memoriter.types import Health, Leg, SearchResult
+    from memoriter.workspace import Scan, Workspace
 
 
 class Inspected(Protocol):
@@ -100,96 +98,6 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         reranker=reranking.state if reranking else None,
         calibration=calibration_state(index, spec, settings.search),
     )
-
-
-def estimate_of(sync: Sync, embedding: Embedding, *, measured: bool = False) -> Estimate:
-    """Return what indexing would do and cost. Reads and chunks new text, but writes nothing.
-
-    Args:
-        sync: the workspace and the index.
-        embedding: the provider.
-        measured: also measure how long the vectors will take, if the model runs here; this loads the model.
-    """
-    scan, indexed, index = sync.workspace.scan(), sync.index.files(), sync.index
-    plan = make_plan(scan.sources, indexed)
-    rebuild = sync.outdated
-    changed_sources = scan.sources if rebuild else (*plan.added, *plan.suspect)
-    transcripts = _new_transcript_chunks(
-        sync, [source for source in changed_sources if source.kind == "sessions"], {} if rebuild else indexed
-    )
-    loaded = list(_load_readable(sync.workspace, [source for source in changed_sources if source.kind == "memory"]))
-    new = [item for item in loaded if item.source.path not in indexed]
-    existing = [item for item in loaded if item.source.path in indexed]
-    changed = [item for item in existing if rebuild or indexed[item.source.path].hash != item.hash]
-    chunking = sync.settings.chunking
-    chunks = [chunk for item in (*new, *changed) for chunk in note_of(item.source.path, item.text, chunking).chunks]
-    chunks += [chunk for transcript_chunks in transcripts.values() for chunk in transcript_chunks]
-    without_vector = () if rebuild else index.missing(index.waiting())
-    texts = (*(text for chunk in chunks for text in texts_of(chunk, chunking)), *(text for _, text in without_vector))
-    tokens = sum(map(estimate_tokens, texts)) if index.spec or embedding.unknown else 0
-    choice = embedding.current.choice
-    account = embedding.account(choice) if choice else None
-    in_batches = embedding.rules is not None and len(texts) >= WORTH_A_BATCH
-    return Estimate(
-        files=len(scan.sources),
-        added=len(new) + len(transcripts.keys() - indexed.keys()),
-        changed=len(changed) + len(transcripts.keys() & indexed.keys()),
-        removed=len(plan.removed),
-        chunks=len(chunks),
-        tokens=tokens,
-        price=account.price(tokens, batch=in_batches) if account else 0.0,
-        price_seen=account.seen if account else "",
-        skipped=scan.skipped,
-        seconds=_measured_seconds(embedding, texts, tokens) if measured and tokens else None,
-    )
-
-
-MEASURED = frozenset({"bundled", "onnx"})
-"""Kinds of providers whose speed can be measured at once: nothing is downloaded or sent."""
-SAMPLE = 24
-"""Texts of a measurement."""
-QUICK_TOKENS = 20_000
-"""Fewer tokens are not worth a measurement."""
-
-
-def _measured_seconds(embedding: Embedding, texts: Sequence[str], tokens: int) -> float | None:
-    """Return how long all texts will take, from the time of a sample; None if it cannot or need not be measured."""
-    choice, problem = embedding.current.choice, embedding.current.problem
-    if tokens < QUICK_TOKENS or choice is None or choice.kind not in MEASURED or problem is not None:
-        return None
-    sample = texts[:: max(1, len(texts) // SAMPLE)][:SAMPLE]
-    monotonic = embedding.outside.monotonic
-    try:
-        provider = embedding.open()
-        provider.hint_batch_size(len(texts))
-        provider.embed(sample[:2], role="document")  # the model gets ready
-        began = monotonic()
-        provider.embed(sample, role="document")
-        seconds = monotonic() - began
-        provider.hint_batch_size(0)
-    except EmbeddingError:
-        return None
-    return seconds / max(1, sum(map(estimate_tokens, sample))) * tokens
-
-
-def _load_readable(workspace: Workspace, sources: Iterable[Source]) -> Iterator[Loaded]:
-    """Yield the notes that can be read. An indexing run reports the others."""
-    for source in sources:
-        with suppress(PathRefused):
-            yield workspace.load(source)
-
-
-def _new_transcript_chunks(
-    sync: Sync, sources: Iterable[Source], indexed: Mapping[str, IndexedFile]
-) -> dict[str, list[Chunk]]:
-    """Return the new chunks of each transcript that has any."""
-    transcripts, chunking = sync.workspace.transcripts, sync.settings.chunking
-    if transcripts is None:
-        return {}
-    chunks_by_path = {
-        source.path: new_chunks(transcripts, source, indexed.get(source.path), chunking) for source in sources
-    }
-    return {path: chunks for path, chunks in chunks_by_path.items() if chunks is not None}
 
 
 def _index_bytes(backend: Inspected) -> int:

@@ -83,6 +83,8 @@ class Estimate:
     seconds: float | None = None
     """The time that the vectors will take, from a measurement; None: it was not measured."""
     skipped: tuple[Skipped, ...] = ()
+    question_tokens: int = 0
+    """Those of the tokens that are of questions, by which what is called a match is measured with a service."""
 
 
 @dataclass(frozen=True, slots=True)
