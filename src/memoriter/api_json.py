@@ -295,7 +295,6 @@ WATCH = {
 ESTIMATE = {
     **plain("files", "added", "changed", "removed", "chunks", "tokens", "price", "price_seen", "seconds"),
     "skipped": SKIPPED,
-    "question_tokens": Field(),
 }
 COMPACT = {
     **plain("bytes_before", "bytes_after", "vectors", "unused"),
@@ -340,7 +339,7 @@ def watch_json(event: WatchEventLike) -> dict[str, Any]:
 
 def estimate_json(estimate: Estimate) -> dict[str, Any]:
     """Return an estimate of an indexing run; `dryRun` distinguishes it from a report."""
-    return {"dryRun": True, **apply_form(estimate, ESTIMATE)}
+    return {"dryRun": True, **apply_form(estimate, ESTIMATE), "questionTokens": estimate.question_tokens}
 
 
 def captures_json(captures: Iterable[object]) -> dict[str, Any]:
