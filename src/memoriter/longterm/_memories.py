@@ -108,9 +108,7 @@ class LongTermMemories:
             supersedes=supersedes.lower(),
             note=self.parts.note,
         )
-        if self.parts.own and origin == "owner":
-            self.parts.own.add_written(memory)
-        self.file.add(memory)
+        self.add([memory])
         reasons = [reason] if reason else []
         if older is not None:
             self.change(replace(older, status="superseded"))
@@ -276,9 +274,15 @@ class LongTermMemories:
             raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
         approved = replace(found[0], approved=True)
         if self.parts.own:
-            self.parts.own.add_approved(approved)
+            self.parts.own.add([approved])
         self.change(approved)
         return approved
+
+    def add(self, memories: Sequence[LongTermMemory]) -> None:
+        """Append memories to the note, with their origins as they are. Raises WriteError: nothing was written."""
+        if self.parts.own:
+            self.parts.own.add(memories)
+        self.file.add(*memories)
 
     def change(self, memory: LongTermMemory) -> None:
         """Write a changed status or approval into the note, and into the database if that can be written.
