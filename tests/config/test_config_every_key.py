@@ -95,6 +95,7 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     LONG_TERM.removesuffix("."): LONG_TERM_ON,
     **{f"{LONG_TERM}config.{name}": CAPTURING for name in ("captureMaxChars", "captureRules", "customTriggers")},
     f"{LONG_TERM}config.autoAcceptScore": {**CAPTURING, f"{LONG_TERM}config.autoCapture": "inbox"},
+    f"{LONG_TERM}config.inboxDays": {**CAPTURING, f"{LONG_TERM}config.autoCapture": "inbox"},
     "agents.list[]": {"agents.list[].id": "main"},
     "agents.list[].id": {},
 }

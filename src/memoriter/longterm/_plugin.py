@@ -170,6 +170,7 @@ def _parts(context: PluginContext) -> LongTermParts:
         own=None
         if place.trust == "owner"
         else OwnStatementsFile(services.home / "memory" / "long-term-own" / f"{note}.json"),
+        inbox_days=settings.inbox_days,
         wall=context.wall,
         new_id=services.new_id,
     )
