@@ -109,15 +109,9 @@ class LongTermMemories:
             note=self.parts.note,
         )
         self.add([memory])
-        reasons = [reason] if reason else []
         if older is not None:
             self.change(replace(older, status="superseded"))
-        if vector is not None:
-            try:
-                self.opened().store([memory], [vector])
-                self.keep_vectors({memory.id: (key_of(memory.text), vector)})
-            except MemoriterError as error:
-                reasons.append(not_searchable(error))
+        reasons = [reason] if reason else self._indexed(memory, vector)
         return Stored(memory, masked=kept != cleaned, reasons=tuple(reasons))
 
     def search(
@@ -365,6 +359,16 @@ class LongTermMemories:
         current = [each for each in found if is_current(each.memory) or not (by_owner or each.memory.trusted)]
         hits = [saying(each, self.spec()) for each in current if each.memory.status == "active"]
         return next((hit for hit in hits if hit.score >= DUPLICATE and hit.memory.id != without.lower()), None)
+
+    def _indexed(self, memory: LongTermMemory, vector: Vector | None) -> list[Diagnostic]:
+        """Write a memory of the note into the database, and return why that failed."""
+        if vector is not None:
+            try:
+                self.opened().store([memory], [vector])
+                self.keep_vectors({memory.id: (key_of(memory.text), vector)})
+            except MemoriterError as error:
+                return [not_searchable(error)]
+        return []
 
     def _older(self, identifier: str) -> LongTermMemory | None:
         if not identifier:

@@ -131,7 +131,7 @@ def principal_of(settings: LongTerm, note: str) -> str:
     if chosen.startswith(OWN_FOLDER) or not chosen.isprintable() or len(chosen) > LONGEST_PRINCIPAL:
         rule = f"a name of at most {LONGEST_PRINCIPAL} printable characters that does not begin with {OWN_FOLDER!r}"
         raise ConfigError(
-            f"plugins.entries.memory-lancedb.config.principal is {chosen[:40]!r}, and must be {rule}.",
+            f"The setting plugins.entries.memory-lancedb.config.principal is {chosen[:40]!r}, and must be {rule}.",
             remedy="Give a name, such as 'team'.",
         )
     return chosen or f"{OWN_FOLDER}{note}"
