@@ -123,6 +123,20 @@ def test_the_export_has_one_object_for_each_memory(program: Program) -> None:
     assert "vector" not in rows[0]
 
 
+@pytest.mark.parametrize("form", ["jsonl", "markdown"])
+def test_an_export_restores_the_memories_of_a_folder(program: Program, tmp_path: Path, form: str) -> None:
+    kept = store(program, "I prefer tea.", "--category", "preference")
+    file = tmp_path / "memories"
+    file.write_text(ltm(program, "export", "--format", form).out, encoding="utf-8")
+    ltm(program, "forget", kept["id"], "--yes")
+    assert ltm(program, "import", str(file), "--own").out == "1 memory copied; 0 were there already, 0 have no text.\n"
+    assert ltm(program, "list", "--json").json == [kept]
+    again = ltm(program, "import", "-", typed=file.read_text(encoding="utf-8"))
+    assert again.out == "0 memories copied; 1 were there already, 0 have no text.\n"
+    missing = ltm(program, "import", str(tmp_path / "nothing"))
+    assert (missing.exit_code, "cannot be read: No such file or directory." in missing.err) == (2, True)
+
+
 def test_earlier_memories_can_be_looked_back_at(program: Program) -> None:
     old = store(program, "The ledger runs on MySQL.")
     new = store(program, "The ledger runs on PostgreSQL.", "--supersedes", old["id"])

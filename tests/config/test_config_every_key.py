@@ -103,6 +103,7 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     **{f"memory.qmd.scope.rules[].match.{name}": QMD_RULE for name in ("channel", "chatType", "keyPrefix")},
     "memory.qmd.scope.rules[].match.rawKeyPrefix": QMD_RULE,
     "memory.qmd.sessions": {"memory.backend": "qmd", "memory.qmd.sessions.enabled": True},
+    f"{LONG_TERM}config.inboxDays": {**CAPTURING, f"{LONG_TERM}config.autoCapture": "inbox"},
     "agents.list[]": {"agents.list[].id": "main"},
     "agents.list[].id": {},
 }

@@ -127,6 +127,25 @@ def test_a_sure_statement_is_accepted_without_asking_if_the_owner_wants_that(tmp
     assert "gate code" not in talk.note(INBOX)
 
 
+def test_an_expired_candidate_leaves_the_note_with_the_next_turn(tmp_path: Path) -> None:
+    talk = Conversation(tmp_path, autoCapture="inbox", inboxDays=2)
+    talk.say("I live in Bergen.")
+    talk.env.wait(2 * 86_400 - 1)
+    talk.say("What time is it?", session="later")
+    assert "Bergen" in talk.note(INBOX)
+    talk.env.wait(2)
+    talk.say("What time is it?", session="later")
+    assert "Bergen" not in talk.note(INBOX)
+
+
+def test_what_waits_already_is_never_accepted_without_asking(tmp_path: Path) -> None:
+    talk = Conversation(tmp_path, autoCapture="inbox", autoAcceptScore=0.5)
+    talk.env.write(INBOX, "- [fact] I live in Oslo.\n")
+    assert talk.say("I prefer tea to coffee.").texts == ("Remembered [preference]: I prefer tea to coffee.",)
+    assert "Oslo" not in talk.note()
+    assert "Oslo" in talk.note(INBOX)
+
+
 def test_the_owners_own_phrase_triggers_a_capture(tmp_path: Path) -> None:
     talk = Conversation(tmp_path, customTriggers=["muista tämä"])
     assert len(talk.say("Muista tämä: avain on maton alla.").texts) == 1

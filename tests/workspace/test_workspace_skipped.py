@@ -41,6 +41,7 @@ def memory(tmp_path: Path) -> Workspace:
         write(root / "memory" / name)
     write(root / "memory" / ".memoryignore", "private.md\n")
     write(root / "memory" / "book.md", "long" * 100)
+    write(root / "memory" / "long-term.md", "- I like tea. <!-- memory: x principal=bob -->\n")
     write(root / "memory" / "many" / ".memoryignore", "pattern\n" * 1001)
     write(root / "memory" / "long" / ".memoryignore", "x" * 1001)
     os.mkfifo(root / "memory" / "pipe.md")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from memoriter.api_json import reason_json
+from memoriter.cli._ltm_exchange import export, import_
 from memoriter.cli._ltm_inbox import accept, edit, inbox, reject
 from memoriter.cli._ltm_render import count_memories, memory_line, open_long_term, show_hits
 from memoriter.cli._ltm_trust import trust
@@ -32,7 +32,6 @@ AS_OF = click.option(
     help="As the memories were at the end of this day (UTC): 2026-02-10, yesterday or 7d. Default: now.",
 )
 CATEGORY = click.Choice(["preference", "fact", "decision", "entity", "other"])
-OPENCLAW_FOLDER = "~/.openclaw/memory/lancedb"
 
 
 @click.group(cls=CommandGroup, name="ltm", invoke_without_command=True)
@@ -234,49 +233,7 @@ def rebuild(*, everything: bool) -> None:
         screen.note(((f"{pluralize(result.numbered, 'item')} of the note got an id.", ""),))
 
 
-@ltm_command.command(cls=Command, name="export")
-def export() -> None:
-    """Print all long-term memories as JSON Lines, one object for each, without their vectors.
-
-        memoriter ltm export > memories.jsonl
-        memoriter ltm export | jq -r .text
-
-    Next: memoriter ltm list.
-    """
-    from memoriter.longterm import memory_json
-
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    with open_long_term(options) as memory:
-        for each in memory.long_term.memories():
-            screen.json_line(memory_json(each))
-
-
-@ltm_command.command(cls=Command, name="import")
-@click.argument("folder", default=OPENCLAW_FOLDER, metavar="[DIR]")
-def import_(folder: str) -> None:
-    """Copy the memories of OpenClaw's plugin, whose database is only read.
-
-        memoriter ltm import
-        memoriter ltm import ~/backup/lancedb --json
-
-    Memories keep their ids and times; those that are there already are left out, so it can be repeated. OpenClaw does
-    not record who wrote a memory, so agents find the copies when they search, and they are not put before a turn until
-    you approve them. Next: memoriter ltm trust review.
-    """
-    from memoriter.longterm import import_openclaw
-
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    with open_long_term(options) as memory:
-        check_trust(memory.place, screen)
-        result = import_openclaw(options.show_egress_notice(memory).long_term, Path(folder).expanduser())
-    if screen.as_json:
-        screen.json({"added": result.added, "present": result.present, "skipped": result.skipped})
-        return
-    rest = f"{result.present} were there already, {result.skipped} have no text"
-    screen.show([((f"{count_memories(result.added)} copied; {rest}.", ""),)])
-
-
-for _command in (inbox, accept, reject, edit, trust):
+for _command in (export, import_, inbox, accept, reject, edit, trust):
     ltm_command.add_command(_command)
 
 

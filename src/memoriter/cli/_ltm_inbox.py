@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from memoriter.cli._ltm_render import memory_line, open_long_term
 from memoriter.cli._notes import check_trust
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.extras import require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.cli._render import Line
     from memoriter.longterm import Candidate
-    from memoriter.memory import Memory
 
 CATEGORY = click.Choice(["preference", "fact", "decision", "entity", "other"])
 SHORT_ID = 8
@@ -33,18 +32,19 @@ def inbox() -> None:
         memoriter ltm inbox --json
 
     Statements come here if autoCapture is "inbox". They are lines of memory/inbox.md, which you may edit, and are
-    dropped after 30 days. Next: memoriter ltm accept, reject or edit.
+    dropped after 30 days (inboxDays). Next: memoriter ltm accept, reject or edit.
     """
     from memoriter.longterm import candidate_json, inbox_of
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    with _open(options) as memory:
-        waiting = inbox_of(memory.long_term).read().candidates
+    with open_long_term(options) as memory:
+        found = inbox_of(memory.long_term)
+        waiting, days = found.read().candidates, found.days
     if screen.as_json:
-        screen.json([candidate_json(each) for each in waiting])
+        screen.json([candidate_json(each, days) for each in waiting])
         return
     for each in waiting:
-        screen.show([_line(each)])
+        screen.show([_line(each, days)])
     if not waiting:
         screen.note((("The inbox is empty.", ""),))
 
@@ -65,18 +65,19 @@ def accept(ids: tuple[str, ...], *, everything: bool) -> None:
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     wanted = _wanted(ids, everything=everything)
-    with _open(options) as memory:
+    with open_long_term(options) as memory:
         check_trust(memory.place, screen)
         memories = options.show_egress_notice(memory).long_term
-        done = inbox_of(memories).accept(wanted, memories)
+        found = inbox_of(memories)
+        done, days = found.accept(wanted, memories), found.days
     if screen.as_json:
         screen.json(
-            [{"candidate": candidate_json(each.candidate), **stored_json(each.stored)} for each in done.accepted]
+            [{"candidate": candidate_json(each.candidate, days), **stored_json(each.stored)} for each in done.accepted]
         )
         return
     for each in done.accepted:
         state = "Already there: " if each.stored.existing else "Stored: "
-        screen.show([((state, ""), *_line(each.candidate))])
+        screen.show([((state, ""), *memory_line(each.stored.memory))])
     if not done.accepted:
         screen.note((("The inbox is empty.", ""),))
     screen.show_diagnostics(done.reasons)
@@ -97,14 +98,15 @@ def reject(ids: tuple[str, ...], *, everything: bool) -> None:
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     wanted = _wanted(ids, everything=everything)
-    with _open(options) as memory:
+    with open_long_term(options) as memory:
         check_trust(memory.place, screen)
-        dropped = inbox_of(memory.long_term).reject(wanted)
+        found = inbox_of(memory.long_term)
+        dropped, days = found.reject(wanted), found.days
     if screen.as_json:
-        screen.json([candidate_json(each) for each in dropped])
+        screen.json([candidate_json(each, days) for each in dropped])
         return
     for each in dropped:
-        screen.show([(("Dropped: ", ""), *_line(each))])
+        screen.show([(("Dropped: ", ""), *_line(each, days))])
     if not dropped:
         screen.note((("The inbox is empty.", ""),))
 
@@ -131,14 +133,15 @@ def edit(
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     if not text and category is None:
         raise click.UsageError("Give the new words, or --category.")
-    with _open(options) as memory:
+    with open_long_term(options) as memory:
         check_trust(memory.place, screen)
         words = " ".join(text) if text else None
-        changed = inbox_of(memory.long_term).edit(identifier, text=words, category=category)
+        found = inbox_of(memory.long_term)
+        changed, days = found.edit(identifier, text=words, category=category), found.days
     if screen.as_json:
-        screen.json(candidate_json(changed))
+        screen.json(candidate_json(changed, days))
         return
-    screen.show([(("Changed: ", ""), *_line(changed))])
+    screen.show([(("Changed: ", ""), *_line(changed, days))])
 
 
 def _wanted(ids: Sequence[str], *, everything: bool) -> Sequence[str]:
@@ -147,14 +150,8 @@ def _wanted(ids: Sequence[str], *, everything: bool) -> Sequence[str]:
     return ["all"] if everything else ids
 
 
-def _open(options: GlobalOptions) -> Memory:
-    """Open the selected memory. Raises MissingPackage if the extra is not installed."""
-    require("longterm", "Commands about long-term memories")
-    return options.open_memory()
-
-
-def _line(candidate: Candidate) -> Line:
-    until = datetime.fromtimestamp(candidate.expires_at(), tz=UTC).date().isoformat()
+def _line(candidate: Candidate, days: float) -> Line:
+    until = datetime.fromtimestamp(candidate.expires_at(days), tz=UTC).date().isoformat()
     marks = [f"until {until}", f"score {candidate.score:.2f}"]
     marks += [candidate.origin] * (candidate.origin != "owner")
     marks += [f"replaces {candidate.supersedes[:SHORT_ID]}"] * bool(candidate.supersedes)

@@ -40,6 +40,7 @@ CONDITIONS: dict[Key, str] = {
     (*LONG_TERM, "config", "captureRules"): CAPTURE,
     (*LONG_TERM, "config", "customTriggers"): CAPTURE,
     (*LONG_TERM, "config", "autoAcceptScore"): '`autoCapture` is `"inbox"`',
+    (*LONG_TERM, "config", "inboxDays"): '`autoCapture` is `"inbox"`',
     (*SEARCH, "sessionPaths"): SESSIONS,
     (*SEARCH, "experimental", "sessionMemory"): '`sources` contains `"sessions"`',
     (*SEARCH, "fallback"): "the provider fails",

@@ -154,6 +154,9 @@ class LongTerm(Section):
         float | None,
         Doc("Score from which a statement is stored without asking; unset: none", low=0, high=1),
     ] = None
+    inbox_days: Annotated[
+        Whole, Doc("Days after which a statement in the inbox is dropped if you do not decide", low=1, high=3650)
+    ] = 30
     auto_recall: Annotated[bool, Doc("Inject matching memories before the agent's turn")] = True
     capture_max_chars: Annotated[
         Whole, Doc("Longest message that is captured, in characters", low=100, high=10_000)

@@ -2,6 +2,7 @@
 
 from memoriter.longterm._as_of import AsOf
 from memoriter.longterm._candidates import Candidate, Inbox
+from memoriter.longterm._exchange import export_markdown, export_rows, import_text
 from memoriter.longterm._in_memory import InMemoryStore
 from memoriter.longterm._inbox import InboxFile, candidate_json, inbox_of
 from memoriter.longterm._json import (
@@ -75,9 +76,12 @@ __all__ = [
     "Stored",
     "Withheld",
     "candidate_json",
+    "export_markdown",
+    "export_rows",
     "forgotten_memories_json",
     "hit_json",
     "import_openclaw",
+    "import_text",
     "inbox_of",
     "is_memory_id",
     "least_trusted",

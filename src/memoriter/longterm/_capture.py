@@ -71,6 +71,8 @@ class LongTermCapture:
         """
         if not event.success or event.audience != "private":
             return None
+        if self._settings.mode == "inbox":
+            inbox_of(self._opened()).drop_expired()
         found = self._statements(event)
         if not found:
             return None

@@ -73,12 +73,12 @@ class InboxFile:
             wall: seconds since 1970.
             days: days after which candidates are dropped.
         """
-        self._workspace, self._wall, self._days = workspace, wall, days
+        self._workspace, self._wall, self.days = workspace, wall, days
 
     def read(self) -> Inbox:
         """Return what waits, without expired candidates. Raises PathRefused."""
         now = round(self._wall(), 3)
-        return without_expired(self._read(now)[0], now, self._days)
+        return without_expired(self._read(now)[0], now, self.days)
 
     def propose(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Add candidates, except those that wait already or were rejected, and return what was added.
@@ -98,6 +98,10 @@ class InboxFile:
 
         self._change(change)
         return tuple(added)
+
+    def drop_expired(self) -> None:
+        """Take expired candidates out of the note. Raises WriteError and PathRefused."""
+        self._change(lambda inbox: inbox)
 
     def accept(self, ids: Sequence[str], memories: LongTermMemories) -> Acceptance:
         """Store candidates as memories and take them out of the inbox, each as soon as it is stored.
@@ -199,7 +203,7 @@ class InboxFile:
         now = round(self._wall(), 3)
         for number in range(TRIES):
             old, text, expected = self._read(now)
-            new = change(without_expired(old, now, self._days))
+            new = change(without_expired(old, now, self.days))
             if new == old:
                 return
             try:
@@ -213,11 +217,11 @@ class InboxFile:
 
 def inbox_of(memories: LongTermMemories) -> InboxFile:
     """Return the inbox beside long-term memories."""
-    return InboxFile(memories.parts.workspace, wall=memories.parts.wall)
+    return InboxFile(memories.parts.workspace, wall=memories.parts.wall, days=memories.parts.inbox_days)
 
 
-def candidate_json(candidate: Candidate) -> dict[str, Any]:
-    """Return a candidate; what says nothing is absent."""
+def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str, Any]:
+    """Return a candidate that is dropped after so many days; what says nothing is absent."""
     span = candidate.span
     place = {"speaker": span.speaker, "message": span.message, "start": span.start, "end": span.end} if span else None
     return {
@@ -226,7 +230,7 @@ def candidate_json(candidate: Candidate) -> dict[str, Any]:
         "category": candidate.category,
         "score": candidate.score,
         "createdAt": iso_time(candidate.created_at),
-        "expiresAt": iso_time(candidate.expires_at()),
+        "expiresAt": iso_time(candidate.expires_at(days)),
         "origin": candidate.origin,
         **({"supersedes": candidate.supersedes} if candidate.supersedes else {}),
         **({"session": candidate.session} if candidate.session else {}),

@@ -108,18 +108,10 @@ class LongTermMemories:
             supersedes=supersedes.lower(),
             note=self.parts.note,
         )
-        if self.parts.own and origin == "owner":
-            self.parts.own.add_written(memory)
-        self.file.add(memory)
-        reasons = [reason] if reason else []
+        self.add([memory])
         if older is not None:
             self.change(replace(older, status="superseded"))
-        if vector is not None:
-            try:
-                self.opened().store([memory], [vector])
-                self.keep_vectors({memory.id: (key_of(memory.text), vector)})
-            except MemoriterError as error:
-                reasons.append(not_searchable(error))
+        reasons = [reason] if reason else self._indexed(memory, vector)
         return Stored(memory, masked=kept != cleaned, reasons=tuple(reasons))
 
     def search(
@@ -276,9 +268,15 @@ class LongTermMemories:
             raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
         approved = replace(found[0], approved=True)
         if self.parts.own:
-            self.parts.own.add_approved(approved)
+            self.parts.own.add([approved])
         self.change(approved)
         return approved
+
+    def add(self, memories: Sequence[LongTermMemory]) -> None:
+        """Append memories to the note, with their origins as they are. Raises WriteError: nothing was written."""
+        if self.parts.own:
+            self.parts.own.add(memories)
+        self.file.add(*memories)
 
     def change(self, memory: LongTermMemory) -> None:
         """Write a changed status or approval into the note, and into the database if that can be written.
@@ -361,6 +359,16 @@ class LongTermMemories:
         current = [each for each in found if is_current(each.memory) or not (by_owner or each.memory.trusted)]
         hits = [saying(each, self.spec()) for each in current if each.memory.status == "active"]
         return next((hit for hit in hits if hit.score >= DUPLICATE and hit.memory.id != without.lower()), None)
+
+    def _indexed(self, memory: LongTermMemory, vector: Vector | None) -> list[Diagnostic]:
+        """Write a memory of the note into the database, and return why that failed."""
+        if vector is not None:
+            try:
+                self.opened().store([memory], [vector])
+                self.keep_vectors({memory.id: (key_of(memory.text), vector)})
+            except MemoriterError as error:
+                return [not_searchable(error)]
+        return []
 
     def _older(self, identifier: str) -> LongTermMemory | None:
         if not identifier:

@@ -130,6 +130,13 @@ def edited_note(text: str, entries: Sequence[NoteEntry], changes: Mapping[str, L
     return "\n".join(lines)
 
 
+def principals_in(text: str) -> set[str]:
+    """Return the configured principals that the comments of items name."""
+    comments = [match["data"] or "" for line in text.split("\n") if (match := _ITEM.fullmatch(line))]
+    words = [word for comment in comments for word in comment.split()[3:]]
+    return {unquote(word.removeprefix("principal=")) for word in words if word.startswith("principal=")}
+
+
 def _end_of_item(lines: Sequence[str], at: int) -> int:
     """Return the line after an item: indented lines belong to it, also behind blank ones."""
     end = at + 1

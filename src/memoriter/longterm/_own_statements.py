@@ -16,7 +16,7 @@ from memoriter.plain_file import open_plain
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from memoriter.longterm._records import LongTermMemory
@@ -55,15 +55,12 @@ class OwnStatementsFile:
             return OwnStatements()
         return OwnStatements(_texts(parsed, "written"), _texts(parsed, "approved"))
 
-    def add_written(self, memory: LongTermMemory) -> None:
-        """Record that the owner wrote a statement. Raises WriteError."""
-        key = statement_key(memory)
-        self._change(lambda own: OwnStatements(own.written | {key}, own.approved))
-
-    def add_approved(self, memory: LongTermMemory) -> None:
-        """Record that the owner approved a statement. Raises WriteError."""
-        key = statement_key(memory)
-        self._change(lambda own: OwnStatements(own.written, own.approved | {key}))
+    def add(self, memories: Sequence[LongTermMemory]) -> None:
+        """Record which of these memories the owner wrote or approved. Raises WriteError."""
+        written = {statement_key(each) for each in memories if each.origin == "owner"}
+        approved = {statement_key(each) for each in memories if each.approved}
+        if written or approved:
+            self._change(lambda own: OwnStatements(own.written | written, own.approved | approved))
 
     def remove(self, memory: LongTermMemory) -> None:
         """Remove a statement that was forgotten. Raises WriteError."""

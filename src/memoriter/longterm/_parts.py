@@ -36,6 +36,8 @@ class LongTermParts:
     """The key of this folder of notes."""
     own: OwnStatementsFile | None
     """What the owner wrote in the note of a project; None: the folder is the owner's, and so is its note."""
+    inbox_days: int
+    """Days after which a candidate of the inbox is dropped."""
     wall: Callable[[], float]
     new_id: Callable[[], str]
 

@@ -131,7 +131,7 @@ def principal_of(settings: LongTerm, note: str) -> str:
     if chosen.startswith(OWN_FOLDER) or not chosen.isprintable() or len(chosen) > LONGEST_PRINCIPAL:
         rule = f"a name of at most {LONGEST_PRINCIPAL} printable characters that does not begin with {OWN_FOLDER!r}"
         raise ConfigError(
-            f"plugins.entries.memory-lancedb.config.principal is {chosen[:40]!r}, and must be {rule}.",
+            f"The setting plugins.entries.memory-lancedb.config.principal is {chosen[:40]!r}, and must be {rule}.",
             remedy="Give a name, such as 'team'.",
         )
     return chosen or f"{OWN_FOLDER}{note}"
@@ -170,6 +170,7 @@ def _parts(context: PluginContext) -> LongTermParts:
         own=None
         if place.trust == "owner"
         else OwnStatementsFile(services.home / "memory" / "long-term-own" / f"{note}.json"),
+        inbox_days=settings.inbox_days,
         wall=context.wall,
         new_id=services.new_id,
     )

@@ -46,12 +46,12 @@ class NoteFile:
                 self._parsed = key, parse_note(decoded(content), rules)
             return content, self._parsed[1]
 
-    def add(self, memory: LongTermMemory) -> None:
-        """Append a memory. Raises PathRefused, and WriteError if nothing was written."""
+    def add(self, *memories: LongTermMemory) -> None:
+        """Append memories at once. Raises PathRefused, and WriteError if nothing was written."""
         from memoriter.workspace.writing import Addition
 
         def compose(content: bytes) -> Addition:
-            return Addition(entry_text(memory), "" if content.strip() else HEADER)
+            return Addition("".join(map(entry_text, memories)), "" if content.strip() else HEADER)
 
         self._workspace.append(PATH, compose)
 
