@@ -107,6 +107,7 @@ def load_token(env: Environment, screen: Screen, file: str | None) -> Token:
 def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, int], names: tuple[str, ...]) -> None:
     from memoriter.discovery import LiveToken
     from memoriter.mcp_server import listen, serve_http
+    from memoriter.startup import start_in_background
 
     host, listening = address[0], listen(*address)
     host_in_url = f"[{host}]" if ":" in host else host
@@ -119,6 +120,7 @@ def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, 
         sys.stdout.flush()
 
     hosts = (*((host_in_url,) if host not in THIS_MACHINE else ()), *names)
+    start_in_background(memory)
     serve_http(memory, listening, token=LiveToken(token), hosts=hosts, ready=ready)
 
 

@@ -87,6 +87,7 @@ class _ServerRun:
         """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, folder_of, unregister
         from memoriter.mcp_server import serve, serve_app
+        from memoriter.startup import start_in_background
 
         folder = folder_of(self.env.home)
         server = self.announcement()
@@ -101,6 +102,7 @@ class _ServerRun:
             hosts=hosts,
             commands={"search": self.search},
         )
+        start_in_background(self.memory)
         with self.memory.watching(self.show_event) if self.watch else nullcontext() as watching:
 
             def ending() -> None:
