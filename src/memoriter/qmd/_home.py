@@ -173,7 +173,8 @@ class QmdHome:
             return Path(value).is_file()
         wanted = value.rpartition("/")[2]
         try:
-            return any(wanted in entry.name and entry.is_file() for entry in os.scandir(self.models_folder))
+            with os.scandir(self.models_folder) as entries:
+                return any(wanted in entry.name and entry.is_file() for entry in entries)
         except OSError:
             return False
 
