@@ -29,7 +29,7 @@ FAULTS = {
     "locked": (QmdBusy, "`qmd search` failed, because another process holds QMD's database."),
     "crash": (QmdCrashed, "`qmd search` was ended by the signal SIGSEGV."),
     "flood": (QmdUnreadable, "`qmd search` printed more than 8 MB and was stopped."),
-    "hang": (QmdTimeout, "`qmd search` did not end within 0.5 seconds."),
+    "hang": (QmdTimeout, "`qmd search` did not end within"),
     "no model": (QmdNoVectors, "`qmd search` has no usable model: Error: No model file found at"),
 }
 BRIEF = QmdLimits(timeout_ms=500)

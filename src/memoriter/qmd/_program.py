@@ -127,7 +127,7 @@ class Program:
         try:
             process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise QmdTimeout(f"{name} did not end within {timeout:.3g} seconds.") from None
+            raise QmdTimeout(f"{name} did not end within {max(round(timeout, 1), 0.1):g} seconds.") from None
         finally:
             if process.returncode is None:  # also after Ctrl-C, which does not reach another process group
                 kill_group(process)
