@@ -109,7 +109,12 @@ def test_whatever_is_printed_gives_results_or_one_kind_of_error(output: str, err
     st.lists(
         st.fixed_dictionaries(
             {"file": st.text()},
-            optional={"score": st.floats() | st.text(), "snippet": st.text(), "line": st.integers(), "title": st.none()},
+            optional={
+                "score": st.floats() | st.text(),
+                "snippet": st.text(),
+                "line": st.integers(),
+                "title": st.none(),
+            },
         )
     )
 )
@@ -130,9 +135,16 @@ def test_messages_before_the_results_are_skipped() -> None:
 
 
 def test_blank_lines_around_a_passage_are_not_cited() -> None:
-    (row,) = rows_of([{"file": "qmd://a/b c#1.md", "line": 3, "snippet": "@@ -2,4 @@ (1 before, 1 after)\n\none\ntwo\n"}])
+    (row,) = rows_of(
+        [{"file": "qmd://a/b c#1.md", "line": 3, "snippet": "@@ -2,4 @@ (1 before, 1 after)\n\none\ntwo\n"}]
+    )
     assert (row.start_line, row.end_line, row.snippet, row.relative) == (3, 4, "one\ntwo", "b c#1.md")
-    numbered = {"file": "a/b.md", "line": 3, "snippet": "3: @@ -2,3 @@ (1 before)\n4: \n5: - 7: one\n6: ", "context": None}
+    numbered = {
+        "file": "a/b.md",
+        "line": 3,
+        "snippet": "3: @@ -2,3 @@ (1 before)\n4: \n5: - 7: one\n6: ",
+        "context": None,
+    }
     (row,) = rows_of([numbered])
     assert (row.start_line, row.end_line, row.snippet) == (3, 3, "- 7: one")
 
