@@ -81,6 +81,7 @@ def test_the_tool_searches_for_the_session_of_its_call(env: MemoryEnv) -> None:
     assert answers[1]["reasons"][0]["code"] == "scope_denied"
 
 
+@pytest.mark.slow
 def test_the_command_searches_for_the_session_that_is_named(env: MemoryEnv) -> None:
     group, direct = (json.loads(env.run("--json", "search", QUESTION, "--session", key).out) for key in (GROUP, DIRECT))
     assert ([each["code"] for each in group["reasons"]], group["results"]) == (["scope_denied"], [])

@@ -53,6 +53,7 @@ def test_the_status_names_the_program_its_collections_and_which_engine_answers(
     assert codes(status)[0] == "qmd_crashed"
 
 
+@pytest.mark.slow
 def test_the_command_shows_the_program_and_its_last_failure(env: MemoryEnv, program: ScriptedQmd) -> None:
     program.break_(search="crash")
     env.run("search", QUESTION)
