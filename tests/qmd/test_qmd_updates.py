@@ -152,9 +152,7 @@ def test_only_one_process_of_the_user_embeds(memory: QmdMemory, qmd: ScriptedQmd
     assert qmd.commands.count("embed") == 1
 
 
-def test_a_file_that_is_no_model_is_not_handed_to_qmd_which_would_delete_it(
-    memory: QmdMemory, qmd: ScriptedQmd
-) -> None:
+def test_a_file_that_is_no_model_is_kept_from_qmd_which_would_delete_it(memory: QmdMemory, qmd: ScriptedQmd) -> None:
     model = memory.folder / "model.gguf"
     model.write_text("<html>", encoding="utf-8")
     memory.environ = {"QMD_EMBED_MODEL": str(model)}

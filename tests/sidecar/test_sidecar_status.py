@@ -80,6 +80,14 @@ def test_the_doctor_says_whether_the_program_works(env: MemoryEnv) -> None:
     assert "npm install -g @tobilu/qmd" in outcome.out
 
 
+@pytest.mark.slow
+def test_the_check_of_the_settings_names_a_missing_program_and_folder(env: MemoryEnv, tmp_path: Path) -> None:
+    missing = [{"path": str(tmp_path / "none")}]
+    configure(env, "no-such-qmd", paths=missing)
+    checked = json.loads(env.run("--json", "config", "check").out)
+    assert [each["code"] for each in checked["warnings"]] == ["qmd_missing", "qmd_root_missing"]
+
+
 def test_a_server_logs_each_part_when_it_starts(env: MemoryEnv, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "memoriter")
     parts = start_parts(env.open())

@@ -125,20 +125,7 @@ class QmdMemory:
             driver.close()
 
 
-WORDS = [
-    "ledger",
-    "postgres",
-    "database",
-    "decisions",
-    "omada",
-    "router",
-    "network",
-    "printer",
-    "which",
-    "the",
-    "is",
-    "of",
-]
+WORDS = ("ledger", "postgres", "database", "decisions", "omada", "router", "network", "printer", "which", "the")
 
 
 def bag_of_words_model(file: Path) -> Path:

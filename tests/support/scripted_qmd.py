@@ -91,14 +91,14 @@ def database():
 
 def files_of(collection):
     root = Path(collection["path"])
-    names = [part for part in collection.get("pattern", "**/*.md").split(",")]
+    names = collection.get("pattern", "**/*.md").split(",")
     found = {}
     for name in names:
         for file in sorted(root.glob(name)):
             relative = file.relative_to(root)
-            if file.is_file() and not any(part.startswith(".") or part == "build" for part in relative.parts):
-                if content := file.read_text("utf-8", "replace"):
-                    found[relative.as_posix()] = content
+            hidden = any(part.startswith(".") or part == "build" for part in relative.parts)
+            if not hidden and file.is_file() and (content := file.read_text("utf-8", "replace")):
+                found[relative.as_posix()] = content
     return found
 
 
@@ -245,7 +245,7 @@ def mcp(_):
 
 def main(arguments):
     with (HERE / "calls.jsonl").open("a") as calls:
-        call = {"arguments": arguments, "cwd": os.getcwd(), "environ": dict(os.environ), "pid": os.getpid()}
+        call = {"arguments": arguments, "cwd": str(Path.cwd()), "environ": dict(os.environ), "pid": os.getpid()}
         calls.write(f"{json.dumps(call)}\n")
     command = arguments[0] if arguments else ""
     fault_of(command)

@@ -101,7 +101,7 @@ class Program:
                     [str(self.binary), *arguments],
                     stdin=stdin,
                     stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE if stdin == subprocess.DEVNULL else subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
                     env=dict(self.environ),
                     cwd=self.folder,
                     start_new_session=True,
@@ -125,7 +125,7 @@ class Program:
         process = self.start(arguments)
         assert process.stdout is not None
         assert process.stderr is not None
-        output, errors = _Collector(process, process.stdout), _Collector(process, process.stderr, only_end=True)
+        output, errors = Collector(process, process.stdout), Collector(process, process.stderr, only_end=True)
         try:
             process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -181,7 +181,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-class _Collector:
+class Collector:
     """Reads one stream of a process in a thread, up to the limit."""
 
     def __init__(self, process: subprocess.Popen[bytes], stream: IO[bytes], *, only_end: bool = False) -> None:
