@@ -123,3 +123,64 @@ class QmdMemory:
     def close(self) -> None:
         for driver in self.opened:
             driver.close()
+
+
+WORDS = ("ledger", "postgres", "database", "decisions", "omada", "router", "network", "printer", "which", "the")
+
+
+def bag_of_words_model(file: Path) -> Path:
+    """Write an embedding model of a few words as GGUF: a BERT whose layers add nothing, so that it averages its words.
+
+    Words it does not know do not count.
+    """
+    import gguf
+    import numpy as np
+
+    random = np.random.default_rng(7)
+    size, inner = 64, 64
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokens = [*special, *(f"\u2581{letter}" for letter in "abcdefghijklmnopqrstuvwxyz0123456789#.,:-|")]
+    tokens += [f"\u2581{word}" for word in WORDS]
+    writer: Any = gguf.GGUFWriter(file, "bert")
+    writer.add_name("bag of words")
+    writer.add_block_count(1)
+    writer.add_context_length(512)
+    writer.add_embedding_length(size)
+    writer.add_feed_forward_length(inner)
+    writer.add_head_count(4)
+    writer.add_layer_norm_eps(1e-12)
+    writer.add_causal_attention(value=False)
+    writer.add_pooling_type(gguf.PoolingType.MEAN)
+    writer.add_tokenizer_model("bert")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(tokens)
+    writer.add_token_types([3] * len(special) + [1] * (len(tokens) - len(special)))
+    writer.add_token_type_count(2)
+    for name, place in (("pad", 0), ("unk", 1), ("cls", 2), ("bos", 2), ("sep", 3), ("eos", 3), ("mask", 4)):
+        if add := getattr(writer, f"add_{name}_token_id", None):
+            add(place)
+
+    def add(name: str, *shape: int, value: float = 0.0) -> None:
+        writer.add_tensor(name, np.full(shape, value, dtype=np.float32))
+
+    embeddings = random.standard_normal((len(tokens), size)).astype(np.float32)
+    embeddings[: len(tokens) - len(WORDS)] = 0  # also after the first norm, so that other words do not count
+    writer.add_tensor("token_embd.weight", embeddings)
+    add("position_embd.weight", 512, size)
+    add("token_types.weight", 2, size)
+    add("token_embd_norm.weight", size, value=1.0)
+    add("token_embd_norm.bias", size)
+    for part in ("attn_q", "attn_k", "attn_v", "attn_output"):
+        add(f"blk.0.{part}.weight", size, size)
+        add(f"blk.0.{part}.bias", size)
+    for part, shape in (("ffn_up", (inner, size)), ("ffn_down", (size, inner))):
+        add(f"blk.0.{part}.weight", *shape)
+        add(f"blk.0.{part}.bias", shape[0])
+    for part in ("attn_output_norm", "layer_output_norm"):
+        add(f"blk.0.{part}.weight", size, value=1.0)
+        add(f"blk.0.{part}.bias", size)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file

@@ -91,14 +91,14 @@ def database():
 
 def files_of(collection):
     root = Path(collection["path"])
-    names = [part for part in collection.get("pattern", "**/*.md").split(",")]
+    names = collection.get("pattern", "**/*.md").split(",")
     found = {}
     for name in names:
         for file in sorted(root.glob(name)):
             relative = file.relative_to(root)
-            if file.is_file() and not any(part.startswith(".") or part == "build" for part in relative.parts):
-                if content := file.read_text("utf-8", "replace"):
-                    found[relative.as_posix()] = content
+            hidden = any(part.startswith(".") or part == "build" for part in relative.parts)
+            if not hidden and file.is_file() and (content := file.read_text("utf-8", "replace")):
+                found[relative.as_posix()] = content
     return found
 
 
@@ -183,6 +183,11 @@ def typed(lines, names):
     return [{**row, "score": round(1 / rank, 2)} for rank, row in enumerate(ordered, 1)]
 
 
+def default_names():
+    """The collections of a search that names none: those of the default, else all that are stored."""
+    return [name for name, each in collections().items() if each.get("includeByDefault", True)] or list(database())
+
+
 def search(arguments, command="search"):
     rows, names, limit, flags, query = None, [], 20, arguments, ""
     if "--" in arguments:
@@ -195,6 +200,7 @@ def search(arguments, command="search"):
     unknown = [name for name in names if name not in collections()]
     if unknown:
         sys.exit(f"Collection not found: {unknown[0]}")
+    names = names or default_names()
     lines = [tuple(part.strip() for part in line.partition(":")[::2]) for line in query.split("\n")]
     lines = [(kind, text) for kind, text in lines if kind in {"lex", "vec", "hyde"}]
     if command == "query" and lines:
@@ -214,7 +220,7 @@ def call_tool(parameters):
     lines = [(each["type"], each["query"]) for each in given.get("searches", [("lex", given.get("query", ""))])]
     if any(kind == "lex" and text.count('"') % 2 for kind, text in lines):
         return {"isError": True, "content": [{"type": "text", "text": "Lex query has an unmatched double quote"}]}
-    rows = typed(lines, [name for name in given["collections"] if name in KNOWN])[: given["limit"]]
+    rows = typed(lines, given.get("collections") or default_names())[: given["limit"]]
     for row in rows:
         row["file"] = row["file"].removeprefix("qmd://")
         numbered = enumerate(row["snippet"].split("\n"), row["line"])
@@ -223,12 +229,7 @@ def call_tool(parameters):
     return {"content": [{"type": "text", "text": f"Found {len(rows)}"}], "structuredContent": {"results": rows}}
 
 
-KNOWN = ()
-
-
 def mcp(_):
-    global KNOWN
-    KNOWN = tuple(collections())  # as they were when the server started
     for line in sys.stdin:
         message = json.loads(line)
         if "id" not in message:
@@ -244,7 +245,7 @@ def mcp(_):
 
 def main(arguments):
     with (HERE / "calls.jsonl").open("a") as calls:
-        call = {"arguments": arguments, "cwd": os.getcwd(), "environ": dict(os.environ), "pid": os.getpid()}
+        call = {"arguments": arguments, "cwd": str(Path.cwd()), "environ": dict(os.environ), "pid": os.getpid()}
         calls.write(f"{json.dumps(call)}\n")
     command = arguments[0] if arguments else ""
     fault_of(command)

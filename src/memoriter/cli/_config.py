@@ -163,7 +163,7 @@ def check() -> None:
     """
     screen, env = GlobalOptions.current().screen, _environment()
     try:
-        _, configuration, agent = _settle(env)
+        place, configuration, agent = _settle(env)
     except ConfigError as error:
         if screen.as_json:
             screen.json({"ok": False, **error_json(error.code, error.message, error.remedy)})
@@ -172,10 +172,11 @@ def check() -> None:
             screen.note(((error.remedy, ""),))
         click.get_current_context().exit(FAILED)
     from memoriter.config import effect_diagnostics, openclaw_keys
+    from memoriter.sidecar import sidecar_problems
 
     files = [str(file) for file in (configuration.path, configuration.project_path) if file]
     keys = openclaw_keys(configuration, configuration.search_for(agent), agent, env.environ, now=env.wall())
-    warnings = (*effect_diagnostics(configuration), *keys.refused)
+    warnings = (*effect_diagnostics(configuration), *keys.refused, *sidecar_problems(configuration, agent, place, env))
     if screen.as_json:
         warnings_json = [reason_json(warning) for warning in warnings]
         screen.json({"ok": True, "files": files, "ignored": list(configuration.ignored), "warnings": warnings_json})

@@ -108,6 +108,7 @@ def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, 
     from memoriter.discovery import LiveToken, LiveTokens
     from memoriter.environment import read_environment
     from memoriter.mcp_server import listen, serve_http
+    from memoriter.startup import start_in_background
 
     host, listening = address[0], listen(*address)
     host_in_url = f"[{host}]" if ":" in host else host
@@ -121,4 +122,5 @@ def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, 
 
     hosts = (*((host_in_url,) if host not in THIS_MACHINE else ()), *names)
     tokens = LiveTokens(read_environment().home)
+    start_in_background(memory)
     serve_http(memory, listening, token=LiveToken(token), tokens=tokens, hosts=hosts, ready=ready)

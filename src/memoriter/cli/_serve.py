@@ -115,6 +115,7 @@ class _ServerRun:
         """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, LiveTokens, folder_of, unregister
         from memoriter.mcp_server import serve, serve_app
+        from memoriter.startup import start_in_background
         from memoriter.web import Events, api_routes
 
         folder = folder_of(self.env.home)
@@ -139,6 +140,7 @@ class _ServerRun:
             self.show_event(event)
             events.watched(event)
 
+        start_in_background(self.memory)
         with self.memory.watching(on_event) if self.watch else nullcontext() as watching:
 
             def ending() -> None:

@@ -13,6 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from memoriter.mcp_server._first_answers import FirstAnswers, Handover
+from memoriter.startup import start_in_background
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -39,6 +40,8 @@ def serve_stdio(memory: Memory) -> None:
     if handover is None:
         memory.close()
         return
+    if not preparation.begun:
+        start_in_background(memory)
     _serve_sdk(memory, handover)
 
 
@@ -76,6 +79,12 @@ class Preparation:
         for module in ("mcp.server.stdio", "memoriter.mcp_server._server"):
             import_module(module)
         self._memory.warm()
+        start_in_background(self._memory)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the parts of the memory are started."""
+        return self._begun
 
 
 def _serve_sdk(memory: Memory, handover: Handover) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, AnyStr, cast
 
 from memoriter.errors import QmdBusy, QmdCrashed, QmdFailure, QmdNoVectors, QmdUnreadable, sentence
 from memoriter.values import dataclass
@@ -56,8 +56,8 @@ def readable(text: str) -> str:
     return _CONTROL.sub("", _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def append_capped(current: str, chunk: str, limit: int) -> tuple[str, bool]:
-    """Return the last `limit` characters of both texts, and whether anything was cut off.
+def append_capped(current: AnyStr, chunk: AnyStr, limit: int) -> tuple[AnyStr, bool]:
+    """Return the last `limit` characters or bytes of both, and whether anything was cut off.
 
     >>> append_capped("abc", "def", 5)
     ('bcdef', True)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from memoriter.qmd._updates import Updates
 
 LONGEST_SLEEP = 3_600.0
+BLOCKED_SLEEP = 1.0
 LOG = logging.getLogger(__name__)
 
 
@@ -32,6 +33,8 @@ class Background:
         """The number of requests for an update; `_done` is the last one that an update covers."""
         self._done = 0
         self._urgent = False
+        self._blocked = False
+        """Whether the last update that was due did not run, such as during that of another process."""
         self._stopped = False
         self._thread: Thread | None = None
 
@@ -67,9 +70,14 @@ class Background:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._stopped or self._urgent, self._sleep())
+                known = self._requested
+                self._changed.wait_for(
+                    lambda known=known: self._stopped or self._urgent or self._requested != known, self._sleep()
+                )
                 if self._stopped:
                     return
+                if self._requested != known and not self._urgent:
+                    continue  # its debounce interval begins
                 requested, urgent, self._urgent = self._requested, self._urgent, False
             self._update(requested, force=urgent)
             if self._stopped:
@@ -88,7 +96,7 @@ class Background:
             if state.update_failed_at is not None:
                 asked = max(asked, state.update_failed_at + pause_after(state.update_failures) - now)
             due.append(asked)
-        return max(0.05, min(due))
+        return max(BLOCKED_SLEEP if self._blocked else 0.05, min(due))
 
     def _update(self, requested: int, *, force: bool) -> None:
         from memoriter.qmd._updates import seconds_until_update
@@ -96,6 +104,7 @@ class Background:
         is_due = seconds_until_update(self._home.state(), self._plan, self._wall()) == 0
         if force or is_due or self._requested > self._done:
             ran = self._guarded("update", lambda: self._updates.update(force=force).ran or force)
+            self._blocked = not ran
             with self._changed:
                 if ran:
                     self._done = max(self._done, requested)

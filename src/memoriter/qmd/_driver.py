@@ -159,6 +159,12 @@ class QmdDriver:
         """
         return self._updates.embed(force=force)
 
+    def forget(self) -> None:
+        """Index what changed, and remove text that is in no file any more from the database. Raises QmdFailure."""
+        if self._home.database.exists():
+            self.update(force=True)
+            self._run(["cleanup"], timeout=self._plan.schedule.command_timeout_ms / 1000)
+
     def notes_changed(self) -> None:
         """Let the next search wait for an update (bounded)."""
         self._notes_changed = True

@@ -28,7 +28,7 @@ DEFAULT_MODELS = {
     "rerank": "qwen3-reranker-0.6b-q8_0.gguf",
 }
 """File names of the models that QMD downloads by itself."""
-KEPT_KEYS = ("context", "ignore", "includeByDefault")
+KEPT_KEYS = ("context", "ignore")
 """Settings of a collection that the owner may add in QMD; a command to run before an update is not among them."""
 MOST_BYTES = 4_000_000
 
@@ -173,7 +173,8 @@ class QmdHome:
             return Path(value).is_file()
         wanted = value.rpartition("/")[2]
         try:
-            return any(wanted in entry.name and entry.is_file() for entry in os.scandir(self.models_folder))
+            with os.scandir(self.models_folder) as entries:
+                return any(wanted in entry.name and entry.is_file() for entry in entries)
         except OSError:
             return False
 
@@ -207,6 +208,9 @@ def merged_configuration(
 ) -> dict[str, Any]:
     """Return QMD's configuration for these collections, with the texts and the models that the owner configured there.
 
+    No collection is among QMD's defaults, so that a typed query without collections is one search of all files. For
+    named or default collections, QMD makes one ranking of each, and the first file of the first collection always wins.
+
     Args:
         current: the configuration as it is.
         folders: the collections whose folders exist. QMD takes a missing folder for one whose files were all deleted.
@@ -217,7 +221,8 @@ def merged_configuration(
     for folder in folders:
         old = _table(known.get(folder.name))
         kept = {key: old[key] for key in KEPT_KEYS if key in old}
-        collections[folder.name] = {"path": str(folder.path), "pattern": folder.pattern, **kept}
+        fixed = {"path": str(folder.path), "pattern": folder.pattern, "includeByDefault": False}
+        collections[folder.name] = {**fixed, **kept}
     others = {key: current[key] for key in ("global_context",) if key in current}
     return {**others, "collections": collections, **({"models": dict(models)} if models else {})}
 

@@ -13,9 +13,9 @@ from queue import Empty, Queue
 from threading import Lock, Thread
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from memoriter.errors import QmdCrashed, QmdTimeout, QmdUnreadable, sentence
-from memoriter.qmd._answers import failure_of, rows_of, summary
-from memoriter.qmd._program import MOST_OUTPUT, kill_group
+from memoriter.errors import QmdFailure, QmdTimeout, QmdUnreadable, sentence
+from memoriter.qmd._answers import failure_of, readable, rows_of, summary
+from memoriter.qmd._program import MOST_OUTPUT, Collector, Output, failed, kill_group
 from memoriter.qmd._queries import request_of
 from memoriter.values import dataclass, field
 
@@ -37,8 +37,12 @@ class _Server:
     """A running server, for one request at a time."""
 
     process: subprocess.Popen[bytes]
+    errors: Collector
+    """The end of its error output."""
     lines: Queue[bytes | None] = field(default_factory=Queue["bytes | None"])
     number: int = 0
+    ended: bool = False
+    """Whether it ended by itself."""
 
     def call(self, method: str, params: Mapping[str, Any], *, deadline: Callable[[], float]) -> Any:
         """Return the result of a request.
@@ -59,7 +63,7 @@ class _Server:
             except Empty:
                 raise QmdTimeout("`qmd mcp` did not reply in time.") from None
             if line is None:
-                raise QmdCrashed(f"`qmd mcp` ended with the exit code {self.process.wait()} instead of a reply.")
+                raise self._ended()
             match _parsed(line):
                 case {"id": self.number, "result": result}:
                     return result
@@ -69,13 +73,21 @@ class _Server:
                     continue  # a notification, or a late reply
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message. Raises QmdCrashed if the server has ended."""
+        """Send a message. Raises QmdFailure if the server has ended."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
             self.process.stdin.flush()
         except (OSError, ValueError) as error:
-            raise QmdCrashed(f"`qmd mcp` has ended: {sentence(error)}") from error
+            raise self._ended() from error
+
+    def _ended(self) -> QmdFailure:
+        """Return the error for a server that has ended by itself."""
+        self.ended = True
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(LEAVE_SECONDS)
+        self.errors.finish()
+        return failed("`qmd mcp`", self.process.returncode or 0, Output("", readable(self.errors.text)))
 
     def stop(self) -> None:
         """End the server: politely, then by force."""
@@ -86,6 +98,7 @@ class _Server:
             self.process.wait(LEAVE_SECONDS)
         except subprocess.TimeoutExpired:
             kill_group(self.process)
+        self.errors.finish()
 
 
 class McpTransport:
@@ -113,9 +126,9 @@ class McpTransport:
             was_running = self._server is not None
             try:
                 result = self._ask(search, left)
-            except QmdCrashed:
-                if not was_running:
-                    raise
+            except QmdFailure as error:
+                if isinstance(error, QmdTimeout) or not was_running or self._server is not None:
+                    raise  # the time is over, or the server is well and refused the search
                 result = self._ask(search, left)
         finally:
             self._lock.release()
@@ -130,8 +143,8 @@ class McpTransport:
         try:
             server = self._started(left)
             return server.call("tools/call", {"name": "query", "arguments": request_of(search)}, deadline=left)
-        except (QmdTimeout, QmdCrashed):
-            if self._server is None or self._server.process.poll() is not None or left() <= 0:
+        except QmdFailure as error:
+            if isinstance(error, QmdTimeout) or (self._server is not None and self._server.ended):
                 self._stop()  # a server that hangs would delay every later search
             raise
 
@@ -142,7 +155,8 @@ class McpTransport:
         if self._server is not None:
             return self._server
         process = self._program.start(["mcp"], stdin=subprocess.PIPE)
-        server = self._server = _Server(process)
+        assert process.stderr is not None
+        server = self._server = _Server(process, Collector(process, process.stderr, only_end=True))
         self._read_at = changed_at
         assert process.stdout is not None
         Thread(target=_read, args=(process.stdout, server.lines), daemon=True).start()

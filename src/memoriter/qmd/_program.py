@@ -13,7 +13,7 @@ from threading import Lock, Thread
 from typing import IO, TYPE_CHECKING
 
 from memoriter.errors import QmdCrashed, QmdMissing, QmdTimeout, QmdUnreadable, sentence
-from memoriter.qmd._answers import failure_of, readable
+from memoriter.qmd._answers import append_capped, failure_of, readable
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from memoriter.errors import QmdFailure
 
 MOST_OUTPUT = 8_000_000
-"""Bytes of one stream after which the program is killed; 24 hits have some 20,000."""
+"""Bytes of output after which the program is killed; 24 hits have some 20,000."""
+MOST_ERRORS = 64_000
+"""Bytes of the error output to keep, from its end: progress comes first, the error last."""
 AFTER_EXIT = 1.0
 """Seconds that a grandchild may keep the output open after the program has ended."""
 KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TMP", "TEMP", "TZ", "SHELL")
@@ -99,7 +101,7 @@ class Program:
                     [str(self.binary), *arguments],
                     stdin=stdin,
                     stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE if stdin == subprocess.DEVNULL else subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
                     env=dict(self.environ),
                     cwd=self.folder,
                     start_new_session=True,
@@ -123,18 +125,18 @@ class Program:
         process = self.start(arguments)
         assert process.stdout is not None
         assert process.stderr is not None
-        output, errors = _Collector(process, process.stdout), _Collector(process, process.stderr)
+        output, errors = Collector(process, process.stdout), Collector(process, process.stderr, only_end=True)
         try:
             process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise QmdTimeout(f"{name} did not end within {timeout:g} seconds.") from None
+            raise QmdTimeout(f"{name} did not end within {max(round(timeout, 1), 0.1):g} seconds.") from None
         finally:
             if process.returncode is None:  # also after Ctrl-C, which does not reach another process group
                 kill_group(process)
             output.finish()
             errors.finish()
             self.forget(process)
-        if output.too_long or errors.too_long:
+        if output.too_long:
             raise QmdUnreadable(f"{name} printed more than {MOST_OUTPUT // 1_000_000} MB and was stopped.")
         result = Output(output.text, readable(errors.text))
         if process.returncode:
@@ -179,20 +181,21 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-class _Collector:
+class Collector:
     """Reads one stream of a process in a thread, up to the limit."""
 
-    def __init__(self, process: subprocess.Popen[bytes], stream: IO[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], stream: IO[bytes], *, only_end: bool = False) -> None:
         self.too_long = False
         self._process = process
         self._stream = stream
-        self._content = bytearray()
+        self._only_end = only_end
+        self._content = b""
         self._thread = Thread(target=self._read, daemon=True)
         self._thread.start()
 
     @property
     def text(self) -> str:
-        return bytes(self._content).decode("utf-8", "replace")
+        return self._content.decode("utf-8", "replace")
 
     def finish(self) -> None:
         """Wait for the rest of the stream, and end those who keep it open."""
@@ -208,8 +211,9 @@ class _Collector:
     def _read(self) -> None:
         with suppress(OSError, ValueError):
             while block := os.read(self._stream.fileno(), 65_536):
-                if len(self._content) + len(block) > MOST_OUTPUT:
+                limit = MOST_ERRORS if self._only_end else MOST_OUTPUT
+                self._content, cut = append_capped(self._content, block, limit)
+                if cut and not self._only_end:
                     self.too_long = True
                     kill_group(self._process)
                     return
-                self._content += block

@@ -48,6 +48,7 @@ class Search:
     """The lines of a typed query."""
     intent: str = ""
     collections: tuple[str, ...] = ()
+    """The collections to search. A typed query names none: QMD would rank the files of each collection apart."""
     limit: int = 6
 
     @property
@@ -165,10 +166,10 @@ def arguments_of(search: Search, *, reranks: bool = True) -> list[str]:
         search: the search.
         reranks: whether the program knows `--no-rerank`, which typed queries need so as to run without a reranker.
     """
-    collections = [word for name in search.collections for word in ("-c", name)]
-    common = ["--json", "-n", str(search.limit), *collections]
+    common = ["--json", "-n", str(search.limit)]
     if search.command != "typed":
-        return [search.command, *common, "--", search.text]
+        collections = [word for name in search.collections for word in ("-c", name)]
+        return [search.command, *common, *collections, "--", search.text]
     document = [f"intent: {search.intent}"] if search.intent else []
     document += [f"{line.type}: {line.text}" for line in search.lines]
     return ["query", *common, *(["--no-rerank"] if reranks else []), "--", "\n".join(document)]
@@ -176,7 +177,7 @@ def arguments_of(search: Search, *, reranks: bool = True) -> list[str]:
 
 def request_of(search: Search) -> dict[str, Any]:
     """Return the arguments of the tool `query` of QMD's MCP server for a search."""
-    common: dict[str, Any] = {"limit": search.limit, "collections": list(search.collections)}
+    common: dict[str, Any] = {"limit": search.limit}
     if search.intent:
         common["intent"] = search.intent
     if search.command == "query":

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 FIRST_PAUSE = 60.0
 """Seconds before the next try after a failure; it doubles with each failure."""
 LONGEST_PAUSE = 3_600.0
-FORCED_WAIT = 30.0
-"""Seconds that a forced update waits for the update of another process."""
 
 
 class Run(Protocol):

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memoriter.sidecar._choice import choose_backend, read_file
+from memoriter.sidecar._choice import choose_backend, read_file, sidecar_problems
 
 if TYPE_CHECKING:
     from memoriter.sidecar._acquire import QmdBackend
@@ -28,6 +28,7 @@ __all__ = [
     "scope_allows",
     "scope_denied",
     "session_scope",
+    "sidecar_problems",
     "to_result",
 ]
 

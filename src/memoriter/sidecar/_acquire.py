@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from typing import TYPE_CHECKING
 
-from memoriter.config import plan_qmd
+from memoriter.config import in_home, plan_qmd
+from memoriter.errors import QmdMissing
 from memoriter.qmd import QmdDriver, QmdPlace
 from memoriter.sidecar._breaker import Breaker
 from memoriter.sidecar._cache import ProgramCache, cache_key
 from memoriter.sidecar._fallback import FallbackBackend
 from memoriter.sidecar._qmd import NAME, QmdProgram
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from memoriter.backends import MemoryBackend
     from memoriter.config import Configuration, QmdPlan
@@ -54,6 +59,21 @@ class QmdBackend(FallbackBackend):
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Return lines of a file of a collection. QMD is not started. Raises PathRefused."""
         return self._files.read(path, start=start, lines=lines)
+
+
+def qmd_problems(configuration: Configuration, agent: str, folder: Path, env: Environment) -> tuple[Diagnostic, ...]:
+    """Return what is missing for QMD: its program, or folders of the settings. Nothing is started or written."""
+    plan = plan_qmd(configuration.settings.memory.qmd, agent, workspace=folder, user_home=env.user_home)
+    problems = list[Diagnostic]()
+    if shutil.which(str(in_home(plan.command, env.user_home)), path=env.environ.get("PATH", os.defpath)) is None:
+        message = f"There is no program {plan.command!r}, so the builtin engine answers instead of QMD."
+        problems.append(Diagnostic(QmdMissing.code, message, QmdMissing.default_remedy))
+    for each in plan.collections:
+        if each.kind == "custom" and not each.path.exists():
+            message = f"The folder {str(each.path)!r} of memory.qmd.paths does not exist, so QMD does not search it."
+            remedy = "Create the folder, or correct memory.qmd.paths."
+            problems.append(Diagnostic("qmd_root_missing", message, remedy))
+    return tuple(problems)
 
 
 def qmd_backend(

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memoriter.backends import MemoryBackend
-    from memoriter.config import Configuration
+    from memoriter.config import Configuration, Place
     from memoriter.environment import Environment
-    from memoriter.types import Excerpt
+    from memoriter.types import Diagnostic, Excerpt
     from memoriter.workspace import Transcripts, Workspace
 
 
@@ -38,6 +38,17 @@ def choose_backend(
     from memoriter.sidecar._acquire import qmd_backend
 
     return qmd_backend(builtin, configuration, agent, env, workspace=workspace, transcripts=transcripts)
+
+
+def sidecar_problems(
+    configuration: Configuration, agent: str, place: Place, env: Environment
+) -> tuple[Diagnostic, ...]:
+    """Return what is missing for the backend that `memory.backend` names: its program, or folders. Starts nothing."""
+    if configuration.settings.memory.backend == "builtin":
+        return ()
+    from memoriter.sidecar._acquire import qmd_problems
+
+    return qmd_problems(configuration, agent, place.workspace, env)
 
 
 def read_file(

@@ -67,8 +67,8 @@ class QmdProgram:
         return f"QMD {probe.version or 'of an unknown version'} at {probe.binary}"
 
     def forget(self) -> None:
-        """Index again, without text that is in no file any more. Raises QmdFailure."""
-        self._driver.update(force=True)
+        """Remove text that is in no file any more from QMD's database. Raises QmdFailure."""
+        self._driver.forget()
 
     def cites(self, path: str) -> bool:
         """Return whether a path may be that of a hit outside the workspace."""

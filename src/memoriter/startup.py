@@ -1,0 +1,98 @@
+"""The start of a server: each part that the settings name is tried, so that a broken one is reported at once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from memoriter.errors import MemoriterError, sentence
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from memoriter.memory import Memory
+
+LONG_TERM = "memory-lancedb"
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StartedPart:
+    """A part of a memory after it was tried."""
+
+    name: str
+    """`builtin`, `qmd`, `plugins` or `memory-lancedb`."""
+    works: bool
+    message: str
+    """What it is, or why it does not work."""
+    remedy: str = ""
+
+
+def start_parts(memory: Memory) -> tuple[StartedPart, ...]:
+    """Start the backend and the plugins that the settings name, log one line for each, and raise nothing."""
+    return tuple(_logged(part, memory.agent) for part in _parts(memory))
+
+
+def start_in_background(memory: Memory) -> threading.Thread:
+    """Call `start_parts` in a thread of its own, and return it."""
+    thread = threading.Thread(target=start_parts, args=(memory,), name="memoriter-start", daemon=True)
+    thread.start()
+    return thread
+
+
+def _logged(part: StartedPart, agent: str) -> StartedPart:
+    if part.works:
+        log.info("memory: %s is ready for the agent %r: %s", part.name, agent, part.message)
+    else:
+        log.warning("memory: %s does not work for the agent %r: %s %s", part.name, agent, part.message, part.remedy)
+    return part
+
+
+def _parts(memory: Memory) -> Iterator[StartedPart]:
+    yield _tried("builtin", lambda: _describe_index(memory))
+    for reason in memory.backend.problems:
+        yield StartedPart("builtin", works=False, message=reason.message, remedy=reason.remedy)
+    if (name := memory.configuration.settings.memory.backend) != "builtin":
+        yield _tried(name, lambda: _start_sidecar(memory))
+    yield _tried("plugins", lambda: f"{len(memory.tools)} tools.")
+    if LONG_TERM in memory.configuration.settings.plugins.slots.names:
+        yield _tried(LONG_TERM, lambda: _describe_long_term(memory))
+
+
+def _tried(name: str, attempt: Callable[[], str]) -> StartedPart:
+    """Return the part that an attempt starts and describes."""
+    try:
+        return StartedPart(name, works=True, message=attempt())
+    except MemoriterError as error:
+        return StartedPart(name, works=False, message=sentence(error.message), remedy=error.remedy)
+    except Exception as error:  # a plugin may raise anything, and the server goes on without it
+        log.debug("%s failed at the start", name, exc_info=True)
+        message = sentence(f"{type(error).__name__}: {error}")
+        return StartedPart(name, works=False, message=message, remedy="Run `memoriter doctor`.")
+
+
+def _describe_index(memory: Memory) -> str:
+    status = memory.status()
+    return f"{status.files} files, {status.chunks} chunks, {status.vectors} vectors ({status.provider})."
+
+
+def _start_sidecar(memory: Memory) -> str:
+    """Start the program of `memory.backend`, and return what it is. Raises MemoriterError."""
+    from memoriter.sidecar import FallbackBackend
+
+    backend = memory.backend
+    return f"{backend.start()}." if isinstance(backend, FallbackBackend) else ""
+
+
+def _describe_long_term(memory: Memory) -> str:
+    """Return the number of long-term memories. Raises MemoriterError if their database cannot be read."""
+    from memoriter.longterm import stats
+
+    found = stats(memory.long_term)
+    if found.stored is None:
+        reason = next(iter(found.reasons), None)
+        message = reason.message if reason else f"The database {found.database} cannot be read."
+        raise MemoriterError(message, remedy=reason.remedy if reason else "")
+    return f"{found.stored} memories in {found.database}."
