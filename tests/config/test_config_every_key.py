@@ -124,6 +124,7 @@ VALUES: dict[str, Any] = {
     "memory.dailyNote": "memory/days/%Y-%m-%d.md",
     "memory.qmd.limits.maxInjectedChars": 700,
     "memory.qmd.searchMode": "query",
+    "memory.qmd.transport": "mcp",
     "memory.qmd.scope.default": "allow",
     "memory.qmd.scope.rules[].action": "allow",
     "memory.qmd.scope.rules[].match.chatType": "direct",
