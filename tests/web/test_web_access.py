@@ -56,6 +56,8 @@ def test_a_token_does_what_its_scope_allows_and_no_more(
     assert forced.status_code == (200 if scope == "admin" else 403)
     hook = caller.http.post("/hook/stop", json={})
     assert hook.status_code == (403 if scope == "read" else 400)
+    link = caller.http.post("/command/link", json={})
+    assert ("code=" in link.text) is (scope == "admin")
 
 
 def test_every_operation_is_refused_without_a_token(client: Callable[[str | None], ApiClient]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memoriter.discovery import TokenFile
 from memoriter.ids import bytes_hash
 from web_client import BASE, ApiClient, api_of
 
@@ -236,6 +237,28 @@ def test_a_change_of_a_watched_note_is_an_event(env: MemoryEnv, tmp_path: Path) 
         watched.write("memory/2026-03-06.md", "# Later\n\nThe watcher sees this.\n")
         seen = next(line for line in lines if line == "event: indexed")
     assert seen
+
+
+@pytest.mark.slow
+def test_a_stream_of_events_ends_with_the_server_or_the_token(tmp_path: Path) -> None:
+    from memory_env import MemoryEnv as Env
+
+    env = Env.at(tmp_path)
+    env.configure(provider="none")
+    file = TokenFile(env.home)
+    token = file.create("short-lived", "read", now=0.0)
+    with api_of(env, "--no-watch") as (server, owner), ApiClient(server.url, token) as reader:
+        with reader.http.stream("GET", f"{BASE}/events") as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == "event: ready"
+            file.revoke("short-lived")
+            owner.post("/index")
+            assert "event: indexed" not in [*lines]
+        with owner.http.stream("GET", f"{BASE}/events") as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == "event: ready"
+            assert server.end() == 0
+            assert [line for line in lines if line.startswith("event")] == []
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Access over HTTP: who calls, what a caller may do, and which requests of browsers are refused."""
 
 from memoriter.access._browser import OPEN_PATH, BrowserSessions
-from memoriter.access._caller import Caller, caller_of
+from memoriter.access._caller import Caller, caller_of, is_still_known
 from memoriter.access._identity import Authenticator
 from memoriter.access._middleware import AccessMiddleware
 from memoriter.access._origins import Origins
@@ -22,6 +22,7 @@ __all__ = [
     "Origins",
     "RateLimit",
     "caller_of",
+    "is_still_known",
     "problem_json",
     "problem_response",
 ]

@@ -8,13 +8,15 @@ from memoriter.discovery import SCOPES
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Callable, MutableMapping
     from typing import Any
 
     from memoriter.discovery import Scope
 
 CALLER = "memoriter.caller"
 """The key of the caller in the scope of a request."""
+STILL_KNOWN = "memoriter.still_known"
+"""The key of a function in the scope of a request, which returns whether its caller is still known."""
 OWNER = "owner"
 """The name of a caller who is the owner of the notes."""
 
@@ -44,3 +46,8 @@ class Caller:
 def caller_of(scope: MutableMapping[str, Any]) -> Caller:
     """Return the caller of a request that the middleware has let through."""
     return cast("Caller", scope[CALLER])
+
+
+def is_still_known(scope: MutableMapping[str, Any]) -> bool:
+    """Return whether the caller of a request would still be let through, such as after a token was revoked."""
+    return cast("Callable[[], bool]", scope[STILL_KNOWN])()

@@ -11,8 +11,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 
 from memoriter.access._browser import OPEN_PATH
-from memoriter.access._caller import CALLER
-from memoriter.access._origins import same_origin_fault
+from memoriter.access._caller import CALLER, STILL_KNOWN
+from memoriter.access._origins import is_local, same_origin_fault
 from memoriter.access._problem import problem_json, problem_response
 from memoriter.access._rate import RateLimit
 
@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from memoriter.access._origins import Origins
     from memoriter.discovery import Scope as TokenScope
 
-NEEDED: Mapping[str, TokenScope] = {"/hook/": "write"}
-"""The scope that a route needs, by the beginning of its path. All others need `read`, and may ask for more."""
+NEEDED: Mapping[str, TokenScope] = {"/hook/": "write", "/command/": "admin"}
+"""The scope that a route needs, by the beginning of its path. All others need `read`, and may ask for more.
+
+Commands are for processes of the owner, which prove themselves; one of them makes links that open a session.
+"""
 SAFE_HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -37,8 +40,6 @@ SAFE_HEADERS = {
     "X-Frame-Options": "DENY",
 }
 """Headers of every response that does not set them itself."""
-STILL_KNOWN = "memoriter.still_known"
-"""The key of a function in the scope of a request, which returns whether its caller is still known."""
 NO_TOKEN = "This server requires its bearer token."  # noqa: S105 - a message
 NO_TOKEN_REMEDY = "Send the header `Authorization: Bearer TOKEN`; the token is what `memoriter token` prints."  # noqa: S105
 
@@ -119,7 +120,8 @@ class AccessMiddleware:
 
     def _opens_session(self, scope: Scope) -> bool:
         """Return whether the request opens a one-time link, which needs nothing but its code."""
-        return self._authenticator.sessions is not None and (scope["method"], scope["path"]) == ("GET", OPEN_PATH)
+        opens = (scope["method"], scope["path"]) == ("GET", OPEN_PATH)
+        return opens and self._authenticator.sessions is not None and is_local(scope)
 
 
 def out_of_scope(caller: Caller, needed: TokenScope) -> Response:

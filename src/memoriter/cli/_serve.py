@@ -41,7 +41,7 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bou
 def serve_command(
     *, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool, link: bool
 ) -> None:
-    """Keep one memory open for MCP clients, programs, hooks and searches.
+    """Keep one memory open for clients, programs and hooks.
 
         memoriter serve
         memoriter serve -w ~/notes --port 0 &

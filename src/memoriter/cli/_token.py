@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.option("--renew", is_flag=True, help="Make a new token; servers refuse the old one at once.")
 @click.pass_context
 def token_command(context: click.Context, *, renew: bool) -> None:
-    """Print your token for a server over HTTP, or manage tokens that allow less.
+    """Print the token for a server over HTTP, or manage others.
 
         memoriter token
         curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/health
@@ -111,6 +111,7 @@ def revoke(name: str) -> None:
     """Revoke the token of a client; servers refuse it at once.
 
         memoriter token revoke dashboard
+        memoriter token revoke dashboard --json
 
     Next: memoriter token list.
     """

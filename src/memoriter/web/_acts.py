@@ -16,6 +16,7 @@ from memoriter.api_json import (
     why_not_json,
 )
 from memoriter.errors import WriteConflict
+from memoriter.ids import bytes_hash
 from memoriter.tools import citations_on, origin_json
 
 if TYPE_CHECKING:
@@ -114,8 +115,9 @@ def replace(work: Work[ReplaceRequest]) -> dict[str, Any]:
         reasons = memory.replace(request.path, request.text, expected=request.expected)
     except WriteConflict as error:
         raise NoteConflict(error, memory.read(request.path)) from error
-    present = memory.read(request.path)
-    return {"path": present.path, "hash": present.hash or "", "health": _found_json(reasons)}
+    # What was written, and not what is there now: others may have written meanwhile, and the client has not seen that.
+    written = bytes_hash(request.text.replace("\0", "\ufffd").encode("utf-8"))
+    return {"path": request.path, "hash": written, "health": _found_json(reasons)}
 
 
 def status(work: Work[StatusRequest]) -> dict[str, Any]:

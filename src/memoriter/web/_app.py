@@ -10,7 +10,7 @@ import anyio
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from memoriter.access import caller_of, problem_response
+from memoriter.access import caller_of, is_still_known, problem_response
 from memoriter.errors import MemoriterError, system_error_text
 from memoriter.web._openapi import BASE, openapi_document
 from memoriter.web._operations import OPERATIONS
@@ -64,8 +64,8 @@ def api_routes(
     async def follow(request: Request) -> Response:
         if events.full:
             return problem_response(503, "busy", "Too many clients follow the events.", "Try again later.")
-        still_known: Callable[[], bool] = request.scope["memoriter.still_known"]
-        return StreamingResponse(events.stream(still_known), media_type="text/event-stream")
+        stream = events.stream(lambda: is_still_known(request.scope))
+        return StreamingResponse(stream, media_type="text/event-stream")
 
     routes += [Route(f"{BASE}/openapi.json", openapi), Route(f"{BASE}/events", follow, methods=["GET"])]
     if sessions is not None:

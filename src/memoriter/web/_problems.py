@@ -52,6 +52,7 @@ def response_for(error: MemoriterError) -> Response:
             present = error.present
             text = None if present.hash is None and not present.text else present.text
             found: dict[str, Any] = {"path": present.path, "text": text, "hash": present.hash}
+            found |= {"truncated": True} if present.truncated else {}
             return problem_response(409, error.code, error.message, error.remedy, **found)
         case InvalidRequest():
             return problem_response(400, error.code, error.message, error.remedy, errors=error.problems)

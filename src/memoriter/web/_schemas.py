@@ -58,6 +58,7 @@ SCHEMAS: dict[str, Schema] = {
             "path": TEXT,
             "text": nullable(TEXT),
             "hash": nullable(TEXT),
+            "truncated": FLAG,
         },
     ),
     "Reason": object_schema(text("code", "message", "remedy")),
