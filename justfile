@@ -87,6 +87,7 @@ lock *ARGS:
     {{ compile }} "$@" --output-file requirements/serve.txt --constraint requirements/run.txt --extra serve --extra remote pyproject.toml
     {{ compile }} "$@" --output-file requirements/dev.txt --constraint requirements/serve.txt --extra all --group dev pyproject.toml
     {{ compile }} "$@" --output-file requirements/fuzz.txt --group fuzz
+    {{ compile }} "$@" --output-file requirements/docs.txt --group docs
 
 # write the graph of the bundled model, without its weights, after a change of scripts/bundled_graph.py
 graph:
@@ -109,6 +110,15 @@ docs:
     {{ python }} tests/cli/test_cli_help.py
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/embed/test_embed_docs.py
     {{ python }} tests/config/test_config_every_key.py
+
+# build the documentation site into build/site; fails if a link leads nowhere, or if a page loads a file from elsewhere
+site:
+    {{ python }} -m venv build/site-env
+    build/site-env/bin/python -m pip install --quiet --require-hashes -r requirements/docs.txt
+    build/site-env/bin/zensical build --clean --strict
+    ! grep -rE '<(script|img|link)[^>]+(src|href)="https?:' build/site/docs --include='*.html'
+    mkdir -p build/site/benchmarks/results
+    cp benchmarks/results/speed.json benchmarks/results/speed.svg build/site/benchmarks/results/
 
 # run the benchmarks, with results in benchmarks/results: just bench --help
 bench *ARGS:

@@ -262,7 +262,7 @@ def test_the_requirements_pin_every_dependency_within_its_range(name: str, *, de
         assert all(requirement.specifier.contains(version, prereleases=True) for version in versions), requirement
 
 
-@pytest.mark.parametrize("name", ["run.txt", "dev.txt", "fuzz.txt"])
+@pytest.mark.parametrize("name", ["run.txt", "dev.txt", "fuzz.txt", "docs.txt"])
 def test_every_pin_has_hashes_and_none_an_address(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
     entries = re.split(r"\n(?=[^\s#])", re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE))

@@ -166,6 +166,7 @@ EXPLANATION = {
     "terms": Field(list),
     **plain("cosine", "vector", "keyword", "coverage", "saturation", "neighbours", "raw", "calibrated", "decay"),
     **{name: Field(omit="none") for name in ("rank", "reranked", "relevance")},
+    "lines": Field(list_of(plain("line", "kind", "score", "place", "share")), omit="empty"),
 }
 HIT = plain("path", "start_line", "end_line", "score", "snippet", "source")
 HIT_DETAILS = {
@@ -173,8 +174,7 @@ HIT_DETAILS = {
     "date": Field(date.isoformat, omit="none"),
     "explanation": Field(object_of(EXPLANATION), omit="none", key="explain"),
 }
-EXCERPT = {
-    **plain("path", "text"),
+EXCERPT = plain("path", "text") | {
     "truncated": Field(omit="empty"),
     "reason": Field(lambda reason: [apply_form(reason, REASON)], omit="none", key="reasons"),
 }

@@ -45,6 +45,7 @@ DiagnosticCode = Literal[
     "interrupted",
     "keys_refused",
     "left_out",
+    "lines_unsearched",
     "memory_off",
     "missing_package",
     "model",

@@ -134,13 +134,13 @@ class Memory:
             explain: add how each hit got its score, and how long each stage took.
             deadline_ms: return what is found within this time (1 to 86,400,000 ms); None: as configured.
             update: index all changes first, and compute vectors; if False, only the words of a few small changes.
-            operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:` and `until:` in the query as filters.
+            operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`, and `lex:` lines and the like.
             session: the key of the conversation that asks, for the rules of `memory.qmd.scope`; None: the owner asks.
             progress: called while the index is being built.
 
         Raises:
             SearchDisabled: `memorySearch.enabled` is off.
-            InvalidQuery: the query is empty.
+            InvalidQuery: the query is empty, or a line of a typed query is not valid.
             UsageError: a number is out of its range, a text is no day, or a tag has no name.
         """
         if not self.settings.enabled:

@@ -32,6 +32,7 @@ from memoriter.types import (
     Explanation,
     Health,
     Hit,
+    LineScore,
     RerankerState,
     SidecarCollection,
     SidecarStatus,
@@ -78,7 +79,9 @@ FULL: dict[str, Any] = {
         last_update=1_500_000_000.25,
     ),
 }
-EXPLANATION = Explanation(0.5, 0.25, 1.0, 1.0, 1.0, 0.0, ("tea",), 0.5, 0.75, rank=2, reranked=1, relevance=0.125)
+RERANKED: dict[str, Any] = {"rank": 2, "reranked": 1, "relevance": 0.125}
+LINES = (LineScore(1, "lex", 0.75, 1, 0.03),)
+EXPLANATION = Explanation(0.5, 0.25, 1.0, 1.0, 1.0, 0.0, ("tea",), 0.5, 0.75, **RERANKED, lines=LINES)
 PLAN = ForgetPlan(
     ForgetRequest(path="MEMORY.md"),
     (

@@ -9,13 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.backends._background import index_words, last_run, run_in_background
-from memoriter.backends._calibrating import certainty_of, stored_calibration, with_lowest_score
+from memoriter.backends._calibrating import certainty_of, certainty_of_lines, stored_calibration, with_lowest_score
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
 from memoriter.backends._health import WARMING, explain_empty, health_of, standing_health
 from memoriter.backends._indexing import Indexing
+from memoriter.backends._query_vectors import lines_of, mode_of, query_vectors, texts_of, typed_query, unsearched
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch
-from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
+from memoriter.errors import IndexBusy
 from memoriter.search import Trace, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
     from threading import Event
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from memoriter.backends._context import BackendSettings, Clocks
     from memoriter.backends._embedding import Embedding
@@ -127,9 +125,11 @@ class BuiltinBackend:
             else:
                 index_words(self._indexing, index, deadline)
         with watch.stage("embed"):
-            vector, problem = self._query_vector(index, text, deadline, hasty=limit < self.settings.deadline_ms)
-        rescoring = self.reranking and self.reranking.question(text, deadline, watch)
-        question = Question(text, query, vector, deadline, watch, rescoring)
+            texts, hasty = texts_of(query, text), limit < self.settings.deadline_ms
+            vectors, problem = query_vectors(self._context, index, texts, deadline, hasty=hasty)
+        rescoring = self.reranking and self.reranking.question(f"{query.intent} {text}".lstrip(), deadline, watch)
+        vector, typed = vectors[0] if vectors else None, typed_query(query, vectors)
+        question = Question(text, query, vector, deadline, watch, rescoring, typed)
         ranking, repairs = self._rank_verified(index, question, most=RANKINGS if query.update else 1)
         if rescoring is not None and rescoring.fetch():
             ranking, _ = self._rank_verified(index, question, most=1)
@@ -137,19 +137,21 @@ class BuiltinBackend:
             observe(index, question, ranking)
         hits, scope, empty_reasons = ranking.hits, ranking.filters, tuple[Diagnostic, ...]()
         if not hits:
-            empty_reasons = explain_empty(index, text, vector, ranking.settings, filters=scope, now=ranking.now)
+            empty_reasons = explain_empty(index, question, ranking.settings, filters=scope, now=ranking.now)
         unranked = rescoring and rescoring.problem
-        reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, unranked))]
-        health, is_late = health_of(self._context, index, reasons, serving=vector is not None), deadline.passed
+        missed = unsearched(query, vectors, problem)
+        reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, missed, unranked))]
+        serving = vectors is not None if texts else self._context.serving(index)
+        health, is_late = health_of(self._context, index, reasons, serving=serving), deadline.passed
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
-        to_come = health.pending and (vector is not None or not query.update or problem in {None, WARMING})
+        to_come = health.pending and texts and (vectors or not query.update or problem in {None, WARMING})
         certain, spec = not (is_late or to_come), self.embedding.current.spec
         return SearchResult(
             hits=hits,
             outcome=outcome_of(hits, certain=certain, certainty=ranking.certainty),
             provider=self.embedding.provider_name,
             model=spec.model if spec else "",
-            mode="keyword" if vector is None else "hybrid" if self.settings.search.hybrid else "vector",
+            mode=mode_of(query, self.settings.search, vectors),
             health=health,
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",
@@ -180,10 +182,9 @@ class BuiltinBackend:
         if question.vector is not None and question.query.min_score is None:
             settings = with_lowest_score(settings, calibration, question.text)
         with question.watch.stage("rank"):
-            hits = rank(
-                cast("Reader", verified),
-                question.text,
-                question.vector,
+            reader, typed = cast("Reader", verified), question.typed
+            ranked = partial(rank, reader, question.text, question.vector) if typed is None else lines_of(reader, typed)
+            hits = ranked(
                 settings,
                 filters=scope.filters,
                 now=now,
@@ -191,7 +192,11 @@ class BuiltinBackend:
                 trace=traces.append,
                 rescorer=question.rescoring,
             )
-            certainty = calibration and certainty_of(calibration, index, question.text, traces[-1].candidates, settings)
+            certainty = calibration and (
+                certainty_of(calibration, index, question.text, traces[-1].candidates, settings)
+                if typed is None
+                else certainty_of_lines(calibration, index, traces[-1].lines, settings)
+            )
         return Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()), certainty)
 
     def _settings(self, index: Store, query: Query) -> SearchSettings:
@@ -213,32 +218,6 @@ class BuiltinBackend:
         background = background_of(index, spec)
         self._baseline = index, version, spec, background, stored_calibration(index, spec)
         return background
-
-    def _query_vector(
-        self, index: Store, text: str, deadline: Deadline, *, hasty: bool
-    ) -> tuple[NDArray[np.float32] | None, Diagnostic | None]:
-        """Return the query vector (dims,), and a diagnostic if the provider failed or the fallback serves.
-
-        Args:
-            index: the open index.
-            text: the cleaned query.
-            deadline: the deadline of the search.
-            hasty: whether time is short, so that a late response does not count against the provider.
-        """
-        if self.embedding.warming:
-            return None, WARMING
-        while self.embedding.current.spec is not None and index.vectors():
-            if deadline.passed and not self.embedding.knows(text):
-                return None, Diagnostic("deadline", "The deadline left no time for vector search.", "Ask again.")
-            try:
-                return self.embedding.query_vector(text, deadline), self.embedding.failed
-            except EmbeddingError as error:
-                late = hasty and isinstance(error, TransientFailure)
-                if late or not self.embedding.fall_back(error):
-                    return None, Diagnostic(error.code, error.message, error.remedy)
-            # The index must hold the vectors of the model that embeds the query.
-            self._context.follow_provider(index)
-        return None, self.embedding.current.problem or self.embedding.failed or self.embedding.paused
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None

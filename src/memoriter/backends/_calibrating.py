@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memoriter.backends._foreign_vectors import SharedVectors
     from memoriter.backends._ports import Store
     from memoriter.embed import EmbeddingProvider
-    from memoriter.search import Calibration, Candidates, Reader, SearchSettings
+    from memoriter.search import Calibration, Candidates, RankedLine, Reader, SearchSettings
     from memoriter.sync import Task
     from memoriter.types import ModelSpec
 
@@ -237,6 +237,23 @@ def certainty_of(
         return None
     value = calibration.foreign.certainty(candidates, cast("Reader", index), settings.background)
     return None if value is None else Certainty(value, calibration.threshold(text, settings.false_match_rate))
+
+
+def certainty_of_lines(
+    calibration: Calibration, index: Store, lines: Sequence[RankedLine], settings: SearchSettings
+) -> Certainty | None:
+    """Return the certainty that exceeds its threshold most, of the `vec` lines of a typed query.
+
+    Each further line is another chance of a false match, so each line has its part of the rate (Bonferroni). None if
+    there is no `vec` line, and if `certainty_of` is None for one. Nearness to a hypothetical answer is no certainty.
+    """
+    asked = [line for line in lines if line.line.kind == "vec"]
+    shared = replace(settings, false_match_rate=settings.false_match_rate / max(len(asked), 1))
+    found = [certainty_of(calibration, index, line.line.text, line.candidates, shared) for line in asked]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found) or any(line.candidates.has_unknown_name for line in lines):
+        return None
+    return max(known, key=lambda each: each.value - each.threshold, default=None)
 
 
 def calibration_state(index: Store, spec: ModelSpec | None, settings: SearchSettings) -> CalibrationState | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoriter.backends._reranking import Rescoring
     from memoriter.environment import Deadline, Stopwatch
     from memoriter.records import StoredChunk
-    from memoriter.search import SearchSettings
+    from memoriter.search import SearchSettings, TypedQuery
     from memoriter.sync import SyncSettings
     from memoriter.types import Certainty, Filters, Hit, Query, SourceKind
     from memoriter.workspace import Workspace
@@ -111,11 +111,13 @@ class Question:
     """The cleaned query."""
     query: Query
     vector: NDArray[np.float32] | None
-    """(dims,), or None to search by keywords only."""
+    """(dims,), or None to search by keywords only. Of a typed query: the first vector."""
     deadline: Deadline
     watch: Stopwatch
     rescoring: Rescoring | None
     """The reranker's part; None without a reranker."""
+    typed: TypedQuery | None = None
+    """The lines of a typed query; None for a question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._ports import Ledger, Store
     from memoriter.embed import BatchRules, Choice, EmbeddingProvider, ProviderContext, ProviderSettings
-    from memoriter.types import Attempt
+    from memoriter.types import Attempt, Role
 
     Downloading = Callable[[int, int | None], None]
 
@@ -272,15 +272,16 @@ class Embedding:
         slot.opened, slot.spec, slot.spec_checked = opened, opened.spec, True
         self._query_vectors.clear()
 
-    def query_vector(self, text: str, deadline: Deadline | None = None) -> NDArray[np.float32]:
+    def query_vector(self, text: str, deadline: Deadline | None = None, role: Role = "query") -> NDArray[np.float32]:
         """Return the vector of a query (dims,). Wait for a service no longer than `QUERY_SECONDS`.
 
-        A vector that arrives later is used when the same query is made again.
+        A vector that arrives later is used when the same query is made again. A hypothetical answer has the role
+        `document`.
 
         Raises:
             EmbeddingError: there is no vector; `GivenUp` if a service did not answer in time.
         """
-        key = self._fallback is not None, text
+        key = self._fallback is not None, role, text
         if (known := self._query_vectors.get(key)) is not None:
             return known
         endpoint = self._endpoint
@@ -288,18 +289,18 @@ class Embedding:
             raise TransientFailure(paused.message, remedy=paused.remedy)
         opened = self._opened(deadline)
         if endpoint is None:
-            return self._query_vectors.put(key, opened.embed([text], role="query")[0])
+            return self._query_vectors.put(key, opened.embed([text], role=role)[0])
         limit = deadline or Deadline(self.outside.monotonic, inf)
         patience, seconds = within(limit, min(limit.left / 2, QUERY_SECONDS)), max(limit.left, 2 * QUERY_SECONDS)
 
         def fetch() -> NDArray[np.float32]:
-            return self._query_vectors.put(key, opened.embed_within([text], role="query", seconds=seconds)[0])
+            return self._query_vectors.put(key, opened.embed_within([text], role=role, seconds=seconds)[0])
 
         return endpoint.ask(("query", *map(str, key)), fetch, patience)
 
-    def knows(self, text: str) -> bool:
+    def knows(self, text: str, role: Role = "query") -> bool:
         """Return whether the vector of a query is at hand."""
-        return self._query_vectors.get((self._fallback is not None, text)) is not None
+        return self._query_vectors.get((self._fallback is not None, role, text)) is not None
 
     def fall_back(self, error: EmbeddingError) -> bool:
         """Switch to the fallback for a while after an error. Return False if there is no fallback to switch to."""

@@ -227,19 +227,19 @@ class Fallback:
 
 
 class QueryVectors:
-    """The vectors of the last queries, each with whether the fallback made it. Safe to share between threads."""
+    """The vectors of the last texts, by whether the fallback made it, role and text. Safe to share between threads."""
 
     def __init__(self) -> None:
-        self._vectors: OrderedDict[tuple[bool, str], NDArray[np.float32]] = OrderedDict()
+        self._vectors: OrderedDict[tuple[bool, str, str], NDArray[np.float32]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: tuple[bool, str]) -> NDArray[np.float32] | None:
+    def get(self, key: tuple[bool, str, str]) -> NDArray[np.float32] | None:
         with self._lock:
             if key in self._vectors:
                 self._vectors.move_to_end(key)
             return self._vectors.get(key)
 
-    def put(self, key: tuple[bool, str], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    def put(self, key: tuple[bool, str, str], vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """Store a vector and return it."""
         with self._lock:
             self._vectors[key] = vector

@@ -15,10 +15,7 @@ from memoriter.workspace import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from memoriter.backends._context import BackendContext
+    from memoriter.backends._context import BackendContext, Question
     from memoriter.backends._ports import Store
     from memoriter.records import IndexedFile
     from memoriter.search import SearchSettings
@@ -165,15 +162,10 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
 
 
 def explain_empty(
-    index: Store,
-    text: str,
-    vector: NDArray[np.float32] | None,
-    settings: SearchSettings,
-    *,
-    filters: Filters,
-    now: float,
+    index: Store, question: Question, settings: SearchSettings, *, filters: Filters, now: float
 ) -> tuple[Diagnostic, ...]:
     """Return why there are no hits, and what would give some."""
     from memoriter.search import diagnose_empty, search_without_limits
 
-    return diagnose_empty(search_without_limits(index, text, vector, settings, filters=filters, now=now))
+    text, vector, typed = question.text, question.vector, question.typed
+    return diagnose_empty(search_without_limits(index, text, vector, settings, filters=filters, now=now, typed=typed))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from memoriter.backends._cited_lines import INDEX, CitedLines, citation_of, locate, lost
 from memoriter.backends._context import NOTES_ARE_OFF, TRANSCRIPTS_ARE_OFF
+from memoriter.errors import InvalidQuery
 from memoriter.filters import days_first
 from memoriter.search import RankedQuery, examine
 from memoriter.types import Fix, SettingChange, Stage, StageReport, WhyNot
@@ -77,9 +78,14 @@ def explain_miss(backend: Searcher, query: Query, citation: str) -> WhyNot:
         citation: the passage: `path`, `path#L5`, `path#L5-L9` or `path:5`.
 
     Raises:
-        InvalidQuery: the query is empty.
+        InvalidQuery: the query is empty, or typed.
         UsageError: the citation is empty.
     """
+    if query.lines:
+        raise InvalidQuery(
+            "This query has typed lines, and an explanation follows one question.",
+            remedy="Ask with the text of one line, without its type.",
+        )
     answer = _explain_once(backend, query, citation)
     if answer.fix is not None and not answer.fix.verified:  # the index changed between both searches
         answer = _explain_once(backend, query, citation)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memoriter.cli._explanation import certainty_lines, understood_lines
 from memoriter.errors import UsageError
 from memoriter.filters import FILTERS, all_options
 from memoriter.values import dataclass
@@ -192,22 +193,6 @@ def best_row(hit: Hit, terms: re.Pattern[str] | None) -> tuple[int, str]:
     return hit.start_line + (best if exact else 0), rows[best]
 
 
-def understood_lines(result: SearchResult) -> list[Line]:
-    """Return the line that shows which operators the query has, if the result explains itself."""
-    if result.timings is None or result.understood is None:
-        return []
-    parts = [f"{name} {value!r}" for name, value in result.understood.items()]
-    return [((f"understood: {'; '.join(parts)}", "cyan"),)]
-
-
-def certainty_lines(result: SearchResult) -> list[Line]:
-    """Return the line that shows what decided about a match, if the result explains itself."""
-    if result.timings is None or result.certainty is None:
-        return []
-    value, threshold = result.certainty.value, result.certainty.threshold
-    return [((f"certainty {value:.2f}; a match has more than {threshold:.2f}", "cyan"),)]
-
-
 def timing_row(timings: Mapping[str, float]) -> str:
     """Return the line with the milliseconds of each stage, in the order of a search.
 
@@ -285,6 +270,9 @@ def explanation_rows(explanation: Explanation) -> list[str]:
     retrievers = " and ".join(explanation.legs) or "no retriever"
     terms = ", ".join(explanation.terms) or "none"
     rows = [f"{meaning}; {words}", f"{score}; found by {retrievers}; terms: {terms}"]
+    for line in explanation.lines:
+        place = "not in its list" if line.place is None else f"place {line.place}"
+        rows.append(f"line {line.line} ({line.kind}): {place}, score {line.score:.3f}, adds {line.share:.4f}")
     if explanation.reranked is not None:
         relevance = f"relevance {explanation.relevance:.3f}"
         rows.append(f"reranked from place {explanation.rank} to place {explanation.reranked} ({relevance})")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic, SearchResult
 
 PATH = "/command/search"
+LONGEST_INPUT = 100_000
+"""Bytes of a question that are read from stdin; more than a search uses."""
 ANSWER_SECONDS = 5.0
 """Seconds within which a server that has begun must answer; then this process searches."""
 
@@ -171,7 +173,8 @@ def search_command(
         memoriter search "release train" --open
 
     In the question, a "phrase in quotes" must occur as it is, -word must not occur, and tag:NAME, path:FOLDER,
-    since:DAY and until:DAY restrict the search. All else is plain text.
+    since:DAY and until:DAY restrict the search. All else is plain text. Several lines that begin with lex: (words),
+    vec: (a question) or hyde: (a supposed answer) are searched one by one and fused. QUERY `-` reads stdin.
 
     Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search. A
     search without results also succeeds. Quote a question that contains special characters of your shell.
@@ -199,13 +202,18 @@ def search_command(
 
 
 def _query_text(words: tuple[str, ...], option: str | None) -> str:
-    """Return the question, from the arguments or from --query. Raises click.UsageError unless there is one of both."""
+    """Return the question, from the arguments, stdin (`-`) or --query.
+
+    Raises click.UsageError unless there is exactly one of them.
+    """
     if words and option is not None:
         raise click.UsageError(
             "The question is given twice: as QUERY and with --query. Give one.", click.get_current_context()
         )
     if not words and option is None:
         raise click.UsageError("Missing argument 'QUERY...'.", click.get_current_context())
+    if words == ("-",):
+        return sys.stdin.buffer.read(LONGEST_INPUT).decode("utf-8", "replace")
     return " ".join(words) if option is None else option
 
 

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.search._candidates import Candidates, ids_with_words
+from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import path_date, terms_of_day
-from memoriter.search._inputs import Reader, Scoring, SearchSettings
+from memoriter.search._inputs import EmbeddedLine, Reader, Scoring, SearchSettings, TypedQuery
 from memoriter.search._pipeline import Trace, clean_query, outcome_of, rank
 from memoriter.search._rerank import Rescorer
 from memoriter.search._score import MATCH, WEAK
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from memoriter.search._certainty import Calibration, pack_vectors, unpack_vectors
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
     from memoriter.search._foreign_questions import FOREIGN_QUESTIONS
-    from memoriter.search._language import understand
     from memoriter.search._smallest_change import RankedQuery
+    from memoriter.search._typed import understand
+    from memoriter.search._typed_ranking import rank_lines
     from memoriter.search._why_not import Examination, examine
 
 __all__ = [
@@ -29,14 +30,17 @@ __all__ = [
     "Calibration",
     "Candidates",
     "CosineBaseline",
+    "EmbeddedLine",
     "Examination",
     "OwnQuestion",
+    "RankedLine",
     "RankedQuery",
     "Reader",
     "Rescorer",
     "Scoring",
     "SearchSettings",
     "Trace",
+    "TypedQuery",
     "analyse",
     "calibrate",
     "classic_terms",
@@ -53,6 +57,7 @@ __all__ = [
     "query_terms",
     "question_from",
     "rank",
+    "rank_lines",
     "script_of",
     "search_without_limits",
     "terms_of_day",
@@ -64,9 +69,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load diagnostics, calibrations and the operators of queries on first use."""
     if name == "understand":
-        from memoriter.search import _language
+        from memoriter.search import _typed
 
-        return _language.understand
+        return _typed.understand
     if name in {"search_without_limits", "diagnose_empty"}:
         from memoriter.search import _empty_result
 
@@ -83,6 +88,10 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _certainty
 
         return getattr(_certainty, name)
+    if name == "rank_lines":
+        from memoriter.search import _typed_ranking
+
+        return _typed_ranking.rank_lines
     if name == "FOREIGN_QUESTIONS":
         from memoriter.search import _foreign_questions
 

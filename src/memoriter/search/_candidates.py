@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memoriter.search._cosine_baseline import CosineBaseline
     from memoriter.search._inputs import Reader, ScoringRowLike, SearchSettings
     from memoriter.search._score import Saturations, WeightedTerms
+    from memoriter.types import QueryLine
 
 MIN_CANDIDATES = 24
 """Least number from each retriever, enough for the default six hits: a search for one hit returns the first of six."""
@@ -91,6 +92,22 @@ class ParsedQuery:
     terms: Sequence[str]
     vector: NDArray[np.float32] | None
     """(dims,), unit length; None if the vector retriever is not available."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedLine:
+    """One line of a typed query with its candidates. Mappings are by row."""
+
+    number: int
+    """Number among the lines to search for, from 1."""
+    line: QueryLine
+    candidates: Candidates
+    scores: Mapping[int, float]
+    """Score of each candidate for this line alone, 0..1, before decay."""
+    places: Mapping[int, int]
+    """Place in the list of the line, from 1."""
+    shares: Mapping[int, float]
+    """What each place adds to the sum that orders the hits."""
 
 
 def gather_by_kind(

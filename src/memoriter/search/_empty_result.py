@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 from memoriter.filters import days_first, split_filters
 from memoriter.search._pipeline import rank
 from memoriter.search._terms import query_terms
+from memoriter.search._typed_ranking import rank_lines
 from memoriter.types import Diagnostic, Filters
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._inputs import Reader, SearchSettings
+    from memoriter.search._inputs import Reader, SearchSettings, TypedQuery
 
 REPHRASE = "Ask with other words, a name or a date."
 
@@ -55,13 +56,25 @@ def search_without_limits(
     *,
     filters: Filters,
     now: float,
+    typed: TypedQuery | None = None,
 ) -> EmptyResult:
-    """Repeat a search without hits, first without the minimum score, then without the filters as well."""
-    unlimited = replace(settings, min_score=-inf)
-    hits = rank(reader, text, vector, unlimited, filters=filters, now=now)
-    unfiltered = hits if filters.empty else rank(reader, text, vector, unlimited, filters=Filters(), now=now)
+    """Repeat a search without hits, first without the minimum score, then without the filters as well.
+
+    The filters of the lines of a typed query count together.
+    """
+    unlimited, bare = replace(settings, min_score=-inf), Filters()
+    if typed is None:
+        hits = rank(reader, text, vector, unlimited, filters=filters, now=now)
+        unfiltered = hits if filters.empty else rank(reader, text, vector, unlimited, filters=bare, now=now)
+        counts, words = [reader.count(filters)], [text]
+    else:
+        own = [replace(each.line.filters, sources=filters.sources) for each in typed.lines]
+        hits = rank_lines(reader, typed, unlimited, filters=filters, now=now)
+        unfiltered = rank_lines(reader, _without_filters(typed), unlimited, filters=bare, now=now)
+        counts, words = [*map(reader.count, own)], [each.line.text for each in typed.lines if each.line.kind == "lex"]
+        filters = _together(filters, own)
     chunks = reader.corpus().chunks
-    searched = chunks if filters.empty else reader.count(filters)
+    searched = chunks if filters.empty else max(counts)
     return EmptyResult(
         chunks=chunks,
         searched=searched,
@@ -71,8 +84,27 @@ def search_without_limits(
         filters=filters,
         passing_alone={} if searched else _count_alone(reader, filters),
         has_vector=vector is not None,
-        has_words=bool(query_terms(text)),
+        has_words=any(map(query_terms, words)),
         is_classic=settings.scoring == "classic",
+    )
+
+
+def _without_filters(typed: TypedQuery) -> TypedQuery:
+    lines = [replace(each, line=replace(each.line, filters=Filters())) for each in typed.lines]
+    return replace(typed, lines=lines)
+
+
+def _together(filters: Filters, others: Sequence[Filters]) -> Filters:
+    """Return filters with those of several lines added."""
+    tags = frozenset(tag for each in (filters, *others) for tag in each.tags or ())
+    return replace(
+        filters,
+        since=next((each.since for each in others if each.since), filters.since),
+        until=next((each.until for each in others if each.until), filters.until),
+        path=next((each.path for each in others if each.path), filters.path),
+        tags=tags or None,
+        phrases=tuple(dict.fromkeys(phrase for each in others for phrase in each.phrases)),
+        without=tuple(dict.fromkeys(phrase for each in others for phrase in each.without)),
     )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.types import Chunk, Filters, ScriptBaselines, SourceKind
+    from memoriter.types import Chunk, Filters, QueryLine, ScriptBaselines, SourceKind
 
 
 class CorpusLike(Protocol):
@@ -94,6 +94,23 @@ class Reader(Protocol):
     def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]: ...
     def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunkLike]: ...
     def scoring_rows(self, ids: Collection[int]) -> Mapping[int, ScoringRowLike]: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmbeddedLine:
+    """One line of a typed query, with its vector."""
+
+    line: QueryLine
+    vector: NDArray[np.float32] | None
+    """(dims,), unit length; None for `lex`, and if vectors are not available: then the line is not searched."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedQuery:
+    """The lines of a typed query, as they are searched."""
+
+    lines: Sequence[EmbeddedLine]
+    intent: str = ""
 
 
 Scoring = Literal["calibrated", "rrf", "classic"]

@@ -1,4 +1,7 @@
-"""Operators in a query: `"exact phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`. All else is plain text."""
+"""Operators in a query: `"exact phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`. All else is plain text.
+
+`_typed.py` reads typed queries, with the operators of this file in their lines.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,8 @@ _SHORTEST_ASCII_WORD = 3
 
 
 @dataclass(slots=True)
-class _Operators:
-    """The operators of one query, as they are read."""
+class Operators:
+    """The operators of one query, or of one line of a typed query, as they are read."""
 
     phrases: list[str]
     without: list[str]
@@ -43,7 +46,7 @@ class _Operators:
         return bool(self.tags or self.path or self.since or self.until or self.phrases)
 
 
-def understand(query: Query, today: date) -> Query:
+def read_question(query: Query, today: date) -> Query:
     """Return the query with its operators as filters, and its text without them.
 
     An operator with a value that is not valid is plain text, and so is a path or day that a filter already sets. A
@@ -53,31 +56,41 @@ def understand(query: Query, today: date) -> Query:
         query: the query as it was asked.
         today: the user's day, for `since:7d`.
     """
-    operators = _Operators([], [], [])
-    kept, position = list[str](), 0
-    for match in _TOKEN.finditer(query.text):
-        if _read(match, operators, query.filters, today):
-            phrase = "" if match["minus"] else match["phrase"] or match["curly"] or ""
-            kept += [query.text[position : match.start()], phrase]
-            position = match.end()
-    if not position:
+    operators = Operators([], [], [])
+    text = take_operators(query.text, operators, query.filters, today)
+    if text is None:
         return query
-    text = " ".join("".join([*kept, query.text[position:]]).split())
     min_score = query.min_score
-    if not _LETTER.search(text):
+    if not has_letters(text):
         if not operators.restricts:
             return query
-        text, min_score = _words_of(operators), 0.0 if min_score is None else min_score
+        text, min_score = words_of(operators), 0.0 if min_score is None else min_score
     return replace(
         query,
         text=text,
         min_score=min_score,
-        filters=_merged(query.filters, operators),
-        understood=_as_json(text, operators),
+        filters=merged(query.filters, operators),
+        understood=as_json(text, operators),
     )
 
 
-def _read(match: re.Match[str], operators: _Operators, filters: Filters, today: date) -> bool:
+def take_operators(text: str, operators: Operators, filters: Filters, today: date) -> str | None:
+    """Return the text without its operators, which are added to `operators`; None if it has none."""
+    kept, position = list[str](), 0
+    for match in _TOKEN.finditer(text):
+        if _read(match, operators, filters, today):
+            phrase = "" if match["minus"] else match["phrase"] or match["curly"] or ""
+            kept += [text[position : match.start()], phrase]
+            position = match.end()
+    return " ".join("".join([*kept, text[position:]]).split()) if position else None
+
+
+def has_letters(text: str) -> bool:
+    """Return whether a text has a letter or a digit of any script."""
+    return _LETTER.search(text) is not None
+
+
+def _read(match: re.Match[str], operators: Operators, filters: Filters, today: date) -> bool:
     """Take up one operator; return False if it is plain text."""
     if phrase := match["phrase"] or match["curly"]:
         if _LETTER.search(phrase) is None:
@@ -101,7 +114,8 @@ def _read(match: re.Match[str], operators: _Operators, filters: Filters, today: 
     return found is not None
 
 
-def _merged(filters: Filters, operators: _Operators) -> Filters:
+def merged(filters: Filters, operators: Operators) -> Filters:
+    """Return the filters with the operators added. A filter that is set wins, and tags add up."""
     tags = frozenset(operators.tags) | (filters.tags or frozenset())
     return replace(
         filters,
@@ -114,13 +128,13 @@ def _merged(filters: Filters, operators: _Operators) -> Filters:
     )
 
 
-def _words_of(operators: _Operators) -> str:
+def words_of(operators: Operators) -> str:
     """Return what to search for in a query of nothing but operators."""
     days = [day.isoformat() for day in (operators.since, operators.until) if day]
     return " ".join([*operators.tags, *([operators.path] if operators.path else []), *days])
 
 
-def _as_json(text: str, operators: _Operators) -> dict[str, Any]:
+def as_json(text: str, operators: Operators) -> dict[str, Any]:
     """Return what was understood; `text` is what is searched for."""
     values: dict[str, Any] = {
         "text": text,

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from memoriter.errors import InvalidQuery
-from memoriter.search._candidates import Candidates, ParsedQuery, gather_by_kind
+from memoriter.search._candidates import Candidates, ParsedQuery, RankedLine, gather_by_kind
 from memoriter.search._classic import classic_ranking
 from memoriter.search._dates import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._hits import beyond, interleave, mmr_order, repeated_rows, snippet
@@ -65,11 +65,13 @@ class Trace:
     """The decisions of one ranking."""
 
     candidates: Candidates | None
-    """None for classic scoring."""
+    """None for classic scoring; those of all lines for a typed query."""
     ranked: Sequence[RankedRow]
     """Every candidate, best first, as MMR orders them, also below the minimum score."""
     kept: Sequence[RankedRow]
     """The hits."""
+    lines: Sequence[RankedLine] = ()
+    """The lines of a typed query that were searched."""
 
 
 def clean_query(text: str) -> str:
@@ -124,7 +126,27 @@ def rank(
         reader, query, settings, filters=filters, use_keywords=settings.hybrid or vector is None
     )
     scores = calibrated(candidates, settings) if settings.scoring == "calibrated" else _fuse(candidates)
-    ordered = _sort(candidates, _apply_decay(candidates, scores, settings, now))
+    ordered = sort(candidates, apply_decay(candidates, scores, settings, now))
+    explained = explain and settings.scoring == "calibrated"
+    raw_scores = raw_scores_of(candidates, settings) if explained else {}
+
+    def explanation_of(item: RankedRow) -> Explanation | None:
+        return explanation(candidates, item, raw_scores[item.row]) if explained else None
+
+    return hits_of(reader, candidates, ordered, settings, explanation_of=explanation_of, trace=trace, rescorer=rescorer)
+
+
+def hits_of(
+    reader: Reader,
+    candidates: Candidates,
+    ordered: list[RankedRow],
+    settings: SearchSettings,
+    *,
+    explanation_of: Callable[[RankedRow], Explanation | None],
+    trace: Callable[[Trace], None] | None,
+    rescorer: Rescorer | None,
+) -> tuple[Hit, ...]:
+    """Return the hits from all candidates in their order: reranked, diversified, above the minimum score, and cut."""
     if rescorer is not None:
         pairs = [(item.row, item.score) for item in ordered]
         moved = rerank(reader, pairs, rescorer, min_score=settings.min_score)
@@ -135,14 +157,7 @@ def rank(
     kept, chunks = _choose(reader, passing, candidates, settings)
     if trace is not None:
         trace(Trace(candidates, ordered, [item for item in kept if item.row in chunks]))
-    explained = explain and settings.scoring == "calibrated"
-    raw_scores = _raw_scores(candidates, settings) if explained else {}
-    hits = [
-        _hit(chunks[item.row], item.score, _explain(candidates, item, raw_scores[item.row]) if explained else None)
-        for item in kept
-        if item.row in chunks
-    ]
-    return tuple(hits)
+    return tuple([_hit(chunks[item.row], item.score, explanation_of(item)) for item in kept if item.row in chunks])
 
 
 def _choose(
@@ -200,12 +215,12 @@ def calibrated(candidates: Candidates, settings: SearchSettings) -> dict[int, fl
     If the query names something that no chunk contains, all scores stay below `MATCH`.
     """
     scale = WITH_VECTORS if candidates.has_vector else KEYWORDS_ONLY
-    raw_scores = _raw_scores(candidates, settings)
+    raw_scores = raw_scores_of(candidates, settings)
     scores = {row: scale.calibrate(raw) for row, raw in raw_scores.items()}
     return {row: cap_below_match(score) for row, score in scores.items()} if candidates.has_unknown_name else scores
 
 
-def _raw_scores(candidates: Candidates, settings: SearchSettings) -> dict[int, float]:
+def raw_scores_of(candidates: Candidates, settings: SearchSettings) -> dict[int, float]:
     """Return the score of every candidate before calibration, by row.
 
     The weight of the vector score is the one that is set, or else the one that the query needs.
@@ -261,9 +276,10 @@ def _keyword_ranking(candidates: Candidates) -> list[int]:
     return sorted(candidates.keyword_ranking, key=lambda row: -candidates.keyword_scores.get(row, ZERO_SCORE).value)
 
 
-def _apply_decay(
+def apply_decay(
     candidates: Candidates, scores: Mapping[int, float], settings: SearchSettings, now: float
 ) -> list[RankedRow]:
+    """Return the candidates with their scores after decay, in the order of `scores`."""
     half_life = settings.half_life_days
     if half_life is None:
         return [RankedRow(row, score) for row, score in scores.items()]
@@ -277,7 +293,7 @@ def _decay_factor(row: ScoringRowLike, half_life_days: float, now: float) -> flo
     return decay(age_in_days(start_of(date.fromordinal(row.day)), now), half_life_days)
 
 
-def _sort(candidates: Candidates, ranked: list[RankedRow]) -> list[RankedRow]:
+def sort(candidates: Candidates, ranked: list[RankedRow]) -> list[RankedRow]:
     """Sort best first, and equal scores by path and line, so that CLI, MCP and HTTP return the same order."""
     keys = [(-item.score, candidates.scoring_rows[item.row].path, item.row) for item in ranked]
     return [ranked[at] for at in sorted(range(len(ranked)), key=keys.__getitem__)]
@@ -291,7 +307,8 @@ def _diversify(ranked: list[RankedRow], candidates: Candidates, lambda_: float) 
     return [ranked[position] for position in order]
 
 
-def _explain(candidates: Candidates, item: RankedRow, raw: float) -> Explanation:
+def explanation(candidates: Candidates, item: RankedRow, raw: float) -> Explanation:
+    """Return how a candidate came by its score; `raw` is the score before calibration."""
     keyword = candidates.keyword_scores.get(item.row, ZERO_SCORE)
     return Explanation(
         cosine=candidates.cosines.get(item.row),

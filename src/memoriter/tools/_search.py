@@ -32,7 +32,8 @@ Search before answering anything that depends on earlier conversations or stored
 people, dates, plans, what happened. It searches the notes you keep about this user and their work. Ask a whole \
 question or name what you look for, in any language; exact names and ids work too. \
 In the query, a "phrase in quotes" must occur as it is, -word must not occur, and tag:NAME, path:FOLDER, since:DAY, \
-until:DAY restrict the search; `understood` says what was read as such.
+until:DAY restrict the search; `understood` says what was read as such. For several formulations at once, write lines: \
+lex: words, vec: a question, hyde: a supposed answer; intent: what for.
 Returns passages, best first, each with its citation (path and lines), a score from 0 to 1 and its text. `outcome` \
 says how far to trust them: "match" (use it and cite it), "weak" (related, may not answer), "none" (nothing is noted; \
 say so). Where nothing came back, `reasons` says what was looked at and what to ask instead. `health` says when the \

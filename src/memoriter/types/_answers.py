@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.types._content import (
     Filters,
@@ -20,11 +20,43 @@ if TYPE_CHECKING:
     from memoriter.codes import DiagnosticCode
 
 
+LineKind = Literal["lex", "vec", "hyde"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLine:
+    """One line of a typed query."""
+
+    kind: LineKind
+    """`lex`: words for the keyword retriever. `vec`: a question for the vector retriever. `hyde`: a hypothetical answer
+    for the vector retriever, embedded as a passage."""
+    text: str
+    """Without operators; not empty."""
+    filters: Filters = field(default_factory=Filters)
+    """The filters of the query, and the operators of this line."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineScore:
+    """What one line of a typed query contributed to a hit."""
+
+    line: int
+    """Number of the line among those that are searched, from 1."""
+    kind: LineKind
+    score: float
+    """Score of the passage for this line alone, 0..1, before decay; below .5 for `hyde`."""
+    place: int | None
+    """Place of the passage in the list of the line, from 1; None if its score is too low for the list."""
+    share: float
+    """What the place adds to the sum that orders the hits; 0 without a place."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """One question; None means as configured."""
 
     text: str
+    """Of a typed query: the text of its lines."""
     max_results: int | None = None
     min_score: float | None = None
     filters: Filters = field(default_factory=Filters)
@@ -33,7 +65,11 @@ class Query:
     update: bool = True
     """Whether changes are indexed and missing vectors computed first; if not, only the words of small changes are."""
     understood: Mapping[str, Any] | None = field(default=None, compare=False)
-    """The operators that were read from the text, in the form of JSON."""
+    """The operators or typed lines that were read from the text, in the form of JSON."""
+    lines: tuple[QueryLine, ...] = ()
+    """The lines of a typed query, which are searched instead of the text; empty for a question."""
+    intent: str = ""
+    """What a typed query is for; it chooses among the passages of one note."""
     session: str | None = None
     """The key of the conversation that asks, such as `agent:main:slack:group:7`; None: the owner asks."""
 
@@ -68,6 +104,9 @@ class Explanation:
     """Place in the order of the reranker, from 1."""
     relevance: float | None = None
     """The reranker's score, on a scale of its own."""
+    lines: tuple[LineScore, ...] = ()
+    """The lines of a typed query with the passage as a candidate. `raw` and `calibrated` are those of the line with
+    the best score; the parts of each retriever are those of its best line."""
 
 
 @dataclass(frozen=True, slots=True)
