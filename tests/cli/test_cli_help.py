@@ -141,7 +141,9 @@ def test_every_command_is_in_the_overview() -> None:
 
 
 def test_the_overview_has_whole_sentences_on_a_narrow_terminal() -> None:
-    overview = main.get_help(click.Context(main, info_name="memoriter", terminal_width=50))
+    overview = main.get_help(
+        click.Context(main, info_name="memoriter", terminal_width=50, help_option_names=["-h", "--help"])
+    )
     assert "..." not in overview.partition("Options:")[2]
 
 
