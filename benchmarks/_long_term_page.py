@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-_INTRODUCTION = """# Long-term memories by the hundred thousand
+_INTRODUCTION = """# Long-term memories at scale
 
 These are the results of one run{date}: {cores} cores of an x86-64 server ({processor}), {memory:.0f} GB,
-Python {python}. Other programs used the machine at the same time (see the load), so times of the clock are several times
-what an idle machine needs: compare CPU times and ratios. `just bench-longterm` repeats the run;
+Python {python}. Other programs used the machine at the same time (see the load), so times of the clock are several
+times what an idle machine needs: compare CPU times and ratios. `just bench-longterm` repeats the run;
 [long-term.json](../benchmarks/results/long-term.json) contains the same figures. The vectors are made up: {dimensions}
 dimensions, around 2,000 topics.
 
 ## Tables of different sizes
 
-Each table is filled in batches, compacted, and then used by a new process: it searches for 10 memories among all, stores
-single memories on top of them, and erases one memory from every version. The S3 server is moto, a test server in Python on
-the same machine, so its times say nothing about a real bucket.
+Each table is filled in batches, compacted, and then used by a new process: it searches for 10 memories among all,
+stores single memories on top of them, and erases one memory from every version.
+"""
+_BUCKET = """The S3 server is moto, a test server in Python on the same machine.
+Its times say nothing about a real bucket.
 """
 _ROWS: tuple[tuple[str, str], ...] = (
     ("stored in batches, memories per second", "{filled:,.0f}"),
@@ -45,6 +47,8 @@ def page(figures: dict[str, Any]) -> str:
     parts = {name: machine[name] for name in ("cores", "processor", "python")}
     lines = [_INTRODUCTION.format(date=date, memory=machine["memory_gb"], dimensions=384, **parts)]
     scales = sorted(figures["scales"], key=lambda each: (each["place"] == "S3", each["size"]))
+    if any(each["place"] == "S3" for each in scales):
+        lines.append(_BUCKET)
     if scales:
         lines.append("| | " + " | ".join(f"{each['size']:,}, {each['place']}" for each in scales) + " |")
         lines.append("|---|" + "---|" * len(scales))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from memoriter.longterm import InMemoryStore, LanceStore, LongTermMemory, LongTermStore, Span
+from s3 import bucket_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,25 +31,8 @@ def memory_opener(_: Path) -> OpenAgain:
 
 
 def bucket_opener(folder: Path) -> OpenAgain:
-    options = {"aws_access_key_id": "x", "aws_secret_access_key": "y", "region": "us-east-1", "allow_http": "true"}
-    options["endpoint"] = s3_server()
-    place = f"s3://memories/{folder.name}"
+    place, options = f"s3://memories/{folder.name}", bucket_options()
     return lambda model="first": LanceStore(place, model=model, dimensions=4, options=options)
-
-
-@cache
-def s3_server() -> str:
-    """Start a server of S3 in this process, with a bucket, and return its address; it ends with the process."""
-    import boto3
-    from moto.server import ThreadedMotoServer
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    address = "http://{}:{}".format(*server.get_host_and_port())
-    keys = {"aws_access_key_id": "x", "aws_secret_access_key": "y", "region_name": "us-east-1"}
-    boto3.client("s3", endpoint_url=address, **keys).create_bucket(Bucket="memories")
-    return address
 
 
 OPENERS = {"lancedb": lance_opener, "in-memory": memory_opener, "s3": bucket_opener}

@@ -54,7 +54,8 @@ class LanceStore:
             exact_below: number of memories below which a search compares all vectors, and does not use an index.
         """
         self.model = model
-        self._place, self._dimensions, self._options = place, dimensions, dict(options or {})
+        self.dimensions = dimensions
+        self._place, self._options = place, dict(options or {})
         self._database: Any = None
         self._table: Any = None
         self._exact_below, self._checked = exact_below, 0
@@ -67,12 +68,13 @@ class LanceStore:
         with self._working("written"):
             table = self._opened() or self._created()
             upkeep.retried(
+                table,
                 lambda: (
                     table.merge_insert(["id", "principal"])
                     .when_matched_update_all()
                     .when_not_matched_insert_all()
                     .execute(self._arrow(rows))
-                )
+                ),
             )
         self._maintain_sometimes()
 
@@ -112,7 +114,7 @@ class LanceStore:
                 table = self._connected().open_table(name)
                 rows = table.search().where(condition).select(["id"]).limit(FETCHED).to_list()
                 if rows:
-                    upkeep.retried(lambda table=table: table.delete(condition))
+                    upkeep.retried(table, lambda table=table: table.delete(condition))
                     gone |= {row["id"] for row in rows}
             if self._table is not None:
                 self._table.checkout_latest()
@@ -163,7 +165,7 @@ class LanceStore:
                 if erase:
                     # A deletion leaves the row in its file. Writing all rows again leaves files without it.
                     upkeep.drop_vector_index(table)
-                    upkeep.retried(lambda table=table: table.update(values_sql={"importance": "importance"}))
+                    upkeep.retried(table, lambda table=table: table.update(values_sql={"importance": "importance"}))
                     upkeep.index_words(table)
                 upkeep.optimize(table, 0.0 if erase else upkeep.KEPT_SECONDS, self._exact_below)
             if self._table is not None:
@@ -239,7 +241,7 @@ class LanceStore:
         fields = [arrow.field(name, kinds.get(name, text)) for name in _COLUMNS]
         # LanceDB tells two writers of the same new id from each other only by this key.
         fields[0] = arrow.field("id", text, nullable=False, metadata={"lance-schema:unenforced-primary-key": "true"})
-        fields.insert(2, arrow.field("vector", arrow.list_(arrow.float32(), self._dimensions)))
+        fields.insert(2, arrow.field("vector", arrow.list_(arrow.float32(), self.dimensions)))
         return arrow.schema(fields, metadata={"memoriter": self.model})
 
     def _arrow(self, rows: list[dict[str, Any]]) -> Any:

@@ -26,9 +26,11 @@ KEPT_SECONDS = 10.0
 TRIES, PAUSE = 10, 0.02
 """Attempts of a write that meets other writers, and the seconds before the second one; each pause doubles."""
 LONGEST_PAUSE = 2.0
-PROBES, REFINED = 64, 10
+PROBES, REFINED = 96, 20
 """Partitions of the vector index that a search reads, and vectors compared exactly for each memory that it returns."""
-FILTERED = ("principal", "origin", "status")
+DIMENSIONS_FOR_BITS = 256
+"""Dimensions from which one bit of each is enough to select the vectors to compare; below, a byte of each is kept."""
+FILTERED = ("principal", "origin", "status", "approved")
 """Columns of few values that a search filters by; they get an index together with the vectors."""
 _VECTOR_INDEX = "vector_idx"
 _M_ARENA_MAX = -8
@@ -36,8 +38,8 @@ _M_ARENA_MAX = -8
 log = logging.getLogger(__name__)
 
 
-def retried(write: Callable[[], T]) -> T:
-    """Return the result of a write, repeated while other processes write at the same moment.
+def retried(table: Any, write: Callable[[], T]) -> T:
+    """Return the result of a write to a table, repeated on its latest version while other processes write, too.
 
     Raises:
         RuntimeError: the write failed for another reason, or met other writers at each attempt; nothing was written.
@@ -52,6 +54,7 @@ def retried(write: Callable[[], T]) -> T:
             log.info("a write of long-term memories is repeated: %s", error)
             # Processes that wait for different times do not meet again.
             time.sleep(min(PAUSE * 2**number, LONGEST_PAUSE) * (1 + os.getpid() % 8 / 8))
+            table.checkout_latest()
     return write()
 
 
@@ -66,7 +69,7 @@ def index_words(table: Any) -> None:
     from lancedb.index import FTS
 
     config = FTS(base_tokenizer="ngram", ngram_min_length=2, ngram_max_length=3, stem=False, remove_stop_words=False)
-    retried(lambda: table.create_index("text", config=config, replace=True))
+    retried(table, lambda: table.create_index("text", config=config, replace=True))
 
 
 def optimize(table: Any, kept: float, exact_below: int) -> None:
@@ -81,11 +84,11 @@ def optimize(table: Any, kept: float, exact_below: int) -> None:
     def run() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # readers of removed versions read again
-            table.checkout_latest()
             table.optimize(cleanup_older_than=timedelta(seconds=kept))
 
-    retried(run)
-    index_vectors(table, exact_below)
+    retried(table, run)
+    if index_vectors(table, exact_below):
+        retried(table, run)  # drops the versions before the index
 
 
 def is_due(table: Any) -> bool:
@@ -93,28 +96,32 @@ def is_due(table: Any) -> bool:
     return table.stats()["fragment_stats"]["num_fragments"] >= MERGED_FROM
 
 
-def index_vectors(table: Any, exact_below: int) -> None:
-    """Build the vector index of a large table that has none. Later rows are added to it by `optimize`.
+def index_vectors(table: Any, exact_below: int) -> bool:
+    """Build the vector index of a large table that has none, and return whether it was built.
 
-    Without the index, searches compare all vectors; they return the same, only later.
+    `optimize` adds later rows to it. Without an index, searches compare all vectors, which only takes longer.
     """
     if table.count_rows() < exact_below or indexed_vectors(table):
-        return
-    from lancedb.index import Bitmap, IvfRq
+        return False
+    from lancedb.index import Bitmap, IvfRq, IvfSq
 
-    config = IvfRq(distance_type="cosine")
+    dimensions = table.schema.field("vector").type.list_size
+    kind = IvfRq if dimensions >= DIMENSIONS_FOR_BITS else IvfSq
+    config = kind(distance_type="cosine")
     try:
         for column in FILTERED:
-            retried(lambda column=column: table.create_index(column, config=Bitmap(), replace=True))
-        retried(lambda: table.create_index("vector", config=config, replace=True, name=_VECTOR_INDEX))
+            retried(table, lambda column=column: table.create_index(column, config=Bitmap(), replace=True))
+        retried(table, lambda: table.create_index("vector", config=config, replace=True, name=_VECTOR_INDEX))
     except (RuntimeError, OSError, ValueError) as error:
         log.warning("the vectors of long-term memories were not indexed: %s", error)
+        return False
+    return True
 
 
 def drop_vector_index(table: Any) -> None:
     """Remove the vector index, which holds short codes of the vectors, of deleted ones, too."""
     if indexed_vectors(table):
-        retried(lambda: table.drop_index(_VECTOR_INDEX))
+        retried(table, lambda: table.drop_index(_VECTOR_INDEX))
 
 
 def indexed_vectors(table: Any) -> int:

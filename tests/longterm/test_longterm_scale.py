@@ -1,0 +1,142 @@
+"""Long-term memories in large tables, and of many writers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import long_term_writer
+from long_term_writer import PRINCIPAL, Writers, table
+from memoriter.longterm import InMemoryStore, LanceStore, LongTermMemory
+from s3 import bucket_options
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+ROWS, DIMENSIONS = 2_000, 32
+PLACES = ["disk", "s3"]
+
+
+def memory(number: int, principal: str = "ann") -> LongTermMemory:
+    key = str(uuid.UUID(int=number + 1))
+    return LongTermMemory(id=key, text=f"Fact {number}.", principal=principal, origin="owner", created_at=float(number))
+
+
+def random_vectors(count: int, seed: int, dimensions: int = DIMENSIONS) -> np.ndarray:
+    """Return vectors of unit length (count, dimensions) around a few topics, as those of texts are."""
+    drawn, topics = np.random.default_rng(seed), np.random.default_rng(0).standard_normal((50, dimensions))
+    made = topics[drawn.integers(0, 50, count)] + 0.8 * drawn.standard_normal((count, 16)) @ topics[:16]
+    made += 0.2 * drawn.standard_normal((count, dimensions))
+    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture(scope="module", params=[32, 384])
+def indexed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LanceStore:
+    """A table whose vectors are indexed, with a few memories of another principal."""
+    place = str(tmp_path_factory.mktemp("indexed") / "lancedb")
+    store = LanceStore(place, model="first", dimensions=request.param, exact_below=ROWS // 2)
+    vectors = list(random_vectors(ROWS + 20, 1, request.param))
+    store.store([memory(number) for number in range(ROWS)], vectors[:ROWS])
+    store.store([memory(ROWS + number, "bob") for number in range(20)], vectors[ROWS:])
+    store.maintain()
+    return store
+
+
+def test_a_search_with_the_index_finds_what_a_comparison_with_all_vectors_finds(indexed: LanceStore) -> None:
+    twin = InMemoryStore(model="first")
+    twin.store(
+        [memory(number) for number in range(ROWS)], list(random_vectors(ROWS + 20, 1, indexed.dimensions))[:ROWS]
+    )
+    assert indexed.state().indexed == ROWS + 20
+    shared = 0
+    for query in random_vectors(50, 2, indexed.dimensions):
+        right = {each.memory.id: each.similarity for each in twin.search(query, principal="ann", limit=10)}
+        found = indexed.search(query, principal="ann", limit=10)
+        assert [each.similarity for each in found] == sorted((each.similarity for each in found), reverse=True)
+        for each in found:
+            if each.memory.id in right:
+                assert each.similarity == pytest.approx(right[each.memory.id], abs=1e-5)
+        shared += len(right.keys() & {each.memory.id for each in found})
+    assert shared / 500 >= 0.99
+
+
+def test_few_memories_among_many_are_all_found_beside_an_index(indexed: LanceStore) -> None:
+    found = indexed.search(random_vectors(1, 3, indexed.dimensions)[0], principal="bob", limit=50)
+    assert {each.memory for each in found} == {memory(ROWS + number, "bob") for number in range(20)}
+
+
+def test_a_memory_is_found_before_it_is_indexed_and_gone_once_it_is_erased(indexed: LanceStore) -> None:
+    fresh, vector = memory(ROWS + 500), random_vectors(1, 4, indexed.dimensions)[0]
+    indexed.store([fresh], [vector])
+    assert indexed.search(vector, principal="ann", limit=1)[0].memory == fresh
+    indexed.maintain()
+    assert indexed.state().indexed == ROWS + 21
+    assert indexed.search(vector, principal="ann", limit=1)[0].memory == fresh
+    assert indexed.delete([fresh.id], principal="ann") == 1
+    indexed.maintain(erase=True)
+    assert indexed.search(vector, principal="ann", limit=1)[0].memory != fresh
+    assert (indexed.state().indexed, indexed.state().versions) == (ROWS + 20, 1)
+
+
+def test_the_threads_of_the_database_share_a_heap_so_that_freed_memory_is_used_again(tmp_path: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("only the GNU C library gives each thread a heap")
+    program = (
+        "import ctypes, sys\n"
+        "from long_term_writer import write\n"
+        "write(sys.argv[1], {}, 0, 20)\n"
+        "libc = ctypes.CDLL(None)\n"
+        "libc.fopen.restype = ctypes.c_void_p\n"
+        "file = ctypes.c_void_p(libc.fopen(sys.argv[2].encode(), b'w'))\n"
+        "libc.malloc_info(0, file), libc.fclose(file)\n"
+    )
+    heaps = tmp_path / "heaps.xml"
+    command = [sys.executable, "-c", program, str(tmp_path / "lancedb"), str(heaps)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=Path(long_term_writer.__file__).parent)
+    assert heaps.read_text(encoding="utf-8").count("<heap nr=") <= 2
+
+
+def test_files_and_versions_do_not_grow_with_the_number_of_writes(tmp_path: Path) -> None:
+    store, most = LanceStore(str(tmp_path / "lancedb"), model="first", dimensions=DIMENSIONS), [0, 0]
+    for number, vector in enumerate(random_vectors(400, 5)):
+        store.store([memory(number)], [vector])
+        if number % 10 == 9:
+            most[number // 200] = max(most[number // 200], store.state().fragments)
+    assert most[1] <= 1.25 * most[0]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_four_processes_write_at_once_and_nothing_is_lost_or_double(tmp_path: Path, place: str) -> None:
+    where, options = _place(tmp_path, place)
+    writers = Writers(where, options, writers=4, count=20)
+    assert writers.wait() == []
+    assert [len(keys) for keys in writers.stored] == [20] * 4
+    store = table(where, options)
+    ids = [each.id for each in store.memories(principal=PRINCIPAL)]
+    assert sorted(ids) == sorted(writers.all_stored)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_writers_that_are_killed_lose_nothing_that_they_reported(tmp_path: Path, place: str) -> None:
+    where, options = _place(tmp_path, place)
+    writers = Writers(where, options, writers=4, count=40)
+    for process in writers.processes[:3]:
+        for _ in range(12):
+            assert writers.enough.acquire(timeout=300)
+        process.kill()
+    assert writers.wait() == []
+    store = table(where, options)
+    ids = [each.id for each in store.memories(principal=PRINCIPAL)]
+    assert len(ids) == len(set(ids))
+    assert writers.all_stored <= set(ids)
+    assert len(writers.stored[3]) == 40
+    store.maintain()
+    assert {each.id for each in store.memories(principal=PRINCIPAL)} == set(ids)
+
+
+def _place(folder: Path, place: str) -> tuple[str, dict[str, str]]:
+    return (str(folder / "lancedb"), {}) if place == "disk" else (f"s3://memories/{folder.name}", bucket_options())
