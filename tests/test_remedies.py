@@ -235,8 +235,8 @@ def options(command: click.Command) -> set[str]:
     return own
 
 
-OTHERS = {"--all", "--force-reinstall", "--format", "--merge", "--task", "--user"}
-"""Of git, pip, llama.cpp, optimum and curl."""
+OTHERS = {"--all", "--force-reinstall", "--format", "--merge", "--no-rerank", "--task", "--user"}
+"""Of git, pip, llama.cpp, QMD, optimum and curl."""
 COMPARED = "evals/peers/"
 """The folder whose texts are also arguments of programs that memoriter is compared with."""
 

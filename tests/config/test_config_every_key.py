@@ -137,6 +137,7 @@ VALUES: dict[str, Any] = {
     "memory.qmd.sessions.retentionDays": 7,
     "memory.qmd.transport": "mcp",
     "memory.qmd.searchMode": "query",
+    "memory.qmd.transport": "mcp",
     "memory.qmd.scope.default": "allow",
     "memory.qmd.scope.rules[].action": "allow",
     "memory.qmd.scope.rules[].match.chatType": "direct",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from memoriter.qmd import QmdAnswer, QmdDriver
 
-PROGRAMS = ["scripted", pytest.param("released", marks=pytest.mark.slow)]
+PROGRAMS = ["scripted", pytest.param("released", marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
 
 
 @pytest.fixture(params=PROGRAMS)

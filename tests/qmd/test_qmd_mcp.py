@@ -58,6 +58,7 @@ def test_a_server_that_crashes_on_every_search_is_started_twice_and_no_more(
     assert qmd.commands.count("mcp") == 2
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_is_replaced(memory: QmdMemory, qmd: ScriptedQmd) -> None:
     driver = opened(memory, timeout_ms=3_000)
     qmd.break_(mcp_query="hang")

@@ -60,6 +60,7 @@ def test_the_limits_of_the_settings_act(memory: QmdMemory) -> None:
     assert [len(hit.snippet) for hit in hits] == [9, 9]
 
 
+@pytest.mark.slow
 def test_a_second_search_that_is_too_slow_leaves_the_first_answer(memory: QmdMemory, qmd: ScriptedQmd) -> None:
     driver = memory.driver(limits=QmdLimits(timeout_ms=2_500))
     driver.update(force=True)
@@ -147,6 +148,16 @@ def test_a_search_by_words_and_meaning_without_vectors_says_what_it_lacks(memory
     assert [notice.code for notice in answer.notices] == ["qmd_no_vectors"]
 
 
+def test_vectors_that_the_owner_made_in_a_terminal_are_noticed(memory: QmdMemory) -> None:
+    driver = memory.driver(limits=PATIENT, search_mode="search")
+    driver.update(force=True)
+    with pytest.raises(QmdNoVectors):
+        driver.search("vec: ledger")
+    (memory.home / "xdg-cache" / "qmd" / "vectors.json").write_text("2", encoding="utf-8")
+    assert [hit.path for hit in driver.search("vec: ledger").hits] == ["MEMORY.md"]
+    assert driver.status().vectors == 2
+
+
 def test_vectors_are_searched_without_the_language_model(memory: QmdMemory, qmd: ScriptedQmd) -> None:
     driver = memory.driver(limits=PATIENT, search_mode="vsearch")
     driver.update(force=True)
@@ -156,6 +167,7 @@ def test_vectors_are_searched_without_the_language_model(memory: QmdMemory, qmd:
     assert qmd.calls[-1]["arguments"][-3:] == ["--no-rerank", "--", "vec: which ledger"]
 
 
+@pytest.mark.slow
 def test_the_command_of_the_mode_is_used_where_its_models_are(memory: QmdMemory, qmd: ScriptedQmd) -> None:
     models = memory.folder / ".cache" / "qmd" / "models"
     models.mkdir(parents=True)

@@ -191,7 +191,7 @@ def failure_of(name: str, code: int, output: str) -> QmdFailure:
     """Return the error for a run that ended with an exit code other than 0.
 
     Args:
-        name: the command, such as "`qmd update`".
+        name: the beginning of the message, such as "The command `qmd update`".
         code: the exit code.
         output: what the program printed, usually to the standard error.
     """

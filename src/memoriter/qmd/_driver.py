@@ -250,6 +250,7 @@ class QmdDriver:
             workspace=self._place.workspace,
             environ=self._place.environ,
             configure=lambda: self._updates.update(force=True),
+            count_vectors=self._updates.count_vectors,
         )
         seconds = self._plan.limits.timeout_ms / 1000 if timeout is None else timeout
         deadline = Deadline.within(seconds * 1000, self._place.monotonic)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.codes import stored_code
-from memoriter.errors import QmdFailure, QmdNoVectors, system_error_text
+from memoriter.errors import QmdFailure, QmdNoVectors, sentence
 from memoriter.permissions import folder_lock, make_private_folder, replace_private
 from memoriter.plain_file import read_plain
 from memoriter.types import Diagnostic
@@ -62,7 +62,10 @@ class StoredState:
     @property
     def failure(self) -> Diagnostic | None:
         """The last failure."""
-        return Diagnostic(stored_code(self.error[0]), self.error[1], self.error[2]) if self.error else None
+        if self.error is None:
+            return None
+        code, message, remedy = self.error
+        return Diagnostic(stored_code(code), message, remedy)
 
 
 class QmdHome:
@@ -91,7 +94,8 @@ class QmdHome:
                     self.models_folder.symlink_to(shared_models, target_is_directory=True)
         except OSError as error:
             raise QmdFailure(
-                f"QMD's home cannot be created. {system_error_text(error)}", remedy="Make memoriter's home writable."
+                f"QMD's home {str(self.path)!r} cannot be created: {sentence(error.strerror or error)}",
+                remedy="Make memoriter's home writable.",
             ) from error
 
     def state(self) -> StoredState:
@@ -155,7 +159,7 @@ class QmdHome:
             replace_private(self.config_file, f"{json.dumps(content, indent=2)}\n".encode())
         except OSError as error:
             raise QmdFailure(
-                f"QMD's configuration cannot be written. {system_error_text(error)}",
+                f"QMD's configuration {str(self.config_file)!r} cannot be written: {sentence(error.strerror or error)}",
                 remedy="Make memoriter's home writable.",
             ) from error
 
@@ -194,7 +198,9 @@ class QmdHome:
                 with open(value, "rb") as file:  # noqa: PTH123 (four bytes of what may be gigabytes)
                     magic = file.read(4)
             except OSError as error:
-                raise QmdNoVectors(f"QMD's model cannot be read. {system_error_text(error)}", remedy=remedy) from error
+                raise QmdNoVectors(
+                    f"QMD's model {value!r} cannot be read: {sentence(error.strerror or error)}", remedy=remedy
+                ) from error
             if magic != b"GGUF":
                 raise QmdNoVectors(f"The file {value!r} is not a GGUF model; QMD would delete it.", remedy=remedy)
 

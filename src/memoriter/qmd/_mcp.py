@@ -61,14 +61,14 @@ class _Server:
             try:
                 line = self.lines.get(timeout=max(deadline(), 0.001))
             except Empty:
-                raise QmdTimeout("`qmd mcp` did not reply in time.") from None
+                raise QmdTimeout("The command `qmd mcp` did not reply in time.") from None
             if line is None:
                 raise self._ended()
             match _parsed(line):
                 case {"id": self.number, "result": result}:
                     return result
                 case {"id": self.number, "error": error}:
-                    raise failure_of("`qmd mcp`", 1, _error_text(error))
+                    raise failure_of("The command `qmd mcp`", 1, _error_text(error))
                 case _:
                     continue  # a notification, or a late reply
 
@@ -87,7 +87,7 @@ class _Server:
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(LEAVE_SECONDS)
         self.errors.finish()
-        return failed("`qmd mcp`", self.process.returncode or 0, Output("", readable(self.errors.text)))
+        return failed("The command `qmd mcp`", self.process.returncode or 0, Output("", readable(self.errors.text)))
 
     def stop(self) -> None:
         """End the server: politely, then by force."""
@@ -121,7 +121,7 @@ class McpTransport:
             return end - self._monotonic()
 
         if not self._lock.acquire(timeout=timeout):
-            raise QmdTimeout("`qmd mcp` was busy with other searches until the time was over.")
+            raise QmdTimeout("The command `qmd mcp` was busy with other searches until the time was over.")
         try:
             was_running = self._server is not None
             try:
@@ -196,13 +196,13 @@ def _error_text(error: object) -> str:
 def _rows(result: Any) -> list[Row]:
     """Return the results of the tool. Raises QmdFailure."""
     if not isinstance(result, dict):
-        raise QmdUnreadable("`qmd mcp` replied without a result.")
+        raise QmdUnreadable("The command `qmd mcp` replied without a result.")
     fields = cast("dict[str, Any]", result)
     if fields.get("isError"):
-        raise failure_of("`qmd mcp`", 1, json.dumps(fields.get("content"), ensure_ascii=False))
+        raise failure_of("The command `qmd mcp`", 1, json.dumps(fields.get("content"), ensure_ascii=False))
     structured: Any = fields.get("structuredContent")
     results: Any = cast("dict[str, Any]", structured).get("results") if isinstance(structured, dict) else None
     if not isinstance(results, list):
         detail = sentence(summary(json.dumps(fields, ensure_ascii=False)))
-        raise QmdUnreadable(f"`qmd mcp` replied with something other than results: {detail}")
+        raise QmdUnreadable(f"The command `qmd mcp` replied with something other than results: {detail}")
     return rows_of(cast("list[Any]", results))

@@ -121,7 +121,7 @@ class Program:
         Raises:
             QmdFailure: it cannot start, did not end in time, printed far too much, or failed.
         """
-        name = f"`qmd {arguments[0]}`"
+        name = f"The command `qmd {arguments[0]}`"
         process = self.start(arguments)
         assert process.stdout is not None
         assert process.stderr is not None
@@ -129,7 +129,9 @@ class Program:
         try:
             process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise QmdTimeout(f"{name} did not end within {max(round(timeout, 1), 0.1):g} seconds.") from None
+            raise QmdTimeout(
+                f"The command `qmd {arguments[0]}` did not end within {max(round(timeout, 1), 0.1):g} seconds."
+            ) from None
         finally:
             if process.returncode is None:  # also after Ctrl-C, which does not reach another process group
                 kill_group(process)
@@ -137,7 +139,9 @@ class Program:
             errors.finish()
             self.forget(process)
         if output.too_long:
-            raise QmdUnreadable(f"{name} printed more than {MOST_OUTPUT // 1_000_000} MB and was stopped.")
+            raise QmdUnreadable(
+                f"The command `qmd {arguments[0]}` printed more than {MOST_OUTPUT // 1_000_000} MB and was stopped."
+            )
         result = Output(output.text, readable(errors.text))
         if process.returncode:
             raise failed(name, process.returncode, result)

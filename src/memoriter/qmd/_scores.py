@@ -18,9 +18,9 @@ ANY_WORD = (0.35, 0.6)
 def mapped_scores(raw: Sequence[float], ranking: Ranking) -> list[float]:
     """Return scores in 0..1 in the same order.
 
-    BM25 as QMD prints it depends on the number of files: 0 for the only file, 0.19 for a perfect match among seven. So
-    a document with all words scores at least 0.5, and the best one 1. Where QMD prints 1 / rank, the scale ends lower,
-    because the first document is first even if it fits badly.
+    BM25 as QMD prints it depends on the number of files, and is 0 for the only file. So a document with all words
+    scores at least 0.5, and the best one 1. Where QMD prints 1 / rank, the scale ends lower, because the first document
+    is first even if it fits badly.
 
     Args:
         raw: the scores of one answer as QMD printed them, best first.

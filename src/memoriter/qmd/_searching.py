@@ -15,6 +15,7 @@ from memoriter.qmd._queries import (
     clean,
     first_search,
     is_several_words,
+    typed_lines,
 )
 from memoriter.qmd._scores import mapped_scores
 from memoriter.qmd._values import QmdAnswer, QmdHit
@@ -51,6 +52,8 @@ class Searcher:
     environ: Mapping[str, str]
     configure: Callable[[], object]
     """Makes QMD know all collections, after it forgot one."""
+    count_vectors: Callable[[float], int]
+    """Asks QMD for its number of vectors, within so many seconds; raises QmdFailure."""
 
     def search(self, text: str, folders: Sequence[Folder], limit: int, deadline: Deadline) -> QmdAnswer:
         """Return the hits of a query.
@@ -64,7 +67,7 @@ class Searcher:
         Raises:
             QmdFailure: there is no usable answer.
         """
-        vectors = self.home.state().vectors or 0
+        vectors = self._vectors(text, deadline)
         planned = first_search(self.plan.search_mode, text, generates=self._generates, embeds=vectors > 0)
         if planned is None or limit < 1 or not folders:
             return QmdAnswer(mode=self.plan.search_mode)
@@ -82,6 +85,18 @@ class Searcher:
                 pass  # a QMD without typed queries; that no file has all words stays true
         hits, left_out = self._hits(rows, asked, folders)
         return QmdAnswer(hits[:limit], asked.command, notices, left_out)
+
+    def _vectors(self, text: str, deadline: Deadline) -> int:
+        """Return the number of vectors. QMD counts them only if a search needs some and none are known."""
+        known = self.home.state().vectors or 0
+        typed = typed_lines(text)
+        words_only = all(line.type == "lex" for line in typed[0]) if typed else self.plan.search_mode == "search"
+        if known or words_only or not clean(text):
+            return known
+        try:
+            return self.count_vectors(deadline.left)
+        except QmdFailure:
+            return 0
 
     @property
     def _generates(self) -> bool:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from memoriter.errors import PathRefused, QmdFailure, system_error_text
+from memoriter.errors import PathRefused, QmdFailure, sentence
 from memoriter.permissions import make_private_folder, replace_private
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def export_sessions(
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise QmdFailure(
-            f"Transcripts cannot be exported for QMD. {system_error_text(error)}",
+            f"Transcripts cannot be exported to {str(folder)!r}: {sentence(error.strerror or error)}",
             remedy="Correct memory.qmd.sessions.exportDir.",
         ) from error
     return current

@@ -168,8 +168,15 @@ class Updates:
             return {"documents": files, "pending": int(pending[1]) if pending else None}
         return self._status()
 
-    def _status(self) -> dict[str, Any]:
-        return parse_status(self.run(["status"], timeout=self.plan.schedule.command_timeout_ms / 1000).text)
+    def _status(self, timeout: float | None = None) -> dict[str, Any]:
+        seconds = self.plan.schedule.command_timeout_ms / 1000
+        return parse_status(self.run(["status"], timeout=seconds if timeout is None else min(seconds, timeout)).text)
+
+    def count_vectors(self, timeout: float) -> int:
+        """Ask QMD for its number of vectors, and remember it. Raises QmdFailure."""
+        numbers = self._status(timeout)
+        self.home.change(lambda old: replace(old, **numbers))
+        return int(numbers.get("vectors", 0))
 
     def _export(self, state: StoredState) -> dict[str, int]:
         folder = next((each.path for each in self.folders() if each.kind == "sessions"), None)
