@@ -26,7 +26,19 @@ if TYPE_CHECKING:
 NAMES = {each.name for each in FILTERS}
 PARAMETERS = {each.parameter for each in FILTERS}
 OTHER_ARGUMENTS = {
-    *("self", "query", "max_results", "min_score", "explain", "deadline_ms", "update", "progress", "operators", "on"),
+    *(
+        "self",
+        "query",
+        "max_results",
+        "min_score",
+        "explain",
+        "deadline_ms",
+        "update",
+        "progress",
+        "session",
+        "operators",
+        "on",
+    ),
 }
 OPERATORS = {"phrases", "without"}
 """Filters that only a query can set."""

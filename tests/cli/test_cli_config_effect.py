@@ -13,7 +13,7 @@ CODE = "settings_without_effect"
 QMD = 'memory: {backend: "qmd", qmd: {command: "no-such-qmd", mcporter: {enabled: true, serverName: "x"}}}'
 QMD_MESSAGE = (
     "memory.qmd.mcporter.enabled, memory.qmd.mcporter.serverName: no effect, "
-    "because memoriter starts QMD itself, as `memory.qmd.transport` says."
+    "because QMD is started without mcporter, as `memory.qmd.transport` says."
 )
 LONG_TERM = "plugins: {entries: {'memory-lancedb': {config: {autoCapture: true}}}}"
 

@@ -86,7 +86,7 @@ def test_a_database_that_is_locked_for_writing_is_searched(tmp_path: Path, progr
     [
         pytest.param("kill -SEGV $$", "qmd_crashed", id="killed"),
         pytest.param("sleep 60", "qmd_timeout", id="hanging"),
-        pytest.param("echo 'not json'", "qmd_unreadable", id="garbage"),
+        pytest.param("echo 'not json'; exit 0", "qmd_unreadable", id="garbage"),
         pytest.param('sleep 5; exec {program} "$@"', "qmd_timeout", id="slow"),
     ],
 )

@@ -80,7 +80,9 @@ class Missing(NamedTuple):
     reason: str
 
 
-MISSING = (Missing((("memory", "qmd", "mcporter"),), "memoriter starts QMD itself, as `memory.qmd.transport` says"),)
+MISSING = (
+    Missing((("memory", "qmd", "mcporter"),), "QMD is started without mcporter, as `memory.qmd.transport` says"),
+)
 
 
 INDEX_REASON = "it names OpenClaw's own index; memoriter's index is in memoriter's home"

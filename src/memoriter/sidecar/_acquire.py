@@ -67,7 +67,7 @@ def qmd_problems(configuration: Configuration, agent: str, folder: Path, env: En
     problems = list[Diagnostic]()
     if shutil.which(str(in_home(plan.command, env.user_home)), path=env.environ.get("PATH", os.defpath)) is None:
         message = f"There is no program {plan.command!r}, so the builtin engine answers instead of QMD."
-        problems.append(Diagnostic(QmdMissing.code, message, QmdMissing.default_remedy))
+        problems.append(Diagnostic("qmd_missing", message, QmdMissing.default_remedy))
     for each in plan.collections:
         if each.kind == "custom" and not each.path.exists():
             message = f"The folder {str(each.path)!r} of memory.qmd.paths does not exist, so QMD does not search it."

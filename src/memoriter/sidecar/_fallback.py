@@ -157,7 +157,7 @@ class FallbackBackend(DelegatingBackend):
         if reason is None:
             return result
         health = result.health
-        if reason.code != NOT_ASKED:
+        if reason.code != "qmd_not_asked":
             health = replace(health, reasons=(reason, *health.reasons))
         return replace(result, health=health, fallback=reason, fallback_from=self.name)
 
@@ -305,8 +305,6 @@ class FallbackBackend(DelegatingBackend):
                 self._builtin.close()
 
 
-NOT_ASKED = "qmd_not_asked"
-"""The code of searches that the program cannot answer although nothing is wrong."""
 LATE = "qmd_timeout"
 
 
@@ -333,4 +331,5 @@ def _unsupported(query: Query, name: str) -> Diagnostic | None:
         message = f"The builtin engine answered, because {name} does not explain its scores."
     else:
         return None
-    return Diagnostic(NOT_ASKED, message)
+    remedy = "Nothing is wrong; the program answers searches without these."
+    return Diagnostic("qmd_not_asked", message, remedy)

@@ -92,7 +92,7 @@ def to_status(state: QmdState) -> SidecarStatus:
     missing = None
     if state.binary is None:
         message = f"The program {state.command!r}, which memory.qmd.command names, is not installed."
-        missing = Diagnostic(QmdMissing.code, message, QmdMissing.default_remedy)
+        missing = Diagnostic("qmd_missing", message, QmdMissing.default_remedy)
     return SidecarStatus(
         name=NAME,
         answering=NAME,
