@@ -46,7 +46,7 @@ def is_alive(process: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-@pytest.mark.matrix(quick=7)
+@pytest.mark.matrix(quick=6)
 @pytest.mark.parametrize("fault", sorted(FAULTS, key=["flood", "hang"].__contains__))
 def test_a_failure_has_a_cause_and_the_next_search_works(memory: QmdMemory, qmd: ScriptedQmd, fault: str) -> None:
     driver = memory.driver(limits=BRIEF if fault == "hang" else PATIENT)
@@ -126,6 +126,7 @@ def test_a_collection_that_qmd_forgot_is_configured_again(memory: QmdMemory, qmd
     assert qmd.commands[-3:] == ["search", "update", "search"]
 
 
+@pytest.mark.matrix(quick=2)
 @pytest.mark.parametrize("content", ["collections: [", "- a\n- b\n", "\0", ""])
 def test_a_broken_configuration_is_replaced(memory: QmdMemory, content: str) -> None:
     driver = memory.driver(limits=PATIENT)
@@ -135,6 +136,7 @@ def test_a_broken_configuration_is_replaced(memory: QmdMemory, content: str) -> 
     assert len(driver.search("ledger").hits) == 1
 
 
+@pytest.mark.matrix(quick=2)
 @pytest.mark.parametrize("content", ["", "[]", '{"files": 3', '{"probed": 7}', '{"later": 1}'])
 def test_a_broken_record_of_the_state_counts_as_none(memory: QmdMemory, content: str) -> None:
     driver = memory.driver(limits=PATIENT)

@@ -193,13 +193,14 @@ class Collector:
         self._process = process
         self._stream = stream
         self._only_end = only_end
-        self._content = b""
+        self._blocks = list[bytes]()
+        self._size = 0
         self._thread = Thread(target=self._read, daemon=True)
         self._thread.start()
 
     @property
     def text(self) -> str:
-        return self._content.decode("utf-8", "replace")
+        return b"".join(self._blocks).decode("utf-8", "replace")
 
     def finish(self) -> None:
         """Wait for the rest of the stream, and end those who keep it open."""
@@ -215,9 +216,12 @@ class Collector:
     def _read(self) -> None:
         with suppress(OSError, ValueError):
             while block := os.read(self._stream.fileno(), 65_536):
-                limit = MOST_ERRORS if self._only_end else MOST_OUTPUT
-                self._content, cut = append_capped(self._content, block, limit)
-                if cut and not self._only_end:
+                if self._only_end:
+                    self._blocks = [append_capped(b"".join(self._blocks), block, MOST_ERRORS)[0]]
+                    continue
+                self._size += len(block)
+                if self._size > MOST_OUTPUT:
                     self.too_long = True
                     kill_group(self._process)
                     return
+                self._blocks.append(block)
