@@ -136,7 +136,6 @@ VALUES: dict[str, Any] = {
     **{f"memory.qmd.update.{name}Ms": 7 for name in ("commandTimeout", "updateTimeout", "embedTimeout")},
     **{f"memory.qmd.update.{name}": "7m" for name in ("interval", "embedInterval")},
     "memory.qmd.sessions.retentionDays": 7,
-    "memory.qmd.transport": "mcp",
     "memory.qmd.searchMode": "query",
     "memory.qmd.scope.default": "allow",
     "memory.qmd.scope.rules[].action": "allow",

@@ -133,3 +133,22 @@ def test_an_answer_has_as_many_hits_and_characters_as_the_limits_of_qmd_allow(
     memory = env.open()
     assert [len(hit.snippet) <= 20 for hit in memory.search("lies beside").hits] == [True, True]
     assert len(memory.search("lies beside", max_results=4).hits) == 4
+
+
+def test_a_file_outside_the_workspace_is_cited_and_read_and_nothing_beside_its_folder(
+    tmp_path: Path, program: ScriptedQmd
+) -> None:
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "zebra.md").write_text("# Zebras\n\nThe quagga was a zebra.\n", encoding="utf-8")
+    (tmp_path / "secret.md").write_text("The quagga is secret.\n", encoding="utf-8")
+    paths_of_qmd = [{"path": str(tmp_path / "papers"), "name": "papers"}]
+    memory = qmd_env(tmp_path / "other", program.program, paths=paths_of_qmd).open()
+    (hit,) = memory.search("quagga").hits
+    assert hit.path == "qmd/papers-main/zebra.md"
+    assert "The quagga was a zebra." in memory.read(hit.citation).text
+    (tool,) = [tool for tool in memory.tools if tool.name == "memory_get"]
+    assert tool.run(memory, {"path": hit.path, "from": 3, "lines": 1})["text"].strip() == "The quagga was a zebra."
+    for path in ("qmd/papers-main/../secret.md", "qmd/unknown/zebra.md"):
+        answer = tool.run(memory, {"path": path})
+        assert "secret" not in answer["text"], path
+        assert answer.get("error") or answer.get("reasons"), path
