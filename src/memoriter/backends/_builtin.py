@@ -13,7 +13,7 @@ from memoriter.backends._calibrating import certainty_of, certainty_of_lines, st
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
 from memoriter.backends._health import WARMING, explain_empty, health_of, standing_health
 from memoriter.backends._indexing import Indexing
-from memoriter.backends._query_vectors import lines_of, mode_of, query_vectors, texts_of, typed_query, unsearched
+from memoriter.backends._query_vectors import lines_of, query_vectors, texts_of, typed_query, unsearched
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch
 from memoriter.errors import IndexBusy
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Health,
         ModelSpec,
         Query,
+        Role,
         Status,
         SyncReport,
         WhyNot,
@@ -125,10 +126,11 @@ class BuiltinBackend:
             else:
                 index_words(self._indexing, index, deadline)
         with watch.stage("embed"):
-            texts, hasty = texts_of(query, text), limit < self.settings.deadline_ms
+            texts: list[tuple[str, Role]] = texts_of(query) if query.lines else [(text, "query")]
+            hasty = limit < self.settings.deadline_ms
             vectors, problem = query_vectors(self._context, index, texts, deadline, hasty=hasty)
         rescoring = self.reranking and self.reranking.question(f"{query.intent} {text}".lstrip(), deadline, watch)
-        vector, typed = vectors[0] if vectors else None, typed_query(query, vectors)
+        vector, typed = vectors[0] if vectors else None, typed_query(query, vectors) if query.lines else None
         question = Question(text, query, vector, deadline, watch, rescoring, typed)
         ranking, repairs = self._rank_verified(index, question, most=RANKINGS if query.update else 1)
         if rescoring is not None and rescoring.fetch():
@@ -139,19 +141,20 @@ class BuiltinBackend:
         if not hits:
             empty_reasons = explain_empty(index, question, ranking.settings, filters=scope, now=ranking.now)
         unranked = rescoring and rescoring.problem
-        missed = unsearched(query, vectors, problem)
+        missed = unsearched(query, vectors, problem) if query.lines else None
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, missed, unranked))]
         serving = vectors is not None if texts else self._context.serving(index)
         health, is_late = health_of(self._context, index, reasons, serving=serving), deadline.passed
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
         to_come = health.pending and texts and (vectors or not query.update or problem in {None, WARMING})
         certain, spec = not (is_late or to_come), self.embedding.current.spec
+        by_words = self.settings.search.hybrid if not query.lines else "lex" in [each.kind for each in query.lines]
         return SearchResult(
             hits=hits,
             outcome=outcome_of(hits, certain=certain, certainty=ranking.certainty),
             provider=self.embedding.provider_name,
             model=spec.model if spec else "",
-            mode=mode_of(query, self.settings.search, vectors),
+            mode="keyword" if not vectors else "hybrid" if by_words else "vector",
             health=health,
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",

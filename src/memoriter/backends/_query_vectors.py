@@ -19,17 +19,15 @@ if TYPE_CHECKING:
     from memoriter.backends._context import BackendContext
     from memoriter.backends._ports import Store
     from memoriter.environment import Deadline
-    from memoriter.search import Reader, SearchSettings
-    from memoriter.types import Hit, Mode, Query, Role
+    from memoriter.search import Reader
+    from memoriter.types import Hit, Query, Role
 
     Vectors = list[NDArray[np.float32]]
     """Each of them (dims,), unit length."""
 
 
-def texts_of(query: Query, text: str) -> list[tuple[str, Role]]:
-    """Return the texts of which a search needs the vectors, with their roles. A hypothetical answer is a passage."""
-    if not query.lines:
-        return [(text, "query")]
+def texts_of(query: Query) -> list[tuple[str, Role]]:
+    """Return the texts whose vectors a typed query needs, with their roles. A hypothetical answer is a passage."""
     return [(each.text, "document" if each.kind == "hyde" else "query") for each in query.lines if each.kind != "lex"]
 
 
@@ -67,10 +65,8 @@ def query_vectors(
     return None, embedding.current.problem or embedding.failed or embedding.paused
 
 
-def typed_query(query: Query, vectors: Vectors | None) -> TypedQuery | None:
-    """Return the lines of a typed query with their vectors; None for a question."""
-    if not query.lines:
-        return None
+def typed_query(query: Query, vectors: Vectors | None) -> TypedQuery:
+    """Return the lines of a typed query with their vectors."""
     left = iter(vectors or ())
     return TypedQuery(
         [EmbeddedLine(each, None if each.kind == "lex" else next(left, None)) for each in query.lines], query.intent
@@ -95,11 +91,3 @@ def unsearched(query: Query, vectors: Vectors | None, problem: Diagnostic | None
     names = " and ".join(f"`{kind}`" for kind in kinds)
     message = f"The lines of the type {names} were not searched, because vector search is not available."
     return Diagnostic("lines_unsearched", message, "Write a `lex` line with words, or run `memoriter doctor`.")
-
-
-def mode_of(query: Query, settings: SearchSettings, vectors: Vectors | None) -> Mode:
-    """Return which retrievers searched."""
-    by_words = any(each.kind == "lex" for each in query.lines) if query.lines else settings.hybrid
-    if not vectors:
-        return "keyword"
-    return "hybrid" if by_words else "vector"

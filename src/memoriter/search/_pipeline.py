@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -127,13 +128,10 @@ def rank(
     )
     scores = calibrated(candidates, settings) if settings.scoring == "calibrated" else _fuse(candidates)
     ordered = sort(candidates, apply_decay(candidates, scores, settings, now))
-    explained = explain and settings.scoring == "calibrated"
-    raw_scores = raw_scores_of(candidates, settings) if explained else {}
-
-    def explanation_of(item: RankedRow) -> Explanation | None:
-        return explanation(candidates, item, raw_scores[item.row]) if explained else None
-
-    return hits_of(reader, candidates, ordered, settings, explanation_of=explanation_of, trace=trace, rescorer=rescorer)
+    explain_hit = None
+    if explain and settings.scoring == "calibrated":
+        explain_hit = partial(explanation, candidates, raw_scores_of(candidates, settings))
+    return hits_of(reader, candidates, ordered, settings, explain_hit=explain_hit, trace=trace, rescorer=rescorer)
 
 
 def hits_of(
@@ -142,7 +140,7 @@ def hits_of(
     ordered: list[RankedRow],
     settings: SearchSettings,
     *,
-    explanation_of: Callable[[RankedRow], Explanation | None],
+    explain_hit: Callable[[RankedRow], Explanation] | None,
     trace: Callable[[Trace], None] | None,
     rescorer: Rescorer | None,
 ) -> tuple[Hit, ...]:
@@ -157,7 +155,9 @@ def hits_of(
     kept, chunks = _choose(reader, passing, candidates, settings)
     if trace is not None:
         trace(Trace(candidates, ordered, [item for item in kept if item.row in chunks]))
-    return tuple([_hit(chunks[item.row], item.score, explanation_of(item)) for item in kept if item.row in chunks])
+    explanations = [explain_hit(item) if explain_hit else None for item in kept]
+    pairs = zip(kept, explanations, strict=True)
+    return tuple([_hit(chunks[item.row], item.score, each) for item, each in pairs if item.row in chunks])
 
 
 def _choose(
@@ -307,8 +307,8 @@ def _diversify(ranked: list[RankedRow], candidates: Candidates, lambda_: float) 
     return [ranked[position] for position in order]
 
 
-def explanation(candidates: Candidates, item: RankedRow, raw: float) -> Explanation:
-    """Return how a candidate came by its score; `raw` is the score before calibration."""
+def explanation(candidates: Candidates, raw_scores: Mapping[int, float], item: RankedRow) -> Explanation:
+    """Return how a candidate came by its score; `raw_scores` are those before calibration, by row."""
     keyword = candidates.keyword_scores.get(item.row, ZERO_SCORE)
     return Explanation(
         cosine=candidates.cosines.get(item.row),
@@ -318,7 +318,7 @@ def explanation(candidates: Candidates, item: RankedRow, raw: float) -> Explanat
         saturation=keyword.saturation,
         neighbours=keyword.neighbours,
         terms=keyword.matched,
-        raw=raw,
+        raw=raw_scores[item.row],
         calibrated=item.score / item.decay if item.decay else 0.0,
         decay=item.decay,
         legs=candidates.retrievers(item.row),

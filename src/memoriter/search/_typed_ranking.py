@@ -12,6 +12,7 @@ scores stay below `MATCH`.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memoriter.search._candidates import Candidates, ParsedQuery, RankedLine, gather_by_kind
@@ -64,16 +65,12 @@ def rank_lines(
     candidates = _union(lines)
     ordered = _order(typed.intent, lines, candidates, settings, now)
 
-    def explanation_of(item: RankedRow) -> Explanation | None:
-        return _explanation(item, lines, settings) if explain and settings.scoring == "calibrated" else None
-
     def traced(decisions: Trace) -> None:
         if trace is not None:
             trace(replace(decisions, lines=lines))
 
-    return hits_of(
-        reader, candidates, ordered, settings, explanation_of=explanation_of, trace=traced, rescorer=rescorer
-    )
+    explain_hit = partial(_explanation, lines, settings) if explain and settings.scoring == "calibrated" else None
+    return hits_of(reader, candidates, ordered, settings, explain_hit=explain_hit, trace=traced, rescorer=rescorer)
 
 
 def _is_searchable(each: EmbeddedLine) -> bool:
@@ -166,13 +163,13 @@ def _by_intent(
     return [next(chosen[candidates.scoring_rows[item.row].path]) for item in items]
 
 
-def _explanation(item: RankedRow, lines: Sequence[RankedLine], settings: SearchSettings) -> Explanation:
+def _explanation(lines: Sequence[RankedLine], settings: SearchSettings, item: RankedRow) -> Explanation:
     """Return how a hit came by its score: the best line of each retriever, and what each line contributed."""
     own = [line for line in lines if item.row in line.scores]
     ordered = sorted(own, key=lambda line: -line.scores[item.row])
-    explained = explanation(ordered[0].candidates, item, raw_scores_of(ordered[0].candidates, settings)[item.row])
+    explained = explanation(ordered[0].candidates, raw_scores_of(ordered[0].candidates, settings), item)
     if by_words := next((line.candidates for line in ordered if line.line.kind == "lex"), None):
-        words = explanation(by_words, item, 0.0)
+        words = explanation(by_words, {item.row: 0.0}, item)
         explained = replace(
             explained,
             keyword=words.keyword,
