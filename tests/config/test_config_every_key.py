@@ -137,6 +137,7 @@ VALUES: dict[str, Any] = {
     **{f"memory.qmd.update.{name}": "7m" for name in ("interval", "embedInterval")},
     "memory.qmd.sessions.retentionDays": 7,
     "memory.qmd.searchMode": "query",
+    "memory.qmd.transport": "mcp",
     "memory.qmd.scope.default": "allow",
     "memory.qmd.scope.rules[].action": "allow",
     "memory.qmd.scope.rules[].match.chatType": "direct",

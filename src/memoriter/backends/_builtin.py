@@ -112,7 +112,7 @@ class BuiltinBackend:
         observe: Callable[[Store, Question, Ranking], None] | None,
     ) -> SearchResult:
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
-        deadline = Deadline.within(limit, self.clocks.monotonic)
+        deadline, hasty = Deadline.within(limit, self.clocks.monotonic), limit < self.settings.deadline_ms
         with watch.stage("embed"):
             if not query.update:
                 self.embedding.warm()
@@ -127,7 +127,6 @@ class BuiltinBackend:
                 index_words(self._indexing, index, deadline)
         with watch.stage("embed"):
             texts: list[tuple[str, Role]] = texts_of(query) if query.lines else [(text, "query")]
-            hasty = limit < self.settings.deadline_ms
             vectors, problem = query_vectors(self._context, index, texts, deadline, hasty=hasty)
         rescoring = self.reranking and self.reranking.question(f"{query.intent} {text}".lstrip(), deadline, watch)
         vector, typed = vectors[0] if vectors else None, typed_query(query, vectors) if query.lines else None
@@ -137,12 +136,10 @@ class BuiltinBackend:
             ranking, _ = self._rank_verified(index, question, most=1)
         if observe is not None:
             observe(index, question, ranking)
-        hits, scope, empty_reasons = ranking.hits, ranking.filters, tuple[Diagnostic, ...]()
-        if not hits:
-            empty_reasons = explain_empty(index, question, ranking.settings, filters=scope, now=ranking.now)
-        unranked = rescoring and rescoring.problem
+        empty_reasons = () if (hits := ranking.hits) else explain_empty(index, question, ranking)
         missed = unsearched(query, vectors, problem) if query.lines else None
-        reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, missed, unranked))]
+        reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, missed))]
+        reasons += [rescoring.problem] if rescoring and rescoring.problem else []
         serving = vectors is not None if texts else self._context.serving(index)
         health, is_late = health_of(self._context, index, reasons, serving=serving), deadline.passed
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.

@@ -15,12 +15,11 @@ from memoriter.workspace import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memoriter.backends._context import BackendContext, Question
+    from memoriter.backends._context import BackendContext, Question, Ranking
     from memoriter.backends._ports import Store
     from memoriter.records import IndexedFile
-    from memoriter.search import SearchSettings
     from memoriter.sync import Plan
-    from memoriter.types import Filters, Source
+    from memoriter.types import Source
     from memoriter.workspace import Scan, Workspace
 
 NAMED = 3
@@ -161,11 +160,12 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
     return health_of(context, index, diagnostics, serving=context.serving(index))
 
 
-def explain_empty(
-    index: Store, question: Question, settings: SearchSettings, *, filters: Filters, now: float
-) -> tuple[Diagnostic, ...]:
+def explain_empty(index: Store, question: Question, ranking: Ranking) -> tuple[Diagnostic, ...]:
     """Return why there are no hits, and what would give some."""
     from memoriter.search import diagnose_empty, search_without_limits
 
-    text, vector, typed = question.text, question.vector, question.typed
-    return diagnose_empty(search_without_limits(index, text, vector, settings, filters=filters, now=now, typed=typed))
+    text, vector, settings = question.text, question.vector, ranking.settings
+    unlimited = search_without_limits(
+        index, text, vector, settings, filters=ranking.filters, now=ranking.now, typed=question.typed
+    )
+    return diagnose_empty(unlimited)
