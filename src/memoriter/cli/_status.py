@@ -169,7 +169,7 @@ def _sidecar_rows(state: SidecarStatus) -> Iterator[tuple[str, str]]:
     for each in state.collections:
         count = "never indexed" if each.files is None else pluralize(each.files, "file")
         missing = "; the folder does not exist" if each.missing else ""
-        yield "collection", f"{each.name}: {count} of {each.pattern} in {each.path}{missing}"
+        yield "indexed", f"{each.name}: {count} of {each.pattern} in {each.path}{missing}"
     updated = f"updated {_time(state.last_update)}" if state.last_update is not None else "never updated"
     vectors = f", {state.vectors:,} vectors, {state.pending or 0:,} pending" if state.vectors else ""
     documents = f", {pluralize(state.documents, 'document')}" if state.documents is not None else ""

@@ -91,7 +91,7 @@ def to_status(state: QmdState) -> SidecarStatus:
     """Return the state of QMD as part of the status of a memory."""
     missing = None
     if state.binary is None:
-        message = f"The program {state.command!r}, which memory.qmd.command names, is not installed."
+        message = f"The program {state.command!r}, which memory.backend `qmd` needs, is not installed."
         missing = Diagnostic("qmd_missing", message, QmdMissing.default_remedy)
     return SidecarStatus(
         name=NAME,
