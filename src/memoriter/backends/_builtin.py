@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from memoriter.backends._background import index_words, last_run, run_in_background
 from memoriter.backends._calibrating import certainty_of, certainty_of_lines, stored_calibration, with_lowest_score
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
-from memoriter.backends._health import WARMING, explain_empty, health_of, standing_health
+from memoriter.backends._health import are_to_come, explain_empty, health_of, standing_health
 from memoriter.backends._indexing import Indexing
 from memoriter.backends._query_vectors import lines_of, query_vectors, texts_of, typed_query, unsearched
 from memoriter.backends._verified import Verified, Verifier
@@ -143,7 +143,7 @@ class BuiltinBackend:
         serving = vectors is not None if texts else self._context.serving(index)
         health, is_late = health_of(self._context, index, reasons, serving=serving), deadline.passed
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
-        to_come = health.pending and texts and (vectors or not query.update or problem in {None, WARMING})
+        to_come = health.pending and texts and (vectors or not query.update or are_to_come(problem, reasons))
         certain, spec = not (is_late or to_come), self.embedding.current.spec
         by_words = self.settings.search.hybrid if not query.lines else "lex" in [each.kind for each in query.lines]
         return SearchResult(

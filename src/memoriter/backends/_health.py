@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.errors import IndexBusy, IndexUnavailable, PathRefused
+from memoriter.errors import EmbeddingError, IndexBusy, IndexUnavailable, PathRefused
 from memoriter.sync import UNSURE, Plan, make_plan, undecoded_of, unreadable_diagnostics
 from memoriter.types import Diagnostic, Health, Skipped
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from memoriter.backends._context import BackendContext, Question, Ranking
     from memoriter.backends._ports import Store
@@ -74,6 +74,7 @@ def unindexed(plan: Plan) -> Diagnostic:
 
 
 WARMING = Diagnostic("warming", "The model is loading; keyword search works meanwhile.", "Search again in a moment.")
+PROVIDER_FAILURES = frozenset({each.code for each in (EmbeddingError, *EmbeddingError.__subclasses__())})
 UNUSED = frozenset({"index_outdated", "index_damaged"})
 """Notices of an index that exists and cannot serve as it is."""
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
@@ -158,6 +159,16 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
     elif not context.settings.on_search:
         diagnostics += staleness(confirmed(plan, context.workspace, indexed))
     return health_of(context, index, diagnostics, serving=context.serving(index))
+
+
+def are_to_come(problem: Diagnostic | None, reasons: Sequence[Diagnostic]) -> bool:
+    """Return whether only time keeps the vectors of a search away, and no failure of the provider.
+
+    Args:
+        problem: why the query has no vector, if there is a reason.
+        reasons: the diagnostics of the search, with the failures of its indexing run.
+    """
+    return problem in {None, WARMING} and PROVIDER_FAILURES.isdisjoint(each.code for each in reasons)
 
 
 def explain_empty(index: Store, question: Question, ranking: Ranking) -> tuple[Diagnostic, ...]:

@@ -29,6 +29,9 @@ _COLUMNS = (
     *("id", "text", "importance", "category", "createdAt", "origin", "principal", "session", "span", "status"),
     *("supersedes", "approved", "note"),
 )
+_KEY, _PRIMARY_KEY = ("id", "principal"), "lance-schema:unenforced-primary-key"
+"""The columns on which rows are merged. LanceDB tells two writers of a new row from each other only if their fields are
+marked as its primary key."""
 log = logging.getLogger(__name__)
 
 
@@ -70,7 +73,7 @@ class LanceStore:
             upkeep.retried(
                 table,
                 lambda: (
-                    table.merge_insert(["id", "principal"])
+                    table.merge_insert(list(_KEY))
                     .when_matched_update_all()
                     .when_not_matched_insert_all()
                     .execute(self._arrow(rows))
@@ -239,8 +242,9 @@ class LanceStore:
         text, number = arrow.string(), arrow.float64()
         kinds: dict[str, Any] = {"importance": number, "createdAt": number, "approved": arrow.bool_()}
         fields = [arrow.field(name, kinds.get(name, text)) for name in _COLUMNS]
-        # LanceDB tells two writers of the same new id from each other only by this key.
-        fields[0] = arrow.field("id", text, nullable=False, metadata={"lance-schema:unenforced-primary-key": "true"})
+        for position, name in enumerate(_KEY, start=1):
+            key = {_PRIMARY_KEY: "true", f"{_PRIMARY_KEY}:position": str(position)}
+            fields[_COLUMNS.index(name)] = arrow.field(name, text, nullable=False, metadata=key)
         fields.insert(2, arrow.field("vector", arrow.list_(arrow.float32(), self.dimensions)))
         return arrow.schema(fields, metadata={"memoriter": self.model})
 

@@ -7,15 +7,18 @@ between a handshake and envelopes, and its second answer to it is dropped.
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 
 from memoriter.mcp_server._first_answers import FirstAnswers, Handover
 from memoriter.startup import start_in_background
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from types import TracebackType
     from typing import Self
 
@@ -34,15 +37,29 @@ def serve_stdio(memory: Memory) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     preparation = Preparation(memory)
     first = FirstAnswers(memory, before=preparation.postpone, after=preparation.schedule)
-    with io.FileIO(0, closefd=False) as reading:  # unbuffered, so that the SDK receives all that follows
-        handover = first.serve(reading, sys.stdout.buffer)
-    preparation.finish()
-    if handover is None:
-        memory.close()
-        return
-    if not preparation.begun:
-        start_in_background(memory)
-    _serve_sdk(memory, handover)
+    with _own_stdout() as writing:
+        with io.FileIO(0, closefd=False) as reading:  # unbuffered, so that the SDK receives all that follows
+            handover = first.serve(reading, writing)
+        preparation.finish()
+        if handover is None:
+            memory.close()
+        else:
+            _serve_sdk(memory, handover, writing, start=not preparation.begun)
+
+
+@contextmanager
+def _own_stdout() -> Generator[BinaryIO]:
+    """Yield a stream to the client; meanwhile, whatever else writes to stdout writes to stderr."""
+    sys.stdout.flush()
+    descriptor = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with os.fdopen(descriptor, "wb", closefd=False) as writing:
+            yield writing
+    finally:
+        sys.stdout.flush()
+        os.dup2(descriptor, 1)
+        os.close(descriptor)
 
 
 class Preparation:
@@ -87,8 +104,8 @@ class Preparation:
         return self._begun
 
 
-def _serve_sdk(memory: Memory, handover: Handover) -> None:
-    """Continue a connection with the SDK until the client closes stdin."""
+def _serve_sdk(memory: Memory, handover: Handover, writing: BinaryIO, *, start: bool) -> None:
+    """Continue a connection with the SDK until the client closes stdin; `start` the parts of the memory before."""
     import anyio
     from mcp.server.stdio import stdio_server
 
@@ -97,11 +114,14 @@ def _serve_sdk(memory: Memory, handover: Handover) -> None:
 
     shutdown = Shutdown(lambda: None, lambda: None)
     server = server_of(memory, shared=SharedMemory(memory, closing=shutdown.begin))
+    if start:
+        start_in_background(memory)
 
     async def serve() -> None:
-        async with stdio_server() as (reading, writing):
-            resumed = Resumed(reading, _messages(handover.received))
-            once = AnsweredOnce(writing, handover.answered)
+        stdout = anyio.wrap_file(io.TextIOWrapper(writing, encoding="utf-8", newline="\n"))
+        async with stdio_server(stdout=stdout) as (received, sent):
+            resumed = Resumed(received, _messages(handover.received))
+            once = AnsweredOnce(sent, handover.answered)
             await server.run(resumed, once, server.create_initialization_options())
 
     anyio.run(serve)

@@ -68,7 +68,7 @@ class ForeignQuestions:
     def certainty(
         self, candidates: Candidates, reader: Reader, baseline: CosineBaseline, *, skip: int | None = None
     ) -> float | None:
-        """Return the certainty of a query, or None if no passage near it has a vector.
+        """Return the certainty of a query, or None if no passage near it has a vector, also not any more.
 
         Args:
             candidates: the candidates for the query.
@@ -82,6 +82,8 @@ class ForeignQuestions:
             return None
         score, row = near[0]
         foreign = self._scores_of(row, candidates.scoring_rows[row].script, reader, baseline)
+        if foreign is None:
+            return None
         if skip is not None:
             import numpy as np
 
@@ -89,13 +91,18 @@ class ForeignQuestions:
         variance = (1 - SPREAD_SHARE) * float(foreign.var()) + SPREAD_SHARE * self.variance
         return (score - float(foreign.mean())) / max(variance, 1e-12) ** 0.5 + PEAK_WEIGHT * _peak([s for s, _ in near])
 
-    def _scores_of(self, row: int, script: str, reader: Reader, baseline: CosineBaseline) -> NDArray[np.float64]:
-        """Return the vector score of one chunk for each foreign question, (n,), as a ranking computes it."""
+    def _scores_of(self, row: int, script: str, reader: Reader, baseline: CosineBaseline) -> NDArray[np.float64] | None:
+        """Return the vector score of one chunk for each foreign question, (n,), as a ranking computes it.
+
+        None if another process has deleted the chunk since it was found.
+        """
         import numpy as np
 
         ids, own = reader.vectors_at([row])
         _, item_scripts, items = reader.item_vectors([row])
         vectors = np.concatenate([own, items]) if len(items) else own
+        if not len(vectors):
+            return None
         scores = baseline.score_matrix(self.scripts, self.vectors, [*([script] * len(ids)), *item_scripts], vectors)
         if not len(items):
             return scores[:, 0]
