@@ -14,6 +14,7 @@ from memoriter import Memory
 from memoriter.backends._foreign_vectors import shipped_vectors
 from memoriter.embed import embed_in_batches, open_provider, spec_of
 from memoriter.errors import ProviderUnavailable
+from memoriter.index._reader import IndexReader
 from memoriter.search import FOREIGN_QUESTIONS, Calibration, pack_vectors, question_from, script_of, unpack_vectors
 from memoriter.search._certainty import ForeignQuestions, conformal_quantile, threshold_of, usual
 
@@ -167,6 +168,18 @@ def test_a_question_that_the_notes_answer_is_a_match_and_a_foreign_one_is_not(me
     assert foreign.certainty is not None
     assert answered.certainty.value > answered.certainty.threshold
     assert foreign.certainty.value <= foreign.certainty.threshold
+
+
+@pytest.mark.slow
+def test_an_answer_has_no_certainty_if_another_process_deletes_the_vectors_of_its_passage_meanwhile(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dimensions = 384
+    monkeypatch.setattr(IndexReader, "vectors_at", lambda *_: ([], np.empty((0, dimensions), np.float32)))
+    monkeypatch.setattr(IndexReader, "item_vectors", lambda *_: ([], [], np.empty((0, dimensions), np.float32)))
+    result = memory.search("why did the deployment fail at full disk?", explain=True)
+    assert "full disk" in result.hits[0].snippet
+    assert result.certainty is None
 
 
 @pytest.mark.slow
