@@ -118,7 +118,7 @@ site:
     build/site-env/bin/zensical build --clean --strict
     ! grep -rE '<(script|img|link)[^>]+(src|href)="https?:' build/site/docs --include='*.html'
     mkdir -p build/site/benchmarks/results
-    cp benchmarks/results/speed.json benchmarks/results/speed.svg build/site/benchmarks/results/
+    cp benchmarks/results/speed.json benchmarks/results/speed.svg benchmarks/results/long-term.json build/site/benchmarks/results/
 
 # run the benchmarks, with results in benchmarks/results: just bench --help
 bench *ARGS:
