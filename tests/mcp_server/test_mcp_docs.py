@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memoriter.integrations import HttpServer, Launch, Machine, changes
+from memoriter.installation import HttpServer, Launch, Machine, changes
 from memoriter.mcp_server._connector import CONNECTOR
 from memoriter.mcp_server._listed import NOTES, TODAY
 from memoriter.mcp_server._prompts import FLUSH, RECALL

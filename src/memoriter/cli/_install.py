@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from memoriter.cli._render import Line, Screen
     from memoriter.environment import Environment
-    from memoriter.integrations import ClientName, Launch, Outcome, Scope
+    from memoriter.installation import ClientName, Launch, Outcome, Scope
     from memoriter.types import Estimate
 
 CLIENTS: dict[ClientName, str] = {
@@ -110,7 +110,7 @@ def install_command(
         raise click.UsageError("The option --port needs --http.")
     from memoriter.app import read_environment
     from memoriter.extras import require
-    from memoriter.integrations import Machine, apply, can_capture, changes
+    from memoriter.installation import Machine, apply, can_capture, changes
 
     hooks, shared = not (no_hooks or remove) and can_capture(client), scope == "project" and not remove
     if capture and not hooks:
@@ -150,7 +150,7 @@ def _launch(
     remove: bool,
 ) -> Launch:
     """Return how a client starts memoriter, or connects to the server with this port and token, if there is a token."""
-    from memoriter.integrations import HttpServer, Launch
+    from memoriter.installation import HttpServer, Launch
 
     port, token = server
     remote = HttpServer(f"http://{HOST}:{port}/mcp", token) if token else None
@@ -365,7 +365,7 @@ def _json(outcome: Outcome) -> dict[str, str | bool | None]:
 
 
 def _lines(outcome: Outcome, user_home: Path, *, dry_run: bool) -> Iterator[Line]:
-    from memoriter.integrations import shown
+    from memoriter.installation import shown
 
     file = shown(outcome.file, user_home)
     if outcome.kind == "unchanged":

@@ -1,7 +1,7 @@
 """Install memoriter in other programs: write the configuration of agents' clients, and remove it again."""
 
-from memoriter.integrations._apply import Outcome, apply
-from memoriter.integrations._clients import (
+from memoriter.installation._apply import Outcome, apply
+from memoriter.installation._clients import (
     ClientName,
     FileEdit,
     HttpServer,

@@ -27,7 +27,7 @@ from memoriter.workspace import replace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.integrations._clients import FileEdit
+    from memoriter.installation._clients import FileEdit
 
 BYTE_ORDER_MARK = "\ufeff"
 BACKUP = ".memoriter-backup"

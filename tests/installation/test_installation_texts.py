@@ -11,11 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memoriter.errors import ConfigError, WriteConflict
-from memoriter.integrations import FileEdit, Launch, Machine, apply, changes
-from memoriter.integrations._clients import server_file
-from memoriter.integrations._json_text import append, put, remove
-from memoriter.integrations._toml_text import put as put_toml
-from memoriter.integrations._toml_text import remove as remove_toml
+from memoriter.installation import FileEdit, Launch, Machine, apply, changes
+from memoriter.installation._clients import server_file
+from memoriter.installation._json_text import append, put, remove
+from memoriter.installation._toml_text import put as put_toml
+from memoriter.installation._toml_text import remove as remove_toml
 
 LAUNCH = Launch(("/opt/my tools/memoriter",), ("--agent", "main"))
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memoriter.coding_hooks import CAPTURING, GEMINI_HOOKS, HOOK_TOOL, HOOKS, TIMEOUTS, HookEvent
 from memoriter.errors import ConfigError, UsageError
-from memoriter.integrations import _json_text, _toml_text
-from memoriter.integrations._opencode import plugin_text, put_plugin, remove_plugin
+from memoriter.installation import _json_text, _toml_text
+from memoriter.installation._opencode import plugin_text, put_plugin, remove_plugin
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.errors import ConfigError
-from memoriter.integrations import HttpServer, Launch, Machine, apply, changes
+from memoriter.installation import HttpServer, Launch, Machine, apply, changes
 
 if TYPE_CHECKING:
     from pathlib import Path
