@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from memoriter.memory import Memory
+    from memoriter.types import Diagnostic
 
 LONG_TERM = "memory-lancedb"
 log = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ class StartedPart:
     """A part of a memory after it was tried."""
 
     name: str
-    """`builtin`, `qmd`, `plugins` or `memory-lancedb`."""
+    """`builtin`, `vector search`, `qmd`, `plugins` or `memory-lancedb`."""
     works: bool
     message: str
     """What it is, or why it does not work."""
@@ -35,11 +36,11 @@ def start_parts(memory: Memory) -> tuple[StartedPart, ...]:
     return tuple(_logged(part, memory.agent) for part in _parts(memory))
 
 
-def start_in_background(memory: Memory) -> threading.Thread:
-    """Call `start_parts` in a thread of its own, and return it."""
-    thread = threading.Thread(target=start_parts, args=(memory,), name="memoriter-start", daemon=True)
-    thread.start()
-    return thread
+def start_in_background(memory: Memory, *, after: float = 0.0) -> None:
+    """Call `start_parts` in a thread of its own, `after` so many seconds."""
+    timer = threading.Timer(after, start_parts, args=(memory,))
+    timer.name, timer.daemon = "memoriter-start", True
+    timer.start()
 
 
 def _logged(part: StartedPart, agent: str) -> StartedPart:
@@ -51,9 +52,10 @@ def _logged(part: StartedPart, agent: str) -> StartedPart:
 
 
 def _parts(memory: Memory) -> Iterator[StartedPart]:
-    yield _tried("builtin", lambda: _describe_index(memory))
-    for reason in memory.backend.problems:
-        yield StartedPart("builtin", works=False, message=reason.message, remedy=reason.remedy)
+    problems: list[Diagnostic] = []
+    yield _tried("builtin", lambda: _describe_index(memory, problems))
+    for reason in problems:
+        yield StartedPart("vector search", works=False, message=reason.message, remedy=reason.remedy)
     if (name := memory.configuration.settings.memory.backend) != "builtin":
         yield _tried(name, lambda: _start_sidecar(memory))
     yield _tried("plugins", lambda: f"{len(memory.tools)} tools.")
@@ -73,8 +75,10 @@ def _tried(name: str, attempt: Callable[[], str]) -> StartedPart:
         return StartedPart(name, works=False, message=message, remedy="Run `memoriter doctor`.")
 
 
-def _describe_index(memory: Memory) -> str:
+def _describe_index(memory: Memory, problems: list[Diagnostic]) -> str:
+    """Return what is indexed, and add why the provider of vectors cannot be used."""
     status = memory.status()
+    problems += memory.backend.problems
     return f"{status.files} files, {status.chunks} chunks, {status.vectors} vectors ({status.provider})."
 
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.startup import start_parts
-from memory_env import codes
+from memory_env import MemoryEnv, codes
 from qmd_backend import configure, qmd_env
 from qmd_programs import ScriptedQmd
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memory_env import MemoryEnv
 
 QUESTION = "Omada printers"
 
@@ -103,3 +102,15 @@ def test_a_server_reports_a_broken_part_at_its_start(tmp_path: Path, caplog: pyt
     (line,) = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert "qmd does not work for the agent 'main'" in line.getMessage()
     assert memory.search(QUESTION).fallback_from == "qmd"
+
+
+def test_a_server_reports_a_provider_that_cannot_be_used_and_that_words_still_work(tmp_path: Path) -> None:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="openai")
+    parts = start_parts(env.open())
+    assert [(part.name, part.works) for part in parts] == [
+        ("builtin", True),
+        ("vector search", False),
+        ("plugins", True),
+    ]
+    env.close()

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 0.5
 """After this time without a hook, the SDK is imported, so that the first call of a tool need not wait for it."""
+STARTING_SECONDS = 3.0
+"""After this time, the parts of the memory are tried, so that the client's first request need not compete with that."""
 
 
 def serve_stdio(memory: Memory) -> None:
@@ -105,7 +107,7 @@ class Preparation:
 
 
 def _serve_sdk(memory: Memory, handover: Handover, writing: BinaryIO, *, start: bool) -> None:
-    """Continue a connection with the SDK until the client closes stdin; `start` the parts of the memory before."""
+    """Continue a connection with the SDK until the client closes stdin; soon `start` the parts of the memory."""
     import anyio
     from mcp.server.stdio import stdio_server
 
@@ -115,7 +117,7 @@ def _serve_sdk(memory: Memory, handover: Handover, writing: BinaryIO, *, start: 
     shutdown = Shutdown(lambda: None, lambda: None)
     server = server_of(memory, shared=SharedMemory(memory, closing=shutdown.begin))
     if start:
-        start_in_background(memory)
+        start_in_background(memory, after=STARTING_SECONDS)
 
     async def serve() -> None:
         stdout = anyio.wrap_file(io.TextIOWrapper(writing, encoding="utf-8", newline="\n"))
