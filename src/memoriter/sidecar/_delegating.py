@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     )
 
 
-class DelegatingBackend:
+class DelegatingBackend(ABC):
     """A `MemoryBackend` whose every method is that of `builtin`."""
 
     @property
+    @abstractmethod
     def builtin(self) -> MemoryBackend:
         """The backend that does the work."""
-        raise NotImplementedError
 
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Return the hits of a query. Raises InvalidQuery."""
