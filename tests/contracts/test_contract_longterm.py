@@ -135,6 +135,17 @@ def test_words_find_a_memory_that_its_vector_does_not(store: LongTermStore, word
     assert found[-1].similarity == pytest.approx(-1.0)
 
 
+def test_words_are_compared_by_their_stems_and_without_stop_words(store: LongTermStore) -> None:
+    worded, near = memory(1, "Migrations of the ledger."), memory(2, "We chose oolong.")
+    store.store([worded, near], [unit(-1), unit(1)])
+
+    def found(words: str) -> list[LongTermMemory]:
+        return [each.memory for each in store.search(unit(1), principal="ann", limit=1, words=words)]
+
+    assert found("When did it migrate?") == [near, worded]
+    assert found("The cost of the tea?") == found("led") == found("?!") == [near]
+
+
 def test_storing_a_memory_again_replaces_it(store: LongTermStore) -> None:
     put(store, memory(1), memory(2))
     put(store, memory(1, "I like coffee."))

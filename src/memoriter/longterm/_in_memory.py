@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from memoriter.longterm._store import Found, StoreState
+from memoriter.search import analyse, query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -39,8 +40,8 @@ class InMemoryStore:
             Found(memory, min(max(float(vector @ own), -1.0), 1.0)) for memory, own in self._of(principal, allowed)
         ]
         found.sort(key=lambda each: (-each.similarity, each.memory.id))
-        parts = _parts(words)
-        shared = [(len(parts & _parts(each.memory.text)), each) for each in found]
+        terms = set(query_terms(words))
+        shared = [(len(terms.intersection(analyse(each.memory.text))), each) for each in found if terms]
         worded = [each for count, each in sorted(shared, key=lambda pair: -pair[0]) if count][:limit]
         near = [each for each in found[:limit] if each.similarity >= floor]
         return [each for each in found if each in near or each in worded]
@@ -99,13 +100,3 @@ class InMemoryStore:
     ) -> list[tuple[LongTermMemory, Vector]]:
         with self._lock:
             return [row for row in self._rows.values() if row[0].principal == principal and allowed(row[0])]
-
-
-def _parts(text: str) -> set[str]:
-    """Return the sequences of two and three characters of each word in lower case."""
-    return {
-        word[start : start + length]
-        for word in "".join(letter if letter.isalnum() else " " for letter in text.lower()).split()
-        for length in (2, 3)
-        for start in range(len(word) - length + 1)
-    }

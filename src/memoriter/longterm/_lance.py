@@ -13,6 +13,7 @@ from memoriter.errors import IndexUnavailable, sentence
 from memoriter.longterm import _lance_upkeep as upkeep
 from memoriter.longterm._records import LongTermMemory, Span, is_memory_id
 from memoriter.longterm._store import EXACT_BELOW, Found, StoreState
+from memoriter.search import analyse, query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping, Sequence
@@ -93,10 +94,10 @@ class LanceStore:
             near = self._fresh(lambda: upkeep.nearest(table, vector, condition, limit, self._exact_below))
             found = {row["id"]: _found(row, 1.0 - row["_distance"]) for row in near}
             found = {key: each for key, each in found.items() if each.similarity >= floor}
-            if words.strip():
+            if terms := " ".join(query_terms(words)):
                 from lancedb.query import MatchQuery
 
-                query = cast("Any", MatchQuery)(words, "text")
+                query = cast("Any", MatchQuery)(terms, upkeep.TERMS)
                 worded = self._fresh(
                     lambda: (
                         table.search(query, query_type="fts").where(condition, prefilter=True).limit(limit).to_list()
@@ -223,6 +224,8 @@ class LanceStore:
         """Return the table of this model, or None if it does not exist yet."""
         if self._table is None and self._name in self._table_names():
             self._table = self._connected().open_table(self._name)
+            if upkeep.TERMS not in self._table.schema.names:
+                self._table = self._rewritten(self._table)
             self._checked = self._table.version
         if self._table is not None:
             self._table.checkout_latest()
@@ -233,6 +236,16 @@ class LanceStore:
         self._table = self._connected().create_table(self._name, schema=schema, exist_ok=True)
         upkeep.index_words(self._table)
         return self._table
+
+    def _rewritten(self, table: Any) -> Any:
+        """Return a table of an earlier version of memoriter with all columns of this one, as its newest version."""
+        log.info("the long-term memories in %r get the columns of this version", self._place)
+        held, schema = table.to_arrow(), self._schema()
+        terms = [[" ".join(analyse(text)) for text in held["text"].to_pylist()]]
+        held = held.append_column(upkeep.TERMS, terms).select(schema.names).cast(schema)
+        table = self._connected().create_table(self._name, held, mode="overwrite")
+        upkeep.index_words(table)
+        return table
 
     def _schema(self) -> Any:
         import pyarrow as pa
@@ -246,6 +259,7 @@ class LanceStore:
             key = {_PRIMARY_KEY: "true", f"{_PRIMARY_KEY}:position": str(position)}
             fields[_COLUMNS.index(name)] = arrow.field(name, text, nullable=False, metadata=key)
         fields.insert(2, arrow.field("vector", arrow.list_(arrow.float32(), self.dimensions)))
+        fields.append(arrow.field(upkeep.TERMS, text))
         return arrow.schema(fields, metadata={"memoriter": self.model})
 
     def _arrow(self, rows: list[dict[str, Any]]) -> Any:
@@ -272,6 +286,7 @@ class LanceStore:
             "supersedes": memory.supersedes,
             "approved": memory.approved,
             "note": memory.note,
+            upkeep.TERMS: " ".join(analyse(memory.text)),
         }
 
     def _memories(self, condition: str) -> list[LongTermMemory]:

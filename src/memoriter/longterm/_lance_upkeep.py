@@ -32,6 +32,8 @@ DIMENSIONS_FOR_BITS = 256
 """Dimensions from which one bit of each is enough to select the vectors to compare; below, a byte of each is kept."""
 FILTERED = ("principal", "origin", "status", "approved")
 """Columns of few values that a search filters by; they get an index together with the vectors."""
+TERMS = "terms"
+"""The column of the analysed words of a memory, with a space between two."""
 _VECTOR_INDEX = "vector_idx"
 _M_ARENA_MAX = -8
 """The parameter of `mallopt` that limits the number of heaps."""
@@ -65,11 +67,18 @@ def is_conflict(error: Exception) -> bool:
 
 
 def index_words(table: Any) -> None:
-    """Index the words as sequences of two and three characters, which suits every script."""
+    """Index the terms, which are those of the index of notes: stems, parts of names, two characters of Chinese."""
     from lancedb.index import FTS
 
-    config = FTS(base_tokenizer="ngram", ngram_min_length=2, ngram_max_length=3, stem=False, remove_stop_words=False)
-    retried(table, lambda: table.create_index("text", config=config, replace=True))
+    config = FTS(
+        base_tokenizer="whitespace",
+        max_token_length=None,
+        lower_case=False,
+        stem=False,
+        remove_stop_words=False,
+        ascii_folding=False,
+    )
+    retried(table, lambda: table.create_index(TERMS, config=config, replace=True))
 
 
 def optimize(table: Any, kept: float, exact_below: int) -> None:
