@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from memoriter.pages import _notes as notes
 from memoriter.pages import _search as search
 
-PAGES = (search.PAGE,)
+PAGES = (
+    search.PAGE,
+    notes.PAGE,
+)
 """All pages. The first one opens at `/`."""
