@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from browser import Tab
+    from memoriter.pages import Page
     from memory_env import MemoryEnv
     from serving import Serving
 
@@ -170,10 +171,13 @@ def test_the_wheel_has_the_templates_and_static_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_is_accessible_and_fits_a_phone(page: object, scheme: str, open_tab: Callable[..., Tab]) -> None:
-    tab = open_tab(page.path, viewport=PHONE, color_scheme=scheme)
+def test_a_page_is_accessible_and_fits_a_phone(page: Page, open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab(page.path, viewport=PHONE, color_scheme="dark")
+    dark = tab.background()
     assert tab.serious_faults() == []
+    tab.page.emulate_media(color_scheme="light")
+    assert tab.serious_faults() == []
+    assert tab.background() != dark
     assert tab.overflow() <= 0
 
 

@@ -96,7 +96,7 @@ class Tab:
         """The pixels by which the page is wider than the window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
-    def contrast_theme(self) -> str:
+    def background(self) -> str:
         """The background color of the page."""
         return str(self.page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
 
