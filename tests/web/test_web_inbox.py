@@ -36,9 +36,7 @@ def waiting(owner: ApiClient) -> list[dict[str, object]]:
 
 def test_an_accepted_candidate_that_replaced_a_memory_is_put_back(env: MemoryEnv, owner: ApiClient) -> None:
     old = owner.post("/ltm/store", text="The ledger runs on MySQL.", category="decision").json()["memory"]
-    comment = (
-        f"<!-- candidate: 11111111-1111-4111-8111-111111111111 0.9 2026-11-20T10:00:00.000Z supersedes={old['id']}"
-    )
+    comment = f"<!-- candidate: 11111111-1111-4111-8111-111111111111 0.9 {old['createdAt']} supersedes={old['id']}"
     env.write("memory/inbox.md", f"# Inbox\n\n- [decision] The ledger runs on PostgreSQL. {comment} -->\n")
     before = waiting(owner)
     (accepted,) = owner.post("/ltm/accept", ids=[before[0]["id"]]).json()

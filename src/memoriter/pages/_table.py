@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from memoriter.pages import _inbox as inbox
+from memoriter.pages import _memories as memories
 from memoriter.pages import _search as search
+from memoriter.pages import _timeline as timeline
 
-PAGES = (search.PAGE,)
+PAGES = (
+    search.PAGE,
+    timeline.PAGE,
+    inbox.PAGE,
+    memories.PAGE,
+)
 """All pages. The first one opens at `/`."""
