@@ -33,7 +33,7 @@ def test_arrow_keys_move_between_days_and_enter_shows_one(open_tab: Callable[...
     tab.page.keyboard.press("ArrowUp")
     tab.page.keyboard.press("Enter")
     tab.expect_text("#day", "Omada ER605")
-    assert "day=2026-02-10" in tab.page.url
+    assert ("day=2026-02-10" in tab.page.url, tab.focused()) == (True, "day")
 
 
 @pytest.mark.slow

@@ -43,3 +43,6 @@ calendar?.addEventListener("click", (event) => {
   reach(day);
   window.history.replaceState(null, "", day.href);
 });
+
+// As a link to the anchor would do without this script.
+document.getElementById("day")?.addEventListener("fragment", (event) => event.currentTarget.focus());
