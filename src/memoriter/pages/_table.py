@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from memoriter.pages import _inbox as inbox
+from memoriter.pages import _memories as memories
 from memoriter.pages import _notes as notes
 from memoriter.pages import _search as search
+from memoriter.pages import _timeline as timeline
 
 PAGES = (
     search.PAGE,
     notes.PAGE,
+    timeline.PAGE,
+    inbox.PAGE,
+    memories.PAGE,
 )
 """All pages. The first one opens at `/`."""

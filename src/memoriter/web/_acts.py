@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import (
     appended_json,
+    captures_json,
     estimate_json,
     excerpt_json,
+    forgotten_json,
     iso_time,
     reason_json,
     result_json,
@@ -15,7 +17,7 @@ from memoriter.api_json import (
     sync_json,
     why_not_json,
 )
-from memoriter.errors import WriteConflict
+from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash
 from memoriter.tools import citations_on, origin_json
 
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic, Excerpt
     from memoriter.web._requests import (
         AppendRequest,
+        CaptureRequest,
         ExplainRequest,
         FilesRequest,
         GetRequest,
         IndexRequest,
         ReplaceRequest,
+        Request,
         SearchRequest,
         StatusRequest,
         WhyNotRequest,
@@ -118,6 +122,25 @@ def replace(work: Work[ReplaceRequest]) -> dict[str, Any]:
     # What was written, and not what is there now: others may have written meanwhile, and the client has not seen that.
     written = bytes_hash(request.text.replace("\0", "\ufffd").encode("utf-8"))
     return {"path": request.path, "hash": written, "health": _found_json(reasons)}
+
+
+def captures(work: Work[Request]) -> dict[str, Any]:
+    """List the records of conversations, in the order of the notes."""
+    from memoriter.agent import find_captures
+
+    return captures_json(find_captures(work.memory))
+
+
+def undo_capture(work: Work[CaptureRequest]) -> dict[str, Any]:
+    """Remove a record of a conversation from every note that has it. Raises UsageError and WriteError."""
+    from memoriter.agent import find_captures
+
+    memory, identifier = work.memory, work.request.id
+    found = [each for each in find_captures(memory) if each.id == identifier]
+    if not found:
+        raise UsageError(f"No note holds a record {identifier!r}.", remedy="See the records with `GET /captures`.")
+    receipts = [memory.forget(memory.plan_forget(each.citation)) for each in reversed(found)]
+    return {**captures_json(found), "receipts": [forgotten_json(each) for each in receipts]}
 
 
 def status(work: Work[StatusRequest]) -> dict[str, Any]:
