@@ -53,6 +53,7 @@ DiagnosticCode = Literal[
     "no_such_note",
     "no_term_known",
     "no_text",
+    "no_vectors",
     "no_words",
     "not_indexed",
     "not_reranked",
