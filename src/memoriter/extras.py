@@ -14,6 +14,7 @@ Extra = Literal["chat", "local", "longterm", "mcp", "onnx", "remote", "serve", "
 
 _MCP = ("anyio", "h11", "mcp", "starlette", "tomlkit", "uvicorn")
 _WATCH = ("watchfiles",)
+_PAGES = ("jinja2", "markdown_it", "markupsafe", "nh3")
 PACKAGES: dict[Extra, tuple[str, ...]] = {
     "chat": ("anthropic", "openai", "pydantic_ai"),
     "local": ("httpx2", "xllamacpp"),
@@ -21,7 +22,7 @@ PACKAGES: dict[Extra, tuple[str, ...]] = {
     "mcp": _MCP,
     "onnx": ("httpx2", "onnxruntime", "tokenizers"),
     "remote": ("httpx2",),
-    "serve": (*_MCP, *_WATCH),
+    "serve": (*_MCP, *_WATCH, *_PAGES),
     "watch": _WATCH,
 }
 """The modules of each extra in `pyproject.toml`. The extra `all` is the sum of them."""

@@ -179,7 +179,7 @@ def test_extras_and_their_messages_are_those_of_the_package_metadata() -> None:
             if name == "memoriter":
                 names |= {module for part in inner.split(",") for module in modules(part)}
             else:
-                names.add({"pydantic-ai-slim": "pydantic_ai"}.get(name, name))
+                names.add({"markdown-it-py": "markdown_it", "pydantic-ai-slim": "pydantic_ai"}.get(name, name))
         return names
 
     assert {extra: modules(extra) for extra in declared if extra != "all"} == {

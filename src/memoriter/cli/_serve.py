@@ -115,8 +115,9 @@ class _ServerRun:
         """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, LiveTokens, folder_of, unregister
         from memoriter.mcp_server import serve, serve_app
+        from memoriter.pages import server_routes
         from memoriter.startup import start_in_background
-        from memoriter.web import Events, api_routes
+        from memoriter.web import Events
 
         folder = folder_of(self.env.home)
         server = self.announcement()
@@ -133,7 +134,7 @@ class _ServerRun:
             commands={"search": self.search, "link": lambda _memory, _request: self.new_link(server)},
             tokens=LiveTokens(self.env.home),
             sessions=sessions,
-            more=lambda run: api_routes(run, events, sessions),
+            more=lambda run: server_routes(run, events, sessions),
         )
 
         def on_event(event: WatchEvent) -> None:

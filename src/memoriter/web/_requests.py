@@ -203,6 +203,11 @@ def read_body(kind: type[AnyRequest], body: bytes) -> AnyRequest:
     return _checked(lambda: kind.model_validate_json(text, strict=True))
 
 
+def checked_request(kind: type[AnyRequest], values: Mapping[str, Any]) -> AnyRequest:
+    """Return the parameters that a page gives by their names in Python. Raises InvalidRequest."""
+    return _checked(lambda: kind.model_validate(dict(values), strict=True))
+
+
 def read_query(kind: type[AnyRequest], pairs: Iterable[tuple[str, str]]) -> AnyRequest:
     """Return the parameters in the query of a URL. Raises InvalidRequest."""
     schemas = cast("Mapping[str, Any]", kind.model_json_schema(by_alias=True).get("properties", {}))
