@@ -131,6 +131,9 @@ SkipReason = Literal[
 ]
 """The reasons for which a path is left out of the memory."""
 
+TRANSIENT: frozenset[str] = frozenset({"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8"})
+"""Codes of what resolves itself, or is about a note and not about the memory."""
+
 CODES: frozenset[str] = frozenset(get_args(DiagnosticCode))
 
 
