@@ -44,16 +44,17 @@ def server(env: MemoryEnv) -> Iterator[Serving]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def session(browser: Browser, server: Serving) -> Any:
+    """The cookie of a session, which the printed link opened."""
+    with opened(browser, server, server.link.removeprefix(server.url)) as tab:
+        return tab.page.context.storage_state()
+
+
 @pytest.fixture
-def open_tab(browser: Browser, env: MemoryEnv, server: Serving) -> Iterator[Callable[..., Tab]]:
-    """Opens a tab in a new session of the browser; options are those of a browser context."""
+def open_tab(browser: Browser, server: Serving, session: Any) -> Iterator[Callable[..., Tab]]:
+    """Opens a tab of its own in the session; options are those of a browser context."""
     with ExitStack() as tabs:
-
-        def one(path: str = "", **options: Any) -> Tab:
-            link = env.run("--json", "serve", "--link").json["open"]
-            tab = tabs.enter_context(opened(browser, server, link, **options))
-            if path:
-                tab.go(path)
-            return tab
-
-        yield one
+        yield lambda path="/", **options: tabs.enter_context(
+            opened(browser, server, path, storage_state=session, **options)
+        )

@@ -28,7 +28,7 @@ OPTIONS = [
     "--disable-sync",
     "--disable-dev-shm-usage",
 ]
-LIMIT_MS = 30_000
+LIMIT_MS = 20_000
 """Milliseconds that anything may take on a busy machine."""
 PHONE = {"width": 375, "height": 667}
 DESKTOP = {"width": 1_100, "height": 800}
@@ -62,9 +62,11 @@ class Tab:
     url: str
     troubles: list[str] = field(default_factory=list)
     """Dialogs, errors in the console and violations of the Content-Security-Policy."""
+    may_fail: bool = False
+    """Whether the server may refuse a request, which the console reports."""
 
     def go(self, path: str) -> None:
-        self.page.goto(f"{self.url}{path}")
+        self.page.goto(path if path.startswith("http") else f"{self.url}{path}")
 
     def text(self, selector: str = "main") -> str:
         return self.page.locator(selector).inner_text()
@@ -100,16 +102,16 @@ class Tab:
 
 
 @contextmanager
-def opened(browser: Browser, server: Serving, link: str, **options: Any) -> Iterator[Tab]:
-    """A tab of a new session, which the link opens. At the end, nothing may have happened that should not.
+def opened(browser: Browser, server: Serving, path: str, **options: Any) -> Iterator[Tab]:
+    """A tab that shows a path, such as the one-time link. At the end, nothing may have happened that should not.
 
-    Options are those of a browser context: `viewport`, `color_scheme`, `java_script_enabled`.
+    Options are those of a browser context: `viewport`, `color_scheme`, `java_script_enabled`, `storage_state`.
     """
     context = browser.new_context(**{"viewport": DESKTOP, **options})
     context.set_default_timeout(LIMIT_MS)
     try:
         tab = _tab(context, server)
-        tab.page.goto(link)
+        tab.go(path)
         yield tab
         assert tab.troubles == []
     finally:
@@ -125,9 +127,14 @@ def _tab(context: BrowserContext, server: Serving) -> Tab:
             tab.troubles.append(f"dialog: {opened.message}")
         opened.accept()
 
+    def console(said: Any) -> None:
+        refused = tab.may_fail and said.text.startswith("Failed to load resource: the server responded with")
+        if said.type == "error" and not refused:
+            tab.troubles.append(f"console: {said.text}")
+
     page.on("dialog", dialog)
     page.on("pageerror", lambda error: tab.troubles.append(f"error: {error}"))
-    page.on("console", lambda said: tab.troubles.append(f"console: {said.text}") if said.type == "error" else None)
+    page.on("console", console)
     page.on("request", lambda request: None if request.url.startswith(server.url) else tab.troubles.append(request.url))
     return tab
 

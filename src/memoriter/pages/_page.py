@@ -120,9 +120,9 @@ class Visit:
         text = self._templates.render(template, page=self.page, caller=self.caller, visit=self, **values)
         return Response(text.encode("utf-8", "replace"), status, media_type="text/html")
 
-    def redirect(self, path: str, **parameters: str) -> Response:
+    def redirect(self, path: str, anchor: str = "", /, **parameters: str) -> Response:
         """Return the response that leads to another page, such as after a form was sent."""
-        address = address_of(path, **parameters)
+        address = address_of(path, anchor, **parameters)
         if self.fragment:
             return Response(status_code=204, headers={LOCATION: address})
         return RedirectResponse(address, 303)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from memoriter.pages import _health as health
 from memoriter.pages import _map as passage_map
+from memoriter.pages import _notes as notes
 from memoriter.pages import _search as search
 
-PAGES = (search.PAGE, passage_map.PAGE, health.PAGE)
+PAGES = (
+    search.PAGE,
+    notes.PAGE,
+    passage_map.PAGE,
+    health.PAGE,
+)
 """All pages. The first one opens at `/`."""

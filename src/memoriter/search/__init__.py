@@ -9,7 +9,7 @@ from memoriter.search._inputs import EmbeddedLine, Reader, Scoring, SearchSettin
 from memoriter.search._pipeline import Trace, clean_query, outcome_of, rank
 from memoriter.search._rerank import Rescorer
 from memoriter.search._score import MATCH, WEAK
-from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms
+from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms, words_pattern
 
 if TYPE_CHECKING:
     from memoriter.search._calibration import FEWEST_CHUNKS, OWN_QUESTIONS, OwnQuestion, calibrate, question_from
@@ -66,6 +66,7 @@ __all__ = [
     "terms_of_day",
     "understand",
     "unpack_vectors",
+    "words_pattern",
 ]
 
 
