@@ -111,6 +111,10 @@ docs:
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/embed/test_embed_docs.py
     {{ python }} tests/config/test_config_every_key.py
 
+# take the screenshots in docs/images, in Chromium: just screenshots, or just screenshots notes
+screenshots *NAMES:
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} scripts/screenshots.py "$@"
+
 # build the documentation site into build/site; fails if a link leads nowhere, or if a page loads a file from elsewhere
 site:
     {{ python }} -m venv build/site-env

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from browser import PHONE
+from memoriter.ids import bytes_hash
 from memoriter.pages import PAGES
 from web_client import ApiClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from browser import Tab
     from memory_env import MemoryEnv
     from serving import Serving
+
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +69,49 @@ def test_static_files_have_their_hash_in_the_address_and_are_kept_for_a_year(own
     assert owner.http.get(f"/static/{version}/..%2f_site.py").status_code == 404
 
 
+def test_a_token_may_do_on_a_page_what_its_scope_allows(reader: ApiClient, env: MemoryEnv) -> None:
+    before = {file: file.read_bytes() for file in env.notes.rglob("*.md")}
+    assert reader.http.get("/notes?path=MEMORY.md").status_code == 200
+    forms = {
+        "/notes/append": {"text": "Prefers tea."},
+        "/notes/change": {
+            "path": "memory/new.md",
+            "text": "x",
+            "expected": "",
+            "act": "save",
+            "reviewed": bytes_hash(b"x"),
+        },
+    }
+    for path, fields in forms.items():
+        refused = reader.http.post(path, data=fields)
+        assert (refused.status_code, "lacks the scope" in refused.text) == (403, True)
+    assert {file: file.read_bytes() for file in env.notes.rglob("*.md")} == before
+
+
+def test_odd_parameters_are_answered_without_a_failure(owner: ApiClient) -> None:
+    odd = [
+        "%00",
+        "%ff",
+        "a%0ab.md",
+        "../../etc/passwd",
+        "x" * 3_000,
+        "%F0%9F%92%A9.md",
+        "..%5c..%5cx.md",
+        "MEMORY.md%23L3",
+    ]
+    for path in (
+        "/notes?path={}",
+        "/notes?path=MEMORY.md&from={}",
+        "/notes/edit?path={}",
+        "/search?q={}",
+        "/search?q=a&path={}",
+    ):
+        statuses = {text: owner.http.get(path.format(text)).status_code for text in odd}
+        assert {text: status for text, status in statuses.items() if status >= 500} == {}, path
+    assert owner.http.post("/notes/change", content=b"%ff&=&a=" + b"x" * 100).status_code < 500
+    assert owner.http.post("/notes/change", content=b"a=b&" * 2_000).status_code == 400
+
+
 def test_a_page_without_a_session_names_the_command_that_opens_one(server: Serving) -> None:
     with ApiClient(server.url, None) as stranger:
         refused = stranger.http.get(PAGES[0].path, headers={"Accept": "text/html"})
@@ -91,6 +138,15 @@ def test_a_form_is_accepted_from_a_page_of_the_same_origin_only(open_tab: Callab
         assert {other.http.post("/nowhere", headers=each).status_code for each in wrong} == {403}
         assert other.http.post("/nowhere", headers=right).status_code == 404
         assert other.http.post("/api/v1/append", headers=right).status_code == 403
+
+
+def test_each_picture_is_small_and_shown_on_a_page() -> None:
+    pictures = sorted((ROOT / "docs" / "images").glob("web-*.png"))
+    assert pictures
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md"))
+    assert [
+        each.name for each in pictures if each.stat().st_size > 200_000 or f"images/{each.name})" not in pages
+    ] == []
 
 
 @pytest.mark.slow

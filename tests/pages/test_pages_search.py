@@ -27,6 +27,7 @@ def test_hits_appear_while_someone_types_and_the_address_keeps_the_question(open
     assert "q=which+database" in tab.page.url
     marked = {text.lower() for text in tab.page.locator("#results mark").all_inner_texts()}
     assert "ledger" in marked
+    assert "The first hit probably answers" in tab.page.locator("#spoken").text_content()
     tab.page.reload()
     tab.expect_text("#results .hits", "PostgreSQL")
 

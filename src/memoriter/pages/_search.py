@@ -27,7 +27,7 @@ SOURCES = {"memory": "notes", "sessions": "transcripts"}
 SHOWN_LINES = 8
 """Lines of a hit that are shown at once; the others open on demand."""
 OUTCOMES = {
-    "match": ("good", "Match", "The first hit answers the question, as far as memoriter can tell."),
+    "match": ("good", "Match", "The first hit probably answers the question."),
     "weak": ("warn", "Possibly related", "There is no clear match. Try other words, a name or a date."),
     "none": ("quiet", "No match", "Nothing in your notes answers this."),
 }

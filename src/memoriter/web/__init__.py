@@ -5,7 +5,7 @@ from memoriter.web._app import api_routes
 from memoriter.web._events import Events
 from memoriter.web._openapi import BASE, openapi_document
 from memoriter.web._operations import OPERATIONS, Operation
-from memoriter.web._problems import Problem, problem_of
+from memoriter.web._problems import RequestProblem, problem_of
 from memoriter.web._runner import OperationRunner, Run
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "NoteConflict",
     "Operation",
     "OperationRunner",
-    "Problem",
+    "RequestProblem",
     "Run",
     "api_routes",
     "openapi_document",

@@ -52,7 +52,7 @@ STATUSES: tuple[tuple[type[MemoriterError], int], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RequestProblem:
     """Why a request failed: the HTTP status, the code, what is wrong, what to do, and further members."""
 
     status: int
@@ -62,7 +62,7 @@ class Problem:
     more: Mapping[str, Any] = MappingProxyType({})
 
 
-def problem_of(error: Exception, name: str) -> Problem:
+def problem_of(error: Exception, name: str) -> RequestProblem:
     """Return why a request failed, and log what was not expected.
 
     Args:
@@ -72,26 +72,26 @@ def problem_of(error: Exception, name: str) -> Problem:
     match error:
         case OutOfScope():
             remedy = f"Use a token with that scope: `memoriter token create NAME --scope {error.needed}`."
-            return Problem(403, "scope", error.message, remedy, {"needed": error.needed})
+            return RequestProblem(403, "scope", error.message, remedy, {"needed": error.needed})
         case NoteConflict():
             present = error.present
             text = None if present.hash is None and not present.text else present.text
             found: dict[str, Any] = {"path": present.path, "text": text, "hash": present.hash}
             found |= {"truncated": True} if present.truncated else {}
-            return Problem(409, error.code, error.message, error.remedy, found)
+            return RequestProblem(409, error.code, error.message, error.remedy, found)
         case InvalidRequest():
-            return Problem(400, error.code, error.message, error.remedy, {"errors": error.problems})
+            return RequestProblem(400, error.code, error.message, error.remedy, {"errors": error.problems})
         case MemoriterError():
             status = next(status for kind, status in STATUSES if isinstance(error, kind))
-            return Problem(status, error.code, error.message, error.remedy)
+            return RequestProblem(status, error.code, error.message, error.remedy)
         case anyio.ClosedResourceError():
-            return Problem(503, "closing", "The server is ending.", "Start it again: `memoriter serve`.")
+            return RequestProblem(503, "closing", "The server is ending.", "Start it again: `memoriter serve`.")
         case OSError():
-            return Problem(500, "system", system_error_text(error), "Run `memoriter doctor`.")
+            return RequestProblem(500, "system", system_error_text(error), "Run `memoriter doctor`.")
         case _:
             log.warning("%s failed", name, exc_info=error)
             remedy = "See the log of the server: `memoriter serve -v`."
-            return Problem(500, "internal", f"{name} failed unexpectedly.", remedy)
+            return RequestProblem(500, "internal", f"{name} failed unexpectedly.", remedy)
 
 
 def response_for(error: Exception, name: str) -> Response:

@@ -61,6 +61,8 @@ function show(target, text) {
   const focused = target.contains(document.activeElement) ? document.activeElement.id : "";
   target.replaceChildren(template.content);
   if (focused !== "") document.getElementById(focused)?.focus();
+  const state = target.querySelector("[role=status], [role=alert]");
+  document.getElementById("spoken").textContent = state?.textContent.trim().replace(/\s+/g, " ") ?? "";
   target.dispatchEvent(new CustomEvent("fragment", { bubbles: true }));
 }
 
