@@ -131,7 +131,7 @@ bench *ARGS:
 # fail if a ratio of two measurements of one run is past its limit, whatever the times; half a minute, not part of check
 bench-check:
     {{ python }} -m benchmarks --check --quick --sizes 10000 --only peer
-    {{ python }} -m benchmarks --check --quick --sizes 2000 --only items,command,cold,sync,churn
+    {{ python }} -m benchmarks --check --quick --sizes 2000 --only items,command,cold,sync,churn,web
 
 # measure long-term memories one by one and by the hundred thousand, and write docs/scale.md: about half an hour
 bench-longterm:

@@ -92,6 +92,8 @@ SHOTS = (
         long_term=True,
         clicked=("#memories summary",),
     ),
+    Shot("health", "/status"),
+    Shot("map", "/map?similarity=0.97"),
 )
 """All pictures. A page adds its own."""
 

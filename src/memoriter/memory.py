@@ -7,7 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import assemble, plugins_of, read_environment, session_environment_of
-from memoriter.environment import local_time
+from memoriter.environment import Environment, local_time
 from memoriter.errors import SearchDisabled
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, WhyNot
@@ -43,10 +43,9 @@ class Memory:
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly, self._backend, self._workspace = assembly, assembly.backend, assembly.workspace
-        self._sessions = set[str]()
         self._loaded: Plugins | None = None
         self._session_env: SessionEnvironment | None = None
-        self._gate = RLock()
+        self._sessions, self._gate = set[str](), RLock()
 
     @classmethod
     def open(
@@ -93,6 +92,11 @@ class Memory:
     @property
     def agent(self) -> str:
         return self._assembly.agent
+
+    @property
+    def environment(self) -> Environment:
+        """The folders, variables and clocks of this memory."""
+        return self._assembly.env
 
     @property
     def backend(self) -> MemoryBackend:
@@ -237,9 +241,7 @@ class Memory:
 
         >>> receipt = memory.forget(memory.plan_forget(match="the door code"))
 
-        Raises:
-            WriteConflict: a note has changed; nothing was removed.
-            WriteError: a note could not be written.
+        Raises WriteConflict if a note has changed, and nothing was removed, and WriteError.
         """
         return self._backend.forget(plan)
 
@@ -255,9 +257,7 @@ class Memory:
             origin: the author, such as `agent`, which the entry is marked with; None: the owner.
             again: add the entry even if it is already there.
 
-        Raises:
-            UsageError: the text is empty.
-            WriteError: nothing was written.
+        Raises UsageError if the text is empty, and WriteError; then nothing was written.
         """
         written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
         reasons = self._not_found(written.path)

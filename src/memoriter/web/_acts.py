@@ -59,14 +59,15 @@ def explain(work: Work[ExplainRequest]) -> dict[str, Any]:
 
 def _search(work: Work[SearchRequest] | Work[ExplainRequest], *, explain: bool) -> dict[str, Any]:
     memory, request = work.memory, work.request
-    result = memory.search(
-        request.query,
-        explain=explain,
-        deadline_ms=request.deadline_ms,
-        operators=True,
-        progress=work.events.progress,
-        **request.limits,
-    )
+    with work.events.working() as progress:
+        result = memory.search(
+            request.query,
+            explain=explain,
+            deadline_ms=request.deadline_ms,
+            operators=True,
+            progress=progress,
+            **request.limits,
+        )
     citations = citations_on(memory.configuration.settings.memory.citations)
     return {**result_json(result, citations=citations, texts=True), **origin_json(memory)}
 
@@ -75,7 +76,8 @@ def why_not(work: Work[WhyNotRequest]) -> dict[str, Any]:
     """Return which stage of a search loses a passage. Raises MemoriterError."""
     memory, request = work.memory, work.request
     if memory.settings.enabled and memory.settings.sync.on_search:
-        memory.backend.refresh(progress=work.events.progress)
+        with work.events.working() as progress:
+            memory.backend.refresh(progress=progress)
     return why_not_json(memory.why_not(request.query, request.citation, operators=True, **request.limits))
 
 
@@ -155,9 +157,9 @@ def index(work: Work[IndexRequest]) -> dict[str, Any]:
         work.require("admin")
     if request.dry_run:
         return estimate_json(work.memory.estimate())
-    report = work.memory.sync(force=request.force, vectors=request.vectors, progress=work.events.progress)
-    answer = sync_json(report)
-    work.events.publish("indexed", answer)
+    with work.events.working() as progress:
+        answer = sync_json(work.memory.sync(force=request.force, vectors=request.vectors, progress=progress))
+        work.events.publish("indexed", answer)
     return answer
 
 

@@ -54,8 +54,10 @@ def api_routes(
     async def follow(request: Request) -> Response:
         if events.full:
             return problem_response(503, "busy", "Too many clients follow the events.", "Try again later.")
-        stream = events.stream(lambda: is_still_known(request.scope))
-        return StreamingResponse(stream, media_type="text/event-stream")
+        last_id = request.headers.get("last-event-id", "")
+        stream = events.stream(lambda: is_still_known(request.scope), last_id=last_id)
+        # Without this header, nginx collects events before it passes them on.
+        return StreamingResponse(stream, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
 
     routes += [Route(f"{BASE}/openapi.json", openapi), Route(f"{BASE}/events", follow, methods=["GET"])]
     if sessions is not None:

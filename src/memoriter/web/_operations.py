@@ -9,6 +9,7 @@ from memoriter.web import _acts as acts
 from memoriter.web import _days as days
 from memoriter.web import _long_term as long_term
 from memoriter.web import _requests as requests
+from memoriter.web import _state as state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,6 +127,37 @@ OPERATIONS: tuple[Operation, ...] = (
         requests.StatusRequest,
         "Status",
         acts.status,
+    ),
+    Operation(
+        "parts",
+        "GET",
+        "/parts",
+        "read",
+        "Try each part that the settings name, as when the server starts.",
+        requests.Request,
+        "Parts",
+        state.parts,
+    ),
+    Operation(
+        "cost",
+        "GET",
+        "/cost",
+        "read",
+        "Return what services cost, by day and model.",
+        requests.CostRequest,
+        "Cost",
+        state.cost,
+        quick=True,
+    ),
+    Operation(
+        "map",
+        "GET",
+        "/map",
+        "read",
+        "Return the passages in two dimensions, in groups and with near duplicates.",
+        requests.MapRequest,
+        "Map",
+        state.draw_map,
     ),
     Operation(
         "index", "POST", "/index", "write", "Bring the index up to date.", requests.IndexRequest, "Indexed", acts.index

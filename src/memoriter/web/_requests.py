@@ -119,6 +119,20 @@ class StatusRequest(Request):
     deep: bool = False
 
 
+class CostRequest(Request):
+    """What services cost, as `memoriter cost --json`."""
+
+    days: Annotated[int, Field(ge=1, le=3_660, description="The number of days.")] = 30
+
+
+class MapRequest(Request):
+    """The passages in two dimensions."""
+
+    similarity: Annotated[
+        float, Field(ge=0.5, le=1, description="The cosine from which passages count as nearly the same.")
+    ] = 0.97
+
+
 class IndexRequest(Request):
     """An indexing run, as `memoriter index --json`. With `force` or `vectors`, it needs the scope `admin`."""
 
@@ -280,6 +294,8 @@ def _value_of(kind: str, text: str) -> Any:
     """Return the value of a parameter in a URL; what has another form stays text, which the model refuses."""
     if kind == "integer" and re.fullmatch(r"-?[0-9]{1,18}", text):
         return int(text)
+    if kind == "number" and re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        return float(text)
     if kind == "boolean" and text in {"true", "false"}:
         return text == "true"
     return text

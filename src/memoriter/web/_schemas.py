@@ -119,6 +119,45 @@ SCHEMAS: dict[str, Schema] = {
             "skipped": list_schema(object_schema(text("path", "reason", "message"))),
         }
     ),
+    "Parts": list_schema(object_schema({**text("name", "message"), "works": FLAG}, text("remedy"))),
+    "Cost": object_schema(
+        {
+            "days": list_schema(
+                object_schema(
+                    {**text("day", "provider", "model"), **whole("calls", "tokens", "unpriced"), "dollars": NUMBER}
+                )
+            ),
+            "today": object_schema({"tokens": WHOLE, "dollars": NUMBER}),
+            "budget": ANY,
+        }
+    ),
+    "Map": object_schema(
+        {
+            "points": list_schema(
+                object_schema(
+                    {
+                        **text("citation", "path", "text"),
+                        **whole("startLine", "group"),
+                        **dict.fromkeys(("x", "y"), NUMBER),
+                        "heading": list_schema(TEXT),
+                    }
+                )
+            ),
+            "groups": list_schema(
+                object_schema(
+                    {
+                        **whole("size", "centre"),
+                        "files": list_schema(object_schema({"path": TEXT, "passages": WHOLE})),
+                    }
+                )
+            ),
+            "duplicates": list_schema(object_schema({"points": list_schema(WHOLE), "similarity": NUMBER})),
+            **whole("chunks", "vectors"),
+            "similarity": NUMBER,
+            "variance": list_schema(SHARE),
+            "reasons": REASONS,
+        }
+    ),
     "Indexed": object_schema(
         whole("files", "added", "changed", "removed", "chunks"),
         {**whole("embedded", "cached", "failed", "pending", "tokens"), "dryRun": FLAG, "reasons": REASONS},

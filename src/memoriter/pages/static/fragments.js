@@ -10,6 +10,7 @@
 
 const PAUSE_MS = 120;
 const running = new Map(); // element -> the request whose answer it waits for
+const later = new Map(); // element -> the form that was changed meanwhile
 
 /** Load a fragment into an element. The answer of an earlier request for the same element is dropped. */
 export async function load(target, address, options = {}) {
@@ -40,6 +41,7 @@ export async function load(target, address, options = {}) {
     if (running.get(target) === request) {
       running.delete(target);
       target.removeAttribute("aria-busy");
+      sendLater(target);
     }
   }
 }
@@ -118,11 +120,27 @@ document.addEventListener("toggle", (event) => {
 }, true);
 
 let waiting;
+
+/** Send the form that was changed while the element waited for an answer. */
+function sendLater(target) {
+  const form = later.get(target);
+  later.delete(target);
+  if (form?.isConnected) send(form);
+}
+
+// The first change is sent at once. What is typed while its answer is under way is sent all at once: after the answer,
+// or after a pause, if the answer takes long.
 for (const name of ["input", "change"]) {
   document.addEventListener(name, (event) => {
     const form = event.target.form;
     if (form?.dataset.live === undefined || event.isComposing) return;
+    const target = document.getElementById(form.dataset.fragment);
+    if (!running.has(target)) {
+      send(form);
+      return;
+    }
+    later.set(target, form);
     clearTimeout(waiting);
-    waiting = setTimeout(() => send(form), PAUSE_MS);
+    waiting = setTimeout(() => sendLater(target), PAUSE_MS);
   });
 }
