@@ -15,7 +15,7 @@ MOST_COMMANDS = 6
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_commands_of_a_start_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     for step, printed in results(page, tmp_path):

@@ -38,7 +38,7 @@ VOLATILE = (
 """What differs in every run, and what a page shows instead."""
 FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?!\.?\d)")
 """Scores and seconds, which differ between processors: a page shows those of one run."""
-SECONDS = 120
+SECONDS = 240
 LINES_OF_A_SERVER = 2
 """What a command that ends in `&` prints before it answers."""
 
@@ -86,6 +86,7 @@ class Shell:
             "PYTHONPATH": str(ROOT / "src"),
             "PYTHONUTF8": "1",
             "MEMORITER_BACKGROUND": "off",
+            "MEMORITER_HOOK_SECONDS": "60",
         }
 
     def close(self) -> None:
