@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,22 @@ import click
 import pytest
 
 import memoriter
-from json_fields import COMMANDS, SCHEMAS, TOOLS, FieldRow, ObjectTable, objects
+from json_fields import (
+    COMMANDS,
+    NAME,
+    OBJECTS,
+    SCHEMAS,
+    TOOLS,
+    FieldRow,
+    ObjectTable,
+    check,
+    differences,
+    type_of_answer,
+)
 from memoriter import Memory, api_json
 from memoriter.cli import main
 from memoriter.tools import TOOLS as AGENT_TOOLS
-from memoriter.web._operations import OPERATIONS
+from memoriter.web import OPERATIONS
 from memoriter.web._schemas import SCHEMAS as WEB_SCHEMAS
 
 if TYPE_CHECKING:
@@ -24,8 +34,6 @@ if TYPE_CHECKING:
     from conftest import Program
 
 PAGE = Path(memoriter.__file__).parents[2] / "docs" / "json.md"
-OBJECTS = objects()
-NAME = re.compile(r"\[([A-Z]\w+)\](?!\()")
 INTRODUCTION = """\
 # Every JSON field
 
@@ -62,14 +70,6 @@ FORMS: dict[str, Any] = {
 """The tables of `memoriter.api_json` by the names of the page."""
 ADDED = {"WhyNot": {"eval", "added"}}
 """Fields that a command adds to a form."""
-TYPES: dict[str, tuple[type, ...]] = {
-    "text": (str,),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-    "object": (dict,),
-    "list": (list,),
-}
 SETTINGS = """{
   agents: {defaults: {memorySearch: {provider: "fake"}}}, plugins: {slots: {memory: ["memory-core", "memory-lancedb"]}},
 }"""
@@ -86,10 +86,9 @@ def two_columns(heading: str, lines: str) -> str:
 
 
 def operations() -> str:
-    named = ((f"{each.method} {each.path}", each.answer) for each in OPERATIONS)
-    listed = {"Memories", "Candidates", "Accepted"}
+    more = {"index": "; [Estimate] with `dryRun`"}
     return "\n".join(
-        f"{path} | {'list of ' if answer in listed else ''}[{SCHEMAS.get(answer, answer)}]" for path, answer in named
+        f"{each.method} {each.path} | {type_of_answer(each.answer)}{more.get(each.name, '')}" for each in OPERATIONS
     )
 
 
@@ -115,42 +114,6 @@ def page() -> str:
         *(object_part(table) for table in OBJECTS.values()),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def differences(value: Any, type_text: str, place: str) -> Iterator[str]:
-    """Yield what a real value has that the page does not say, and the other way round."""
-    if type_text == "any":
-        return
-    if isinstance(value, list):
-        inner = type_text.removeprefix("list of ")
-        if inner == type_text != "list":
-            yield f"{place}: a list instead of {type_text}"
-        for number, item in enumerate(value):
-            yield from differences(item, inner, f"{place}[{number}]")
-        return
-    kind, _, null = type_text.partition(" or ")
-    if value is None:
-        if null != "null":
-            yield f"{place}: null instead of {type_text}"
-    elif name := NAME.fullmatch(kind):
-        yield from differences_of_object(value, OBJECTS[name[1]], place)
-    elif not isinstance(value, TYPES[kind]) or (kind != "boolean" and isinstance(value, bool)):
-        yield f"{place}: {value!r} instead of {type_text}"
-
-
-def differences_of_object(value: Any, table: ObjectTable, place: str) -> Iterator[str]:
-    if not isinstance(value, dict):
-        yield f"{place}: {value!r} instead of {table.name}"
-        return
-    rows = {row.name: row for row in table.fields}
-    yield from (f"{place}.{name} is not on the page" for name in value.keys() - rows.keys())
-    yield from (f"{place}.{row.name} is missing" for row in table.fields if not row.absent and row.name not in value)
-    for name in value.keys() & rows.keys():
-        yield from differences(value[name], rows[name].type, f"{place}.{name}")
-
-
-def check(value: Any, type_text: str) -> None:
-    assert list(differences(value, type_text, type_text)) == []
 
 
 def test_the_page_is_that_of_the_tables() -> None:

@@ -1,15 +1,20 @@
 """Every field of the JSON that memoriter prints and sends: its type, its meaning, and when it is absent.
 
-`OBJECTS` has a block for each object: its name and a sentence, then one field a line, as `name | type | meaning`, and
+`TABLES` has a block for each object: its name and a sentence, then one field a line, as `name | type | meaning`, and
 where a field can be missing, `| when it is absent`. A type in square brackets is another object. `COMMANDS` and `TOOLS`
 list what each command and tool answers with.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-OBJECTS = """
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TABLES = """
 Reason: A diagnostic: what is wrong, and what to do.
 code | text | a stable word; [Health](health.md) lists all of them
 message | text | the cause, as a sentence
@@ -718,8 +723,66 @@ class ObjectTable:
 def objects() -> dict[str, ObjectTable]:
     """Return the objects by their names."""
     tables = dict[str, ObjectTable]()
-    for block in OBJECTS.strip().split("\n\n"):
+    for block in TABLES.strip().split("\n\n"):
         first, *rest = block.splitlines()
         name, _, text = first.partition(": ")
         tables[name] = ObjectTable(name, text, tuple(FieldRow(*line.split(" | ")) for line in rest))
     return tables
+
+
+OBJECTS = objects()
+NAME = re.compile(r"\[([A-Z]\w+)\](?!\()")
+"""The name of an object in a type."""
+TYPES: dict[str, tuple[type, ...]] = {
+    "text": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "object": (dict,),
+    "list": (list,),
+}
+LISTS = frozenset({"Memories", "Candidates", "Accepted"})
+"""Answers of the OpenAPI document that are lists of an object of the page."""
+
+
+def type_of_answer(answer: str) -> str:
+    """Return the type, as on the page, of an answer that the OpenAPI document names."""
+    return f"{'list of ' if answer in LISTS else ''}[{SCHEMAS.get(answer, answer)}]"
+
+
+def differences(value: Any, type_text: str, place: str) -> Iterator[str]:
+    """Yield what a real value has that the page does not say, and the other way round."""
+    if type_text == "any":
+        return
+    if isinstance(value, list):
+        inner = type_text.removeprefix("list of ")
+        if inner == type_text != "list":
+            yield f"{place}: a list instead of {type_text}"
+        for number, item in enumerate(value):
+            yield from differences(item, inner, f"{place}[{number}]")
+        return
+    kind, _, null = type_text.partition(" or ")
+    if value is None:
+        if null != "null":
+            yield f"{place}: null instead of {type_text}"
+    elif name := NAME.fullmatch(kind):
+        yield from differences_of_object(value, OBJECTS[name[1]], place)
+    elif not isinstance(value, TYPES[kind]) or (kind != "boolean" and isinstance(value, bool)):
+        yield f"{place}: {value!r} instead of {type_text}"
+
+
+def differences_of_object(value: Any, table: ObjectTable, place: str) -> Iterator[str]:
+    """Yield the same for an object."""
+    if not isinstance(value, dict):
+        yield f"{place}: {value!r} instead of {table.name}"
+        return
+    rows = {row.name: row for row in table.fields}
+    yield from (f"{place}.{name} is not on the page" for name in value.keys() - rows.keys())
+    yield from (f"{place}.{row.name} is missing" for row in table.fields if not row.absent and row.name not in value)
+    for name in value.keys() & rows.keys():
+        yield from differences(value[name], rows[name].type, f"{place}.{name}")
+
+
+def check(value: Any, type_text: str) -> None:
+    """Assert that a real value has the fields that the page gives its type, and no others."""
+    assert list(differences(value, type_text, type_text)) == []
