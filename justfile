@@ -110,6 +110,13 @@ docs:
     {{ python }} tests/cli/test_cli_help.py
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/embed/test_embed_docs.py
     {{ python }} tests/config/test_config_every_key.py
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/cli/test_cli_json_page.py
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/test_translations.py
+
+# run the commands of the start pages in docs/start, and write what they print; names of pages select them
+start-pages *PAGES:
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/e2e/test_e2e_start_pages.py "$@"
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/test_translations.py
 
 # take the screenshots in docs/images, in Chromium: just screenshots, or just screenshots notes
 screenshots *NAMES:

@@ -184,7 +184,7 @@ def test_every_row_of_the_map_in_contributing_points_somewhere() -> None:
     assert [path for path in named if not ((PACKAGE / path).exists() or (ROOT / path).exists())] == []
 
 
-@pytest.mark.parametrize("page", ["SECURITY.md", "docs/clients.md"])
+@pytest.mark.parametrize("page", ["SECURITY.md", "docs/clients.md", "docs/security.md"])
 def test_every_test_that_a_page_names_as_proof_exists(page: str) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / page).read_text(encoding="utf-8"))
     assert named

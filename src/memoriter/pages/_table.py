@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memoriter.pages import _inbox as inbox
-from memoriter.pages import _memories as memories
 from memoriter.pages import _health as health
+from memoriter.pages import _inbox as inbox
 from memoriter.pages import _map as passage_map
+from memoriter.pages import _memories as memories
 from memoriter.pages import _notes as notes
 from memoriter.pages import _search as search
 from memoriter.pages import _timeline as timeline
