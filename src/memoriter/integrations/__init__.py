@@ -8,6 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memoriter.integrations import langchain
+    from memoriter.integrations import langchain, langgraph, llama_index, openai_agents, pydantic_ai
 
-__all__ = ["langchain"]
+__all__ = ["langchain", "langgraph", "llama_index", "openai_agents", "pydantic_ai"]
