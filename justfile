@@ -10,6 +10,8 @@ python := quote(bin / "python")
 proofs := if env("CI", "") == "" { "-m 'not slow'" } else { "" }
 in_parallel := "-n auto --maxprocesses 4 --dist worksteal"
 compile := quote(bin / "uv") + " pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --annotation-style line"
+# Every framework that can be installed beside the others; CrewAI has an environment of its own.
+frameworks := "--extra " + replace("agent-framework agno anthropic claude-agent-sdk google-adk langchain langgraph llama-index openai-agents pydantic-ai smolagents strands", " ", " --extra ")
 
 # Where byte code is not written, every process of a test run compiles everything again.
 export PYTHONDONTWRITEBYTECODE := ""
@@ -88,6 +90,8 @@ lock *ARGS:
     {{ compile }} "$@" --output-file requirements/dev.txt --constraint requirements/serve.txt --extra all --group dev pyproject.toml
     {{ compile }} "$@" --output-file requirements/fuzz.txt --group fuzz
     {{ compile }} "$@" --output-file requirements/docs.txt --group docs
+    {{ compile }} "$@" --output-file requirements/integrations.txt --constraint requirements/run.txt {{ frameworks }} --group integrations pyproject.toml
+    {{ compile }} "$@" --output-file requirements/integrations-crewai.txt --extra crewai --group integrations-crewai pyproject.toml
 
 # write the graph of the bundled model, without its weights, after a change of scripts/bundled_graph.py
 graph:
@@ -130,6 +134,10 @@ site:
     ! grep -rE '<(script|img|link)[^>]+(src|href)="https?:' build/site/docs --include='*.html'
     mkdir -p build/site/benchmarks/results
     cp benchmarks/results/speed.json benchmarks/results/speed.svg benchmarks/results/long-term.json build/site/benchmarks/results/
+
+# test the adapters with the real agent frameworks, in environments of their own, and check their types there
+integrations *ARGS:
+    {{ python }} tests/integrations/run.py "$@"
 
 # run the benchmarks, with results in benchmarks/results: just bench --help
 bench *ARGS:

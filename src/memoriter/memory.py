@@ -259,7 +259,7 @@ class Memory:
 
         Raises UsageError if the text is empty, and WriteError; then nothing was written.
         """
-        written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
+        written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self.now(), again=again)
         reasons = self._not_found(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
 
@@ -393,8 +393,9 @@ class Memory:
         self.close()
 
     def today(self) -> date:
-        """Return the present day in the time zone of the settings."""
-        return self._now().date()
+        """Return the current day, in the user's time zone."""
+        return self.now().date()
 
-    def _now(self) -> datetime:
+    def now(self) -> datetime:
+        """Return the current time, in the user's time zone."""
         return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone)
