@@ -10,12 +10,13 @@ from typing import Literal
 
 from memoriter.errors import MissingPackage
 
-Extra = Literal["chat", "local", "longterm", "mcp", "onnx", "remote", "serve", "watch"]
+Extra = Literal["chat", "import", "local", "longterm", "mcp", "onnx", "remote", "serve", "watch"]
 
 _MCP = ("anyio", "h11", "mcp", "starlette", "tomlkit", "uvicorn")
 _WATCH = ("watchfiles",)
 PACKAGES: dict[Extra, tuple[str, ...]] = {
     "chat": ("anthropic", "openai", "pydantic_ai"),
+    "import": ("ijson",),
     "local": ("httpx2", "xllamacpp"),
     "longterm": ("lancedb", "pyarrow"),
     "mcp": _MCP,
