@@ -294,3 +294,12 @@ def test_a_changed_archive_of_memoriter_is_refused(program: Program, tmp_path: P
     done = program("import", "memoriter", str(changed), "--own")
     assert done.exit_code == 2
     assert "differs from its hash" in done.err
+
+
+def test_brackets_and_quotes_inside_texts_are_no_levels(program: Program, tmp_path: Path) -> None:
+    text = "\\\"[{ it's \\" * 20_000
+    file = written(
+        tmp_path / "conversations.json", json.dumps([chatgpt_conversation(1, text), chatgpt_conversation(2)])
+    )
+    assert program("import", "chatgpt", str(file), "--json").json["records"] == 2
+    assert any(text.strip() in each for each in imported(program).values())

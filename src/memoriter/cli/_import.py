@@ -174,7 +174,7 @@ def _report_lines(report: ImportReport) -> Iterator[Line]:
     for sample in report.samples if report.dry_run else ():
         yield ((f"  {sample.path}", "bold"),)
         yield ((f"    {sample.text}", "dim"),)
-    if report.notes and not report.dry_run:
+    if report.notes and report.id and not report.dry_run:
         yield ((f"To undo it: memoriter import --undo {report.id}", "dim"),)
 
 

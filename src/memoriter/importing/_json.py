@@ -18,8 +18,8 @@ LONGEST_OBJECT = 256 << 20
 DEEPEST = 1_000
 """Levels of lists and objects inside each other."""
 _PART = 1 << 16
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_REST = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+# Possessive: a search that goes back would need time in proportion to the square of a string's length.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _MARK = re.compile(rb"[\[\]{}]")
 _READ_AGAIN = "Export again, and give the whole file."
 
@@ -35,10 +35,12 @@ class _Guarded:
         self.unused = 0
         """Bytes since the last complete object."""
         self._depth = 0
-        self._in_string = self._escaped = False
+        self._in_string = False
 
     def read(self, size: int = -1) -> bytes:
         part = self._opened.read(size)
+        while part.endswith(b"\\") and (following := self._opened.read(1)):
+            part += following  # so that no part ends between a backslash and its character
         self.unused += len(part)
         if self.unused > LONGEST_OBJECT:
             raise self._refused(f"an object has more than {LONGEST_OBJECT >> 20} MiB")
@@ -54,18 +56,8 @@ class _Guarded:
 
     def _without_strings(self, part: bytes) -> bytes:
         """Return the bytes that are in no string; strings may go on in the next part."""
-        start = 0
-        if self._in_string:
-            rest = _REST.match(part, min(len(part), int(self._escaped)))
-            start = rest.end() if rest else 0
-            self._escaped = start < len(part) and part[start : start + 1] == b"\\"
-            self._in_string = start == len(part) or self._escaped
-            if self._in_string:
-                return b""
-            start += 1
-        code, quote, rest_of_string = _STRING.sub(b"", part[start:]).partition(b'"')
-        self._in_string = bool(quote)
-        self._escaped = (len(rest_of_string) - len(rest_of_string.rstrip(b"\\"))) % 2 == 1
+        code = _STRING.sub(b"", b'"%b"' % part if self._in_string else b'%b"' % part)
+        self._in_string = not code.endswith(b'"')  # the added quote ended a string
         return code
 
     def _refused(self, reason: str) -> UsageError:

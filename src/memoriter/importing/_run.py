@@ -7,9 +7,10 @@ with the ids of its records. If it is interrupted, the next run continues with w
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
-from memoriter.errors import PathRefused, UsageError, WriteConflict
+from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.importing._files import open_files
 from memoriter.importing._known import entry_places, known_records
@@ -45,6 +46,8 @@ PENDING_CHARS = 8 << 20
 """Characters of entries that are held until their notes are written."""
 LONGEST_TEXT = 4 << 20
 """Characters of one note; a longer page becomes several notes."""
+MOST_OF_A_NAME = 10_000
+"""Notes that differ only in a number in their name."""
 SAMPLES = 5
 SHOWN_LEFT_OUT = 20
 _STEP = 100
@@ -65,7 +68,7 @@ class ImportReport:
 
     source: str
     id: str
-    """Names the import, to undo it."""
+    """Names the import, to undo it; empty if notes were restored, which do not show that they were imported."""
     dry_run: bool
     notes: int = 0
     """Notes that were added."""
@@ -198,7 +201,7 @@ class _Writing:
             if key in self._seen:
                 self._report.present += 1
             elif known is None:
-                self._write_new(page_path(part, self._run), page_note(part, self._run), key)
+                self._write_new(page_path(part, self._run), partial(page_note, part, self._run), key)
             else:
                 self._update_page(part, known)
             self._seen.add(key)
@@ -240,8 +243,8 @@ class _Writing:
         for (group, day), entries in self._pending.items():
             title = ", ".join(filter(None, (self._run.source, group, day or "undated")))
             for part in _portions(entries):
-                text = entries_note(title, day, part, self._run)
-                self._write_new(entries_path(group, day, self._run), text, "", records=len(part))
+                note = partial(entries_note, title, day, part, self._run)
+                self._write_new(entries_path(group, day, self._run), note, "", records=len(part))
         self._pending.clear()
         self._pending_chars = 0
 
@@ -254,25 +257,31 @@ class _Writing:
         changes = [(*places[entry_key(entry.id)], entry_lines(entry, self._run)) for entry in entries]
         self._workspace.replace(path, with_new_hash(replace_lines(text, changes)), expected=bytes_hash(content))
 
-    def _write_new(self, path: str, text: str, key: str, *, records: int = 1) -> None:
-        """Write a new note, beside a note that has the name already."""
-        names = [path, *([numbered(path, content_hash(key)[:8])] if key else ())]
-        names += [numbered(path, number) for number in range(2, 1_000)]
+    def _write_new(self, path: str, note: Callable[[], str], key: str, *, records: int = 1) -> None:
+        """Write a new note, beside a note that has the name already. A dry run makes only the notes that it shows."""
+        wants_sample = len(self._report.samples) < SAMPLES
+        text = note() if wants_sample or not self._report.dry_run else ""
         if not self._report.dry_run:
-            for name in names:
-                try:
-                    self._workspace.replace(name, text, expected=None)
-                except WriteConflict:
-                    continue
-                except PathRefused as error:
-                    self._leave_out(LeftOut(path, error.message))
-                    return
-                path = name
-                break
+            try:
+                path = self._create(path, text, key)
+            except PathRefused as error:
+                self._leave_out(LeftOut(path, error.message))
+                return
         self._report.notes += 1
         self._report.records += records
-        if len(self._report.samples) < SAMPLES:
+        if wants_sample:
             self._report.samples.append(Sample(path, _beginning(text)))
+
+    def _create(self, path: str, text: str, key: str) -> str:
+        """Create a note, and return its path. Raises PathRefused and WriteError."""
+        names = [path, *([numbered(path, content_hash(key)[:8])] if key else ())]
+        for name in (*names, *(numbered(path, number) for number in range(2, MOST_OF_A_NAME))):
+            try:
+                self._workspace.replace(name, text, expected=None)
+            except WriteConflict:
+                continue
+            return name
+        raise WriteError(f"There are {MOST_OF_A_NAME:,} notes like {path!r}; no more were written.")
 
     def _restore(self, note: Original) -> None:
         """Write a note of memoriter as it was, unless there is one."""
@@ -284,6 +293,7 @@ class _Writing:
                 return
             if not self._report.dry_run:
                 self._workspace.replace(note.path, note.content, expected=None)
+                self._report.id = ""
                 os.utime(self._workspace.root / note.path, ns=(note.changed_ns, note.changed_ns), follow_symlinks=False)
         except PathRefused as error:
             self._leave_out(LeftOut(note.path, error.message))
