@@ -139,11 +139,14 @@ def test_a_folder_without_such_an_export_is_refused_and_nothing_is_written(name:
     assert case.texts() == {}
 
 
-def test_the_table_of_the_documentation_has_every_format_with_the_version_that_it_reads() -> None:
-    page = (ROOT / "docs" / "import.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["README.md", "docs/import.md"])
+def test_the_table_of_a_page_has_every_format_with_the_version_that_it_reads_and_its_test(name: str) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
     rows = {line.split("|")[1].strip(): line for line in page.splitlines() if line.startswith("| `")}
-    for name, form in FORMATS.items():
-        assert form.read_as in rows[f"`{name}`"], name
+    for form in FORMATS.values():
+        row = rows[f"`{form.name}`"]
+        assert f"| {form.read_as} |" in row
+        assert (ROOT / row.split("`")[-2]).is_file()
 
 
 def test_ids_and_dates_are_those_of_the_export(tmp_path: Path) -> None:
