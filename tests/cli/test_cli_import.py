@@ -303,3 +303,18 @@ def test_brackets_and_quotes_inside_texts_are_no_levels(program: Program, tmp_pa
     )
     assert program("import", "chatgpt", str(file), "--json").json["records"] == 2
     assert any(text.strip() in each for each in imported(program).values())
+
+
+def test_into_a_repository_that_was_only_found_it_writes_after_its_owner_trusts_it(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = str(exports.chatgpt(tmp_path))
+    (program.workspace / ".git").mkdir()
+    (program.workspace / "memory" / "inner").mkdir()
+    monkeypatch.chdir(program.workspace / "memory" / "inner")
+    refused = program("import", "chatgpt", file)
+    assert refused.exit_code == 2
+    assert "you have not trusted the repository" in refused.err
+    assert imported(program) == {}
+    assert program("import", "chatgpt", file, "--dry-run").exit_code == 0
+    assert not (program.home / "imports").exists()

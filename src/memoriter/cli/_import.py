@@ -60,7 +60,7 @@ def import_command(
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     _check_words(source, path, identifier=identifier, listed=listed, own=own)
-    assembly = _opened(options, screen)
+    assembly = _opened(options, screen, writes=not (listed or dry_run))
     if listed:
         _show_imports(assembly, screen)
     elif identifier is not None:
@@ -86,7 +86,7 @@ def export_command(file: Path, *, force: bool) -> None:
     from memoriter.importing import export_notes
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    assembly = _opened(options, screen)
+    assembly = _opened(options, screen, writes=False)
     with screen.progress() as step:
         exported = export_notes(
             assembly.trusted.workspace, file.expanduser(), force=force, progress=_steps(step, "export")
@@ -109,11 +109,12 @@ def _check_words(source: str | None, path: Path | None, *, identifier: str | Non
         raise click.UsageError(f"Give the PATH of what {source} has exported.")
 
 
-def _opened(options: GlobalOptions, screen: Screen) -> Assembly:
+def _opened(options: GlobalOptions, screen: Screen, *, writes: bool) -> Assembly:
     from memoriter.app import assemble
 
     assembly = assemble(options.workspace, config=options.config, agent=options.agent, by_person=True)
-    check_trust(assembly.place, screen)
+    if writes:
+        check_trust(assembly.place, screen)
     return assembly
 
 

@@ -7,6 +7,7 @@ with the ids of its records. If it is interrupted, the next run continues with w
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -116,7 +117,7 @@ def run_import(
     if own and not form.owned:
         message = f"The option --own is not for {form.name}: an export of it has text that others wrote."
         raise UsageError(message, remedy="Leave out --own.")
-    with open_files(path) as files, folder_lock(locks):
+    with open_files(path) as files, nullcontext() if dry_run else folder_lock(locks):
         report = ImportReport(form.name, _run_id(form.name, path), dry_run)
         run = Run(form.name, report.id, zone, own)
         known = known_records(workspace.root, form.name)
