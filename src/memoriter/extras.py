@@ -10,7 +10,7 @@ from typing import Literal
 
 from memoriter.errors import MissingPackage
 
-Extra = Literal["chat", "local", "longterm", "mcp", "onnx", "remote", "serve", "watch"]
+Extra = Literal["chat", "import", "local", "longterm", "mcp", "onnx", "remote", "serve", "watch"]
 FrameworkExtra = Literal[
     "agent-framework",
     "agno",
@@ -32,6 +32,7 @@ _WATCH = ("watchfiles",)
 _PAGES = ("jinja2", "markdown_it", "markupsafe", "nh3")
 PACKAGES: dict[Extra, tuple[str, ...]] = {
     "chat": ("anthropic", "openai", "pydantic_ai"),
+    "import": ("ijson",),
     "local": ("httpx2", "xllamacpp"),
     "longterm": ("lancedb", "pyarrow"),
     "mcp": _MCP,
