@@ -97,6 +97,10 @@ lock *ARGS:
 graph:
     {{ python }} scripts/bundled_graph.py
 
+# write the plugins for Claude Code, Codex and Gemini CLI from plugins/source
+plugins:
+    {{ python }} scripts/plugins.py
+
 # embed the general questions with the bundled model, after a change of scripts/question_centres.py
 questions:
     {{ python }} scripts/question_centres.py

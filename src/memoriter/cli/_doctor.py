@@ -104,11 +104,21 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
     yield _check_configuration(configuration)
     yield _check_workspace(place)
     yield from _check_trust(place)
+    yield from _check_clients(env)
     with TemporaryDirectory(prefix="memoriter-doctor-") as folder:
         scratch = _copy_of_checks(env.home / "models", Path(folder))
         provider, is_ready = _check_provider(configuration, agent, env, scratch)
         yield provider
         yield from _check_memory(options, scratch, deep=is_ready)
+
+
+def _check_clients(env: Environment) -> Iterator[Finding]:
+    """Yield a finding for each client whose entry another version of memoriter has written."""
+    from memoriter.cli._installed import outdated_clients
+
+    for notice in outdated_clients(env):
+        message, _, remedy = notice.rpartition(". ")
+        yield Finding("clients", "note", f"{message}.", remedy)
 
 
 def _copy_of_checks(models: Path, scratch: Path) -> Path:

@@ -1,22 +1,27 @@
 """Install memoriter in other programs: write the configuration of agents' clients, and remove it again."""
 
 from memoriter.installation._apply import Outcome, apply
-from memoriter.installation._clients import (
+from memoriter.installation._clients import FileEdit, changes, edited_entries, written_entries
+from memoriter.installation._entries import HttpServer, Launch
+from memoriter.installation._places import (
+    CLIENT_TITLES,
+    PINNED,
     ClientName,
-    FileEdit,
-    HttpServer,
-    Launch,
     Machine,
     Scope,
     can_capture,
-    changes,
+    server_files,
     shown,
 )
+from memoriter.installation._record import Installed, read_installed, record_installed, record_removed
 
 __all__ = [
+    "CLIENT_TITLES",
+    "PINNED",
     "ClientName",
     "FileEdit",
     "HttpServer",
+    "Installed",
     "Launch",
     "Machine",
     "Outcome",
@@ -24,5 +29,11 @@ __all__ = [
     "apply",
     "can_capture",
     "changes",
+    "edited_entries",
+    "read_installed",
+    "record_installed",
+    "record_removed",
+    "server_files",
     "shown",
+    "written_entries",
 ]
