@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memoriter.pages._editing import difference, with_endings
@@ -23,6 +23,8 @@ def test_a_text_that_nobody_changed_comes_back_as_it_was(text: str) -> None:
 
 
 @given(TEXTS, TEXTS)
+@example("a\r\n\rb", "a\n\nb")
+@example("\r\n\r", "\n\n\n")
 def test_a_changed_text_has_the_words_of_the_form(original: str, edited: str) -> None:
     assert sent(with_endings(original, sent(edited))) == sent(edited)
 

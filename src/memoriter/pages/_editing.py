@@ -75,6 +75,9 @@ def with_endings(original: str, edited: str) -> str:
     for tag, start, end, new_start, _ in _opcodes(bare, texts):
         if tag == "equal":
             kept[new_start : new_start + end - start] = [each or usual for each in ends[start:end]]
+    for at in range(len(texts) - 2, 0, -1):  # CR before an empty line with LF would become one end, CRLF
+        if (kept[at - 1], texts[at], kept[at]) == ("\r", "", "\n"):
+            kept[at - 1] = "\n"
     return "".join(text + end for text, end in zip(texts[:-1], kept, strict=False)) + texts[-1]
 
 
@@ -92,7 +95,8 @@ def _opcodes(first: Sequence[str], second: Sequence[str]) -> list[Opcode]:
     if len(old) * len(new) > MOST_COMPARED:
         middle: list[Opcode] = [("replace", 0, len(old), 0, len(new))]
     else:
-        middle = [*SequenceMatcher(None, old, new, autojunk=False).get_opcodes()]
+        # Lines that are frequent in a long text, such as blank ones, are left out of the search for what is common.
+        middle = [*SequenceMatcher(None, old, new).get_opcodes()]
     moved: list[Opcode] = [(tag, a + head, b + head, c + head, d + head) for tag, a, b, c, d in middle]
     start: list[Opcode] = [("equal", 0, head, 0, head)] if head else []
     after: list[Opcode] = [("equal", len(first) - tail, len(first), len(second) - tail, len(second))] if tail else []

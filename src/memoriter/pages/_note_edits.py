@@ -68,7 +68,7 @@ async def send_edit(visit: Visit) -> Response:
     fields = await visit.form()
     path, expected = fields.get("path", ""), fields.get("expected", "")
     note = await whole_note(visit, path)
-    text = with_endings(note.text, fields.get("text", ""))
+    text = await asyncio.to_thread(with_endings, note.text, fields.get("text", ""))
     if (note.hash or "") != expected:
         return await _conflict(visit, path, text, note)
     if fields.get("act") == "save" and fields.get("reviewed") == _hash(text):
