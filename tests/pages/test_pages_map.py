@@ -43,7 +43,7 @@ def test_nothing_is_drawn_until_it_is_asked_for(owner: ApiClient) -> None:
     drawn = owner.http.get("/map", params={"similarity": "0.97"}).text
     answer = owner.get("/map").json()
     assert drawn.count("<circle") == len(answer["points"]) == answer["chunks"]
-    assert f"{sum(answer['variance']):.0%} of the variance" in drawn
+    assert f"{sum(answer['variance']):.1%} of the variance" in drawn
     assert "<script>alert" not in drawn
 
 

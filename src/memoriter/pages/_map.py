@@ -92,8 +92,8 @@ def shown_text(picture: Mapping[str, Any]) -> str:
     first, second = picture["variance"]
     lost = "Places far apart differ; places side by side may still differ in what is not shown."
     return (
-        f"{sample}. The two directions show {first + second:.0%} of the variance of the vectors "
-        f"({first:.0%} across, {second:.0%} up). {lost}"
+        f"{sample}. The two directions show {first + second:.1%} of the variance of the vectors "
+        f"({first:.1%} across, {second:.1%} up). {lost}"
     )
 
 
