@@ -69,6 +69,13 @@ def test_a_translation_links_to_the_same_pages(english: Path, page: Path, langua
     assert targets(page) == targets(english), language
 
 
+@pytest.mark.parametrize("page", [page for _, page, language in PAIRS if language == "zh"], ids=lambda page: page.stem)
+def test_no_line_of_a_chinese_paragraph_breaks_between_two_characters(page: Path) -> None:
+    """A browser shows a line break as a space, which Chinese does not have."""
+    prose = BLOCK.sub("", text_of(page))
+    assert re.findall(r"[\u3000-\u9fff\uff00-\uffef]\n *[\u3000-\u9fff\uff00-\uffef].*", prose) == []
+
+
 def test_the_readmes_link_to_each_other() -> None:
     readmes = ["README.md", *LANGUAGES.values()]
     for name in readmes:

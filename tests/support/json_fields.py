@@ -431,7 +431,7 @@ findings | list of [Finding] | one for each check
 
 Finding: One check of `doctor`.
 check | text | what was checked
-state | text | `ok`, `note` or `broken`
+state | text | `good`, `note` or `broken`
 message | text | the result
 remedy | text | the next step; may be empty
 

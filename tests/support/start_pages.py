@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +39,6 @@ VOLATILE = (
 FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?!\.?\d)")
 """Scores and seconds, which differ between processors: a page shows those of one run."""
 SECONDS = 240
-LINES_OF_A_SERVER = 2
-"""What a command that ends in `&` prints before it answers."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class Shell:
         """End the commands that still run."""
         for process in self.background:
             process.terminate()
-            process.communicate(timeout=SECONDS)
+            process.wait(timeout=SECONDS)
 
     def write(self, name: str, text: str) -> None:
         """Write a file that the page shows."""
@@ -102,22 +100,33 @@ class Shell:
     def run(self, step: Step) -> str:
         """Run a command and return what it prints, as a page shows it."""
         command = step.command.replace(PORT, self.port)
-        process = subprocess.Popen(
-            ["bash", "-c", f"exec {command.removesuffix('&')}" if command.endswith("&") else command],
+        if command.endswith("&"):
+            return self.as_shown(self.serve(f"exec {command.removesuffix('&')}", len(step.shown.splitlines())))
+        return self.as_shown(self.start(command, subprocess.PIPE).communicate(timeout=SECONDS)[0])
+
+    def start(self, command: str, output: int | IO[str]) -> subprocess.Popen[str]:
+        """Start a command whose output and errors go to one place."""
+        return subprocess.Popen(
+            ["bash", "-c", command],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=output,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
         )
-        if not command.endswith("&"):
-            return self.as_shown(process.communicate(timeout=SECONDS)[0])
-        self.background.append(process)
-        assert process.stdout is not None
-        printed = "".join(process.stdout.readline() for _ in range(LINES_OF_A_SERVER))
-        self.wait_for_the_server(process)
-        return self.as_shown(printed)
+
+    def serve(self, command: str, lines: int) -> str:
+        """Start a server, wait until it answers and has printed so many lines, and return what it printed."""
+        printed = self.folder / ".programs" / "printed"
+        with printed.open("w", encoding="utf-8") as output:
+            self.background.append(self.start(command, output))
+        self.wait_for_the_server(self.background[-1])
+        for _ in range(50):
+            if len(printed.read_text(encoding="utf-8").splitlines()) >= lines > 0:
+                break
+            time.sleep(0.1)
+        return printed.read_text(encoding="utf-8")
 
     def wait_for_the_server(self, process: subprocess.Popen[str]) -> None:
         """Return when the port answers; fail if the command ended."""
