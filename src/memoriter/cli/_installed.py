@@ -71,8 +71,7 @@ def edits_of_owner(
     entries = written_entries(client, launch, machine, scope)
     edited = edited_entries(client, entries, read_installed(env.home))
     lines = [
-        f"{shown(file, env.user_home)}: You have changed {', '.join(keys)} in the entry of memoriter, or memoriter did "
-        "not write it."
+        f"{shown(file, env.user_home)}: You have changed {', '.join(keys)} in the entry, or wrote it yourself."
         for file, keys in edited.items()
     ]
     if lines and refuse:
@@ -114,7 +113,7 @@ def outdated_notice(options: GlobalOptions) -> str:
 def outdated_sentence(client: str, scope: str, installed: str, current: str) -> str:
     """Return the sentence about an entry that was written by another version."""
     title = next((title for name, title in CLIENT_TITLES.items() if name == client), client)
-    update = f"memoriter install {client}" + (" --scope project" if scope == "project" else "")
+    update = " ".join(("memoriter", "install", client, *(("--scope", scope) if scope == "project" else ())))
     command = PLUGIN_UPDATES.get(client, update)
     return f"{title}: Installed for memoriter {installed}, this is {current}. `{command}` updates it."
 

@@ -87,7 +87,9 @@ def server_files(client: ClientName, machine: Machine, scope: Scope) -> list[Pat
     if scope == "project":
         if client not in PROJECT_FILES:
             title = CLIENT_TITLES[client]
-            raise UsageError(f"{title} has no configuration for a project.", remedy="Leave out --scope project.")
+            raise UsageError(
+                f"There is no configuration of {title} for a project.", remedy="Leave out --scope project."
+            )
         return [_or_with_comments(machine.cwd / PROJECT_FILES[client])]
     file = _or_with_comments(_user_file(client, machine))
     extension = _vscode_folder(machine) / CLINE_IN_VSCODE
