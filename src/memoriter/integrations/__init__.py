@@ -8,6 +8,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memoriter.integrations import langchain
+    from memoriter.integrations import (
+        agent_framework,
+        agno,
+        anthropic,
+        claude_agent_sdk,
+        crewai,
+        google_adk,
+        langchain,
+        smolagents,
+        strands,
+    )
 
-__all__ = ["langchain"]
+__all__ = [
+    "agent_framework",
+    "agno",
+    "anthropic",
+    "claude_agent_sdk",
+    "crewai",
+    "google_adk",
+    "langchain",
+    "smolagents",
+    "strands",
+]
