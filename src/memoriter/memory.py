@@ -259,7 +259,7 @@ class Memory:
             UsageError: the text is empty.
             WriteError: nothing was written.
         """
-        written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
+        written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self.now(), again=again)
         reasons = self._not_found(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
 
@@ -393,7 +393,8 @@ class Memory:
         self.close()
 
     def _today(self) -> date:
-        return self._now().date()
+        return self.now().date()
 
-    def _now(self) -> datetime:
+    def now(self) -> datetime:
+        """Return the current time, in the user's time zone."""
         return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone)

@@ -39,3 +39,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 @pytest.fixture
 def environment() -> str:
     return ENVIRONMENT
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Frameworks use deprecated parts of each other; that is no failure of an adapter."""
+    if ENVIRONMENT:
+        config.addinivalue_line("filterwarnings", "ignore::DeprecationWarning")

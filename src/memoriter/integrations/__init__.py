@@ -16,6 +16,10 @@ if TYPE_CHECKING:
         crewai,
         google_adk,
         langchain,
+        langgraph,
+        llama_index,
+        openai_agents,
+        pydantic_ai,
         smolagents,
         strands,
     )
@@ -28,6 +32,10 @@ __all__ = [
     "crewai",
     "google_adk",
     "langchain",
+    "langgraph",
+    "llama_index",
+    "openai_agents",
+    "pydantic_ai",
     "smolagents",
     "strands",
 ]
