@@ -46,6 +46,7 @@ def test_it_has_each_method_with_the_same_parameters_result_and_documentation() 
             assert name == "close" or inspect.getdoc(twin) == inspect.getdoc(method), name
 
 
+@pytest.mark.slow
 def test_notes_are_read_written_and_searched_with_days_as_text(env: MemoryEnv) -> None:
     async def program() -> None:
         async with await AsyncMemory.open(env.notes, home=env.home) as memory:
@@ -72,6 +73,7 @@ def test_an_error_is_raised_where_it_is_awaited(env: MemoryEnv) -> None:
     asyncio.run(program())
 
 
+@pytest.mark.slow
 def test_many_tasks_share_one_memory(env: MemoryEnv) -> None:
     async def program() -> None:
         memory = AsyncMemory(env.open())
@@ -86,6 +88,7 @@ def test_many_tasks_share_one_memory(env: MemoryEnv) -> None:
     asyncio.run(program())
 
 
+@pytest.mark.slow
 def test_a_cancelled_search_no_longer_waits_for_a_service_that_hangs(env: MemoryEnv) -> None:
     async def program(server: HeldServer) -> None:
         async with AsyncMemory(env.open()) as memory:

@@ -281,6 +281,18 @@ def test_every_adapter_is_tested_with_a_framework_of_its_range() -> None:
             assert all(requirement.specifier.contains(version, prereleases=True) for version in versions), requirement
 
 
+def test_the_page_on_frameworks_names_the_versions_and_the_tests_of_all_adapters() -> None:
+    page = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
+    row = r'^\| [^|]+ \| `pip install "memoriter\[([\w-]+)\]"` \| `([\w-]+) ([\d.]+)` \| `(tests/[\w/]+\.py)` \|$'
+    rows = re.findall(row, page, re.MULTILINE)
+    assert sorted(extra for extra, *_ in rows) == sorted(FRAMEWORKS)
+    adapters = {file.stem for file in (PACKAGE / "integrations").glob("*.py")}
+    for extra, package, version, test in rows:
+        pinned = pins("integrations-crewai.txt" if extra == "crewai" else "integrations.txt")
+        assert pinned[package] == [version], extra
+        assert (ROOT / test).exists() == (extra.replace("-", "_") in adapters), test
+
+
 def test_developers_run_what_users_run() -> None:
     dev = pins("dev.txt")
     assert {package: versions for package, versions in pins("run.txt").items() if dev.get(package) != versions} == {}

@@ -178,6 +178,30 @@ def test_the_library_says_the_same() -> None:
     assert done.stdout.count('Run `pip install "memoriter[mcp]"`.') == 2
 
 
+ADAPTERS = """
+import importlib, sys
+from memoriter.errors import MissingPackage
+from memoriter.extras import FRAMEWORKS
+sys.modules.update(dict.fromkeys(name for names in FRAMEWORKS.values() for name in names))
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(f"memoriter.integrations.{name}")
+    except MissingPackage as error:
+        print(error.remedy)
+"""
+
+
+def test_an_adapter_without_its_framework_names_the_line_that_installs_it() -> None:
+    files = sorted((SOURCE / "memoriter" / "integrations").glob("[!_]*.py"))
+    names = [file.stem for file in files]
+    command = [sys.executable, "-c", ADAPTERS, *names]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=True)
+    extras = [name.replace("_", "-") for name in names]
+    assert extras
+    assert done.stdout.splitlines() == [f'Run `pip install "memoriter[{extra}]"`.' for extra in extras]
+
+
 def test_extras_and_their_messages_are_those_of_the_package_metadata() -> None:
     metadata = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared: dict[str, list[str]] = metadata["optional-dependencies"]
