@@ -8,6 +8,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memoriter.integrations import langchain, langgraph, llama_index, openai_agents, pydantic_ai
+    from memoriter.integrations import (
+        agent_framework,
+        agno,
+        anthropic,
+        claude_agent_sdk,
+        crewai,
+        google_adk,
+        langchain,
+        langgraph,
+        llama_index,
+        openai_agents,
+        pydantic_ai,
+        smolagents,
+        strands,
+    )
 
-__all__ = ["langchain", "langgraph", "llama_index", "openai_agents", "pydantic_ai"]
+__all__ = [
+    "agent_framework",
+    "agno",
+    "anthropic",
+    "claude_agent_sdk",
+    "crewai",
+    "google_adk",
+    "langchain",
+    "langgraph",
+    "llama_index",
+    "openai_agents",
+    "pydantic_ai",
+    "smolagents",
+    "strands",
+]

@@ -1,0 +1,26 @@
+"""The examples of agent frameworks are short, and the page about the frameworks shows them as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples" / "agents").glob("*.py"))
+PAGE = ROOT / "docs" / "integrations.md"
+LONGEST = 25
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
+def test_an_example_fits_a_screen_and_says_what_it_needs(example: Path) -> None:
+    text = example.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= LONGEST
+    assert 'pip install "memoriter[' in text.split('"""')[1]
+
+
+def test_the_page_shows_examples_that_are_files() -> None:
+    shown = re.findall(r"(?ms)^```python\n(\"\"\".*?)^```", PAGE.read_text(encoding="utf-8"))
+    assert shown
+    assert set(shown) <= {example.read_text(encoding="utf-8") for example in EXAMPLES}
