@@ -242,6 +242,29 @@ def test_the_answers_of_commands_are_those_of_the_page(program: Program, monkeyp
 
 
 @pytest.mark.slow
+def test_the_answers_about_imports_and_exports_are_those_of_the_page(program: Program, tmp_path: Path) -> None:
+    vault = tmp_path / "Vault"
+    vault.mkdir()
+    for name, text in {"tea.md": "# Tea\n\nGreen.\n", "rain.md": "# Rain\n\nOften.\n", "empty.md": ""}.items():
+        (vault / name).write_text(text, encoding="utf-8")
+    planned = answer_of(program, f"import obsidian {vault} --dry-run")
+    check(planned, "[ImportReport]")
+    assert planned["samples"]
+    done = answer_of(program, f"import obsidian {vault}")
+    check(done, "[ImportReport]")
+    assert done["reasons"]
+    (note, _) = sorted((program.workspace / "memory" / "imported").rglob("*.md"))
+    note.write_text(note.read_text(encoding="utf-8") + "\nMore.\n", encoding="utf-8")
+    listed = answer_of(program, "import --list")
+    check(listed, "[Imports]")
+    assert listed["imports"]
+    undone = answer_of(program, f"import --undo {done['id']} --yes")
+    check(undone, "[ImportUndone]")
+    assert all(undone[name] for name in ("removed", "kept"))
+    check(answer_of(program, f"export {tmp_path / 'notes.zip'}"), "[Exported]")
+
+
+@pytest.mark.slow
 def test_the_answers_about_long_term_memories_are_those_of_the_page(program: Program) -> None:
     (program.home / "memoriter.json5").write_text(SETTINGS, encoding="utf-8")
     check(answer_of(program, "ltm store 'I prefer tea to coffee.'"), "[StoredMemory]")

@@ -403,6 +403,10 @@ startLine | integer | first line
 endLine | integer | last line
 text | text | its lines
 
+UndoneCaptures: The answer of the operation that removes a record.
+captures | list of [Capture] | the removed records
+receipts | list of [Receipt] | one for each of them, the last record first
+
 Cost: What was spent at services.
 days | list of [Spending] | the newest day first
 today | [Spent] | the sum of today (UTC)
@@ -466,6 +470,7 @@ error | [Error] | the mistake | if there is none
 Installation: The result of `install`.
 client | text | the client
 dryRun | boolean | whether nothing was written
+workspace | text or null | the folder of notes that the client will open; null with `--http` or `--remove`, or if the settings are wrong
 files | list of [InstalledFile] | the files of the client
 
 InstalledFile: One file of a client.
@@ -523,7 +528,7 @@ supersedes | text | identifier of the older memory | if there is none
 session | text | the conversation that it comes from | if it comes from none
 span | [Span] | the place in that conversation | if it is unknown
 score | number | similarity to the question | outside of searches
-withheld | text | why it is not put before a turn; `ltm trust review` only | elsewhere
+withheld | text | `origin` or `orders`: why it is not put before a turn | outside of the list of withheld memories
 
 Span: A place in a conversation.
 speaker | text | who said it
@@ -580,6 +585,49 @@ added | integer | memories that were copied
 present | integer | memories that were there already
 skipped | integer | entries without text
 
+ImportReport: What `import` did, or with `--dry-run` would do.
+format | text | the format of the export
+id | text | names the import for `--undo`; empty after an export of memoriter was restored
+dryRun | boolean | whether nothing was written
+notes | integer | notes that were added
+records | integer | texts that were added: pages, and entries of the notes of a day
+updated | integer | texts that changed since the last import
+present | integer | texts that were there already
+kept | list of text | notes that you edited and that differ from the export; they stay as they are
+leftOut | integer | number of all that was not imported
+reasons | list of [LeftOut] | the first 20 of them
+samples | list of [Sample] | up to 5 of the notes
+
+LeftOut: Something that was not imported.
+name | text | what it is
+reason | text | the cause
+
+Sample: A note of an import.
+path | text | the note
+text | text | its beginning
+
+Imports: The result of `import --list`.
+imports | list of [PastImport] | the imports that have notes
+
+PastImport: One import.
+id | text | names the import for `--undo`
+format | text | the format of the export
+notes | integer | notes of the import
+records | integer | texts in these notes
+edited | integer | notes that you edited since
+
+ImportUndone: The result of `import --undo`.
+id | text | the import
+dryRun | boolean | whether nothing was removed
+removed | list of text | the notes that were removed, or with `--dry-run` would be
+kept | list of text | notes that you edited since; they stay
+
+Exported: The result of `export`.
+file | text | the archive
+notes | integer | notes in it
+bytes | integer | size of these notes together
+leftOut | list of text | notes that are outside of the folder, or changed or vanished meanwhile
+
 Candidate: A statement in the inbox.
 id | text | its identifier
 text | text | the statement
@@ -599,6 +647,91 @@ memory | [Memory] | the memory
 similarity | number | similarity to the memory that was there | if it is new
 masked | boolean | true: a secret was masked | if none was
 reasons | list of [Reason] | what was wrong | if nothing was
+
+RestoredCandidate: A statement that waits in the inbox again.
+candidate | [Candidate] | the statement
+forgotten | [ForgottenMemories] | the memory that it had become, which was forgotten | if the request named none
+
+Part: A part of the memory after it was tried.
+name | text | `builtin`, `vector search`, `qmd`, `plugins` or `memory-lancedb`
+works | boolean | whether it works
+message | text | what it is, or why it does not work
+remedy | text | the next step | if there is none
+
+Map: The passages in two dimensions.
+points | list of [MapPoint] | the passages: all, or a sample of 2,000
+groups | list of [MapGroup] | groups of similar passages, the largest first
+duplicates | list of [NearDuplicates] | passages that are nearly the same, the largest set first
+chunks | integer | passages in the index
+vectors | integer | passages with a vector
+similarity | number | the cosine from which passages count as nearly the same
+variance | list of number | the share of the differences that each axis shows, 0 to 1
+reasons | list of [Reason] | why there is nothing to show
+
+MapPoint: A passage and its place.
+citation | text | path and lines
+path | text | the note
+startLine | integer | first line, from 1
+heading | list of text | the headings above the passage
+text | text | its beginning, in one line of at most 160 characters
+x | number | −1 to 1
+y | number | −1 to 1, on the same scale
+group | integer | position of its group in `groups`, from 0
+
+MapGroup: Passages whose vectors are near to one centre.
+size | integer | passages
+centre | integer | position in `points` of the passage that is nearest to the centre
+files | list of [GroupFile] | up to three files, those with most of the passages first
+
+GroupFile: A file of a group.
+path | text | the note
+passages | integer | its passages in the group
+
+NearDuplicates: Passages that are nearly the same.
+points | list of integer | positions in `points`, from 0
+similarity | number | the lowest cosine of the pairs that connect them
+
+Days: The days of a year that have notes.
+year | integer | the year
+years | list of integer | years with notes, the present year and the one that was asked for
+today | text | the present day in the owner's time zone
+days | list of [DayCounts] | the days, in order
+
+DayCounts: How much was written on a day.
+day | text | the day
+paths | list of text | its notes
+lines | integer | lines that are not blank
+captures | integer | records of conversations
+others | integer | entries that somebody else wrote, records included
+
+Day: What was written, captured and recalled on a day.
+day | text | the day
+notes | list of [DayNote] | the notes of the day
+changed | list of text | notes without a day that were last changed on it
+captures | list of [Capture] | the records of conversations in its notes
+recalled | list of [Recalled] | the conversations that used the notes on it last
+memories | list of [Memory] | the long-term memories of the day
+candidates | list of [Candidate] | the statements of the day that wait in the inbox
+longTerm | [Reason] | why there are no long-term memories | if they work
+
+DayNote: A note of a day.
+path | text | the note
+text | text | its text
+lines | integer | lines that are not blank
+truncated | boolean | whether `text` was cut at the limit of size
+others | list of [MarkedEntry] | entries that somebody else wrote
+
+MarkedEntry: Lines with a mark of who wrote them.
+origin | text | the words of the mark
+startLine | integer | first line
+endLine | integer | last line
+
+Recalled: A conversation that used the notes.
+session | text | the client's id of the conversation
+audience | text | `private` or `shared`: whether others read it
+context | boolean | whether it began with the context of the notes
+passages | integer | passages that were put before its turns since it began or was last compacted
+at | text | when this last changed; ISO 8601, UTC
 
 Files: The files that are memory.
 files | list of [File] | a part of the files, by their paths
@@ -652,8 +785,10 @@ watch | [WatchEvent] in each line
 capture list | [Captures]
 capture undo | [Receipt], or [ForgetPlan] with `--dry-run`
 forget | [Receipt], or [ForgetPlan] with `--dry-run`
+import | [ImportReport]; [Imports] with `--list`; [ImportUndone] with `--undo`
+export | [Exported]
 serve | [Serving]; with `--link`, only `open`
-token | [Token]
+token | an object [Token]
 token create | [NewToken]
 token list | list of [ListedToken]
 token revoke | [Revoked]
@@ -694,8 +829,14 @@ memory_search | [Result], or [Unavailable]
 memory_get | [Excerpt], or [Refusal]
 memory_append | [AgentEntry], or [NotWritten]
 """
-SCHEMAS = {"SearchResult": "Result", "Appended": "Entry", "Indexed": "IndexReport", "Memories": "Memory"} | {
+SCHEMAS = {
+    "SearchResult": "Result",
+    "Appended": "Entry",
+    "Indexed": "IndexReport",
+    "Memories": "Memory",
+    "WithheldMemories": "Memory",
     "Candidates": "Candidate",
+    "Parts": "Part",
 }
 """Objects of this page that the OpenAPI document calls by another name."""
 
@@ -741,7 +882,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "list": (list,),
 }
-LISTS = frozenset({"Memories", "Candidates", "Accepted"})
+LISTS = frozenset({"Memories", "WithheldMemories", "Candidates", "Accepted", "Parts"})
 """Answers of the OpenAPI document that are lists of an object of the page."""
 
 

@@ -130,7 +130,7 @@ def test_a_page_that_is_opened_again_and_again_leaves_no_stream_behind(server: S
 
 def test_a_run_that_fails_ends_with_idle(tmp_path: Any) -> None:
     env = MemoryEnv.at(tmp_path)
-    env.configure(provider="local", model=str(tmp_path / "no-such-model.onnx"))
+    env.configure(provider="local", local={"modelPath": str(tmp_path / "no-such-model.onnx")})
     env.write("MEMORY.md", "# Tea\n\nGreen.\n")
     with api_of(env, "--no-watch") as (_, owner), connected(owner) as stream:
         owner.post("/index")
