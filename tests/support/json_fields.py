@@ -470,7 +470,7 @@ error | [Error] | the mistake | if there is none
 Installation: The result of `install`.
 client | text | the client
 dryRun | boolean | whether nothing was written
-workspace | text or null | the folder of notes that the client will open; null with `--http` or `--remove`, or if the settings are wrong
+workspace | text or null | the notes that the client will open; null with `--http` or `--remove`, or if unknown
 files | list of [InstalledFile] | the files of the client
 
 InstalledFile: One file of a client.
@@ -659,7 +659,7 @@ message | text | what it is, or why it does not work
 remedy | text | the next step | if there is none
 
 Map: The passages in two dimensions.
-points | list of [MapPoint] | the passages: all, or a sample of 2,000
+points | list of [MapPoint] | passages with a vector; of more than 2,000 passages, a sample
 groups | list of [MapGroup] | groups of similar passages, the largest first
 duplicates | list of [NearDuplicates] | passages that are nearly the same, the largest set first
 chunks | integer | passages in the index
