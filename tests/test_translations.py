@@ -37,7 +37,7 @@ def outline(page: Path) -> list[str]:
 
 
 def with_blocks_of(english: Path, page: Path) -> str:
-    """Return a page with the blocks of the English one; unchanged if one is missing, so that none gets a wrong place."""
+    """Return a page with the blocks of the English one; or unchanged, if one of them is missing."""
     blocks = list(BLOCK.finditer(text_of(english)))
     if [block[1] for block in blocks] != [language for language, _ in BLOCK.findall(text_of(page))]:
         return text_of(page)
