@@ -92,7 +92,7 @@ SHOTS = (
         long_term=True,
         clicked=("#memories summary",),
     ),
-    Shot("health", "/status"),
+    Shot("health", "/status", {"viewport": WINDOW | {"height": 590}}),
     Shot("map", "/map?similarity=0.97"),
 )
 """All pictures. A page adds its own."""

@@ -70,12 +70,15 @@ class Deadline:
     @property
     def left(self) -> float:
         """Seconds until the deadline, at least 0; 0 as soon as the work was cancelled."""
-        return 0.0 if cancelled() else max(self.at - self.clock(), 0.0)
+        cancellation = _CANCELLATION.get()
+        if cancellation is not None and cancellation.is_set():
+            return 0.0
+        return max(self.at - self.clock(), 0.0)
 
     @property
     def passed(self) -> bool:
         """True from the deadline on, or as soon as the work was cancelled."""
-        return cancelled() or self.clock() >= self.at
+        return self.left == 0.0
 
 
 _CANCELLATION: ContextVar[Event | None] = ContextVar("cancellation", default=None)
@@ -89,12 +92,6 @@ def cancelled_by(event: Event) -> Generator[None]:
         yield
     finally:
         _CANCELLATION.reset(token)
-
-
-def cancelled() -> bool:
-    """Return whether the work of this thread was cancelled."""
-    event = _CANCELLATION.get()
-    return event is not None and event.is_set()
 
 
 class Stopwatch:

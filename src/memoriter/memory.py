@@ -151,7 +151,7 @@ class Memory:
             raise SearchDisabled(self._disabled.message)
         limits: dict[str, Any] = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
         limits |= {"since": since, "until": until, "on": on, "tags": tags, "session": session}
-        request = make_query(query, self.today, explain=explain, deadline_ms=deadline_ms, update=update, **limits)
+        request = make_query(query, self._today, explain=explain, deadline_ms=deadline_ms, update=update, **limits)
         backend = self._assembly.trusted.backend
         result = backend.search(self._understood(request) if operators else request, progress=progress)
         if result.hits or (outside := self._workspace.notes_outside()) is None:
@@ -173,13 +173,13 @@ class Memory:
         """
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
-        request = make_query(query, self.today, **arguments)
+        request = make_query(query, self._today, **arguments)
         return self._assembly.trusted.backend.why_not(self._understood(request) if operators else request, citation)
 
     def _understood(self, query: Query) -> Query:
         from memoriter.search import understand
 
-        return query if self.settings.query.scoring == "classic" else understand(query, self.today())
+        return query if self.settings.query.scoring == "classic" else understand(query, self.now().date())
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Return lines of a memory file; the text of a file that does not exist yet is empty. Raises PathRefused.
@@ -326,7 +326,7 @@ class Memory:
     @property
     def daily_path(self) -> str:
         """The path of today's note as in citations; the note may not exist yet. Raises PathRefused."""
-        return self._workspace.daily(self.today()).relative_to(self._workspace.root).as_posix()
+        return self._workspace.daily(self.now().date()).relative_to(self._workspace.root).as_posix()
 
     def egress_notice(self) -> str | None:
         """Return the notice that notes will go to a service; None if they stay here, or if it was returned before."""
@@ -392,8 +392,7 @@ class Memory:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def today(self) -> date:
-        """Return the current day, in the user's time zone."""
+    def _today(self) -> date:
         return self.now().date()
 
     def now(self) -> datetime:
