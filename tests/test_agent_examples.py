@@ -24,3 +24,12 @@ def test_the_page_shows_examples_that_are_files() -> None:
     shown = re.findall(r"(?ms)^```python\n(\"\"\".*?)^```", PAGE.read_text(encoding="utf-8"))
     assert shown
     assert set(shown) <= {example.read_text(encoding="utf-8") for example in EXAMPLES}
+
+
+def test_the_readme_has_the_versions_and_tests_of_the_page() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    row = r'^\| ([^|]+) \| `pip install "memoriter\[([\w-]+)\]"` \| (`[^|]+`) \| (`tests/[^|]+`) \|$'
+    rows = re.findall(row, PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows
+    wanted = "".join(f"| {name} | `{extra}` | {version} | {test} |\n" for name, extra, version, test in rows)
+    assert f"| agent framework | extra | version | test |\n|---|---|---|---|\n{wanted}\n" in readme

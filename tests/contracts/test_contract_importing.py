@@ -142,7 +142,8 @@ def test_a_folder_without_such_an_export_is_refused_and_nothing_is_written(name:
 @pytest.mark.parametrize("name", ["README.md", "docs/import.md"])
 def test_the_table_of_a_page_has_every_format_with_the_version_that_it_reads_and_its_test(name: str) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
-    rows = {line.split("|")[1].strip(): line for line in page.splitlines() if line.startswith("| `")}
+    lines = [line for line in page.splitlines() if line.startswith("| `")]
+    rows = {name.strip(): line for line in lines for name in line.split("|")[1].split(",")}
     for form in FORMATS.values():
         row = rows[f"`{form.name}`"]
         assert f"| {form.read_as} |" in row
