@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoriter import Memory
+from memoriter.agent import is_owned
 from memoriter.errors import UsageError
 from memoriter.integrations.openai_agents import MemoriterSession, memory_tools
 
@@ -71,7 +72,11 @@ def test_a_conversation_is_a_note_that_people_read(memory: Memory, tmp_path: Pat
     file = tmp_path / "notes" / "memory" / "openai-agents" / "trip.md"
     text = file.read_text(encoding="utf-8")
     first = "## user\n\n- role: user\n- content: |\n  To Osaka.\n\n  In April.\n"
-    assert text == f'---\nconversation: "trip"\n---\n\n{first}\n## assistant\n\n- role: assistant\n- content: Noted.\n'
+    mark = f"<!-- from: agent (OpenAI Agents SDK), {memory.now().date().isoformat()} -->"
+    messages = f"{first}\n## assistant\n\n- role: assistant\n- content: Noted.\n"
+    assert text == f'---\nconversation: "trip"\n---\n\n{mark}\n\n{messages}'
+    (hit,) = [hit for hit in memory.search("Osaka in April").hits if hit.path == "memory/openai-agents/trip.md"][:1]
+    assert not is_owned(memory, hit)
     file.write_text(text.replace("Noted.", "Noted!") + "\nBooked on Friday.\n", encoding="utf-8")
     assert asyncio.run(session.get_items()) == [{"role": "assistant", "content": "Noted!"}]
     asyncio.run(session.add_items([{"role": "user", "content": "Thanks."}]))

@@ -37,6 +37,8 @@ class Conversation:
     folder: str
     key: str
     """The framework's id of the conversation."""
+    author: str
+    """Who wrote the note, such as `agent (LangChain)`: it has the words of models and tools, too."""
 
     @property
     def path(self) -> str:
@@ -56,11 +58,13 @@ class Conversation:
         Args:
             items: heading (such as the role) and JSON object of each message.
         """
-        new = [_Section(heading, json_value(value, "item"), "") for heading, value in items]
+        new = [_Section(" ".join(heading.split()), json_value(value, "item"), "") for heading, value in items]
         if wrong := [section.value for section in new if not isinstance(section.value, dict)]:
             raise UsageError(f"The item {wrong[0]!r} is no JSON object.", remedy="Give a dict.")
         if new:
-            change(self.memory, self.path, lambda note: self._note(note, [*self._sections(note), *new]))
+            change(
+                self.memory, self.path, lambda note: self._note(note, [*self._sections(note), *new]), author=self.author
+            )
 
     def pop(self) -> dict[str, Any] | None:
         """Remove the last message and return it; None if there is none."""
@@ -71,7 +75,7 @@ class Conversation:
             last[:] = sections[-1:]
             return self._note(note, sections[:-1]) if sections else None
 
-        change(self.memory, self.path, edit)
+        change(self.memory, self.path, edit, author=self.author)
         return dict(last[0].value) if last else None
 
     def clear(self) -> None:

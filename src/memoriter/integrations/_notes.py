@@ -4,6 +4,8 @@
     key: "ab12"
     ---
 
+    <!-- from: agent (LangGraph), 2026-02-10 -->
+
     - text: The user prefers tea.
     - tags: ["drinks","habits"]
     - reason: |
@@ -12,6 +14,7 @@
       They said so twice.
 
 A field is text as it stands, a text of several lines after `|`, or JSON where the text would not come back the same.
+The line `from` names the author, so that nothing below it is taken for the words of the owner.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from urllib.parse import quote
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash
 from memoriter.values import dataclass, field
+from memoriter.workspace import marked
 
 if TYPE_CHECKING:
     from memoriter.memory import Memory
@@ -36,6 +40,7 @@ ATTEMPTS = 8
 _NAME_BYTES = 80
 _FIELD = re.compile(r'- (?P<name>"(?:[^"\\]|\\.)*"|[\w][\w -]*): (?P<value>.*)', re.DOTALL)
 _PLAIN_NAME = re.compile(r"\w(?:[\w -]*\w)?", re.ASCII)
+_MARK = re.compile(r"\A<!-- from: [^\n]* -->\n")
 _PROPERTY = re.compile(r"(?P<name>[a-z_]+): (?P<value>.*)")
 
 
@@ -85,6 +90,7 @@ def _text(value: Any) -> str:
     if len(lines) == 1:
         return value if _stays(value) else _json(value)
     readable = all(line.isprintable() and (not line or not line.isspace()) for line in lines)
+    readable = readable and "<!--" not in value  # a line could end the mark of the author
     if readable and lines[0] and lines[-1]:
         return "|\n" + "\n".join(f"  {line}" if line else "" for line in lines)
     return _json(value)
@@ -134,10 +140,11 @@ def _value(text: str) -> Any:
         return text
 
 
-def note_text(note: Note) -> str:
-    """Return a note as the text of a file."""
+def note_text(note: Note, author: str, day: str) -> str:
+    """Return a note as the text of a file, with a mark of its author and the day, `YYYY-MM-DD`, of the change."""
     head = "".join(f"{name}: {_json(value)}\n" for name, value in note.properties.items())
-    return f"---\n{head}---\n\n{note.body}"
+    mark = marked("\n", author, day).partition("\n")[0]
+    return f"---\n{head}---\n\n{mark}\n\n{note.body}"
 
 
 def read_note(text: str) -> Note:
@@ -148,7 +155,8 @@ def read_note(text: str) -> Note:
     properties = {
         match["name"]: _value(match["value"]) for match in map(_PROPERTY.fullmatch, head.split("\n")) if match
     }
-    return Note(properties, body.strip("\n") + "\n" if body.strip("\n") else "")
+    body = _MARK.sub("", body.lstrip("\n"), count=1).strip("\n")
+    return Note(properties, f"{body}\n" if body else "")
 
 
 def file_name(name: str) -> str:
@@ -168,13 +176,14 @@ def _readable(name: str) -> str:
     return kept.encode("utf-8", "ignore").decode()
 
 
-def change(memory: Memory, path: str, edit: Callable[[Note | None], Note | None]) -> Note | None:
+def change(memory: Memory, path: str, edit: Callable[[Note | None], Note | None], *, author: str) -> Note | None:
     """Write a note as `edit` returns it, whoever else writes at the same time.
 
     Args:
         memory: the memory of the note.
         path: the path of the note, as in citations.
         edit: called with the note as it is, None if it does not exist; it returns the new one, None to change nothing.
+        author: the author of all that is below the mark, such as `agent (LangGraph)`.
 
     Raises PathRefused, WriteConflict if others keep changing the note, and WriteError.
     """
@@ -184,7 +193,7 @@ def change(memory: Memory, path: str, edit: Callable[[Note | None], Note | None]
         if after is None or after == before:
             return before
         try:
-            memory.replace(path, note_text(after), expected=digest)
+            memory.replace(path, note_text(after, author, memory.now().date().isoformat()), expected=digest)
         except WriteConflict:
             if attempt == ATTEMPTS - 1:
                 raise

@@ -80,7 +80,7 @@ class MemoriterChatHistory(BaseChatMessageHistory):
     def __init__(self, session_id: str, memory: Memory, *, folder: str = "memory/langchain") -> None:
         """Open a conversation; `session_id` is any text, and `folder` is as in citations."""
         super().__init__()
-        self._conversation = Conversation(memory, folder, session_id)
+        self._conversation = Conversation(memory, folder, session_id, "agent (LangChain)")
 
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -39,6 +39,7 @@ from memoriter.integrations._notes import (
 )
 from memoriter.memory import Memory
 
+AUTHOR = "agent (LangGraph)"
 _MOST = 1000
 """The largest number of passages that one search returns."""
 _Place = tuple[tuple[str, ...], str]
@@ -160,7 +161,7 @@ class MemoriterStore(BaseStore):
             own = read_fields(before.body)[1] if before else ""
             return Note(properties, fields_text(value) + (f"\n{own}\n" if own else ""))
 
-        change(self.memory, path, edit)
+        change(self.memory, path, edit, author=AUTHOR)
 
     def _minutes(self, op: PutOp) -> float | None:
         given = cast("object", op.ttl)
@@ -177,7 +178,12 @@ class MemoriterStore(BaseStore):
         properties = note.properties
         if refresh and "ttl" in properties:
             expires = (now + timedelta(minutes=properties["ttl"])).isoformat()
-            change(self.memory, path, lambda old: old and Note({**old.properties, "expires": expires}, old.body))
+            change(
+                self.memory,
+                path,
+                lambda old: old and Note({**old.properties, "expires": expires}, old.body),
+                author=AUTHOR,
+            )
         namespace, key = self._place(path, note)
         file = self.memory.file_of(path)
         changed = datetime.fromtimestamp(file.stat().st_mtime, now.tzinfo) if file else now

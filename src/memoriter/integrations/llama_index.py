@@ -44,7 +44,7 @@ class MemoriterBlock(BaseMemoryBlock[str]):
     @property
     def conversation(self) -> Conversation:
         """The note of the messages that left the short-term memory."""
-        return Conversation(self.memory, self.folder, self.session)
+        return Conversation(self.memory, self.folder, self.session, "agent (LlamaIndex)")
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         prompt = next((_text(each) for each in reversed(messages or []) if each.role is MessageRole.USER), "")

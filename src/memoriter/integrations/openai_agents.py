@@ -44,7 +44,7 @@ class MemoriterSession(SessionABC):
         """
         self.session_id = session_id
         self.session_settings = session_settings
-        self._conversation = Conversation(memory, folder, session_id)
+        self._conversation = Conversation(memory, folder, session_id, "agent (OpenAI Agents SDK)")
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the items in order; with a limit, the last ones."""
