@@ -152,8 +152,7 @@ bench-check:
     {{ python }} -m benchmarks --check --quick --sizes 10000 --only peer
     {{ python }} -m benchmarks --check --quick --sizes 2000 --only items,command,cold,sync,churn,web
 
-# measure long-term memories one by one and by the hundred thousand, and write docs/scale.md: half an hour or more; fails
-# if a bound does not hold
+# measure long-term memories at scale in half an hour or more, and write docs/scale.md; fails if a bound does not hold
 bench-longterm:
     {{ python }} -m benchmarks.long_term --sizes 10000,100000,1000000 --bucket-sizes 1000,10000 --date "$(date +%F)" --json benchmarks/results/long-term.json >docs/scale.md.new; held=$?; [ ! -s docs/scale.md.new ] || mv docs/scale.md.new docs/scale.md; exit $held
 

@@ -74,8 +74,10 @@ def page(figures: dict[str, Any]) -> str:
     holds = "holds" if grown_by(figures) <= MOST_GROWTH else "does not hold"
     lines += [
         "",
-        f"From the first row to the last, the memory of the process grows by {grown_by(figures):.0%}. "
-        f"The bound of {MOST_GROWTH:.0%} {holds}.",
+        (
+            f"From the first row to the last, the memory of the process grows by {grown_by(figures):.0%}. "
+            f"The bound of {MOST_GROWTH:.0%} {holds}."
+        ),
     ]
     return "\n".join(lines)
 
