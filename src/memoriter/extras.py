@@ -38,7 +38,7 @@ PACKAGES: dict[Extra, tuple[str, ...]] = {
     "mcp": _MCP,
     "onnx": ("httpx2", "onnxruntime", "tokenizers"),
     "remote": ("httpx2",),
-    "serve": (*_MCP, *_WATCH, *_PAGES),
+    "serve": (*_MCP, *_WATCH, *_PAGES, "prometheus_client"),
     "watch": _WATCH,
 }
 """The modules of each extra in `pyproject.toml`. The extra `all` is the sum of them."""

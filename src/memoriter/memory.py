@@ -46,6 +46,8 @@ class Memory:
         self._loaded: Plugins | None = None
         self._session_env: SessionEnvironment | None = None
         self._sessions, self._gate = set[str](), RLock()
+        self.on_search: Callable[[SearchResult], None] | None = None
+        """Called with the result of each search, in the thread of the search."""
 
     @classmethod
     def open(
@@ -154,6 +156,8 @@ class Memory:
         request = make_query(query, self._today, explain=explain, deadline_ms=deadline_ms, update=update, **limits)
         backend = self._assembly.trusted.backend
         result = backend.search(self._understood(request) if operators else request, progress=progress)
+        if self.on_search is not None:
+            self.on_search(result)
         if result.hits or (outside := self._workspace.notes_outside()) is None:
             return result
         return replace(result, reasons=(*result.reasons, outside))

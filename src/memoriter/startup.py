@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from memoriter.api_json import Field, apply_form, plain
 from memoriter.errors import MemoriterError, sentence
 from memoriter.values import dataclass
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic
 
 LONG_TERM = "memory-lancedb"
+PART_NAMES = ("builtin", "vector search", "qmd", "plugins", LONG_TERM)
+"""The names of all parts."""
 log = logging.getLogger(__name__)
 
 
@@ -24,11 +27,21 @@ class StartedPart:
     """A part of a memory after it was tried."""
 
     name: str
-    """`builtin`, `vector search`, `qmd`, `plugins` or `memory-lancedb`."""
+    """One of `PART_NAMES`."""
     works: bool
     message: str
     """What it is, or why it does not work."""
     remedy: str = ""
+    code: str = ""
+    """The code of the error or the diagnostic; empty: it works."""
+
+
+_PART = {**plain("name", "works", "message"), "remedy": Field(omit="empty"), "code": Field(omit="empty")}
+
+
+def part_json(part: StartedPart) -> dict[str, Any]:
+    """Return a part as JSON values."""
+    return apply_form(part, _PART)
 
 
 def try_parts(memory: Memory) -> tuple[StartedPart, ...]:
@@ -60,7 +73,8 @@ def _parts(memory: Memory) -> Iterator[StartedPart]:
     problems: list[Diagnostic] = []
     yield _tried("builtin", lambda: _describe_index(memory, problems))
     for reason in problems:
-        yield StartedPart("vector search", works=False, message=reason.message, remedy=reason.remedy)
+        message, remedy = reason.message, reason.remedy
+        yield StartedPart("vector search", works=False, message=message, remedy=remedy, code=reason.code)
     if (name := memory.configuration.settings.memory.backend) != "builtin":
         yield _tried(name, lambda: _start_sidecar(memory))
     yield _tried("plugins", lambda: f"{len(memory.tools)} tools.")
@@ -73,11 +87,12 @@ def _tried(name: str, attempt: Callable[[], str]) -> StartedPart:
     try:
         return StartedPart(name, works=True, message=attempt())
     except MemoriterError as error:
-        return StartedPart(name, works=False, message=sentence(error.message), remedy=error.remedy)
+        message = sentence(error.message)
+        return StartedPart(name, works=False, message=message, remedy=error.remedy, code=error.code)
     except Exception as error:  # a plugin may raise anything, and the server goes on without it
         log.debug("%s failed at the start", name, exc_info=True)
         message = sentence(f"{type(error).__name__}: {error}")
-        return StartedPart(name, works=False, message=message, remedy="Run `memoriter doctor`.")
+        return StartedPart(name, works=False, message=message, remedy="Run `memoriter doctor`.", code="internal")
 
 
 def _describe_index(memory: Memory, problems: list[Diagnostic]) -> str:

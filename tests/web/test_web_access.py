@@ -16,8 +16,8 @@ from starlette.responses import Response
 
 from mcp_endpoints import bearer
 from mcp_endpoints import served as mcp_served
-from memoriter.access import AccessMiddleware, Authenticator, BrowserSessions, Origins, RateLimit
-from memoriter.discovery import LiveTokens, TokenFile
+from memoriter.access import AccessMiddleware, Authenticator, BrowserSessions, CallerLimits, Origins, RateLimit
+from memoriter.discovery import Limits, LiveTokens, TokenFile
 from memoriter.errors import ConfigError, UsageError
 from memoriter.web import OPERATIONS
 from memory_env import MemoryEnv
@@ -316,7 +316,8 @@ def test_a_caller_that_asks_too_often_is_told_to_wait() -> None:
         await Response("done")(scope, receive, send)
 
     rules = Authenticator(lambda: "a-token-of-the-tests")
-    app = AccessMiddleware(inner, rules, Origins(), rate=RateLimit(lambda: 0.0, per_second=0.5, burst=2.0))
+    limits = CallerLimits(lambda: 0.0, owner=Limits(per_second=0.2))
+    app = AccessMiddleware(inner, rules, Origins(), limits=limits)
     headers = [(b"host", b"localhost"), (b"authorization", b"Bearer a-token-of-the-tests")]
     request = {"type": "http", "method": "GET", "path": "/mcp", "query_string": b"", "headers": headers}
     answers: list[dict[str, Any]] = []
@@ -331,7 +332,7 @@ def test_a_caller_that_asks_too_often_is_told_to_wait() -> None:
     anyio.run(ask)
     starts = [each for each in answers if each["type"] == "http.response.start"]
     assert [each["status"] for each in starts] == [200, 200, 429]
-    assert (b"retry-after", b"2") in starts[-1]["headers"]
+    assert (b"retry-after", b"5") in starts[-1]["headers"]
 
 
 def test_the_document_names_the_scope_of_each_operation(owner: ApiClient) -> None:

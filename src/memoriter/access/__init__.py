@@ -1,28 +1,37 @@
 """Access over HTTP: who calls, what a caller may do, and which requests of browsers are refused."""
 
 from memoriter.access._browser import OPEN_PATH, BrowserSessions
-from memoriter.access._caller import Caller, caller_of, is_still_known
+from memoriter.access._caller import Caller, caller_of, is_still_known, known_caller
 from memoriter.access._identity import Authenticator
-from memoriter.access._middleware import AccessMiddleware
+from memoriter.access._middleware import AccessMiddleware, ServedMemory
 from memoriter.access._origins import Origins
 from memoriter.access._problem import PROBLEM_TYPE, problem_json, problem_response
 from memoriter.access._proof import MOST_CHALLENGES, PROVEN_DIGEST, CommandProof
-from memoriter.access._rate import RateLimit
+from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
+from memoriter.access._record import FIELDS, TOOL, RequestRecord, name_of_caller
 
 __all__ = [
+    "FIELDS",
     "MOST_CHALLENGES",
     "OPEN_PATH",
     "PROBLEM_TYPE",
     "PROVEN_DIGEST",
+    "TOOL",
     "AccessMiddleware",
     "Authenticator",
     "BrowserSessions",
     "Caller",
+    "CallerLimits",
     "CommandProof",
+    "LimitReached",
     "Origins",
     "RateLimit",
+    "RequestRecord",
+    "ServedMemory",
     "caller_of",
     "is_still_known",
+    "known_caller",
+    "name_of_caller",
     "problem_json",
     "problem_response",
 ]

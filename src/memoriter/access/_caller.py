@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
-from memoriter.discovery import SCOPES
+from memoriter.discovery import SCOPES, Limits
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ class Caller:
     """How the caller has identified itself: by a token, by a session of a browser, or as a command of this user."""
     principal: str = ""
     """Whose long-term memories the caller may reach; empty: those of the server, whoever they belong to."""
+    workspace: str = ""
+    """The only workspace that the caller may reach; empty: that of the server, whichever it is."""
+    limits: Limits | None = None
+    """What the caller may use of the server; None: as the owner."""
 
     def allows(self, scope: Scope) -> bool:
         """Return whether the caller may do what needs this scope."""
@@ -46,6 +50,11 @@ class Caller:
 def caller_of(scope: MutableMapping[str, Any]) -> Caller:
     """Return the caller of a request that the middleware has let through."""
     return cast("Caller", scope[CALLER])
+
+
+def known_caller(scope: MutableMapping[str, Any]) -> Caller | None:
+    """Return the caller of a request, or None if it was not identified, as of a probe."""
+    return cast("Caller | None", scope.get(CALLER))
 
 
 def is_still_known(scope: MutableMapping[str, Any]) -> bool:

@@ -85,4 +85,8 @@ class Authenticator:
         if same(value, self._token()):
             return Caller(OWNER, "admin")
         found = self._tokens.find(value) if self._tokens is not None else None
-        return None if found is None else Caller(found.name, found.scope, principal=found.principal)
+        if found is None:
+            return None
+        return Caller(
+            found.name, found.scope, principal=found.principal, workspace=found.workspace, limits=found.limits
+        )

@@ -14,19 +14,27 @@ from memoriter.access._browser import OPEN_PATH
 from memoriter.access._caller import CALLER, STILL_KNOWN
 from memoriter.access._origins import PROGRAM_PATHS, is_local, same_origin_fault
 from memoriter.access._problem import problem_json, problem_response
-from memoriter.access._rate import RateLimit
+from memoriter.access._rate import CallerLimits
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from memoriter.access._caller import Caller
     from memoriter.access._identity import Authenticator
     from memoriter.access._origins import Origins
+    from memoriter.access._rate import LimitReached
     from memoriter.discovery import Scope as TokenScope
 
-NEEDED: Mapping[str, TokenScope] = {"/hook/": "write", "/command/": "admin"}
+NEEDED: Mapping[str, TokenScope] = {
+    "/hook/": "write",
+    "/command/": "admin",
+    "/metrics": "metrics",
+    "/healthz": "metrics",
+    "/readyz": "metrics",
+}
 """The scope that a route needs, by the beginning of its path. All others need `read`, and may ask for more.
 
 Commands are for processes of the owner, which prove themselves; one of them makes links that open a session.
@@ -44,6 +52,24 @@ NO_TOKEN = "This server requires its bearer token."  # noqa: S105 - a message
 NO_TOKEN_REMEDY = "Send the header `Authorization: Bearer TOKEN`; the token is what `memoriter token` prints."  # noqa: S105
 
 
+LIMIT_TEXTS = {
+    "requests": "sends too many requests",
+    "at_once": "has too many requests running at once",
+    "bytes": "sends or reads too many bytes",
+}
+"""Why a request is refused for now, by the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedMemory:
+    """The memory of a server, as tokens name it."""
+
+    principal: str = ""
+    """Whose long-term memories it has; empty: those of this folder of notes alone."""
+    workspace: str = ""
+    """The absolute path of its folder of notes, with symbolic links resolved."""
+
+
 class AccessMiddleware:
     """ASGI middleware that passes on what a known caller may request, and refuses all else before it reads the body."""
 
@@ -53,8 +79,9 @@ class AccessMiddleware:
         authenticator: Authenticator,
         origins: Origins,
         *,
-        principal: str = "",
-        rate: RateLimit | None = None,
+        served: ServedMemory | None = None,
+        limits: CallerLimits | None = None,
+        probes: Collection[str] = (),
     ) -> None:
         """Wrap an application. Only the log of requests may be outside this middleware.
 
@@ -62,12 +89,15 @@ class AccessMiddleware:
             app: the application.
             authenticator: identifies callers.
             origins: the hosts and origins that requests may name.
-            principal: whose long-term memories the server has; empty: those of this folder of notes alone.
-            rate: the limit on the requests of each caller; None: the usual one.
+            served: the memory of the server; None: one that no token names.
+            limits: the limits of callers; None: the usual ones.
+            probes: paths that anybody may read by any name of a host, because a supervisor has no token and may
+                connect by address. Their answers must not tell such a caller anything but whether the server works.
         """
         self._app, self._authenticator, self._origins = app, authenticator, origins
-        self._principal = principal
-        self._rate = rate or RateLimit(time.monotonic)
+        self._served = served or ServedMemory()
+        self._limits = limits or CallerLimits(time.monotonic)
+        self._probes = frozenset(probes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, answer a challenge, or refuse the request."""
@@ -82,13 +112,39 @@ class AccessMiddleware:
         if caller is None and (proof := self._authenticator.answer_challenge(scope)) is not None:
             await Response(proof, 200, media_type="text/plain")(scope, receive, send)
             return
+        scope[CALLER] = caller
+        scope[STILL_KNOWN] = lambda: self._authenticator.identify(scope) is not None
+        if caller is None and self._is_probe(scope):
+            await self._app(scope, receive, send)
+            return
         refusal = self._refusal(scope, caller)
         if refusal is not None:
             await refusal(scope, receive, send)
+        elif caller is None or caller.kind == "command":
+            await self._app(scope, receive, send)
+        else:
+            await self._answer_within_limits(caller, scope, receive, send)
+
+    async def _answer_within_limits(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on unless its caller is over a limit, and count its bytes."""
+        name = f"{caller.kind} {caller.name}"
+        if (reached := self._limits.begin(name, caller.limits)) is not None:
+            await limit_reached(caller, reached)(scope, receive, send)
             return
-        scope[CALLER] = caller
-        scope[STILL_KNOWN] = lambda: self._authenticator.identify(scope) is not None
-        await self._app(scope, receive, send)
+
+        async def counted_receive() -> Message:
+            message = await receive()
+            self._limits.count_bytes(name, len(message.get("body", b"")))
+            return message
+
+        async def counted_send(message: Message) -> None:
+            self._limits.count_bytes(name, len(message.get("body", b"")))
+            await send(message)
+
+        try:
+            await self._app(scope, counted_receive, counted_send)
+        finally:
+            self._limits.end(name)
 
     def _refusal(self, scope: Scope, caller: Caller | None) -> Response | None:
         """Return the response that refuses a request, or None if it may be passed on."""
@@ -103,20 +159,30 @@ class AccessMiddleware:
             return None
         if caller.kind == "browser" and (fault := same_origin_fault(scope)):
             return problem_response(403, "origin", fault, "Send requests from a page of this server.")
-        if caller.principal and caller.principal != self._principal:
-            message = f"The token {caller.name!r} is for the memories of {caller.principal!r}, and not for this server."
-            remedy = "Connect to a server whose plugins.entries.memory-lancedb.config.principal is the same."
-            return problem_response(403, "principal", message, remedy)
+        if elsewhere := self._belongs_elsewhere(caller):
+            return elsewhere
         needed: TokenScope = "read"
         for path, scope_of_path in NEEDED.items():
             needed = scope_of_path if scope["path"].startswith(path) else needed
-        if not caller.allows(needed):
-            return out_of_scope(caller, needed)
-        if caller.kind != "command" and (seconds := self._rate.take(f"{caller.kind} {caller.name}")):
-            wait = str(math.ceil(seconds))
-            message = f"The caller {caller.name!r} sends too many requests."
-            return problem_response(429, "rate", message, "Wait a moment.", headers={"Retry-After": wait})
+        return None if caller.allows(needed) else out_of_scope(caller, needed)
+
+    def _belongs_elsewhere(self, caller: Caller) -> Response | None:
+        """Return the refusal of a caller whose token is for another memory."""
+        if caller.principal and caller.principal != self._served.principal:
+            message = f"The token {caller.name!r} is for the memories of {caller.principal!r}, and not for this server."
+            remedy = "Connect to a server whose plugins.entries.memory-lancedb.config.principal is the same."
+            return problem_response(403, "principal", message, remedy)
+        if caller.workspace and caller.workspace != self._served.workspace:
+            # Neither workspace is named: the caller need not know where the owner keeps notes.
+            message = f"The token {caller.name!r} is for another workspace, and not for that of this server."
+            remedy = "Connect to the server of that workspace, or ask its owner for a token of this one."
+            return problem_response(403, "workspace", message, remedy)
         return None
+
+    def _is_probe(self, scope: Scope) -> bool:
+        """Return whether a request that shows no token asks only whether the server works."""
+        shown = any(name.lower() == b"authorization" for name, _ in scope["headers"])
+        return not shown and scope["path"] in self._probes and scope["method"] in {"GET", "HEAD"}
 
     def _opens_session(self, scope: Scope) -> bool:
         """Return whether the request opens a one-time link, which needs nothing but its code."""
@@ -129,6 +195,14 @@ def out_of_scope(caller: Caller, needed: TokenScope) -> Response:
     message = f"This needs the scope {needed!r}, and the token {caller.name!r} has {caller.scope!r}."
     remedy = f"Use a token with that scope: `memoriter token create NAME --scope {needed}`."
     return problem_response(403, "scope", message, remedy, needed=needed)
+
+
+def limit_reached(caller: Caller, reached: LimitReached) -> Response:
+    """Return the refusal of a request that is over a limit of its caller."""
+    message = f"The caller {caller.name!r} {LIMIT_TEXTS[reached.limit]}."
+    wait = {"Retry-After": str(max(1, math.ceil(reached.seconds)))}
+    remedy = "Wait for the seconds that the header `Retry-After` names."
+    return problem_response(429, "rate", message, remedy, headers=wait, limit=reached.limit)
 
 
 def unauthorized(scope: Scope) -> Response:

@@ -46,9 +46,18 @@ class Origins:
         return lowered in self._names or _without_port(lowered) in self._names
 
 
+FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
+"""Headers by which a proxy says that it passes on somebody else's request."""
+
+
 def is_local(scope: Scope) -> bool:
-    """Return whether a request comes from this machine and names a loopback address as its host."""
+    """Return whether a request comes from this machine and names a loopback address as its host.
+
+    A request that a proxy on this machine has passed on does not, whatever it names.
+    """
     address = str((scope.get("client") or ("",))[0])
+    if any(name.lower() in FORWARDED for name, _ in scope["headers"]):
+        return False
     return address.startswith(LOOPBACK) and _without_port((header_of(scope, "host") or "").lower()) in LOCAL
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 8377
 THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
-UNENCRYPTED = "Requests to this address are not encrypted, their token included: put a proxy with TLS in front."
+UNENCRYPTED = "Requests to this address are not encrypted, their token included."
+BEHIND_PROXY = "This address itself is not encrypted: nobody but the proxy should reach it."
+TLS_REMEDY = "Add --tls proxy if a proxy or a tunnel encrypts, or --tls none in a network that you trust."
 
 
 def address_options(host: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -31,11 +33,13 @@ def address_options(host: str) -> Callable[[Callable[..., None]], Callable[..., 
         "Another host name of this machine; can be repeated.",
         "Read the token that clients send from this file.",
     )
+    tls = "Who encrypts requests from other machines: a proxy before this server, or nobody."
     options = (
         click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help=host),
         click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True, help=port),
         click.option("--allow-host", metavar="NAME", multiple=True, help=names),
         click.option("--token-file", metavar="FILE", help=file),
+        click.option("--tls", type=click.Choice(["proxy", "none"]), help=tls),
     )
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -49,7 +53,9 @@ def address_options(host: str) -> Callable[[Callable[..., None]], Callable[..., 
 @click.command(cls=Command, name="mcp")
 @click.option("--http", is_flag=True, help="Serve http://HOST:PORT/mcp instead of stdin and stdout.")
 @address_options("The address to listen on, with --http.")
-def mcp_command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None) -> None:
+def mcp_command(
+    *, http: bool, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, tls: str | None
+) -> None:
     """Serve this memory to agents over MCP.
 
         memoriter mcp -w ~/notes
@@ -62,12 +68,13 @@ def mcp_command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]
     prints.
     It needs pip install "memoriter[mcp]". Next: memoriter install --help.
     """
-    if not http and (host, port, allow_host, token_file) != (HOST, PORT, (), None):
-        raise click.UsageError("The options --host, --port, --allow-host and --token-file need --http.")
+    if not http and (host, port, allow_host, token_file, tls) != (HOST, PORT, (), None, None):
+        raise click.UsageError("The options --host, --port, --allow-host, --token-file and --tls need --http.")
     from memoriter.environment import read_environment
     from memoriter.extras import require
 
     require("mcp", "The MCP server")
+    exposure = exposure_notice(host, tls) if http else ""
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     if notice := outdated_notice(options):
         screen.note(((notice, "yellow"),))
@@ -75,7 +82,7 @@ def mcp_command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]
     memory = options.open_memory(spare=False, by_person=False, attended=http)
     if token is not None:
         options.show_egress_notice(memory)
-        _serve(memory, screen, token, address=(host, port), names=allow_host)
+        _serve(memory, screen, token, address=(host, port), names=allow_host, exposure=exposure)
         return
     from memoriter.mcp_server import serve_stdio
 
@@ -107,7 +114,35 @@ def load_token(env: Environment, screen: Screen, file: str | None) -> Token:
     return token
 
 
-def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, int], names: tuple[str, ...]) -> None:
+def exposure_notice(host: str, tls: str | None) -> str:
+    """Return what it means to listen on an address; empty if only this machine reaches it.
+
+    Args:
+        host: the address.
+        tls: who encrypts requests: `proxy` or `none`; None: the owner has not said.
+
+    Raises:
+        UsageError: other machines reach the address, and the owner has not said who encrypts.
+    """
+    from memoriter.errors import UsageError
+
+    if host in THIS_MACHINE:
+        return ""
+    reach = f"Other machines can reach {host}: every request needs a token, and must name a host that is allowed."
+    if tls is None:
+        raise UsageError(f"Other machines can reach {host}. {UNENCRYPTED}", remedy=TLS_REMEDY)
+    return f"{reach} {BEHIND_PROXY if tls == 'proxy' else UNENCRYPTED}"
+
+
+def _serve(
+    memory: Memory,
+    screen: Screen,
+    token: Token,
+    *,
+    address: tuple[str, int],
+    names: tuple[str, ...],
+    exposure: str,
+) -> None:
     from memoriter.discovery import LiveToken, LiveTokens
     from memoriter.environment import read_environment
     from memoriter.mcp_server import listen, serve_http
@@ -118,8 +153,8 @@ def _serve(memory: Memory, screen: Screen, token: Token, *, address: tuple[str, 
     url = f"http://{host_in_url}:{listening.getsockname()[1]}/mcp"
 
     def ready() -> None:
-        if host not in THIS_MACHINE:
-            screen.note(((UNENCRYPTED, "yellow"),))
+        if exposure:
+            screen.note(((exposure, "yellow"),))
         screen.show([((f"Serving {url}", ""),)])
         sys.stdout.flush()
 

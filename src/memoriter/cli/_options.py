@@ -47,6 +47,8 @@ class GlobalOptions:
     json: bool = False
     quiet: bool = False
     verbose: int = 0
+    log_format: str = ""
+    """How a server logs its requests: `json`, `text`, or empty: only with `verbose`."""
     """How often `-v` was given."""
     installed_for: str | None = None
     """The client whose configuration contains this command line, `@`, and the version of memoriter that wrote it."""
@@ -84,7 +86,7 @@ class GlobalOptions:
 
     @property
     def screen(self) -> Screen:
-        return Screen(as_json=self.json, quiet=self.quiet, verbosity=self.verbose)
+        return Screen(as_json=self.json, quiet=self.quiet, verbosity=self.verbose, log_format=self.log_format)
 
     def open_memory(self, *, spare: bool = True, by_person: bool = True, attended: bool = True) -> Memory:
         """Open the selected memory and print its notices. Raises ConfigError and WorkspaceNotFound."""

@@ -50,10 +50,11 @@ def pluralize(number: int, noun: str) -> str:
 class Screen:
     """The output of one command: answers on stdout, everything else on stderr."""
 
-    def __init__(self, *, as_json: bool = False, quiet: bool = False, verbosity: int = 0) -> None:
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, verbosity: int = 0, log_format: str = "") -> None:
         self.as_json = as_json
         self.quiet = quiet
         self.verbosity = verbosity
+        self.log_format = log_format
 
     @property
     def verbose(self) -> bool:
@@ -76,11 +77,17 @@ class Screen:
             if handler.name == LOG_HANDLER:
                 own.removeHandler(handler)
                 own.setLevel(logging.NOTSET)
+        text = Tame("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        if self.log_format:
+            from memoriter.cli._logging import use_format
+
+            use_format(self.log_format, self.verbosity, text)
+            return
         if not self.verbosity:
             return
         handler = logging.StreamHandler(sys.stderr)
         handler.name = LOG_HANDLER
-        handler.setFormatter(Tame("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(text)
         own.addHandler(handler)
         own.setLevel(logging.INFO if self.verbosity == 1 else logging.DEBUG)
 
@@ -102,8 +109,13 @@ class Screen:
             _echo(_safe_for(sys.stdout, text), sys.stdout, newline=not text.endswith("\n"))
 
     def note(self, *lines: Line) -> None:
-        """Print lines on stderr, unless `quiet`."""
-        if not self.quiet:
+        """Print lines on stderr, unless `quiet`; where logs are JSON, each is one of them."""
+        if self.log_format == "json":
+            import logging
+
+            for line in lines:
+                logging.getLogger("memoriter.cli").warning("".join(text for text, _ in line))
+        elif not self.quiet:
             _print(lines, sys.stderr)
 
     def detail(self, text: str) -> None:

@@ -6,12 +6,13 @@ import json
 import os
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._mcp import THIS_MACHINE, UNENCRYPTED, address_options, load_token
+from memoriter.cli._mcp import THIS_MACHINE, address_options, exposure_notice, load_token
 from memoriter.cli._options import Command, GlobalOptions, ask_server
 from memoriter.cli._search import search_for_other
 from memoriter.cli._trust import offer_trust
@@ -27,19 +28,46 @@ if TYPE_CHECKING:
     from memoriter.discovery import Announcement, Token
     from memoriter.environment import Environment
     from memoriter.memory import Memory
+    from memoriter.monitoring import Supervisor
     from memoriter.types import Diagnostic
     from memoriter.watch import WatchEvent
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
 """Wildcard addresses, with the loopback address that reaches each of them from this machine."""
+DRAIN_SECONDS = 1.5
+"""Default of --drain."""
 
 
 @click.command(cls=Command, name="serve")
 @address_options("The address to listen on.")
 @click.option("--no-watch", is_flag=True, help="Do not index notes while they change; each search still does.")
 @click.option("--link", is_flag=True, help="Print a new link of the server that runs already, and end.")
+@click.option(
+    "--trusted-proxy", metavar="ADDRESS", multiple=True, help="Believe X-Forwarded-For of this address or network."
+)
+@click.option(
+    "--drain",
+    metavar="SECONDS",
+    type=click.FloatRange(0, 3600),
+    default=DRAIN_SECONDS,
+    show_default=True,
+    help="Time for requests that run when the server is to end.",
+)
+@click.option(
+    "--log-format", type=click.Choice(["text", "json"]), help="Log each request on stderr; default: only with -v."
+)
 def serve_command(
-    *, host: str, port: int, allow_host: tuple[str, ...], token_file: str | None, no_watch: bool, link: bool
+    *,
+    host: str,
+    port: int,
+    allow_host: tuple[str, ...],
+    token_file: str | None,
+    tls: str | None,
+    no_watch: bool,
+    link: bool,
+    trusted_proxy: tuple[str, ...],
+    drain: float,
+    log_format: str | None,
 ) -> None:
     """Keep one memory open for clients, programs and hooks.
 
@@ -53,17 +81,21 @@ def serve_command(
     workspace, and indexes its notes while they change, as memoriter watch does. Requests must contain the token that
     memoriter token prints; hooks and searches authenticate themselves without it. The server prints a
     link, which opens its web pages in a browser on this machine, once, within ten minutes. Programs use /api/v1.
-    Ctrl-C stops the server; hooks and searches also work without it. It needs pip install "memoriter[serve]".
-    Next: memoriter install --help.
+    Ctrl-C or SIGTERM stops the server: it finishes the requests that run, and a second signal ends it at once. Hooks
+    and searches also work without it. Supervisors read /healthz and /readyz, and Prometheus reads /metrics. It needs
+    pip install "memoriter[serve]". Next: memoriter install --help.
     """
     from memoriter.environment import read_environment
     from memoriter.extras import require
 
     require("serve", "The server")
-    options, env = GlobalOptions.current(), read_environment()
+    options, env = replace(GlobalOptions.current(), log_format=log_format or ""), read_environment()
     if link:
         _show_new_link(options, env)
         return
+    exposure, proxies = exposure_notice(host, tls), checked_proxies(trusted_proxy)
+    if log_format:
+        options.screen.configure_logging()
     token = load_token(env, options.screen, token_file)
     offer_trust(options)
     memory = options.show_egress_notice(options.open_memory(spare=False, by_person=False))
@@ -75,7 +107,21 @@ def serve_command(
     names = (*((host_in_url,) if host not in THIS_MACHINE else ()), *allow_host)
     watch = memory.settings.sync.watch and not no_watch
     sessions = BrowserSessions(env.monotonic, listening.getsockname()[1])
-    _ServerRun(options, env, memory, listening, host, names, watch, token, sessions).run()
+    _ServerRun(options, env, memory, listening, host, names, watch, token, sessions, exposure, proxies, drain).run()
+
+
+def checked_proxies(addresses: Sequence[str]) -> Sequence[str]:
+    """Return the addresses and networks of proxies. Raises UsageError if one is neither."""
+    import ipaddress
+
+    for address in addresses:
+        try:
+            ipaddress.ip_network(address)
+        except ValueError as error:
+            message = f"{address!r} is not the address of a proxy: {sentence(error)}"
+            remedy = "Give an IP address or a network, such as --trusted-proxy 127.0.0.1 or 10.1.0.0/16."
+            raise UsageError(message, remedy=remedy) from error
+    return addresses
 
 
 def _show_new_link(options: GlobalOptions, env: Environment) -> None:
@@ -106,6 +152,11 @@ class _ServerRun:
     watch: bool
     token: Token
     sessions: BrowserSessions
+    exposure: str
+    """What it means to listen on the address; empty: only this machine reaches it."""
+    proxies: Sequence[str]
+    drain: float
+    """Seconds."""
 
     @property
     def screen(self) -> Screen:
@@ -115,6 +166,7 @@ class _ServerRun:
         """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, LiveTokens, folder_of, unregister
         from memoriter.mcp_server import serve, serve_app
+        from memoriter.monitoring import PROBES, ServerMetrics, Supervisor, with_monitoring
         from memoriter.pages import server_routes
         from memoriter.startup import start_in_background
         from memoriter.web import Events
@@ -125,6 +177,8 @@ class _ServerRun:
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
         events, sessions = Events(), self.sessions if is_local_url(server.url) else None
+        metrics, supervisor = ServerMetrics(streams=lambda: events.open), Supervisor(self.env.environ)
+        self.memory.on_search = metrics.searched
         app = serve_app(
             self.memory,
             token=LiveToken(self.token),
@@ -134,7 +188,9 @@ class _ServerRun:
             commands={"search": self.search, "link": lambda _memory, _request: self.new_link(server)},
             tokens=LiveTokens(self.env.home),
             sessions=sessions,
-            more=lambda run: server_routes(run, events, sessions),
+            more=with_monitoring(lambda run: server_routes(run, events, sessions), metrics),
+            probes=PROBES,
+            observers=[metrics.request_answered],
         )
 
         def on_event(event: WatchEvent) -> None:
@@ -144,8 +200,11 @@ class _ServerRun:
         start_in_background(self.memory)
         with self.memory.watching(on_event) if self.watch else nullcontext() as watching:
 
-            def ending() -> None:
+            def draining() -> None:
+                supervisor.stopping()
                 events.close()
+
+            def ending() -> None:
                 self.memory.stop()
                 if watching is not None:
                     watching.stop()
@@ -154,9 +213,12 @@ class _ServerRun:
                 serve(
                     app,
                     self.listening,
-                    ready=lambda: self.announce_ready(folder, server),
+                    ready=lambda: self.announce_ready(folder, server, supervisor),
                     ending=ending,
+                    draining=draining,
                     last=lambda: unregister(folder, server),
+                    drain=self.drain,
+                    proxies=self.proxies,
                 )
             finally:
                 unregister(folder, server)
@@ -183,18 +245,20 @@ class _ServerRun:
         memory.close()
         return memory.notices
 
-    def announce_ready(self, folder: Path, server: Announcement) -> None:
+    def announce_ready(self, folder: Path, server: Announcement, supervisor: Supervisor) -> None:
         """Announce the server and print its URL, once it answers requests."""
         from memoriter.discovery import announce
 
-        if self.host not in THIS_MACHINE:
-            self.screen.note(((UNENCRYPTED, "yellow"),))
+        if self.exposure:
+            self.screen.note(((self.exposure, "yellow"),))
         try:
             announce(folder, server)
         except OSError as error:
             notice = f"Hooks will not find this server, since {folder} cannot be written: {sentence(error.strerror)}"
             self.screen.note(((notice, "yellow"),))
-        link = self.link(server) if is_local_url(server.url) else ""
+        supervisor.started()
+        # Where logs are collected, the link would be among them; `memoriter serve --link` prints one.
+        link = self.link(server) if is_local_url(server.url) and self.options.log_format != "json" else ""
         if self.options.json:
             opened = {"open": link} if link else {}
             self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watch, **opened})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,8 @@ from memoriter.api_json import iso_time
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memoriter.discovery import Scope, ScopedToken
 
 
@@ -53,32 +55,76 @@ def token_command(context: click.Context, *, renew: bool) -> None:
 @click.argument("name")
 @click.option(
     "--scope",
-    type=click.Choice(["read", "write", "admin"]),
+    type=click.Choice(["metrics", "read", "write", "admin"]),
     default="read",
     show_default=True,
-    help="read; write, which includes read; or admin, which allows all that you may do.",
+    help="metrics; read; write, which includes read; or admin, which allows all that you may do.",
 )
 @click.option("--principal", metavar="NAME", default="", help="Accepted only by servers with this one's memories.")
-def create(name: str, scope: Scope, principal: str) -> None:
+@click.option(
+    "--per-second",
+    metavar="N",
+    type=click.FloatRange(0.01, 10_000),
+    default=100.0,
+    show_default=True,
+    help="Requests per second over a longer time; ten times as many at once after a pause.",
+)
+@click.option(
+    "--at-once",
+    metavar="N",
+    type=click.IntRange(1, 512),
+    default=64,
+    show_default=True,
+    help="Requests that run at the same time.",
+)
+@click.option(
+    "--mb-per-minute",
+    metavar="N",
+    type=click.IntRange(1, 1_000_000),
+    default=256,
+    show_default=True,
+    help="Megabytes (2^20 bytes) of requests and answers per minute.",
+)
+def create(*, name: str, scope: Scope, principal: str, per_second: float, at_once: int, mb_per_minute: int) -> None:
     """Make a token for one client, and print it once.
 
         memoriter token create dashboard
-        memoriter token create writer --scope write
-        memoriter token create alice --scope write --principal alice
+        memoriter token create alice --scope write -w ~/team/notes
+        memoriter token create importer --scope write --per-second 5 --at-once 2
+        memoriter token create prometheus --scope metrics
 
     memoriter stores only its hash, so it cannot be printed again. Servers that run accept it at once. What a client
-    with the scope write adds to the notes is marked with the name. With --principal, only servers accept it whose
-    plugins.entries.memory-lancedb.config.principal is the same. Next: memoriter token list.
+    with the scope write adds to the notes is marked with the name. With -w, only the server of that folder accepts it,
+    and with --principal only servers whose plugins.entries.memory-lancedb.config.principal is the same. Over a limit,
+    a server answers with 429 and the time to wait. The scope metrics reads /metrics, and no notes.
+    Next: memoriter token list.
     """
-    from memoriter.discovery import TokenFile
+    from memoriter.discovery import Limits, TokenFile
     from memoriter.environment import read_environment
 
-    screen, env = GlobalOptions.current().screen, read_environment()
-    value = TokenFile(env.home).create(name, scope, principal=principal, now=env.wall())
-    if screen.as_json:
-        screen.json({"name": name, "scope": scope, "principal": principal, "token": value})
+    options, env = GlobalOptions.current(), read_environment()
+    limits = Limits(per_second, at_once, mb_per_minute << 20)
+    workspace = _existing_folder(options.workspace, env.user_home) if options.workspace else ""
+    tokens, now = TokenFile(env.home), env.wall()
+    value = tokens.create(name, scope, now=now, principal=principal, workspace=workspace, limits=limits)
+    if options.screen.as_json:
+        of_workspace = {"workspace": workspace} if workspace else {}
+        options.screen.json({"name": name, "scope": scope, "principal": principal, **of_workspace, "token": value})
     else:
-        screen.text(value)
+        options.screen.text(value)
+
+
+def _existing_folder(named: str, user_home: Path) -> str:
+    """Return the absolute path of a workspace, with symbolic links resolved. Raises UsageError if it is no folder."""
+    import os
+
+    from memoriter.errors import UsageError
+
+    text = str(user_home / named[2:]) if named.startswith("~/") else named
+    path = os.path.realpath(text)
+    if not os.path.isdir(path):  # noqa: PTH112 - a path that `realpath` returned
+        raise UsageError(f"There is no folder {named!r}.", remedy="Name the workspace of a server with -w.")
+    return path
 
 
 @token_command.command(cls=Command, name="list")
@@ -100,7 +146,9 @@ def list_() -> None:
         return
     for each in tokens:
         principal = f"  for {each.principal}" if each.principal else ""
-        screen.show([((each.name, "bold"), (f"  {each.scope}{principal}  since {iso_time(each.created)[:10]}", ""))])
+        where = f"  {each.workspace}" if each.workspace else ""
+        since = f"since {iso_time(each.created)[:10]}"
+        screen.show([((each.name, "bold"), (f"  {each.scope}{principal}  {since}{where}", ""))])
     if not tokens:
         screen.note((("There are no tokens of clients; `memoriter token create NAME` makes one.", ""),))
 
@@ -126,7 +174,16 @@ def revoke(name: str) -> None:
         screen.show([(("Revoked: ", ""), (removed.name, "bold"))])
 
 
-def _token_json(token: ScopedToken) -> dict[str, str]:
+def _token_json(token: ScopedToken) -> dict[str, Any]:
     """Return a token without anything that could be sent to a server."""
-    principal = {"principal": token.principal} if token.principal else {}
-    return {"name": token.name, "scope": token.scope, "createdAt": iso_time(token.created), **principal}
+    limits = token.limits
+    return {
+        "name": token.name,
+        "scope": token.scope,
+        "createdAt": iso_time(token.created),
+        **({"principal": token.principal} if token.principal else {}),
+        **({"workspace": token.workspace} if token.workspace else {}),
+        "perSecond": limits.per_second,
+        "atOnce": limits.at_once,
+        "bytesPerMinute": limits.bytes_per_minute,
+    }

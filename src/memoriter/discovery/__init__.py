@@ -29,10 +29,19 @@ from memoriter.discovery._target import (
 )
 
 if TYPE_CHECKING:
-    from memoriter.discovery._scoped_tokens import SCOPES, LiveTokens, Scope, ScopedToken, TokenFile
+    from memoriter.discovery._scoped_tokens import (
+        BURST_SECONDS,
+        SCOPES,
+        Limits,
+        LiveTokens,
+        Scope,
+        ScopedToken,
+        TokenFile,
+    )
     from memoriter.discovery._token import LiveToken, Token, renewed_token, token_for
 
 __all__ = [
+    "BURST_SECONDS",
     "CHALLENGE_PATH",
     "DIGEST",
     "NONCE",
@@ -44,6 +53,7 @@ __all__ = [
     "Announcement",
     "Call",
     "Exchange",
+    "Limits",
     "LiveToken",
     "LiveTokens",
     "Reply",
@@ -77,7 +87,7 @@ def __getattr__(name: str) -> Any:
         from memoriter.discovery import _token
 
         return getattr(_token, name)
-    if name in {"SCOPES", "LiveTokens", "Scope", "ScopedToken", "TokenFile"}:
+    if name in {"BURST_SECONDS", "SCOPES", "Limits", "LiveTokens", "Scope", "ScopedToken", "TokenFile"}:
         from memoriter.discovery import _scoped_tokens
 
         return getattr(_scoped_tokens, name)

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from memoriter.discovery._announcement import read_private
 from memoriter.errors import ConfigError, UsageError, sentence
 from memoriter.permissions import folder_lock, replace_private
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-Scope = Literal["read", "write", "admin"]
-SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
-"""The scopes; each includes those before it."""
+Scope = Literal["metrics", "read", "write", "admin"]
+SCOPES: tuple[Scope, ...] = ("metrics", "read", "write", "admin")
+"""The scopes; each includes those before it. `metrics` reads measurements of the server, and no notes."""
 FILE = "tokens.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 NAME_TEXT = "1 to 40 characters out of A-Z a-z 0-9 _ . -, and begins with a letter or a digit"
@@ -33,6 +33,27 @@ LONGEST_PRINCIPAL = 80
 """Characters of the name of a principal at most."""
 PREFIX = "mem_"
 """The beginning of every token, by which scanners for leaked secrets can recognize it."""
+
+
+BURST_SECONDS = 10.0
+"""A caller may send at once, after a pause, what its rate allows in so many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the requests of one caller may use of a server."""
+
+    per_second: float = 100.0
+    """Requests per second over a longer time."""
+    at_once: int | None = 64
+    """Requests that run at the same time; None: any number."""
+    bytes_per_minute: int | None = 256 << 20
+    """Bytes of bodies, received and sent, per minute over a longer time; None: any number."""
+
+    @property
+    def burst(self) -> float:
+        """Requests at once after a pause."""
+        return max(1.0, self.per_second * BURST_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +68,9 @@ class ScopedToken:
     """Seconds since 1970."""
     digest: str
     """The SHA-256 of the token, in hexadecimal."""
+    workspace: str = ""
+    """The absolute path of the only workspace whose server accepts the token; empty: any server of this home does."""
+    limits: Limits = field(default_factory=Limits)
 
 
 class TokenFile:
@@ -69,14 +93,25 @@ class TokenFile:
                 remedy="Make it readable by this user only (chmod 600), or remove it and create the tokens again.",
             ) from error
 
-    def create(self, name: str, scope: Scope, *, principal: str = "", now: float) -> str:
+    def create(
+        self,
+        name: str,
+        scope: Scope,
+        *,
+        now: float,
+        principal: str = "",
+        workspace: str = "",
+        limits: Limits | None = None,
+    ) -> str:
         """Store a new token and return it; it cannot be shown again.
 
         Args:
             name: the name, by which it is listed and revoked.
             scope: what it allows.
-            principal: whose long-term memories a server must have to accept the token; empty: any server does.
             now: seconds since 1970.
+            principal: whose long-term memories a server must have to accept the token; empty: any server does.
+            workspace: the absolute path of the only workspace whose server accepts the token; empty: any does.
+            limits: what its requests may use; None: the usual limits.
 
         Raises:
             UsageError: the name is taken or has another form, or there are too many tokens.
@@ -98,7 +133,8 @@ class TokenFile:
             if len(known) >= MOST_TOKENS:
                 message = f"There are {MOST_TOKENS} tokens, which is the maximum."
                 raise UsageError(message, remedy="Run `memoriter token revoke NAME` for one that is not used.")
-            known.append(ScopedToken(name, scope, principal, round(now, 3), digest_of(value)))
+            digest, used = digest_of(value), limits or Limits()
+            known.append(ScopedToken(name, scope, principal, round(now, 3), digest, workspace, used))
         return value
 
     def revoke(self, name: str) -> ScopedToken:
@@ -190,9 +226,18 @@ def _parse(content: bytes) -> tuple[ScopedToken, ...]:
     """Return the stored tokens. Raises ValueError, TypeError, LookupError."""
     rows = cast("Sequence[dict[str, Any]]", json.loads(content))
     for row in rows:
-        texts = (row["name"], row["principal"], row["digest"])
+        texts = (row["name"], row["principal"], row["digest"], row.get("workspace", ""))
         if not all(isinstance(text, str) for text in texts) or row["scope"] not in SCOPES:
             raise ValueError("not a token")
         if not re.fullmatch("[0-9a-f]{64}", row["digest"]) or not isinstance(row["created"], (int, float)):
             raise ValueError("not a token")
-    return tuple(ScopedToken(**row) for row in rows)
+    return tuple(_parse_token(row) for row in rows)
+
+
+def _parse_token(row: dict[str, Any]) -> ScopedToken:
+    """Return a stored token; one of an earlier version has the usual limits. Raises ValueError, TypeError."""
+    stored: dict[str, Any] = row.get("limits", {})
+    if not all(value is None or (isinstance(value, (int, float)) and value > 0) for value in stored.values()):
+        raise ValueError("not limits")
+    fields: dict[str, Any] = {**row, "limits": Limits(**stored)}
+    return ScopedToken(**fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
@@ -13,8 +14,9 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from memoriter.access import FIELDS, TOOL, RequestRecord, name_of_caller
+
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Collection
     from types import FrameType
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from memoriter.mcp_server._server import Shutdown
 
 CLOSING_SECONDS = 1
-"""Seconds that the shutdown waits for open responses."""
+"""Seconds that the shutdown waits for responses that are still open after `Server` has drained."""
 REQUEST_SECONDS = 10.0
 """Seconds within which a client must send a whole request, from its first byte to its last."""
 MOST_CONNECTIONS = 512
@@ -33,20 +35,47 @@ log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server that reports its start and stops within the time limit of its shutdown."""
+    """A uvicorn server that reports its start, drains, and stops within the time limit of its shutdown.
 
-    def __init__(self, app: ASGIApp, ready: Callable[[], None], process_shutdown: Shutdown) -> None:
+    To drain: no connection is accepted any more, requests that run are answered for up to `drain` seconds, and only
+    then running work is told to stop.
+    """
+
+    def __init__(
+        self,
+        app: RequestLog,
+        ready: Callable[[], None],
+        process_shutdown: Shutdown,
+        *,
+        draining: Callable[[], None] = lambda: None,
+        drain: float = 0.0,
+        proxies: Collection[str] = (),
+    ) -> None:
+        """Serve an application.
+
+        Args:
+            app: the application; it knows the requests that run.
+            ready: called once requests are answered.
+            process_shutdown: what happens after the server has drained.
+            draining: called when it begins to drain; it ends streams, and returns at once.
+            drain: seconds that requests which run may still take after a signal.
+            proxies: addresses and networks of proxies, whose headers name the address of a client.
+        """
         config = uvicorn.Config(
             app,
             http=Connection,
             log_level="warning",
+            log_config=None,  # the program decides where logs go
             ws="none",
-            proxy_headers=False,  # a client must not choose the address that its connection is counted under
+            proxy_headers=bool(proxies),  # nobody else may choose the address that a request is logged with
+            forwarded_allow_ips=list(proxies),
             timeout_graceful_shutdown=CLOSING_SECONDS,
         )
         super().__init__(config)
+        self._requests = app
         self._ready = ready
         self._process_shutdown = process_shutdown
+        self._draining, self._drain = draining, drain
         self._stopped = False
         self._repeats = 0
         """Signals that uvicorn will raise again."""
@@ -57,9 +86,25 @@ class Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._draining()
+        await self._finish_requests(sockets or [])
         self._process_shutdown.begin()
         await super().shutdown(sockets)
         self._stopped = True
+
+    async def _finish_requests(self, sockets: list[socket.socket]) -> None:
+        """Accept nothing more, and wait until requests that run are answered, for `drain` seconds at most."""
+        for server in self.servers:
+            server.close()
+        for listening in sockets:
+            listening.close()
+        for connection in list(cast("set[Any]", self.server_state.connections)):
+            connection.shutdown()
+        if running := self._requests.running:
+            log.info("ending: waiting up to %.1f s for %d requests", self._drain, running)
+        await self._requests.wait_until_idle(self._drain)
+        if left := self._requests.running:
+            log.warning("ending: %d requests are still running after %.1f s", left, self._drain)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Shut down gracefully at the first signal, and at once at the second."""
@@ -165,30 +210,103 @@ def _next_to_drop(connections: list[Connection]) -> Connection:
 
 
 class RequestLog:
-    """ASGI middleware that logs each request with its status and duration."""
+    """ASGI middleware that logs each request, and knows those that run.
 
-    def __init__(self, app: ASGIApp, paths: Collection[str]) -> None:
-        """Wrap an application that serves these paths; only they are logged by name."""
+    A record contains lengths and names, and nothing that a client sent but the method.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        paths: Collection[str],
+        *,
+        observers: Collection[Callable[[RequestRecord], None]] = (),
+    ) -> None:
+        """Wrap an application.
+
+        Args:
+            app: the application.
+            paths: the paths that it serves; only they are logged by name.
+            observers: called with the record of each request when it has been answered.
+        """
         self._app = app
         self._paths = frozenset(paths)
+        self._observers = tuple(observers)
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def running(self) -> int:
+        """Number of requests that are being answered, without streams that only end with their clients."""
+        return self._running
+
+    async def wait_until_idle(self, seconds: float) -> None:
+        """Wait until no request is being answered, so many seconds at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, and log it when it has been answered."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = anyio.current_time(), 0
-
-        async def note(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
+        exchange = _Exchange(scope, receive, send, on_stream=self._end_one)
+        self._running += 1
+        self._idle.clear()
         try:
-            await self._app(scope, receive, note)
+            await self._app(scope, exchange.receive, exchange.send)
         finally:
-            method = scope["method"] if scope["method"] in METHODS else "another method"
-            path = scope["path"] if scope["path"] in self._paths else "another path"
-            milliseconds = (anyio.current_time() - started) * 1000
-            log.info("%s %s: status %d, %.1f ms", method, path, status, milliseconds)
+            if not exchange.streams:
+                self._end_one()
+            self._report(exchange)
+
+    def _end_one(self) -> None:
+        self._running -= 1
+        if not self._running:
+            self._idle.set()
+
+    def _report(self, exchange: _Exchange) -> None:
+        scope = exchange.scope
+        record = RequestRecord(
+            method=scope["method"] if scope["method"] in METHODS else "another method",
+            path=scope["path"] if scope["path"] in self._paths else "another path",
+            tool=scope.get(TOOL, ""),
+            caller=name_of_caller(scope),
+            address=str((scope.get("client") or ("",))[0]),
+            status=exchange.status,
+            seconds=anyio.current_time() - exchange.started,
+            received=exchange.received,
+            sent=exchange.sent,
+        )
+        values = (record.method, record.path, record.status, record.seconds * 1000)
+        log.info("%s %s: status %d, %.1f ms", *values, extra={FIELDS: record.fields})
+        for observer in self._observers:
+            observer(record)
+
+
+class _Exchange:
+    """One request with its response: counts of what passes, and whether the response is a stream of events."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, *, on_stream: Callable[[], None]) -> None:
+        self.scope, self._receive, self._send = scope, receive, send
+        self.started, self.status = anyio.current_time(), 0
+        self.received = self.sent = 0
+        self.streams, self._on_stream = False, on_stream
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self.received += len(message.get("body", b""))
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            kind = next((value for name, value in message["headers"] if name.lower() == b"content-type"), b"")
+            # What answers a POST ends by itself, also if it is sent as events, as MCP does.
+            if self.scope["method"] == "GET" and kind.startswith(b"text/event-stream"):
+                self.streams = True
+                self._on_stream()
+        self.sent += len(message.get("body", b""))
+        await self._send(message)

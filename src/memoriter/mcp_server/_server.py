@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from memoriter.memory import Memory
 
-END_SECONDS = 4.5
-"""Seconds after which the process exits, even if a thread hangs."""
+END_SECONDS = 3.4
+"""Seconds after which the process exits once it was told to stop, even if a thread hangs."""
 
 
 def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory | None = None) -> Server[Any]:

@@ -19,7 +19,7 @@ from mcp.types import (
 )
 from mcp.types import Tool as McpTool
 
-from memoriter.access import caller_of
+from memoriter.access import TOOL, caller_of
 from memoriter.agent import HookAnswer
 from memoriter.api_json import with_footer
 from memoriter.coding_hooks import HOOK_TOOL
@@ -98,6 +98,8 @@ class Tools:
         if not self._may_call(context, tool):
             text = f"The tool {tool.name} needs a token with the scope 'write', and this client's has 'read'."
             return CallToolResult(content=[TextContent(text=text)], is_error=True)
+        if self._http and context.request is not None:
+            context.request.scope[TOOL] = tool.name
         arguments, started = params.arguments or {}, anyio.current_time()
         session_key = session_of(params.meta)
         try:

@@ -12,26 +12,28 @@ from memoriter.mcp_server._shared import SharedMemory
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.routing import Route
-    from starlette.types import ASGIApp
 
-    from memoriter.access import BrowserSessions
+    from memoriter.access import BrowserSessions, RequestRecord, ServedMemory
     from memoriter.discovery import LiveTokens
     from memoriter.mcp_server._delegated import CommandWork
+    from memoriter.mcp_server._http import RequestLog
     from memoriter.mcp_server._shared import Run
     from memoriter.memory import Memory
 
 PATH = "/mcp"
+DRAIN_SECONDS = 1.5
+"""Seconds that requests which run may still take after a signal, unless `serve` is given others."""
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
 def http_app(
     memory: Memory, *, token: Callable[[], str], tokens: LiveTokens | None = None, hosts: Sequence[str] = ()
-) -> ASGIApp:
+) -> RequestLog:
     """Return an ASGI application that serves `/mcp`, for requests that carry a token and name this machine.
 
     Args:
@@ -52,12 +54,15 @@ def http_app(
         transport_security=security_settings(hosts),
     )
     limited, authenticator = SessionLimits(app, PATH), Authenticator(token, tokens=tokens)
-    return RequestLog(AccessMiddleware(limited, authenticator, Origins(hosts), principal=principal_of(memory)), [PATH])
+    return RequestLog(AccessMiddleware(limited, authenticator, Origins(hosts), served=served_by(memory)), [PATH])
 
 
-def principal_of(memory: Memory) -> str:
-    """Return whose long-term memories a memory has by its settings; empty: those of its folder of notes alone."""
-    return memory.configuration.settings.plugins.entries.memory_lancedb.config.principal or ""
+def served_by(memory: Memory) -> ServedMemory:
+    """Return a memory as tokens name it."""
+    from memoriter.access import ServedMemory
+
+    principal = memory.configuration.settings.plugins.entries.memory_lancedb.config.principal or ""
+    return ServedMemory(principal, os.path.realpath(memory.place.workspace))
 
 
 def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:
@@ -83,7 +88,8 @@ def serve_http(
     from memoriter.mcp_server._http import Server
 
     shutdown = Shutdown(memory.stop, lambda: None)
-    Server(http_app(memory, token=token, tokens=tokens, hosts=hosts), ready, shutdown).run_until_signal(listening)
+    app = http_app(memory, token=token, tokens=tokens, hosts=hosts)
+    Server(app, ready, shutdown, drain=DRAIN_SECONDS).run_until_signal(listening)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -120,7 +126,9 @@ def serve_app(
     tokens: LiveTokens | None = None,
     sessions: BrowserSessions | None = None,
     more: Callable[[Run], tuple[Sequence[Route], Sequence[str]]] | None = None,
-) -> ASGIApp:
+    probes: Collection[str] = (),
+    observers: Collection[Callable[[RequestRecord], None]] = (),
+) -> RequestLog:
     """Return an ASGI application with `/mcp`, `/hook/{event}`, `/command/{name}`, `/health` and further routes.
 
     All of them require a token or, in a browser on this machine, a session.
@@ -135,6 +143,8 @@ def serve_app(
         tokens: further tokens, each with its scope; None: there are none.
         sessions: the sessions of browsers; None: there are none.
         more: returns further routes and the paths to log by name, for a function that runs work with the memory.
+        probes: the paths of routes that anybody may read.
+        observers: called with the record of each request when it has been answered.
     """
     from memoriter.access import AccessMiddleware, Authenticator, CommandProof, Origins
     from memoriter.mcp_server._delegated import Delegated
@@ -155,31 +165,42 @@ def serve_app(
     )
     limited = SessionLimits(app, PATH)
     authenticator = Authenticator(token, CommandProof(secret, os.getpid()), tokens=tokens, sessions=sessions)
-    guarded = AccessMiddleware(limited, authenticator, Origins(hosts), principal=principal_of(memory))
-    return RequestLog(guarded, [PATH, *delegated.paths, *paths])
+    guarded = AccessMiddleware(limited, authenticator, Origins(hosts), served=served_by(memory), probes=probes)
+    return RequestLog(guarded, [PATH, *delegated.paths, *paths], observers=observers)
 
 
 def serve(
-    app: ASGIApp,
+    app: RequestLog,
     listening: socket.socket,
     *,
     ready: Callable[[], None],
     ending: Callable[[], None],
+    draining: Callable[[], None] = lambda: None,
     last: Callable[[], None] = lambda: None,
+    drain: float = DRAIN_SECONDS,
+    proxies: Sequence[str] = (),
 ) -> None:
-    """Serve until SIGINT or SIGTERM, then exit within five seconds, even if an embedding service hangs.
+    """Serve until SIGINT or SIGTERM, then drain, and exit `END_SECONDS` later at most, even if a service hangs.
 
     Args:
         app: the application that answers the requests.
         listening: a socket of `listen`.
         ready: called once requests are answered.
         ending: asks all running work to stop, and returns at once.
+        draining: ends streams when the server begins to drain, and returns at once.
         last: cleanup that must run before the process exits, even if a thread hangs; it may be called twice.
+        drain: seconds that running requests may still take after a signal.
+        proxies: addresses and networks of proxies, whose headers name the address of a client.
     """
     from memoriter.mcp_server._http import Server
+
+    def stop_accepting() -> None:
+        last()
+        draining()
 
     def stop_all() -> None:
         last()
         ending()
 
-    Server(app, ready, Shutdown(stop_all, last)).run_until_signal(listening)
+    shutdown = Shutdown(stop_all, last)
+    Server(app, ready, shutdown, draining=stop_accepting, drain=drain, proxies=proxies).run_until_signal(listening)

@@ -115,9 +115,14 @@ class Events:
         self._wake()
 
     @property
+    def open(self) -> int:
+        """Number of open streams."""
+        return len(self._subscribers)
+
+    @property
     def full(self) -> bool:
         """Whether no further client can connect."""
-        return len(self._subscribers) >= MOST_SUBSCRIBERS
+        return self.open >= MOST_SUBSCRIBERS
 
     async def stream(self, still_known: Callable[[], bool], *, last_id: str = "") -> AsyncGenerator[str]:
         """Yield events as they are published, until the server ends or `still_known` returns False.

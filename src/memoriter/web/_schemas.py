@@ -119,7 +119,7 @@ SCHEMAS: dict[str, Schema] = {
             "skipped": list_schema(object_schema(text("path", "reason", "message"))),
         }
     ),
-    "Parts": list_schema(object_schema({**text("name", "message"), "works": FLAG}, text("remedy"))),
+    "Parts": list_schema(object_schema({**text("name", "message"), "works": FLAG}, text("remedy", "code"))),
     "Cost": object_schema(
         {
             "days": list_schema(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.api_json import Field, apply_form, cost_json, list_of, plain, reason_json
+from memoriter.api_json import Field, apply_form, cost_json, plain, reason_json
 from memoriter.embedding_setup import ledger_of
-from memoriter.startup import try_parts
+from memoriter.startup import part_json, try_parts
 
 if TYPE_CHECKING:
     from memoriter.types import MapPoint, PassageMap
@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from memoriter.web._work import Work
 
 POINT = {**plain("citation", "path", "start_line", "text", "x", "y", "group"), "heading": Field(list)}
-PART = {**plain("name", "works", "message"), "remedy": Field(omit="empty")}
 
 
 def parts(work: Work[Request]) -> list[dict[str, Any]]:
     """Try each part that the settings name, as when the server starts."""
-    return list_of(PART)(try_parts(work.memory))
+    return [part_json(part) for part in try_parts(work.memory)]
 
 
 def cost(work: Work[CostRequest]) -> dict[str, Any]:

@@ -1,0 +1,77 @@
+"""Whether a server can do its work: each part is tried, at most once in a few seconds, whoever asks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from memoriter.startup import PART_NAMES, StartedPart, try_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from memoriter.web import Run
+
+HEALTHZ, READYZ, METRICS = "/healthz", "/readyz", "/metrics"
+PROBES = (HEALTHZ, READYZ)
+"""The paths that a supervisor reads without a token."""
+FRESH_SECONDS = 5.0
+"""Seconds for which the last result counts."""
+WAIT_SECONDS = 5.0
+"""Seconds after which a memory that does not answer counts as busy."""
+SERVER = "server"
+"""The name of the part that stands for all others if they could not be tried."""
+BUSY = StartedPart(
+    SERVER,
+    works=False,
+    message="The memory does not answer in time.",
+    remedy="Wait until its work is done; `memoriter serve -v` logs it.",
+    code="busy",
+)
+
+
+class Readiness:
+    """The state of all parts of a memory."""
+
+    def __init__(self, run: Run, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Try nothing yet.
+
+        Args:
+            run: runs a function with the memory in a worker thread.
+            clock: returns monotonic seconds.
+        """
+        self._run, self._clock = run, clock
+        self._parts: tuple[StartedPart, ...] = ()
+        self._tried_at: float | None = None
+        self._trial: asyncio.Task[None] | None = None
+
+    async def parts(self) -> tuple[StartedPart, ...]:
+        """Return each part after it was tried, or `BUSY` if that takes too long. One trial runs at a time."""
+        fresh = self._tried_at is not None and self._clock() - self._tried_at < FRESH_SECONDS
+        if self._trial is None and not fresh:
+            self._trial = asyncio.create_task(self._try())
+        if self._trial is not None:
+            done, _ = await asyncio.wait({self._trial}, timeout=WAIT_SECONDS)
+            if not done:
+                return (BUSY,)
+        return self._parts
+
+    async def _try(self) -> None:
+        try:
+            self._parts = await self._run(try_parts)
+        except Exception as error:  # noqa: BLE001 - a probe reports whatever is wrong
+            message = f"The parts cannot be tried: {type(error).__name__}."
+            self._parts = (StartedPart(SERVER, works=False, message=message, remedy="See the log.", code="internal"),)
+        finally:
+            self._tried_at, self._trial = self._clock(), None
+
+
+def broken_parts(parts: Collection[StartedPart], excluded: Collection[str]) -> list[StartedPart]:
+    """Return the parts that do not work, without those that do not count."""
+    return [part for part in parts if not part.works and part.name not in excluded]
+
+
+def unknown_names(excluded: Collection[str]) -> list[str]:
+    """Return those names that no part has."""
+    return sorted(name for name in excluded if name not in PART_NAMES)

@@ -1,0 +1,77 @@
+"""The routes for supervisors: `/healthz` and `/readyz`, which need no token, and `/metrics`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memoriter.access import known_caller, problem_response
+from memoriter.monitoring._probes import HEALTHZ, METRICS, READYZ, Readiness, broken_parts, unknown_names
+from memoriter.startup import PART_NAMES, part_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from starlette.requests import Request
+
+    from memoriter.monitoring._metrics import ServerMetrics
+    from memoriter.web import Run
+
+    Routes = tuple[Sequence[Route], Sequence[str]]
+    """Routes, and the paths that a log may name."""
+
+
+def with_monitoring(more: Callable[[Run], Routes], metrics: ServerMetrics) -> Callable[[Run], Routes]:
+    """Return a function that adds the routes for supervisors to those that `more` returns."""
+
+    def both(run: Run) -> Routes:
+        (routes, paths), (others, other_paths) = _monitoring_routes(run, metrics), more(run)
+        return [*routes, *others], [*paths, *other_paths]
+
+    return both
+
+
+def _monitoring_routes(run: Run, metrics: ServerMetrics) -> Routes:
+    """Return the routes for supervisors, and their paths.
+
+    Args:
+        run: runs a function with the memory in a worker thread.
+        metrics: the measurements of the server.
+    """
+    readiness = Readiness(run)
+
+    async def healthz(_: Request) -> Response:
+        return _json(200, {"status": "ok"})
+
+    async def readyz(request: Request) -> Response:
+        excluded = request.query_params.getlist("exclude")
+        if unknown := unknown_names(excluded):
+            message = f"There is no part {unknown[0]!r}."
+            return problem_response(400, "usage", message, f"The parts are: {', '.join(PART_NAMES)}.")
+        parts = await readiness.parts()
+        broken = broken_parts(parts, excluded)
+        answer: dict[str, Any] = {"ready": not broken}
+        if broken:
+            answer["code"] = broken[0].code
+        if known_caller(request.scope) is not None:
+            answer["parts"] = [part_json(part) for part in parts]
+        return _json(503 if broken else 200, answer)
+
+    async def measured(request: Request) -> Response:
+        accept = request.headers.get("accept", "")
+        text, media_type = await run(lambda memory: metrics.text(memory, accept))
+        return Response(text, headers={"Content-Type": media_type})
+
+    routes = [
+        Route(HEALTHZ, healthz, methods=["GET"]),
+        Route(READYZ, readyz, methods=["GET"]),
+        Route(METRICS, measured, methods=["GET"]),
+    ]
+    return routes, [HEALTHZ, READYZ, METRICS]
+
+
+def _json(status: int, value: dict[str, Any]) -> Response:
+    return Response(json.dumps(value), status, media_type="application/json")
