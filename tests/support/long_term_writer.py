@@ -19,8 +19,8 @@ SHARED_EVERY = 3
 """Every third memory has an id that all writers use."""
 
 
-def table(place: str, options: Mapping[str, str]) -> LanceStore:
-    return LanceStore(place, model="writers", dimensions=DIMENSIONS, options=options)
+def table(place: str, options: Mapping[str, str], **given: int) -> LanceStore:
+    return LanceStore(place, model="writers", dimensions=DIMENSIONS, options=options, **given)
 
 
 def write(place: str, options: Mapping[str, str], writer: int, count: int) -> None:

@@ -34,7 +34,7 @@ FILTERED = ("principal", "origin", "status", "approved")
 """Columns of few values that a search filters by; they get an index together with the vectors."""
 TERMS = "terms"
 """The column of the analysed words of a memory, with a space between two."""
-_VECTOR_INDEX = "vector_idx"
+ID_INDEX, _VECTOR_INDEX = "id_idx", "vector_idx"
 _M_ARENA_MAX = -8
 """The parameter of `mallopt` that limits the number of heaps."""
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ def optimize(table: Any, kept: float, exact_below: int) -> None:
     Args:
         table: the table.
         kept: age in seconds from which earlier versions are dropped.
-        exact_below: number of rows from which the vectors get an index.
+        exact_below: number of rows from which the vectors and the ids get an index.
     """
 
     def run() -> None:
@@ -96,8 +96,9 @@ def optimize(table: Any, kept: float, exact_below: int) -> None:
             table.optimize(cleanup_older_than=timedelta(seconds=kept))
 
     retried(table, run)
-    if index_vectors(table, exact_below):
-        retried(table, run)  # drops the versions before the index
+    built = [index_vectors(table, exact_below), index_ids(table, exact_below)]
+    if any(built):
+        retried(table, run)  # drops the versions before the indexes
 
 
 def is_due(table: Any) -> bool:
@@ -127,15 +128,38 @@ def index_vectors(table: Any, exact_below: int) -> bool:
     return True
 
 
-def drop_vector_index(table: Any) -> None:
-    """Remove the vector index, which holds short codes of the vectors, of deleted ones, too."""
-    if indexed_vectors(table):
-        retried(table, lambda: table.drop_index(_VECTOR_INDEX))
+def index_ids(table: Any, exact_below: int) -> bool:
+    """Build the index of the ids of a large table that has none, and return whether it was built.
+
+    `optimize` adds later rows to it. Without the index, each write compares its keys with those of all rows.
+    """
+    if has_index(table, ID_INDEX) or table.count_rows() < exact_below:
+        return False
+    from lancedb.index import BTree
+
+    try:
+        retried(table, lambda: table.create_index("id", config=BTree(), replace=True, name=ID_INDEX))
+    except (RuntimeError, OSError, ValueError) as error:
+        log.warning("the ids of long-term memories were not indexed: %s", error)
+        return False
+    return True
+
+
+def drop_indexes(table: Any) -> None:
+    """Remove the indexes that hold ids and short codes of vectors, of deleted rows, too."""
+    for name in (_VECTOR_INDEX, ID_INDEX):
+        if has_index(table, name):
+            retried(table, lambda name=name: table.drop_index(name))
+
+
+def has_index(table: Any, name: str) -> bool:
+    """Return whether a table has an index."""
+    return any(index.name == name for index in table.list_indices())
 
 
 def indexed_vectors(table: Any) -> int:
     """Return the number of vectors in the vector index; 0: there is none."""
-    if all(index.name != _VECTOR_INDEX for index in table.list_indices()):
+    if not has_index(table, _VECTOR_INDEX):
         return 0
     found = table.index_stats(_VECTOR_INDEX)
     return 0 if found is None else found.num_indexed_rows
@@ -169,3 +193,10 @@ def limit_allocators() -> None:
 
     arrow = cast("Any", pa)
     arrow.set_memory_pool(arrow.system_memory_pool())
+
+
+def give_back_memory() -> None:
+    """Return freed memory to the system, which the GNU C library else keeps between the pieces in use."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library has no such function
+            ctypes.CDLL(None).malloc_trim(0)
