@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import uuid
@@ -103,6 +104,24 @@ def test_the_threads_of_the_database_share_a_heap_so_that_freed_memory_is_used_a
     command = [sys.executable, "-c", program, str(tmp_path / "lancedb"), str(heaps)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=Path(long_term_writer.__file__).parent)
     assert heaps.read_text(encoding="utf-8").count("<heap nr=") <= 2
+
+
+def test_the_upkeep_of_an_index_of_many_parts_prints_nothing(tmp_path: Path) -> None:
+    program = (
+        "import sys, numpy as np\n"
+        "from long_term_writer import memories, table\n"
+        "store, count = table(sys.argv[1], {}, exact_below=20_000), 20_000\n"
+        "vectors = np.random.default_rng(0).standard_normal((count + 1, store.dimensions), dtype=np.float32)\n"
+        "vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)\n"
+        "store.store(memories(count), [*vectors[:count]]), store.maintain()\n"
+        "store.store(memories(count + 1)[count:], [vectors[count]]), store.maintain()\n"
+        "assert store.state().indexed == count + 1\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "lancedb")]
+    environment = {name: value for name, value in os.environ.items() if name != "LANCEDB_LOG"}
+    folder = Path(long_term_writer.__file__).parent
+    done = subprocess.run(command, check=False, capture_output=True, cwd=folder, env=environment, encoding="utf-8")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_files_and_versions_do_not_grow_with_the_number_of_writes(tmp_path: Path) -> None:

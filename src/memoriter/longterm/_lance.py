@@ -193,9 +193,7 @@ class LanceStore:
 
     def _connected(self) -> Any:
         if self._database is None:
-            upkeep.limit_allocators()
-            import lancedb
-
+            lancedb = upkeep.imported()
             if self._is_folder:
                 from memoriter.permissions import make_private_folder
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import logging
 import os
 import sys
@@ -35,6 +36,7 @@ FILTERED = ("principal", "origin", "status", "approved")
 TERMS = "terms"
 """The column of the analysed words of a memory, with a space between two."""
 ID_INDEX, _VECTOR_INDEX = "id_idx", "vector_idx"
+_LOG_LEVEL = "LANCEDB_LOG"
 _M_ARENA_MAX = -8
 """The parameter of `mallopt` that limits the number of heaps."""
 log = logging.getLogger(__name__)
@@ -177,15 +179,30 @@ def nearest(table: Any, vector: Any, condition: str, limit: int, exact_below: in
     return query.bypass_vector_index().to_list()
 
 
+def imported() -> Any:
+    """Return the module `lancedb`, set up for this process unless the program has imported it before.
+
+    Without that, it prints hundreds of warnings that some parts of a vector index have got no new vectors. Its variable
+    `LANCEDB_LOG` chooses what it prints; it is read when the module is imported, and there is no other setting.
+    """
+    if "lancedb" not in sys.modules:
+        limit_allocators()
+        given = os.environ.get(_LOG_LEVEL)  # noqa: TID251 - see above
+        os.environ[_LOG_LEVEL] = given or "error"  # noqa: TID251 - see above
+        try:
+            importlib.import_module("lancedb")
+        finally:
+            if given is None:
+                del os.environ[_LOG_LEVEL]  # noqa: TID251 - see above
+    return importlib.import_module("lancedb")
+
+
 def limit_allocators() -> None:
     """Let LanceDB's threads share one heap of the GNU C library, and Arrow use the same one.
 
     LanceDB starts dozens of threads, and each would keep the memory that it frees in a heap of its own: 10,000 single
-    writes then cost hundreds of megabytes, of which a tenth is in use. These settings are those of the whole process,
-    so a program that has imported LanceDB before keeps its own.
+    writes then cost hundreds of megabytes, of which a tenth is in use. These settings are those of the whole process.
     """
-    if "lancedb" in sys.modules:
-        return
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library has no such setting
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
