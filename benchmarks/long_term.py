@@ -89,13 +89,13 @@ def _upserts(count: int, folder: Path) -> list[dict[str, Any]]:
     """Store memories one by one, and return figures at a few of them."""
     store = LanceStore(str(folder / "lancedb"), model="benchmark", dimensions=scale.DIMENSIONS)
     vectors, marks = scale.vectors(count, 4), list[dict[str, Any]]()
-    fragments, versions, size, began = 0, 0, 0, time.process_time()
+    fragments, versions, size, held, began = 0, 0, 0, 0.0, time.process_time()
     for number in range(1, count + 1):
         store.store([scale.memory(number)], [vectors[number - 1]])
         if number % 50 == 0 or number == count:
             state = store.state()
             fragments, versions = max(fragments, state.fragments), max(versions, state.versions)
-            size = max(size, state.bytes or 0)
+            size, held = max(size, state.bytes or 0), max(held, scale.resident())
         if number == count or number in MARKS:
             marks.append(
                 {
@@ -103,7 +103,8 @@ def _upserts(count: int, folder: Path) -> list[dict[str, Any]]:
                     "fragments": fragments,
                     "versions": versions,
                     "disk": size / 1e6,
-                    "resident": scale.resident(),
+                    "resident": held,
+                    "peak": scale.peak(),
                     "cpu": 1000 * (time.process_time() - began) / number,
                 }
             )

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
+import lancedb
 import numpy as np
 import pytest
 
 import long_term_writer
 from long_term_writer import PRINCIPAL, Writers, table
+from memoriter.errors import IndexBusy
 from memoriter.longterm import InMemoryStore, LanceStore, LongTermMemory
 from s3 import bucket_options
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 ROWS, DIMENSIONS = 2_000, 32
-PLACES = ["disk", "s3"]
+PLACES = ["disk", "s3", "indexed disk", "indexed s3"]
+FILLED = 600
+"""Rows that an indexed place has before."""
 
 
 def memory(number: int, principal: str = "ann") -> LongTermMemory:
@@ -100,6 +106,24 @@ def test_the_threads_of_the_database_share_a_heap_so_that_freed_memory_is_used_a
     assert heaps.read_text(encoding="utf-8").count("<heap nr=") <= 2
 
 
+def test_the_upkeep_of_an_index_of_many_parts_prints_nothing(tmp_path: Path) -> None:
+    program = (
+        "import sys, numpy as np\n"
+        "from long_term_writer import memories, table\n"
+        "store, count = table(sys.argv[1], {}, exact_below=20_000), 20_000\n"
+        "vectors = np.random.default_rng(0).standard_normal((count + 1, store.dimensions), dtype=np.float32)\n"
+        "vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)\n"
+        "store.store(memories(count), [*vectors[:count]]), store.maintain()\n"
+        "store.store(memories(count + 1)[count:], [vectors[count]]), store.maintain()\n"
+        "assert store.state().indexed == count + 1\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "lancedb")]
+    environment = {name: value for name, value in os.environ.items() if name != "LANCEDB_LOG"}
+    folder = Path(long_term_writer.__file__).parent
+    done = subprocess.run(command, check=False, capture_output=True, cwd=folder, env=environment, encoding="utf-8")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_files_and_versions_do_not_grow_with_the_number_of_writes(tmp_path: Path) -> None:
     store, most = LanceStore(str(tmp_path / "lancedb"), model="first", dimensions=DIMENSIONS), [0, 0]
     for number, vector in enumerate(random_vectors(400, 5)):
@@ -109,18 +133,74 @@ def test_files_and_versions_do_not_grow_with_the_number_of_writes(tmp_path: Path
     assert most[1] <= 1.25 * most[0]
 
 
+def test_a_table_with_an_index_of_ids_has_each_memory_once_and_as_it_was_stored_last(tmp_path: Path) -> None:
+    where, _ = _place(tmp_path, "indexed disk")
+    store, vectors = table(where, {}), [*random_vectors(12, 6, long_term_writer.DIMENSIONS)]
+    first, other = [memory(number) for number in range(10)], memory(3, "bob")
+    store.store(first[:5], vectors[:5])  # new ones
+    store.store([other], vectors[:1])  # an id that another principal has
+    changed = [replace(each, text="Changed.") for each in first[3:]]
+    store.store(changed, vectors[:7])  # new ones beside those that are there
+    assert store.memories(principal="ann") == [*first[:3], *changed]
+    assert store.memories(principal="bob") == [other]
+    for store_again in (store, table(where, {})):
+        store_again.maintain()
+        store_again.store([replace(first[0], text=f"{store_again!r}")], vectors[:1])
+        assert store.get([first[0].id], principal="ann")[0].text == f"{store_again!r}"
+        assert [store.count(principal=each) for each in ("ann", "bob", "filler")] == [10, 1, FILLED]
+
+
+def test_an_erased_memory_is_in_no_file_of_an_indexed_table_any_more(tmp_path: Path) -> None:
+    where, _ = _place(tmp_path, "indexed disk")
+    store, erased, kept = table(where, {}, exact_below=FILLED), memory(FILLED), memory(FILLED + 1)
+    store.store([erased, kept], [*random_vectors(2, 6, long_term_writer.DIMENSIONS)])
+    store.maintain()
+    assert _in_files(where, erased.id, kept.id) == {erased.id, kept.id}
+    store.delete([erased.id], principal="ann")
+    store.maintain(erase=True)
+    assert _in_files(where, erased.id, kept.id) == {kept.id}
+    assert store.get([kept.id], principal="ann") == [kept]
+    assert "id_idx" in _indexes(where, {})
+
+
+def test_a_write_waits_for_that_of_another_process_and_fails_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = str(tmp_path / "lancedb")
+    store, vector = table(where, {}), random_vectors(1, 7, long_term_writer.DIMENSIONS)[0]
+    store.store([memory(0)], [vector])
+    program = (
+        "import sys; from pathlib import Path; from memoriter.longterm._lance_keys import writers_lock\n"
+        "with writers_lock(Path(sys.argv[1])): print('held', flush=True), sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", program, where]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        monkeypatch.setattr("memoriter.longterm._lance_keys.LOCK_SECONDS", 0.05)
+        with pytest.raises(IndexBusy, match="Another process") as raised:
+            store.store([memory(1)], [vector])
+        assert raised.value.remedy == "Stop the other process, or try again."
+        assert store.memories(principal="ann") == [memory(0)]
+        process.kill()
+        process.communicate()
+        store.store([memory(1)], [vector])
+    assert store.memories(principal="ann") == [memory(0), memory(1)]
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_four_processes_write_at_once_and_nothing_is_lost_or_double(tmp_path: Path, place: str) -> None:
     where, options = _place(tmp_path, place)
-    writers = Writers(where, options, writers=4, count=20)
+    count = 20 if place in ("disk", "s3") else 10
+    writers = Writers(where, options, writers=4, count=count)
     assert writers.wait() == []
-    assert [len(keys) for keys in writers.stored] == [20] * 4
+    assert [len(keys) for keys in writers.stored] == [count] * 4
     store = table(where, options)
     ids = [each.id for each in store.memories(principal=PRINCIPAL)]
     assert sorted(ids) == sorted(writers.all_stored)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", PLACES[:3])
 def test_writers_that_are_killed_lose_nothing_that_they_reported(tmp_path: Path, place: str) -> None:
     where, options = _place(tmp_path, place)
     writers = Writers(where, options, writers=4, count=40)
@@ -139,4 +219,24 @@ def test_writers_that_are_killed_lose_nothing_that_they_reported(tmp_path: Path,
 
 
 def _place(folder: Path, place: str) -> tuple[str, dict[str, str]]:
-    return (str(folder / "lancedb"), {}) if place == "disk" else (f"s3://memories/{folder.name}", bucket_options())
+    """Return a database and its options; an indexed one has memories of another principal, and indexes."""
+    on_disk = place.endswith("disk")
+    where, options = (str(folder / "lancedb"), {}) if on_disk else (f"s3://memories/{folder.name}", bucket_options())
+    if place.startswith("indexed"):
+        store = table(where, options, exact_below=FILLED)
+        filler = [memory(number, "filler") for number in range(FILLED)]
+        store.store(filler, [*random_vectors(FILLED, 8, long_term_writer.DIMENSIONS)])
+        store.maintain()
+        assert "id_idx" in _indexes(where, options)
+    return where, options
+
+
+def _indexes(where: str, options: dict[str, str]) -> set[str]:
+    opened = lancedb.connect(where, storage_options=options or None)
+    return {index.name for index in opened.open_table("memories_writers").list_indices()}
+
+
+def _in_files(where: str, *texts: str) -> set[str]:
+    """Return the texts that any file of a database contains."""
+    files = [file.read_bytes() for file in Path(where).rglob("*") if file.is_file()]
+    return {text for text in texts if any(text.encode() in content for content in files)}

@@ -19,8 +19,18 @@ SHARED_EVERY = 3
 """Every third memory has an id that all writers use."""
 
 
-def table(place: str, options: Mapping[str, str]) -> LanceStore:
-    return LanceStore(place, model="writers", dimensions=DIMENSIONS, options=options)
+def table(place: str, options: Mapping[str, str], **given: int) -> LanceStore:
+    return LanceStore(place, model="writers", dimensions=DIMENSIONS, options=options, **given)
+
+
+def memories(count: int) -> list[LongTermMemory]:
+    """Return memories with ids of their own."""
+    return [
+        LongTermMemory(
+            id=str(uuid.UUID(int=number + 1)), text="A.", principal=PRINCIPAL, origin="owner", created_at=0.0
+        )
+        for number in range(count)
+    ]
 
 
 def write(place: str, options: Mapping[str, str], writer: int, count: int) -> None:

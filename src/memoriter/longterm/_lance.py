@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import IndexUnavailable, sentence
+from memoriter.longterm import _lance_keys as keys
 from memoriter.longterm import _lance_upkeep as upkeep
 from memoriter.longterm._records import LongTermMemory, Span, is_memory_id
 from memoriter.longterm._store import EXACT_BELOW, Found, StoreState
@@ -30,9 +31,8 @@ _COLUMNS = (
     *("id", "text", "importance", "category", "createdAt", "origin", "principal", "session", "span", "status"),
     *("supersedes", "approved", "note"),
 )
-_KEY, _PRIMARY_KEY = ("id", "principal"), "lance-schema:unenforced-primary-key"
-"""The columns on which rows are merged. LanceDB tells two writers of a new row from each other only if their fields are
-marked as its primary key."""
+_PRIMARY_KEY = "lance-schema:unenforced-primary-key"
+"""LanceDB tells two writers of a new row from each other only if the fields of the key are marked as primary key."""
 log = logging.getLogger(__name__)
 
 
@@ -69,23 +69,15 @@ class LanceStore:
         if not memories:
             return
         rows = [self._row(memory, vector) for memory, vector in zip(memories, vectors, strict=True)]
-        with self._working("written"):
-            table = self._opened() or self._created()
-            upkeep.retried(
-                table,
-                lambda: (
-                    table.merge_insert(list(_KEY))
-                    .when_matched_update_all()
-                    .when_not_matched_insert_all()
-                    .execute(self._arrow(rows))
-                ),
-            )
+        ids = [(memory.id, memory.principal) for memory in memories]
+        with self._working("written"), self._writing() as locked:
+            keys.write(self._opened() or self._created(), self._arrow(rows), ids, locked=locked)
         self._maintain_sometimes()
 
     def search(
         self, vector: Vector, *, principal: str, limit: int, floor: float = -1.0, trusted: bool = False, words: str = ""
     ) -> list[Found]:
-        condition = f"principal = {_quoted(principal)}"
+        condition = f"principal = {keys.quoted(principal)}"
         if trusted:
             condition += " AND (origin = 'owner' OR approved) AND status = 'active'"
         with self._working("searched"):
@@ -111,7 +103,7 @@ class LanceStore:
     def delete(self, ids: Collection[str], *, principal: str) -> int:
         if not (wanted := _valid(ids)):
             return 0
-        condition = f"principal = {_quoted(principal)} AND id IN ({wanted})"
+        condition = f"principal = {keys.quoted(principal)} AND id IN ({wanted})"
         gone = set[str]()
         with self._working("written"):
             for name in self._table_names():
@@ -127,22 +119,24 @@ class LanceStore:
     def count(self, *, principal: str) -> int:
         with self._working("read"):
             table = self._opened()
-            return 0 if table is None else self._fresh(lambda: table.count_rows(f"principal = {_quoted(principal)}"))
+            return (
+                0 if table is None else self._fresh(lambda: table.count_rows(f"principal = {keys.quoted(principal)}"))
+            )
 
     def get(self, ids: Collection[str], *, principal: str) -> list[LongTermMemory]:
         if not (wanted := _valid(ids)):
             return []
-        return self._memories(f"principal = {_quoted(principal)} AND id IN ({wanted})")
+        return self._memories(f"principal = {keys.quoted(principal)} AND id IN ({wanted})")
 
     def memories(self, *, principal: str) -> list[LongTermMemory]:
-        return self._memories(f"principal = {_quoted(principal)}")
+        return self._memories(f"principal = {keys.quoted(principal)}")
 
     def vectors(self, ids: Sequence[str], *, principal: str) -> dict[str, Vector]:
         import numpy as np
 
         if not (wanted := _valid(ids)):
             return {}
-        rows = self._rows(f"principal = {_quoted(principal)} AND id IN ({wanted})", ("id", "vector"))
+        rows = self._rows(f"principal = {keys.quoted(principal)} AND id IN ({wanted})", ("id", "vector"))
         return {row["id"]: np.array(row["vector"], dtype=np.float32) for row in rows}
 
     def change(self, memory: LongTermMemory) -> None:
@@ -156,7 +150,7 @@ class LanceStore:
             for name in self._table_names():
                 if name not in (TABLE, self._name):
                     table = self._connected().open_table(name)
-                    if count := table.count_rows(f"principal = {_quoted(principal)}"):
+                    if count := table.count_rows(f"principal = {keys.quoted(principal)}"):
                         counts[name.removeprefix(f"{TABLE}_")] = count
         return counts
 
@@ -168,12 +162,13 @@ class LanceStore:
                 table = self._connected().open_table(name)
                 if erase:
                     # A deletion leaves the row in its file. Writing all rows again leaves files without it.
-                    upkeep.drop_vector_index(table)
+                    upkeep.drop_indexes(table)
                     upkeep.retried(table, lambda table=table: table.update(values_sql={"importance": "importance"}))
                     upkeep.index_words(table)
                 upkeep.optimize(table, 0.0 if erase else upkeep.KEPT_SECONDS, self._exact_below)
             if self._table is not None:
                 self._table.checkout_latest()
+        upkeep.give_back_memory()
 
     def state(self) -> StoreState:
         with self._working("read"):
@@ -198,9 +193,7 @@ class LanceStore:
 
     def _connected(self) -> Any:
         if self._database is None:
-            upkeep.limit_allocators()
-            import lancedb
-
+            lancedb = upkeep.imported()
             if self._is_folder:
                 from memoriter.permissions import make_private_folder
 
@@ -255,7 +248,7 @@ class LanceStore:
         text, number = arrow.string(), arrow.float64()
         kinds: dict[str, Any] = {"importance": number, "createdAt": number, "approved": arrow.bool_()}
         fields = [arrow.field(name, kinds.get(name, text)) for name in _COLUMNS]
-        for position, name in enumerate(_KEY, start=1):
+        for position, name in enumerate(keys.KEY, start=1):
             key = {_PRIMARY_KEY: "true", f"{_PRIMARY_KEY}:position": str(position)}
             fields[_COLUMNS.index(name)] = arrow.field(name, text, nullable=False, metadata=key)
         fields.insert(2, arrow.field("vector", arrow.list_(arrow.float32(), self.dimensions)))
@@ -325,6 +318,7 @@ class LanceStore:
             except (RuntimeError, OSError, ValueError) as error:  # another process merges at the same moment
                 log.info("long-term memories were not compacted: %s", error)
             self.close()  # its caches hold what the versions before needed
+            upkeep.give_back_memory()
 
     def _bytes(self) -> int | None:
         if not self._is_folder:
@@ -334,6 +328,16 @@ class LanceStore:
             with suppress(OSError):
                 total += file.stat().st_size if file.is_file() else 0
         return total
+
+    @contextmanager
+    def _writing(self) -> Generator[bool]:
+        """Hold the lock of all writers, and yield whether there is one: a bucket has none."""
+        if not self._is_folder:
+            yield False
+            return
+        self._connected()  # makes the folder
+        with keys.writers_lock(Path(self._place)) as locked:
+            yield locked
 
     @contextmanager
     def _working(self, done: str) -> Generator[None]:
@@ -349,14 +353,9 @@ class LanceStore:
                 raise IndexUnavailable(message, remedy=remedy) from error
 
 
-def _quoted(text: str) -> str:
-    """Return a text as a literal of SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _valid(ids: Collection[str]) -> str:
     """Return the ids as a list of SQL; what is no id cannot be in a table, and is left out."""
-    return ", ".join(_quoted(each.lower()) for each in ids if is_memory_id(each))
+    return ", ".join(keys.quoted(each.lower()) for each in ids if is_memory_id(each))
 
 
 def _found(row: dict[str, Any], similarity: float) -> Found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import logging
 import os
 import sys
@@ -34,7 +35,8 @@ FILTERED = ("principal", "origin", "status", "approved")
 """Columns of few values that a search filters by; they get an index together with the vectors."""
 TERMS = "terms"
 """The column of the analysed words of a memory, with a space between two."""
-_VECTOR_INDEX = "vector_idx"
+ID_INDEX, _VECTOR_INDEX = "id_idx", "vector_idx"
+_LOG_LEVEL = "LANCEDB_LOG"
 _M_ARENA_MAX = -8
 """The parameter of `mallopt` that limits the number of heaps."""
 log = logging.getLogger(__name__)
@@ -87,7 +89,7 @@ def optimize(table: Any, kept: float, exact_below: int) -> None:
     Args:
         table: the table.
         kept: age in seconds from which earlier versions are dropped.
-        exact_below: number of rows from which the vectors get an index.
+        exact_below: number of rows from which the vectors and the ids get an index.
     """
 
     def run() -> None:
@@ -96,8 +98,9 @@ def optimize(table: Any, kept: float, exact_below: int) -> None:
             table.optimize(cleanup_older_than=timedelta(seconds=kept))
 
     retried(table, run)
-    if index_vectors(table, exact_below):
-        retried(table, run)  # drops the versions before the index
+    built = [index_vectors(table, exact_below), index_ids(table, exact_below)]
+    if any(built):
+        retried(table, run)  # drops the versions before the indexes
 
 
 def is_due(table: Any) -> bool:
@@ -127,15 +130,38 @@ def index_vectors(table: Any, exact_below: int) -> bool:
     return True
 
 
-def drop_vector_index(table: Any) -> None:
-    """Remove the vector index, which holds short codes of the vectors, of deleted ones, too."""
-    if indexed_vectors(table):
-        retried(table, lambda: table.drop_index(_VECTOR_INDEX))
+def index_ids(table: Any, exact_below: int) -> bool:
+    """Build the index of the ids of a large table that has none, and return whether it was built.
+
+    `optimize` adds later rows to it. Without the index, each write compares its keys with those of all rows.
+    """
+    if has_index(table, ID_INDEX) or table.count_rows() < exact_below:
+        return False
+    from lancedb.index import BTree
+
+    try:
+        retried(table, lambda: table.create_index("id", config=BTree(), replace=True, name=ID_INDEX))
+    except (RuntimeError, OSError, ValueError) as error:
+        log.warning("the ids of long-term memories were not indexed: %s", error)
+        return False
+    return True
+
+
+def drop_indexes(table: Any) -> None:
+    """Remove the indexes that hold ids and short codes of vectors, of deleted rows, too."""
+    for name in (_VECTOR_INDEX, ID_INDEX):
+        if has_index(table, name):
+            retried(table, lambda name=name: table.drop_index(name))
+
+
+def has_index(table: Any, name: str) -> bool:
+    """Return whether a table has an index."""
+    return any(index.name == name for index in table.list_indices())
 
 
 def indexed_vectors(table: Any) -> int:
     """Return the number of vectors in the vector index; 0: there is none."""
-    if all(index.name != _VECTOR_INDEX for index in table.list_indices()):
+    if not has_index(table, _VECTOR_INDEX):
         return 0
     found = table.index_stats(_VECTOR_INDEX)
     return 0 if found is None else found.num_indexed_rows
@@ -153,15 +179,30 @@ def nearest(table: Any, vector: Any, condition: str, limit: int, exact_below: in
     return query.bypass_vector_index().to_list()
 
 
+def imported() -> Any:
+    """Return the module `lancedb`, set up for this process unless the program has imported it before.
+
+    Without that, it prints hundreds of warnings that some parts of a vector index have got no new vectors. Its variable
+    `LANCEDB_LOG` chooses what it prints; it is read when the module is imported, and there is no other setting.
+    """
+    if "lancedb" not in sys.modules:
+        limit_allocators()
+        given = os.environ.get(_LOG_LEVEL)  # noqa: TID251 - see above
+        os.environ[_LOG_LEVEL] = given or "error"  # noqa: TID251 - see above
+        try:
+            importlib.import_module("lancedb")
+        finally:
+            if given is None:
+                del os.environ[_LOG_LEVEL]  # noqa: TID251 - see above
+    return importlib.import_module("lancedb")
+
+
 def limit_allocators() -> None:
     """Let LanceDB's threads share one heap of the GNU C library, and Arrow use the same one.
 
     LanceDB starts dozens of threads, and each would keep the memory that it frees in a heap of its own: 10,000 single
-    writes then cost hundreds of megabytes, of which a tenth is in use. These settings are those of the whole process,
-    so a program that has imported LanceDB before keeps its own.
+    writes then cost hundreds of megabytes, of which a tenth is in use. These settings are those of the whole process.
     """
-    if "lancedb" in sys.modules:
-        return
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library has no such setting
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
@@ -169,3 +210,10 @@ def limit_allocators() -> None:
 
     arrow = cast("Any", pa)
     arrow.set_memory_pool(arrow.system_memory_pool())
+
+
+def give_back_memory() -> None:
+    """Return freed memory to the system, which the GNU C library else keeps between the pieces in use."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library has no such function
+            ctypes.CDLL(None).malloc_trim(0)

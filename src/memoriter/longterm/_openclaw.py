@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import IndexUnavailable, UsageError, sentence
+from memoriter.longterm import _lance_upkeep as upkeep
 from memoriter.longterm._lance import TABLE
 from memoriter.longterm._note import clean_text
 from memoriter.longterm._records import CATEGORIES, DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
@@ -61,10 +62,8 @@ def read_openclaw(folder: Path) -> list[dict[str, Any]]:
             f"The folder {str(folder)!r} holds no table {TABLE!r} of OpenClaw.",
             remedy="Give the dbPath of OpenClaw's plugin, such as ~/.openclaw/memory/lancedb.",
         )
-    import lancedb
-
     try:
-        table = cast("Any", lancedb).connect(str(folder), read_consistency_interval=None).open_table(TABLE)
+        table = upkeep.imported().connect(str(folder), read_consistency_interval=None).open_table(TABLE)
         names = [name for name in table.schema.names if name != "vector"]
         count = table.count_rows()
         return table.search().select(names).limit(max(count, 1)).to_list()
