@@ -46,8 +46,7 @@ class Memory:
         self._loaded: Plugins | None = None
         self._session_env: SessionEnvironment | None = None
         self._sessions, self._gate = set[str](), RLock()
-        self.on_search: Callable[[SearchResult], None] | None = None
-        """Called with the result of each search, in the thread of the search."""
+        self.on_search: Callable[[SearchResult], None] = lambda _: None  # called in the thread of each search
 
     @classmethod
     def open(
@@ -154,10 +153,8 @@ class Memory:
         limits: dict[str, Any] = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
         limits |= {"since": since, "until": until, "on": on, "tags": tags, "session": session}
         request = make_query(query, self._today, explain=explain, deadline_ms=deadline_ms, update=update, **limits)
-        backend = self._assembly.trusted.backend
-        result = backend.search(self._understood(request) if operators else request, progress=progress)
-        if self.on_search is not None:
-            self.on_search(result)
+        result = self._assembly.trusted.backend.search(self._understood(request, operators), progress=progress)
+        self.on_search(result)
         if result.hits or (outside := self._workspace.notes_outside()) is None:
             return result
         return replace(result, reasons=(*result.reasons, outside))
@@ -178,12 +175,12 @@ class Memory:
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
         request = make_query(query, self._today, **arguments)
-        return self._assembly.trusted.backend.why_not(self._understood(request) if operators else request, citation)
+        return self._assembly.trusted.backend.why_not(self._understood(request, operators), citation)
 
-    def _understood(self, query: Query) -> Query:
+    def _understood(self, query: Query, operators: bool) -> Query:
         from memoriter.search import understand
 
-        return query if self.settings.query.scoring == "classic" else understand(query, self.now().date())
+        return query if not operators or self.settings.query.scoring == "classic" else understand(query, self._today())
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Return lines of a memory file; the text of a file that does not exist yet is empty. Raises PathRefused.
@@ -378,8 +375,7 @@ class Memory:
     @property
     def _plugins(self) -> Plugins:
         with self._gate:
-            if self._loaded is None:
-                self._loaded = plugins_of(self._assembly)
+            self._loaded = self._loaded or plugins_of(self._assembly)
             return self._loaded
 
     def stop(self) -> None:

@@ -12,6 +12,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 DEPLOY = Path(memoriter.__file__).parents[2] / "deploy"
 UNIT, DOCKERFILE, COMPOSE = (DEPLOY / name for name in ("memoriter.service", "Dockerfile", "compose.yaml"))
-SETTINGS = DEPLOY / "memoriter.json5"
+SETTINGS, NGINX = DEPLOY / "memoriter.json5", DEPLOY / "nginx.conf"
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the files are for Linux")
 
 
@@ -207,3 +208,71 @@ def test_the_settings_of_the_compose_file_are_valid_and_hold_no_password(tmp_pat
     shown = env.run("--config", str(SETTINGS), "config", "show")
     assert shown.exit_code == 0, shown
     assert "the-word-of-the-database" not in shown.out + shown.err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (shutil.which("nginx") and shutil.which("openssl")), reason="nginx or openssl is not installed")
+def test_the_proxy_encrypts_passes_the_address_of_a_client_on_and_keeps_the_metrics_on_this_machine(
+    env: MemoryEnv, tmp_path: Path
+) -> None:
+    import httpx2
+
+    key, certificate = tmp_path / "key.pem", tmp_path / "fullchain.pem"
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    words += ["-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=memory.example.org"]
+    subprocess.run(words, check=True, capture_output=True)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = [
+        "--no-watch",
+        "--log-format",
+        "json",
+        "--trusted-proxy",
+        "127.0.0.1",
+        "--allow-host",
+        "memory.example.org",
+    ]
+    with serving(env, *options) as server:
+        text = NGINX.read_text(encoding="utf-8").replace("http://127.0.0.1:8377", server.url)
+        text = text.replace("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;").replace(
+            "    listen [::]:443 ssl;\n", ""
+        )
+        text = text.replace("/etc/ssl/memory.example.org", str(tmp_path))
+        conf = tmp_path / "nginx.conf"
+        paths = "".join(
+            f"{name}_temp_path {tmp_path / name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        head = f"daemon off; master_process off; pid {tmp_path / 'nginx.pid'}; error_log stderr;\nevents {{}}\n"
+        conf.write_text(f"{head}http {{\naccess_log off;\n{paths}{text}\n}}\n", encoding="utf-8")
+        with subprocess.Popen(["nginx", "-c", str(conf)], stderr=subprocess.PIPE) as proxy:
+            try:
+                headers = {"Host": "memory.example.org", "Authorization": f"Bearer {server.token}"}
+                with httpx2.Client(base_url=f"https://127.0.0.1:{port}", headers=headers, verify=False) as client:
+                    first = answer_of(client, "/api/v1/files", {"X-Forwarded-For": "203.0.113.9"})
+                    assert first.status_code == 200
+                    with client.stream("GET", "/api/v1/events", timeout=LIMIT) as events:
+                        assert next(events.iter_lines()) == "event: ready"
+                    assert client.get("/healthz").json() == {"status": "ok"}
+                    assert client.get("/files", headers={"Host": "other.example.org"}).status_code == 421
+                    del client.headers["Authorization"]
+                    assert client.get("/api/v1/files").status_code == 401
+                    assert client.get("/open").status_code == 401  # no session for what a proxy passes on
+            finally:
+                proxy.terminate()
+                proxy.communicate(timeout=LIMIT)
+        server.process.terminate()
+        _, err = server.process.communicate(timeout=LIMIT)
+    requests = [line for line in map(json.loads, err.splitlines()) if "operation" in line]
+    assert {line["address"] for line in requests} == {"127.0.0.1"}  # and not what the client said
+
+
+def answer_of(client: Any, path: str, headers: dict[str, str]) -> Any:
+    """The answer of a proxy, which may just have been started."""
+    import httpx2
+
+    for _ in range(600):
+        try:
+            return client.get(path, headers=headers, timeout=LIMIT)
+        except httpx2.ConnectError:
+            threading.Event().wait(0.05)
+    raise AssertionError("the proxy does not answer")

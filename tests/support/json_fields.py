@@ -495,15 +495,20 @@ file | text or null | its file; null if it comes from `MEMORITER_TOKEN`
 
 NewToken: The result of `token create`.
 name | text | the name
-scope | text | `read`, `write` or `admin`
+scope | text | `metrics`, `read`, `write` or `admin`
 principal | text | the principal; may be empty
+workspace | text | absolute path of the only workspace whose server accepts it | if any server does
 token | text | the token, which is printed only once
 
 ListedToken: One token of `token list`.
 name | text | the name
-scope | text | `read`, `write` or `admin`
+scope | text | `metrics`, `read`, `write` or `admin`
 createdAt | text | ISO 8601, UTC
 principal | text | the principal | if it has none
+workspace | text | absolute path of the only workspace whose server accepts it | if any server does
+perSecond | number | requests per second over a longer time
+atOnce | integer or null | requests that run at the same time; null: any number
+bytesPerMinute | integer or null | bytes of requests and answers per minute; null: any number
 
 Revoked: The result of `token revoke`.
 revoked | [ListedToken] | the token
@@ -512,7 +517,7 @@ Serving: What `serve` prints when it listens.
 url | text | address of the server
 mcp | text | address for MCP clients
 watching | boolean | whether it indexes notes while they change
-open | text | link for a browser | if no link could be made
+open | text | link for a browser | if no link could be made, or with `--log-format json`
 
 Memory: A long-term memory.
 id | text | its identifier
@@ -657,6 +662,7 @@ name | text | `builtin`, `vector search`, `qmd`, `plugins` or `memory-lancedb`
 works | boolean | whether it works
 message | text | what it is, or why it does not work
 remedy | text | the next step | if there is none
+code | text | the code of the problem | if it works
 
 Map: The passages in two dimensions.
 points | list of [MapPoint] | passages with a vector; of more than 2,000 passages, a sample
