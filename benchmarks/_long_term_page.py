@@ -79,8 +79,9 @@ def page(figures: dict[str, Any]) -> str:
         "",
         (
             f"From the first row to the last, the memory of the process grows by {grown_by(figures):.0%}. "
-            f"The bound of {MOST_GROWTH:.0%} {holds}. A merge of small files rewrites the file that it adds them to, "
-            "so it needs more memory the larger the table is; what it needed is given back afterwards."
+            f"The bound of {MOST_GROWTH:.0%} {holds}.\n"
+            "A merge of small files rewrites the file that it adds them to, so it needs more memory the larger the\n"
+            "table is, and gives it back afterwards."
         ),
     ]
     return "\n".join(lines)
