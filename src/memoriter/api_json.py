@@ -195,20 +195,6 @@ class WrittenLines(Protocol):
     def existing(self) -> bool: ...
 
 
-STAGES = {
-    "changes": "look for changes",
-    "index": "index",
-    "embed": "embed the question",
-    "keyword": "find by words",
-    "vector": "find by meaning",
-    "rank": "rank",
-    "rerank": "rerank",
-    "verify": "verify",
-    "total": "total",
-}
-"""The stages of a search for people, by their keys in `timings`, in their order."""
-
-
 def result_json(result: SearchResult, *, citations: bool = True, texts: bool = False) -> dict[str, Any]:
     """Return a search result; with citations, each hit has a `citation`, and its snippet a footer with the source.
 

@@ -188,7 +188,7 @@ def timing_row(timings: Mapping[str, float]) -> str:
     >>> timing_row({"changes": 1.26, "rank": 2.0, "total": 3.5})
     'milliseconds: look for changes 1.3, rank 2.0, total 3.5'
     """
-    from memoriter.api_json import STAGES
+    from memoriter.types import STAGES
 
     rows = (f"{title} {timings[stage]:.1f}" for stage, title in STAGES.items() if stage in timings)
     return f"milliseconds: {', '.join(rows)}"
