@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from memoriter.backends import Budget, Embedding
-from memoriter.config import default_local_model, expand, in_home, openclaw_keys
+from memoriter.config import default_local_model, expand, in_home, names_file, openclaw_keys
 from memoriter.embed import ProviderContext, ProviderSettings, ServiceConfig, model_place
 from memoriter.errors import ConfigError
 from memoriter.index import Ledger, network_of
@@ -56,7 +56,9 @@ def embedding_of(
         fallback=settings.fallback,
         remote=_address(remote, None, environ),
         services=services,
-        local_model=model_place(local.model_path or default_local_model(settings) or "", env.user_home),
+        local_model=model_place(
+            local.model_path or _model_file(settings) or default_local_model(settings) or "", env.user_home
+        ),
         model_cache_dir=in_home(local.model_cache_dir, env.user_home) if local.model_cache_dir else env.home / "models",
         offline=settings.offline,
         environ=env.environ,
@@ -116,6 +118,13 @@ def _address(
         )
     except ConfigError as error:
         return ServiceConfig(api=api or "", problem=error)
+
+
+def _model_file(settings: MemorySearch) -> str:
+    """Return `model` if it names a file, a folder or a model of the hub for a provider that runs one; else nothing."""
+    return (
+        settings.model.strip() if settings.provider.strip() in {"local", "onnx"} and names_file(settings.model) else ""
+    )
 
 
 def _batch_rules(settings: MemorySearch) -> BatchRules | None:

@@ -46,6 +46,12 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()).hexdigest()
 
 
+def note_bytes(text: str) -> bytes:
+    """Return a text as it is written into a note: in UTF-8, with U+FFFD for NUL and for lone surrogates."""
+    cleaned = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return cleaned.replace("\0", "\ufffd").encode()
+
+
 def bytes_hash(content: bytes) -> str:
     """Return the SHA-256 of bytes in hex."""
     return hashlib.sha256(content).hexdigest()

@@ -99,7 +99,8 @@ def _describe_index(memory: Memory, problems: list[Diagnostic]) -> str:
     """Return what is indexed, and add why the provider of vectors cannot be used."""
     status = memory.status()
     problems += memory.backend.problems
-    return f"{status.files} files, {status.chunks} chunks, {status.vectors} vectors ({status.provider})."
+    waiting = f", {status.pending} pending" if status.pending else ""
+    return f"{status.files} files, {status.chunks} chunks, {status.vectors} with a vector ({status.provider}){waiting}."
 
 
 def _start_sidecar(memory: Memory) -> str:

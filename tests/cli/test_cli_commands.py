@@ -369,3 +369,14 @@ def test_a_passage_that_search_does_not_find_is_a_broken_memory(
 def test_verbose_says_who_answered_and_from_where(program: Program) -> None:
     outcome = program("search", "PostgreSQL", "-v")
     assert f"{program.workspace} (found MEMORY.md in the current folder); hybrid search, fake hashed" in outcome.err
+
+
+def test_a_file_that_model_names_is_the_model_of_the_provider_local(program: Program) -> None:
+    text = LOST_MODEL.replace('local: {modelPath: "/no/such.gguf"}', 'model: "/no/such.gguf"')
+    (program.home / "memoriter.json5").write_text(text, encoding="utf-8")
+
+    findings = program("doctor", "--json").json["findings"]
+
+    (provider,) = [finding for finding in findings if finding["check"] == "provider"]
+    assert "/no/such.gguf" in provider["message"]
+    assert not [finding for finding in findings if finding["check"] == "settings_without_effect"]

@@ -53,6 +53,15 @@ def test_of_a_conversation_the_branch_that_was_shown_is_kept(program: Program, t
     assert not {"\ue200", "\ue201"} & set(text)
 
 
+def test_what_claude_remembers_of_a_project_has_the_title_of_the_project(program: Program, tmp_path: Path) -> None:
+    program("import", "claude", str(exports.claude(tmp_path)))
+
+    (text,) = [text for path, text in imported(program).items() if path.startswith("claude/memories/project")]
+
+    assert 'title: "What Claude remembers of Garden"' in text
+    assert "Loam." in text
+
+
 def test_a_conversation_that_went_on_is_updated_unless_its_note_was_edited(program: Program, tmp_path: Path) -> None:
     def export(*answers: str) -> str:
         conversations = [chatgpt_conversation(number, "Well?", answer) for number, answer in enumerate(answers, 1)]

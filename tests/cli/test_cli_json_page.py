@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 import pytest
@@ -12,6 +12,7 @@ import pytest
 import memoriter
 from json_fields import (
     COMMANDS,
+    EVENTS,
     NAME,
     OBJECTS,
     SCHEMAS,
@@ -25,6 +26,7 @@ from json_fields import (
 from memoriter import Memory, api_json
 from memoriter.cli import main
 from memoriter.tools import TOOLS as AGENT_TOOLS
+from memoriter.watch._watch import WatchKind
 from memoriter.web import OPERATIONS
 from memoriter.web._schemas import SCHEMAS as WEB_SCHEMAS
 
@@ -110,6 +112,9 @@ def page() -> str:
         two_columns("| tool | answer |", TOOLS.strip()),
         "## Operations of the HTTP API",
         two_columns("| operation, below `/api/v1` | answer |", operations()),
+        "## Events of the HTTP API",
+        "[`GET /events`](http-api.md#events) sends these; `data` is one line of JSON.",
+        two_columns("| event | data |", EVENTS.strip()),
         "## Objects",
         *(object_part(table) for table in OBJECTS.values()),
     ]
@@ -136,12 +141,20 @@ def test_every_command_tool_and_operation_has_its_answer() -> None:
     assert isinstance(main, click.Group)
     assert sorted(line.split(" | ")[0] for line in COMMANDS.strip().split("\n")) == sorted(leaves(main))
     assert [line.split(" | ")[0] for line in TOOLS.strip().split("\n")] == [tool.name for tool in AGENT_TOOLS]
-    named = {name for text in (COMMANDS, TOOLS, operations()) for name in NAME.findall(text)}
+    named = {name for text in (COMMANDS, TOOLS, EVENTS, operations()) for name in NAME.findall(text)}
     assert named <= OBJECTS.keys()
 
 
+def test_every_event_of_the_watcher_is_on_the_page_and_in_the_description_of_the_api() -> None:
+    names = {line.split(" | ")[0] for line in EVENTS.strip().split("\n")}
+    described = (PAGE.parent / "http-api.md").read_text(encoding="utf-8").split("\n## Events\n")[1].split("\n## ")[0]
+
+    assert set(get_args(WatchKind)) <= names
+    assert all(f"`{name}`" in described for name in names)
+
+
 def test_every_object_is_reached_from_an_answer() -> None:
-    reached, rest = {"Error", "Problem"}, NAME.findall(COMMANDS + TOOLS + operations())
+    reached, rest = {"Error", "Problem"}, NAME.findall(COMMANDS + TOOLS + EVENTS + operations())
     while rest:
         name = rest.pop()
         if name not in reached:

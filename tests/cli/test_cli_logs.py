@@ -72,7 +72,7 @@ def test_explain_shows_the_milliseconds_of_each_stage(program: Program) -> None:
     assert sum(timings.values()) - timings["total"] <= timings["total"] + 1
     line = program("search", "--explain", "PostgreSQL").out.splitlines()[-1]
     assert line.startswith("milliseconds: look for changes ")
-    assert "keyword retrieval " in line
+    assert "find by words " in line
     assert ", total " in line
 
 

@@ -42,3 +42,17 @@ def test_settings_of_mcporter_have_no_effect_because_memoriter_starts_qmd_itself
     written = with_values(Configuration(), {"memory.backend": "qmd", "memory.qmd.mcporter.enabled": True}, kind="file")
     assert settings_without_effect(written) == ("memory.qmd.mcporter.enabled",)
     assert settings_without_effect(with_values(Configuration(), {"memory.backend": "qmd"}, kind="file")) == ()
+
+
+def test_a_model_that_the_named_provider_does_not_run_is_named_as_without_effect() -> None:
+    def idle(provider: str, model: str, **more: str) -> tuple[str, ...]:
+        search = {"provider": provider, "model": model, **more}
+        values = {f"agents.defaults.memorySearch.{name}": value for name, value in search.items()}
+        return settings_without_effect(with_values(Configuration(), values, kind="file"))
+
+    key = ("agents.defaults.memorySearch.model",)
+    assert idle("bundled", "text-embedding-3-small") == key
+    assert idle("local", "text-embedding-3-small") == key
+    assert idle("local", "~/a.gguf", **{"local.modelPath": "~/b.gguf"}) == key
+    assert idle("local", "~/a.gguf") == idle("onnx", "/models/a") == idle("local", "hf:one/two/a.gguf") == ()
+    assert idle("openai", "text-embedding-3-small") == idle("auto", "text-embedding-3-small") == ()

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoriter.masking import find_secrets, mask
@@ -171,3 +171,34 @@ def test_no_text_takes_more_time_than_its_length_explains(piece: str) -> None:
     large = min(seconds(16_000) for _ in range(2))
 
     assert large <= 24 * small + 0.05, "eight times the text; a square would be 64 times the time"
+
+
+LINK_NAMES = st.sampled_from(["token", "`token`", "Password", "apiKey", "**secret**", "access_key", "비밀번호", "密码"])
+LINK_WORDS = st.lists(
+    st.sampled_from(["Token", "Kind", "store", "Options", "the", "Rules", "값"]), min_size=1, max_size=3
+)
+LINK_TARGETS = st.sampled_from(
+    ["(#{0})", "(api.md#{0})", "(../{0}-2.html)", "(https://docs.test/a/{0}?page=2)", "[{0}-1]"]
+)
+
+
+@settings(max_examples=20)
+@given(
+    LINK_NAMES, LINK_WORDS.map(" ".join), LINK_TARGETS, st.sampled_from(["| {0} | {1} |", "{0}: {1}", "- {0} = {1}."])
+)
+def test_a_link_beside_the_name_of_a_secret_is_no_secret(name: str, label: str, target: str, form: str) -> None:
+    link = f"[{label}]{target.format(label.lower().replace(' ', '-'))}"
+
+    for shown in (link, link.replace(f"[{label}]", f"[`{label}`]"), f"!{link}"):
+        text = form.format(name, shown)
+        assert mask(text) is text
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 1_000), LINK_TARGETS)
+def test_a_secret_is_masked_in_the_words_of_a_link_as_anywhere_else(seed: int, target: str) -> None:
+    password = Secrets(seed).password()
+
+    for name in ("password", "| Password"):
+        bare, linked = f"{name}: {password} x", f"{name}: [{password}]{target.format('rules')} x"
+        assert (password in mask(linked)) <= (password in mask(bare)), linked

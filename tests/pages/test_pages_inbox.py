@@ -57,6 +57,16 @@ def nothing_stored(owner: ApiClient) -> Iterator[None]:
         owner.post("/ltm/forget", id=each["id"])
 
 
+def test_an_empty_inbox_says_where_statements_come_from(env: MemoryEnv, owner: ApiClient) -> None:
+    propose(env)
+
+    text = unescape(owner.http.get("/inbox").text)
+
+    assert "0 statements wait" in text
+    assert '<code>autoCapture</code> is <code>"inbox"</code>' in text
+    assert "<code>- [decision] We deploy on Tuesdays.</code>" in text
+
+
 def propose(env: MemoryEnv, *statements: str) -> None:
     env.write("memory/inbox.md", "# Inbox\n\n" + "".join(f"- [fact] {each}\n" for each in statements))
 

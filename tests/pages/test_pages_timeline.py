@@ -64,4 +64,5 @@ def test_a_day_that_does_not_exist_is_refused(query: str, owner: ApiClient) -> N
 def test_pages_without_long_term_memories_say_what_to_do(owner: ApiClient) -> None:
     for page in ("/inbox", "/memories"):
         answer = owner.http.get(page)
-        assert (answer.status_code, "plugins.slots.memory" in answer.text) == (200, True)
+        assert (answer.status_code, "<code>memoriter config set plugins.slots.memory" in answer.text) == (200, True)
+        assert "`" not in answer.text.partition("<main")[2]

@@ -140,7 +140,13 @@ def claude(folder: Path) -> Path:
         "created_at": TIME,
         "docs": [{"uuid": "doc-1", "filename": "soil.md", "content": "Soil is loam.", "created_at": TIME}],
     }
-    memories = [{"conversations_memory": "Grows tomatoes.", "project_memories": {"p": "Loam."}, "account_uuid": "acc"}]
+    memories = [
+        {
+            "conversations_memory": "Grows tomatoes.",
+            "project_memories": {project["uuid"]: "Loam."},
+            "account_uuid": "acc",
+        }
+    ]
     return archive(
         folder / "claude.zip",
         {

@@ -1,8 +1,8 @@
 """Every field of the JSON that memoriter prints and sends: its type, its meaning, and when it is absent.
 
 `TABLES` has a block for each object: its name and a sentence, then one field a line, as `name | type | meaning`, and
-where a field can be missing, `| when it is absent`. A type in square brackets is another object. `COMMANDS` and `TOOLS`
-list what each command and tool answers with.
+where a field can be missing, `| when it is absent`. A type in square brackets is another object. `COMMANDS`, `TOOLS`
+and `EVENTS` list what each command and tool answers with, and what each event of the HTTP API contains.
 """
 
 from __future__ import annotations
@@ -773,6 +773,15 @@ FieldError: One wrong field of a request.
 field | text | its name
 message | text | what is wrong
 
+Progress: How far an indexing run is that a request started.
+stage | text | `read`, `embed` or `download`
+done | integer | parts that are done
+total | integer | all parts; 0 if their number is unknown
+
+Reset: Events are missing, so the client must read the state again.
+cause | text | `missed`: the server no longer keeps them; `restarted`: they were of another run of the server
+events | integer | how many are missing | after `restarted`
+
 Reply: One turn of `chat`; each is one line.
 reply | text | the answer of the model
 memory | list of [Event] | what the memory did
@@ -835,6 +844,21 @@ memory_search | [Result], or [Unavailable]
 memory_get | [Excerpt], or [Refusal]
 memory_append | [AgentEntry], or [NotWritten]
 """
+EVENTS = """
+ready | an object without fields
+progress | [Progress]
+idle | an object without fields
+indexed | [IndexReport] after a request; [WatchEvent] after a change of a note
+watching | [WatchEvent]
+polling | [WatchEvent]
+waiting | [WatchEvent]
+trouble | [WatchEvent]
+recovered | [WatchEvent]
+missing | [WatchEvent]
+stopped | [WatchEvent]
+reset | [Reset]
+"""
+"""The data of each event of the HTTP API, by the name of the event."""
 SCHEMAS = {
     "SearchResult": "Result",
     "Appended": "Entry",
@@ -933,3 +957,11 @@ def differences_of_object(value: Any, table: ObjectTable, place: str) -> Iterato
 def check(value: Any, type_text: str) -> None:
     """Assert that a real value has the fields that the page gives its type, and no others."""
     assert list(differences(value, type_text, type_text)) == []
+
+
+def check_event(name: str, data: Any) -> None:
+    """Assert that the data of an event of the HTTP API have the fields of one of its objects on the page."""
+    (answer,) = [line.split(" | ")[1] for line in EVENTS.strip().split("\n") if line.startswith(f"{name} |")]
+    names = NAME.findall(answer)
+    found = {each: list(differences(data, f"[{each}]", name)) for each in names}
+    assert [] in found.values() if names else data == {}, (name, data, found)

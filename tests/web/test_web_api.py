@@ -141,6 +141,20 @@ def test_a_note_is_created_only_if_there_is_none(env: MemoryEnv, owner: ApiClien
     assert not (env.notes / "memory/no.md").exists()
 
 
+def test_the_hash_of_a_replaced_note_is_that_of_its_file_whatever_the_text_has(
+    env: MemoryEnv, owner: ApiClient
+) -> None:
+    for number, text in enumerate(("# Plain\n", "# NUL \0\n", "# Half \ud83d of a pair\n", "# \r\n🙂")):
+        path = f"memory/odd-{number}.md"
+        body = json.dumps({"path": path, "text": text, "expected": None}).encode()
+        done = owner.http.post(f"{BASE}/replace", content=body, headers={"content-type": "application/json"})
+        file = env.notes / path
+        if done.status_code == 200:
+            assert done.json()["hash"] == bytes_hash(file.read_bytes())
+        else:
+            assert (done.status_code, file.exists()) == (400, False), done.text
+
+
 def test_a_note_that_is_no_utf_8_cannot_be_replaced_by_what_was_read_of_it(env: MemoryEnv, owner: ApiClient) -> None:
     (env.notes / "memory" / "latin.md").write_bytes("# Caf\xe9\n".encode("latin-1"))
     assert owner.get("/get", path="memory/latin.md").json()["hash"] is None

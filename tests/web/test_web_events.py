@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from json_fields import check_event
 from memory_env import MemoryEnv
 from web_client import BASE, ApiClient, api_of
 
@@ -41,6 +42,7 @@ class Stream:
                 case "data":
                     data = value
                 case "" if name:
+                    check_event(name, json.loads(data))
                     return name, json.loads(data)
                 case _:
                     self.comments += [line] if line.startswith(":") else []

@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 
 SNIPPET_LINES = 6
 INDENT = "   "
-STAGES = (
-    ("changes", "look for changes"),
-    ("index", "index"),
-    ("embed", "embed the query"),
-    ("keyword", "keyword retrieval"),
-    ("vector", "vector retrieval"),
-    ("rank", "rank"),
-    ("rerank", "rerank"),
-    ("verify", "verify"),
-    ("total", "total"),
-)
 _NO_TEXT = ("#", "```", "~~~", "---", "|--", "| --")
 """The beginnings of headings, fences, rules and the line below the header of a table."""
 TRY = "Try other words, a name or a date; `memoriter status` says what is indexed."
@@ -199,7 +188,10 @@ def timing_row(timings: Mapping[str, float]) -> str:
     >>> timing_row({"changes": 1.26, "rank": 2.0, "total": 3.5})
     'milliseconds: look for changes 1.3, rank 2.0, total 3.5'
     """
-    return "milliseconds: " + ", ".join(f"{title} {timings[stage]:.1f}" for stage, title in STAGES if stage in timings)
+    from memoriter.types import STAGES
+
+    rows = (f"{title} {timings[stage]:.1f}" for stage, title in STAGES.items() if stage in timings)
+    return f"milliseconds: {', '.join(rows)}"
 
 
 def _title_line(number: int, hit: Hit, above: Hit | None, file: Path | None) -> Line:

@@ -342,10 +342,11 @@ def _check_index(status: Status) -> Iterator[Finding]:
         remedy = "Write Markdown files, or run `memoriter remember TEXT`."
         yield Finding("index", "note", "There are no notes yet.", remedy)
         return
-    size = (
-        f"{pluralize(status.files, 'file')}, {pluralize(status.chunks, 'chunk')}, {pluralize(status.vectors, 'vector')}"
+    vectors = f"{status.vectors} with a vector, {status.pending} pending"
+    size = f"{pluralize(status.files, 'file')}, {pluralize(status.chunks, 'chunk')} ({vectors})"
+    yield Finding(
+        "index", "good", f"The index {status.index} holds {size}, compared by the {status.vector_engine} engine."
     )
-    yield Finding("index", "good", f"The index {status.index} holds {size} ({status.vector_engine} engine).")
     for reason in status.health.reasons:
         if reason.code in LOST:
             continue

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from memoriter.config._configuration import Configuration
     from memoriter.config._document import Origin, OriginKind, expand
     from memoriter.config._edit import remove_value, set_value, setting_names
-    from memoriter.config._effects import effect_diagnostics, settings_without_effect
+    from memoriter.config._effects import effect_diagnostics, names_file, settings_without_effect
     from memoriter.config._home import check_home, foreign_diagnostics, locate_index, notices_of
     from memoriter.config._load import check_text, load, with_values
     from memoriter.config._openclaw import missing_remedy, openclaw_file, secret_files, select_place, state_of
@@ -156,6 +156,7 @@ __all__ = [
     "load",
     "locate_index",
     "missing_remedy",
+    "names_file",
     "notices_of",
     "openclaw_file",
     "openclaw_keys",
@@ -184,7 +185,7 @@ def __getattr__(name: str) -> Any:
         "_configuration": "Configuration",
         "_document": "Origin OriginKind expand",
         "_edit": "remove_value set_value setting_names",
-        "_effects": "effect_diagnostics settings_without_effect",
+        "_effects": "effect_diagnostics names_file settings_without_effect",
         "_home": "check_home foreign_diagnostics locate_index notices_of",
         "_load": "check_text load with_values",
         "_openclaw": "missing_remedy openclaw_file secret_files select_place state_of",

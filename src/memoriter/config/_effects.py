@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memoriter.config._configuration import Configuration
+    from memoriter.config._search import MemorySearch
     from memoriter.config._section import Key
     from memoriter.config._tree import Tree
 
@@ -44,6 +45,7 @@ CONDITIONS: dict[Key, str] = {
     (*SEARCH, "sessionPaths"): SESSIONS,
     (*SEARCH, "experimental", "sessionMemory"): '`sources` contains `"sessions"`',
     (*SEARCH, "fallback"): "the provider fails",
+    (*SEARCH, "model"): f"{SERVICE}, or it is a file of `local` or `onnx` and `local.modelPath` is unset",
     (*SEARCH, "remote"): SERVICE,
     (*SEARCH, "remote", "batch"): f"{SERVICE} with a batch interface, and many passages are new",
     (*SEARCH, "local"): "the provider is `local` or `onnx`, or `auto` and the model is there",
@@ -86,6 +88,8 @@ MISSING = (
 
 
 INDEX_REASON = "it names OpenClaw's own index; memoriter's index is in memoriter's home"
+MODEL_REASON = "the provider that the settings name runs another model"
+MODEL_REMEDY = "Remove it; `local.modelPath` names the model of `local` and `onnx`."
 MEMORY_STEPS = frozenset({"memory", "memorySearch", "memoryFlush", "memory-core", "memory-lancedb"})
 """Parts of the keys that are about memory."""
 FOREIGN_REASON = "memoriter has no such setting of memory"
@@ -94,7 +98,7 @@ FOREIGN_REASON = "memoriter has no such setting of memory"
 def settings_without_effect(configuration: Configuration) -> tuple[str, ...]:
     """Return the dotted keys of all written settings that configure a missing feature."""
     missing = tuple(key for feature in MISSING for key in _written_keys(configuration, feature))
-    return (*missing, *unsupported_keys(configuration), *index_path_keys(configuration))
+    return (*missing, *unsupported_keys(configuration), *index_path_keys(configuration), *model_keys(configuration))
 
 
 def unsupported_keys(configuration: Configuration) -> tuple[str, ...]:
@@ -112,10 +116,35 @@ def index_path_keys(configuration: Configuration) -> tuple[str, ...]:
     return tuple(dotted(key) for key in keys if any(locate(each.tree, key)[0] for each in configuration.documents))
 
 
+def names_file(model: str) -> bool:
+    """Return whether the name of a model is a path, or an address of the hub (`hf:…`), and not a service's name."""
+    name = model.strip().lower()
+    return name.startswith(("/", "~", ".", "hf:")) or name.endswith((".gguf", ".onnx"))
+
+
+def model_keys(configuration: Configuration) -> tuple[str, ...]:
+    """Return the dotted keys of `model` for which the provider is named and runs another model."""
+    agents = configuration.settings.agents
+    places: list[tuple[Key, MemorySearch]] = [(("agents", "defaults"), agents.defaults.memory_search)]
+    places += [
+        (("agents", "list", number), agent.memory_search)
+        for number, agent in enumerate(agents.list)
+        if agent.memory_search is not None
+    ]
+    keys = list[str]()
+    for agent, search in places:
+        provider, key = search.provider.strip(), (*agent, "memorySearch", "model")
+        runs_file = provider in {"local", "onnx"} and search.local.model_path is None and names_file(search.model)
+        if provider in {"bundled", "none", "local", "onnx"} and search.model and not runs_file:
+            keys += [dotted(key)] if any(locate(each.tree, key)[0] for each in configuration.documents) else []
+    return tuple(keys)
+
+
 def effect_diagnostics(configuration: Configuration) -> tuple[Diagnostic, ...]:
     """Return a diagnostic for each missing feature that the configuration has settings for."""
     written = (
         (unsupported_keys(configuration), FOREIGN_REASON, REMEDY),
+        (model_keys(configuration), MODEL_REASON, MODEL_REMEDY),
         (index_path_keys(configuration), INDEX_REASON, "Keep it: OpenClaw uses it."),
     )
     others = tuple(

@@ -36,6 +36,8 @@ CONNECT_KEYS = frozenset(
 """Keys of an entry that connects to a running server."""
 GOOSE_SECONDS = 300
 """Goose' usual time limit of an extension."""
+CLINE_SECONDS = 60
+"""Cline's usual time limit of a tool. Without the key, its command line waits three seconds for a server to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,9 @@ def _started(client: ClientName, launch: Launch) -> dict[str, Any]:
         return {"type": "local", "command": command, "enabled": True} | ({"environment": environ} if environ else {})
     if client == "goose":
         return _goose({"type": "stdio", "cmd": command[0], "args": command[1:], "envs": environ})
-    return {"type": "stdio", **launch.entry} if client in {"claude-code", "cline", "vscode"} else launch.entry
+    if client == "cline":
+        return {"type": "stdio", **launch.entry, "timeout": CLINE_SECONDS}
+    return {"type": "stdio", **launch.entry} if client in {"claude-code", "vscode"} else launch.entry
 
 
 def _connected(client: ClientName, remote: HttpServer, scope: Scope) -> dict[str, Any]:
@@ -118,7 +122,7 @@ def _connected(client: ClientName, remote: HttpServer, scope: Scope) -> dict[str
         case "windsurf":
             return {"serverUrl": url, "headers": _bearer(token)}
         case "cline":
-            return {"type": "streamableHttp", "url": url, "headers": _bearer(token)}
+            return {"type": "streamableHttp", "url": url, "headers": _bearer(token), "timeout": CLINE_SECONDS}
         case "goose":
             return _goose({"type": "streamable_http", "uri": url, "headers": _bearer(token)})
         case "amp":

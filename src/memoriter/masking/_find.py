@@ -166,6 +166,12 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _BARE = re.compile(r"(?:[!-%(-+\--:=-_a-{}~]|[&;|,](?!\s|$|[\w.%-]{1,40}=|[^\w]))+")
+_LINK = re.compile(
+    r"!?\[[`*_]{0,3}(?P<label>[^\[\]\n`*]{1,200}?)[`*_]{0,3}\]"
+    r"(?:\(<?(?:#[\w%.-]{1,200}|(?:https?://)?[\w.%/~-]{0,200}[./][\w.%/~-]{0,200}(?:[?#][\w=&#%./+-]{0,200})?)>?\)"
+    r"|\[[\w .-]{1,100}\])"
+)
+"""A link of Markdown, to an address or to a reference."""
 _HASHED = re.compile(r"(?:sha\d*|md5|bcrypt|argon2\w*|pbkdf2\w*)[:$-]|\$(?:2[aby]|argon2\w*|[156y])\$", re.IGNORECASE)
 _CLOSING = {"「": "」", "“": "”", "‘": "’"}
 _MAX_VALUE_LENGTH = 400
@@ -206,7 +212,10 @@ def _named_secret(text: str, match: re.Match[str]) -> Secret | None:
     if not opening and between == ",":
         return None
     start, in_sentence = match.end("open"), between.rstrip(":：= ").lower() in (*_PROSE, "|")
-    value = _quoted_value(text, start) if opening else _bare_value(text, start)
+    if link := None if opening else _LINK.match(text, start):  # the value is what a reader sees, not the address
+        start, value = link.start("label"), link["label"]
+    else:
+        value = _quoted_value(text, start) if opening else _bare_value(text, start)
     if not value or match["suffix"].endswith("hash") or _HASHED.match(value) or is_placeholder(value):
         return None
     if value.lower().endswith(f".{match['name'].lower()}"):  # the path of a setting, such as `providers.NAME.apiKey`

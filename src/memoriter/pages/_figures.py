@@ -36,18 +36,6 @@ FIGURES = (
     Figure("relevance", "Relevance", "The score of the reranker, on a scale of its own."),
 )
 """The numbers in the order in which a search computes them."""
-STAGES = {
-    "changes": "look for changes",
-    "index": "index",
-    "embed": "embed the question",
-    "keyword": "find by words",
-    "vector": "find by meaning",
-    "rank": "rank",
-    "rerank": "rerank",
-    "verify": "verify",
-    "total": "total",
-}
-"""The stages of a search by their keys in `timings`."""
 
 
 def figures_of(explanation: Mapping[str, Any]) -> Iterator[tuple[Figure, float | None]]:

@@ -56,11 +56,6 @@ class Problem:
     """Commands to copy, which this server does not carry out."""
     hint: str = ""
 
-    @property
-    def remedy_words(self) -> list[tuple[str, bool]]:
-        """The remedy in parts, each with whether it is a command or another name."""
-        return [(part, bool(number % 2)) for number, part in enumerate(self.remedy.split("`")) if part]
-
 
 def problem_from(reason: Mapping[str, str], caller: Caller) -> Problem:
     """Return a problem from a diagnostic as JSON; only actions that the caller may carry out are among `actions`."""

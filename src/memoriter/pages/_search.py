@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError
 from memoriter.pages._addresses import address_of
-from memoriter.pages._figures import SCORE, STAGES, figures_of
+from memoriter.pages._figures import SCORE, figures_of
 from memoriter.pages._page import Page, PageRoute
 from memoriter.search import words_pattern
+from memoriter.types import STAGES
 from memoriter.values import dataclass
 from memoriter.web import problem_of
 

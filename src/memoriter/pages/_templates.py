@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import jinja2
+from markupsafe import Markup, escape
 
 from memoriter.pages._addresses import address_of
 from memoriter.pages._markdown import rendered
@@ -37,7 +38,7 @@ class Templates:
         )
         values, filters = cast("dict[str, Any]", self._environment.globals), self._environment.filters
         values.update(pages=pages, static=static, address=address_of, api=BASE)
-        filters.update(figure=figure, day=day, markdown=rendered)
+        filters.update(figure=figure, day=day, markdown=rendered, code=with_code)
 
     def render(self, name: str, **values: Any) -> str:
         """Return the text of a template with these values. Raises jinja2.UndefinedError if one is missing."""
@@ -47,6 +48,14 @@ class Templates:
 def figure(value: float, digits: int = 2) -> str:
     """Return a number with so many digits after the point, and whole numbers with a comma every three digits."""
     return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
+
+
+def with_code(text: str) -> Markup:
+    """Return a text as HTML, in which the parts between backticks are code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup().join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
 
 
 def day(time: str) -> str:

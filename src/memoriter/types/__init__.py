@@ -1,6 +1,7 @@
 """The values that travel between packages. All are frozen."""
 
 from memoriter.types._answers import (
+    STAGES,
     Attempt,
     Certainty,
     Diagnostic,
@@ -51,6 +52,7 @@ from memoriter.types._why_not import Candidacy, Fix, SettingChange, Stage, Stage
 
 __all__ = [
     "ORIGIN",
+    "STAGES",
     "Attempt",
     "BackgroundRun",
     "CalibratedScript",

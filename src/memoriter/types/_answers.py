@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
 
 LineKind = Literal["lex", "vec", "hyde"]
+STAGES = {
+    "changes": "look for changes",
+    "index": "index",
+    "embed": "embed the question",
+    "keyword": "find by words",
+    "vector": "find by meaning",
+    "rank": "rank",
+    "rerank": "rerank",
+    "verify": "verify",
+    "total": "total",
+}
+"""The stages of a search in words, by their keys in `SearchResult.timings`, in their order."""
 
 
 @dataclass(frozen=True, slots=True)

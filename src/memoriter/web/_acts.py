@@ -18,7 +18,7 @@ from memoriter.api_json import (
     why_not_json,
 )
 from memoriter.errors import UsageError, WriteConflict
-from memoriter.ids import bytes_hash
+from memoriter.ids import bytes_hash, note_bytes
 from memoriter.tools import citations_on, origin_json
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def replace(work: Work[ReplaceRequest]) -> dict[str, Any]:
     except WriteConflict as error:
         raise NoteConflict(error, memory.read(request.path)) from error
     # What was written, and not what is there now: others may have written meanwhile, and the client has not seen that.
-    written = bytes_hash(request.text.replace("\0", "\ufffd").encode("utf-8"))
+    written = bytes_hash(note_bytes(request.text))
     return {"path": request.path, "hash": written, "health": _found_json(reasons)}
 
 

@@ -15,7 +15,7 @@ from memoriter.importing._records import LeftOut, Page, Record, id_of, moment, t
 from memoriter.importing.formats._conversation import Turn, conversation, fenced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from memoriter.importing._files import Files
 
@@ -36,7 +36,9 @@ class Claude:
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own
         conversations = [name for name in files.names if _CONVERSATIONS.fullmatch(name)]
-        others = [name for name in files.names if _PROJECTS.fullmatch(name) or _MEMORIES.fullmatch(name)]
+        projects = [name for name in files.names if _PROJECTS.fullmatch(name)]
+        memories = [name for name in files.names if _MEMORIES.fullmatch(name)]
+        others = [*projects, *memories]
         if not conversations and not others and len(files.names) == 1 and files.names[0].lower().endswith(".json"):
             conversations = list(files.names)
         if not conversations and not others:
@@ -45,9 +47,14 @@ class Claude:
         for name in conversations:
             for found in objects(files, name, "item"):
                 yield _conversation(found)
-        for name in others:
+        titles = dict[str, str]()
+        for name in projects:
             for found in objects(files, name, "item" if is_list(files, name) else ""):
-                yield from _project(found) if _PROJECTS.fullmatch(name) else _memories(found)
+                titles[text_of(found.get("uuid"))] = text_of(found.get("name")).strip()
+                yield from _project(found)
+        for name in memories:
+            for found in objects(files, name, "item" if is_list(files, name) else ""):
+                yield from _memories(found, titles)
 
 
 def _conversation(found: dict[str, Any]) -> Record:
@@ -91,11 +98,12 @@ def _project(found: dict[str, Any]) -> Iterator[Record]:
             yield Page(f"document {key}", name, content, moment(each.get("created_at")) or at, path)
 
 
-def _memories(found: dict[str, Any]) -> Iterator[Record]:
+def _memories(found: dict[str, Any], titles: Mapping[str, str]) -> Iterator[Record]:
+    """Yield what Claude remembers of all conversations, and of each project by its title."""
     account = id_of(found.get("account_uuid"), "account")
     if text := text_of(found.get("conversations_memory")).strip():
         yield Page(f"memory {account}", "What Claude remembers", text, path="memories/conversations")
     for project, text in mapping(found.get("project_memories")).items():
         if isinstance(text, str) and text.strip():
-            title = "What Claude remembers of a project"
+            title = f"What Claude remembers of {titles.get(project) or 'a project'}"
             yield Page(f"memory {account} {project}", title, text, path=f"memories/project {project}")

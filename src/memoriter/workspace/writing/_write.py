@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
-from memoriter.ids import bytes_hash
+from memoriter.ids import bytes_hash, note_bytes
 from memoriter.workspace._paths import ReadablePath
 from memoriter.workspace.writing._entry import Addition, Appended, Existing
 from memoriter.workspace.writing._exchange import ConcurrentWriteError, remove_file, replace_file, sweep, write_draft
@@ -101,7 +101,7 @@ def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | Non
         WriteError: the file could not be written; it is unchanged.
         PathRefused: the file is a link, a folder or a device.
     """
-    content = text if isinstance(text, bytes) else _encode(text)
+    content = text if isinstance(text, bytes) else note_bytes(text)
     place = _to_place(file)
     if expected is None:
         with _open_for_write(place, make=True) as (folder, name):
@@ -252,9 +252,4 @@ def _composed(text: str | Compose, content: bytes) -> Addition | Existing:
 
 
 def _to_bytes(addition: Addition | Existing) -> bytes:
-    return _encode(addition.title + addition.text) if isinstance(addition, Addition) else b""
-
-
-def _encode(text: str) -> bytes:
-    cleaned = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return cleaned.replace("\0", "\ufffd").encode()
+    return note_bytes(addition.title + addition.text) if isinstance(addition, Addition) else b""
