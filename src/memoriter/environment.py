@@ -163,3 +163,16 @@ def spare_threads() -> None:
     """
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def host_name() -> str:
+    """Return the name of the machine; inside a container, the container's own name."""
+    import platform
+
+    return os.uname().nodename if hasattr(os, "uname") else platform.node()
+
+
+def program_name() -> str:
+    """Return the name of the program, without its arguments, which may be private."""
+    started = Path(sys.argv[0] if sys.argv else "")
+    return (started.parent.name if started.name == "__main__.py" else started.name).strip("-") or "python"

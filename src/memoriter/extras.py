@@ -10,7 +10,7 @@ from typing import Literal
 
 from memoriter.errors import MissingPackage
 
-Extra = Literal["chat", "local", "longterm", "mcp", "onnx", "remote", "serve", "watch"]
+Extra = Literal["chat", "local", "longterm", "mcp", "onnx", "postgres", "remote", "serve", "watch"]
 
 _MCP = ("anyio", "h11", "mcp", "starlette", "tomlkit", "uvicorn")
 _WATCH = ("watchfiles",)
@@ -20,6 +20,7 @@ PACKAGES: dict[Extra, tuple[str, ...]] = {
     "longterm": ("lancedb", "pyarrow"),
     "mcp": _MCP,
     "onnx": ("httpx2", "onnxruntime", "tokenizers"),
+    "postgres": ("pgvector", "psycopg", "psycopg_pool"),
     "remote": ("httpx2",),
     "serve": (*_MCP, *_WATCH),
     "watch": _WATCH,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from os import getpid
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,10 @@ from memoriter.backends import Store
 from memoriter.errors import IndexBusy
 from memoriter.ids import text_key, vector_key
 from memoriter.index import ENGINES, EngineName, Index
+from memoriter.postgres import PostgresStore, ServerSettings
 from memoriter.records import ChunkRecord, ItemRecord
 from memoriter.types import Chunk, Filters, Item, ModelSpec, Source, SourceKind
+from postgres_server import postgres_dsn
 
 SPEC = ModelSpec("fake", "contract", 4)
 ANYTHING = Filters()
@@ -30,7 +33,15 @@ def open_sqlite(folder: Path, engine: EngineName) -> Store:
     return index
 
 
-STORES = {f"sqlite-{engine}": partial(open_sqlite, engine=engine) for engine in ENGINES}
+def open_postgres(folder: Path) -> Store:
+    settings = ServerSettings(dsn=postgres_dsn(), schema=f"contract_{getpid()}")
+    return PostgresStore.open(settings, str(folder), clock=lambda: 0.0)
+
+
+STORES: dict[str, Callable[[Path], Store]] = {
+    **{f"sqlite-{engine}": partial(open_sqlite, engine=engine) for engine in ENGINES},
+    "postgres": open_postgres,
+}
 """Each way to open a store. A new store is one more line, and passes every test of this file."""
 
 
