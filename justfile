@@ -10,6 +10,8 @@ python := quote(bin / "python")
 proofs := if env("CI", "") == "" { "-m 'not slow'" } else { "" }
 in_parallel := "-n auto --maxprocesses 4 --dist worksteal"
 compile := quote(bin / "uv") + " pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --annotation-style line"
+# Every framework that can be installed beside the others; CrewAI has an environment of its own.
+frameworks := "--extra " + replace("agent-framework agno anthropic claude-agent-sdk google-adk langchain langgraph llama-index openai-agents pydantic-ai smolagents strands", " ", " --extra ")
 
 # Where byte code is not written, every process of a test run compiles everything again.
 export PYTHONDONTWRITEBYTECODE := ""
@@ -88,10 +90,16 @@ lock *ARGS:
     {{ compile }} "$@" --output-file requirements/dev.txt --constraint requirements/serve.txt --extra all --group dev pyproject.toml
     {{ compile }} "$@" --output-file requirements/fuzz.txt --group fuzz
     {{ compile }} "$@" --output-file requirements/docs.txt --group docs
+    {{ compile }} "$@" --output-file requirements/integrations.txt --constraint requirements/run.txt {{ frameworks }} --group integrations pyproject.toml
+    {{ compile }} "$@" --output-file requirements/integrations-crewai.txt --extra crewai --group integrations-crewai pyproject.toml
 
 # write the graph of the bundled model, without its weights, after a change of scripts/bundled_graph.py
 graph:
     {{ python }} scripts/bundled_graph.py
+
+# write the plugins for Claude Code, Codex and Gemini CLI from plugins/source
+plugins:
+    {{ python }} scripts/plugins.py
 
 # embed the general questions with the bundled model, after a change of scripts/question_centres.py
 questions:
@@ -110,6 +118,17 @@ docs:
     {{ python }} tests/cli/test_cli_help.py
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/embed/test_embed_docs.py
     {{ python }} tests/config/test_config_every_key.py
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/cli/test_cli_json_page.py
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/test_translations.py
+
+# run the commands of the start pages in docs/start, and write what they print; names of pages select them
+start-pages *PAGES:
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/e2e/test_e2e_start_pages.py "$@"
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/test_translations.py
+
+# take the screenshots in docs/images, in Chromium: just screenshots, or just screenshots notes
+screenshots *NAMES:
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} scripts/screenshots.py "$@"
 
 # build the documentation site into build/site; fails if a link leads nowhere, or if a page loads a file from elsewhere
 site:
@@ -120,6 +139,10 @@ site:
     mkdir -p build/site/benchmarks/results
     cp benchmarks/results/speed.json benchmarks/results/speed.svg benchmarks/results/long-term.json build/site/benchmarks/results/
 
+# test the adapters with the real agent frameworks, in environments of their own, and check their types there
+integrations *ARGS:
+    {{ python }} tests/integrations/run.py "$@"
+
 # run the benchmarks, with results in benchmarks/results: just bench --help
 bench *ARGS:
     {{ python }} -m benchmarks --date "$(date +%F)" --results benchmarks/results "$@"
@@ -127,12 +150,11 @@ bench *ARGS:
 # fail if a ratio of two measurements of one run is past its limit, whatever the times; half a minute, not part of check
 bench-check:
     {{ python }} -m benchmarks --check --quick --sizes 10000 --only peer
-    {{ python }} -m benchmarks --check --quick --sizes 2000 --only items,command,cold,sync,churn
+    {{ python }} -m benchmarks --check --quick --sizes 2000 --only items,command,cold,sync,churn,web
 
-# measure long-term memories one by one and by the hundred thousand, and write docs/scale.md: about half an hour
+# measure long-term memories at scale in half an hour or more, and write docs/scale.md; fails if a bound does not hold
 bench-longterm:
-    {{ python }} -m benchmarks.long_term --sizes 10000,100000,1000000 --bucket-sizes 1000,10000 --date "$(date +%F)" --json benchmarks/results/long-term.json >docs/scale.md.new
-    mv docs/scale.md.new docs/scale.md
+    {{ python }} -m benchmarks.long_term --sizes 10000,100000,1000000 --bucket-sizes 1000,10000 --date "$(date +%F)" --json benchmarks/results/long-term.json >docs/scale.md.new; held=$?; [ ! -s docs/scale.md.new ] || mv docs/scale.md.new docs/scale.md; exit $held
 
 # measure the quality of answers on sets of yours, the example's questions and the second set: just eval DATASETS_DIR
 eval *ARGS:

@@ -18,6 +18,8 @@ class Effort:
     """Chunks that the model embeds."""
     small_files: int = 10_000
     """Files of the workspace of small notes, made when the largest size is at least this."""
+    load_seconds: float = 300.0
+    """How long many clients search by the web page at once."""
 
 
-QUICK = Effort(questions=30, repeats=1, peer_questions=5, processes=3, syncs=3, embedded=40)
+QUICK = Effort(questions=30, repeats=1, peer_questions=5, processes=3, syncs=3, embedded=40, load_seconds=10.0)

@@ -17,6 +17,8 @@ dimensions, around 2,000 topics.
 Each table is filled in batches, compacted, and then used by a new process: it searches for 10 memories among all,
 stores single memories on top of them, and erases one memory from every version.
 """
+MOST_GROWTH = 0.25
+"""Part of the memory after the first thousand single writes by which the process may grow until the last one."""
 _BUCKET = """The S3 server is moto, a test server in Python on the same machine.
 Its times say nothing about a real bucket.
 """
@@ -69,4 +71,17 @@ def page(figures: dict[str, Any]) -> str:
         f"| {each['resident']:.0f} MB | {each['cpu']:.0f} ms |"
         for each in figures["upserts"]
     ]
+    holds = "holds" if grown_by(figures) <= MOST_GROWTH else "does not hold"
+    lines += [
+        "",
+        (
+            f"From the first row to the last, the memory of the process grows by {grown_by(figures):.0%}. "
+            f"The bound of {MOST_GROWTH:.0%} {holds}."
+        ),
+    ]
     return "\n".join(lines)
+
+
+def grown_by(figures: dict[str, Any]) -> float:
+    """Return the part by which the process that stores one by one has grown since the first mark."""
+    return figures["upserts"][-1]["resident"] / figures["upserts"][0]["resident"] - 1

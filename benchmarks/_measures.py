@@ -20,6 +20,7 @@ from benchmarks._indexing import resident, size_on_disk, small_files, syncs
 from benchmarks._items import LARGEST, first_index_of_items, indexing_of_items, search_of_items
 from benchmarks._search import against_statement, warm_search
 from benchmarks._verification import verification
+from benchmarks._web import web
 from benchmarks._workspace import BenchWorkspace
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ OF_A_WORKSPACE: dict[str, Callable[[BenchWorkspace, Effort], Iterator[Row]]] = {
     "cold": cold,
     "hook": hooks,
     "busy": busy,
+    "web": web,
     "memory": resident,
     "size": size_on_disk,
     "verify": verification,

@@ -21,14 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import _long_term_scale as scale
-from benchmarks._long_term_page import page
+from benchmarks._long_term_page import MOST_GROWTH, grown_by, page
 from benchmarks._machine import describe
 from memoriter.longterm import LanceStore
 
 FRAGMENTS, VERSIONS = 100, 2_500
 """The most fragments and versions at any time."""
-GROWTH = 0.25
-"""Part of the memory after the first thousand upserts by which the process may grow until the end."""
 MARKS = (1_000, 5_000, 10_000)
 
 
@@ -62,9 +60,8 @@ def main() -> int:
             scales.append({"place": place, "load": os.getloadavg()[1], **asdict(found)})
             _keep(given.json, figures, given.date)
     print(page(figures))
-    last, first = figures["upserts"][-1], figures["upserts"][0]
-    grown = last["resident"] / first["resident"] - 1
-    return int(last["fragments"] > FRAGMENTS or last["versions"] > VERSIONS or grown > GROWTH)
+    last = figures["upserts"][-1]
+    return int(last["fragments"] > FRAGMENTS or last["versions"] > VERSIONS or grown_by(figures) > MOST_GROWTH)
 
 
 def _sizes(text: str) -> list[int]:

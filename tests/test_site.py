@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import click
+import pytest
 
 import memoriter
 from memoriter.cli import main
 
 ROOT = Path(memoriter.__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
+
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "pictures.py"), run_name="pictures")
+PICTURES, WIDTH = SCRIPT["PICTURES"], SCRIPT["WIDTH"]
 
 
 def pages_of(entries: list[Any]) -> list[str]:
@@ -47,3 +52,24 @@ def test_the_reference_shows_every_module_that_is_stable() -> None:
     reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^::: (\S+)$", reference, re.MULTILINE)) == sorted(modules)
     assert len(modules) == 5
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_the_one_that_the_script_draws_and_can_be_read_by_everybody(name: str) -> None:
+    drawn = PICTURES[name].svg()
+    assert (ROOT / "docs" / "images" / f"{name}.svg").read_text(encoding="utf-8") == drawn
+    assert "<title" in drawn
+    assert "<desc" in drawn
+    assert "prefers-color-scheme: dark" in drawn
+    lines = [line for box in PICTURES[name].boxes.values() for line in box.text.split("\n")]
+    assert max(map(len, lines)) * 7 < WIDTH  # a letter of 13 pixels is about seven wide
+    page = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+    assert re.search(rf"!\[[^]]{{20,}}\]\(images/{name}\.svg\)", page), "with a text for those who do not see it"
+
+
+def test_the_start_pages_are_linked_from_the_readme_and_the_first_page() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    names = [file.name for file in (ROOT / "docs" / "start").glob("*.md")]
+    assert len(names) == 5
+    assert [name for name in names if f"docs/start/{name}" not in readme or f"(start/{name})" not in first] == []

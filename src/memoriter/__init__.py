@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memoriter.async_memory import AsyncMemory
     from memoriter.codes import DiagnosticCode
     from memoriter.errors import (
         ConfigError,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AsyncMemory",
     "Canary",
     "CompactReport",
     "ConfigError",
@@ -79,6 +81,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     late = {
+        "async_memory": "AsyncMemory",
         "codes": "DiagnosticCode",
         "errors": (
             "ConfigError EmbeddingError IndexUnavailable InvalidQuery MemoriterError PathRefused SearchDisabled "

@@ -53,6 +53,7 @@ DiagnosticCode = Literal[
     "no_such_note",
     "no_term_known",
     "no_text",
+    "no_vectors",
     "no_words",
     "not_indexed",
     "not_reranked",
@@ -129,6 +130,9 @@ SkipReason = Literal[
     "unreadable",
 ]
 """The reasons for which a path is left out of the memory."""
+
+TRANSIENT: frozenset[str] = frozenset({"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8"})
+"""Codes of what resolves itself, or is about a note and not about the memory."""
 
 CODES: frozenset[str] = frozenset(get_args(DiagnosticCode))
 

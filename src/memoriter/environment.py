@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
+    from threading import Event
     from zoneinfo import ZoneInfo
 
 
@@ -67,13 +69,29 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until the deadline, at least 0."""
+        """Seconds until the deadline, at least 0; 0 as soon as the work was cancelled."""
+        cancellation = _CANCELLATION.get()
+        if cancellation is not None and cancellation.is_set():
+            return 0.0
         return max(self.at - self.clock(), 0.0)
 
     @property
     def passed(self) -> bool:
-        """True from the deadline on."""
-        return self.clock() >= self.at
+        """True from the deadline on, or as soon as the work was cancelled."""
+        return self.left == 0.0
+
+
+_CANCELLATION: ContextVar[Event | None] = ContextVar("cancellation", default=None)
+
+
+@contextmanager
+def cancelled_by(event: Event) -> Generator[None]:
+    """Let an event, which any thread may set, cancel the work of this thread: its deadlines count as passed then."""
+    token = _CANCELLATION.set(event)
+    try:
+        yield
+    finally:
+        _CANCELLATION.reset(token)
 
 
 class Stopwatch:

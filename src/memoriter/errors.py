@@ -309,3 +309,9 @@ class OverBudget(EmbeddingError):
     """The day's budget for services is spent; nothing was sent."""
 
     code = "over_budget"
+
+
+PROVIDER_FAILURES: frozenset[str] = frozenset(
+    {each.code for each in (EmbeddingError, *EmbeddingError.__subclasses__())}
+)
+"""Codes of the failures of embedding providers."""

@@ -10,35 +10,77 @@ from typing import Literal
 
 from memoriter.errors import MissingPackage
 
-Extra = Literal["chat", "local", "longterm", "mcp", "onnx", "postgres", "remote", "serve", "watch"]
+Extra = Literal["chat", "import", "local", "longterm", "mcp", "onnx", "postgres", "remote", "serve", "watch"]
+FrameworkExtra = Literal[
+    "agent-framework",
+    "agno",
+    "anthropic",
+    "claude-agent-sdk",
+    "crewai",
+    "google-adk",
+    "langchain",
+    "langgraph",
+    "llama-index",
+    "openai-agents",
+    "pydantic-ai",
+    "smolagents",
+    "strands",
+]
 
 _MCP = ("anyio", "h11", "mcp", "starlette", "tomlkit", "uvicorn")
 _WATCH = ("watchfiles",)
+_PAGES = ("jinja2", "markdown_it", "markupsafe", "nh3")
 PACKAGES: dict[Extra, tuple[str, ...]] = {
     "chat": ("anthropic", "openai", "pydantic_ai"),
+    "import": ("ijson",),
     "local": ("httpx2", "xllamacpp"),
     "longterm": ("lancedb", "pyarrow"),
     "mcp": _MCP,
     "onnx": ("httpx2", "onnxruntime", "tokenizers"),
     "postgres": ("pgvector", "psycopg", "psycopg_pool"),
     "remote": ("httpx2",),
-    "serve": (*_MCP, *_WATCH),
+    "serve": (*_MCP, *_WATCH, *_PAGES),
     "watch": _WATCH,
 }
 """The modules of each extra in `pyproject.toml`. The extra `all` is the sum of them."""
+FRAMEWORKS: dict[FrameworkExtra, tuple[str, ...]] = {
+    "agent-framework": ("agent_framework",),
+    "agno": ("agno",),
+    "anthropic": ("anthropic",),
+    "claude-agent-sdk": ("claude_agent_sdk",),
+    "crewai": ("crewai",),
+    "google-adk": ("google.adk",),
+    "langchain": ("langchain_core",),
+    "langgraph": ("langgraph.store.base",),
+    "llama-index": ("llama_index.core",),
+    "openai-agents": ("agents.memory",),
+    "pydantic-ai": ("pydantic_ai",),
+    "smolagents": ("smolagents",),
+    "strands": ("strands",),
+}
+"""The modules of each agent framework that has an adapter. None of these extras is part of `all`."""
 
 
-def missing_packages(extra: Extra) -> list[str]:
+def missing_packages(extra: Extra | FrameworkExtra) -> list[str]:
     """Return the modules of an extra that cannot be imported; empty if it is installed."""
-    return [name for name in PACKAGES[extra] if find_spec(name) is None]
+    modules = {**PACKAGES, **FRAMEWORKS}[extra]
+    return [name for name in modules if not _importable(name)]
 
 
-def install_command(extra: Extra | Literal["all"]) -> str:
+def _importable(name: str) -> bool:
+    """Return whether a module exists. To find one inside a package, Python imports that package."""
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):  # the package is missing, or something else has its name
+        return False
+
+
+def install_command(extra: Extra | FrameworkExtra | Literal["all"]) -> str:
     """Return the command that installs an extra."""
     return f'pip install "memoriter[{extra}]"'
 
 
-def require(extra: Extra, feature: str) -> None:
+def require(extra: Extra | FrameworkExtra, feature: str) -> None:
     """Raise MissingPackage unless an extra is installed.
 
     Args:

@@ -7,7 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import assemble, plugins_of, read_environment, session_environment_of
-from memoriter.environment import local_time
+from memoriter.environment import Environment, local_time
 from memoriter.errors import SearchDisabled
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, WhyNot
@@ -43,10 +43,9 @@ class Memory:
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly, self._backend, self._workspace = assembly, assembly.backend, assembly.workspace
-        self._sessions = set[str]()
         self._loaded: Plugins | None = None
         self._session_env: SessionEnvironment | None = None
-        self._gate = RLock()
+        self._sessions, self._gate = set[str](), RLock()
 
     @classmethod
     def open(
@@ -93,6 +92,11 @@ class Memory:
     @property
     def agent(self) -> str:
         return self._assembly.agent
+
+    @property
+    def environment(self) -> Environment:
+        """The folders, variables and clocks of this memory."""
+        return self._assembly.env
 
     @property
     def backend(self) -> MemoryBackend:
@@ -175,7 +179,7 @@ class Memory:
     def _understood(self, query: Query) -> Query:
         from memoriter.search import understand
 
-        return query if self.settings.query.scoring == "classic" else understand(query, self._today())
+        return query if self.settings.query.scoring == "classic" else understand(query, self.now().date())
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Return lines of a memory file; the text of a file that does not exist yet is empty. Raises PathRefused.
@@ -237,9 +241,7 @@ class Memory:
 
         >>> receipt = memory.forget(memory.plan_forget(match="the door code"))
 
-        Raises:
-            WriteConflict: a note has changed; nothing was removed.
-            WriteError: a note could not be written.
+        Raises WriteConflict if a note has changed, and nothing was removed, and WriteError.
         """
         return self._backend.forget(plan)
 
@@ -255,11 +257,9 @@ class Memory:
             origin: the author, such as `agent`, which the entry is marked with; None: the owner.
             again: add the entry even if it is already there.
 
-        Raises:
-            UsageError: the text is empty.
-            WriteError: nothing was written.
+        Raises UsageError if the text is empty, and WriteError; then nothing was written.
         """
-        written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self._now(), again=again)
+        written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self.now(), again=again)
         reasons = self._not_found(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
 
@@ -326,7 +326,7 @@ class Memory:
     @property
     def daily_path(self) -> str:
         """The path of today's note as in citations; the note may not exist yet. Raises PathRefused."""
-        return self._workspace.daily(self._today()).relative_to(self._workspace.root).as_posix()
+        return self._workspace.daily(self.now().date()).relative_to(self._workspace.root).as_posix()
 
     def egress_notice(self) -> str | None:
         """Return the notice that notes will go to a service; None if they stay here, or if it was returned before."""
@@ -393,7 +393,8 @@ class Memory:
         self.close()
 
     def _today(self) -> date:
-        return self._now().date()
+        return self.now().date()
 
-    def _now(self) -> datetime:
+    def now(self) -> datetime:
+        """Return the current time, in the user's time zone."""
         return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone)

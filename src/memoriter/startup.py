@@ -31,8 +31,13 @@ class StartedPart:
     remedy: str = ""
 
 
+def try_parts(memory: Memory) -> tuple[StartedPart, ...]:
+    """Start the backend and the plugins that the settings name, and raise nothing. What runs already stays."""
+    return tuple(_parts(memory))
+
+
 def start_parts(memory: Memory) -> tuple[StartedPart, ...]:
-    """Start the backend and the plugins that the settings name, log one line for each, and raise nothing."""
+    """Call `try_parts`, and log one line for each part."""
     return tuple(_logged(part, memory.agent) for part in _parts(memory))
 
 

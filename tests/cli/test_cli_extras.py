@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import memoriter
 from hook_inputs import hook_input
-from memoriter.extras import PACKAGES
+from memoriter.extras import FRAMEWORKS, PACKAGES
 from memory_env import trust
 
 if TYPE_CHECKING:
@@ -25,6 +25,17 @@ CORE = {"onnxruntime"}
 BEYOND = {"httpcore2", "idna", "jsonschema", "onnx", "sentencepiece", "sse_starlette", "truststore"}
 """Packages that only come with an extra, or with the tools of developers."""
 ABSENT = sorted({module for modules in PACKAGES.values() for module in modules} - CORE | BEYOND)
+MODULES = {
+    "agent-framework-core": "agent_framework",
+    "google-adk": "google.adk",
+    "langgraph-checkpoint": "langgraph.store.base",
+    "llama-index-core": "llama_index.core",
+    "markdown-it-py": "markdown_it",
+    "openai-agents": "agents.memory",
+    "pydantic-ai-slim": "pydantic_ai",
+    "strands-agents": "strands",
+}
+"""Packages whose module has another name."""
 PROGRAM = f"import sys; sys.modules.update(dict.fromkeys({ABSENT})); from memoriter.cli import main; main()"
 QUESTION = "which database did we choose for the ledger?"
 
@@ -168,6 +179,30 @@ def test_the_library_says_the_same() -> None:
     assert done.stdout.count('Run `pip install "memoriter[mcp]"`.') == 2
 
 
+ADAPTERS = """
+import importlib, sys
+from memoriter.errors import MissingPackage
+from memoriter.extras import FRAMEWORKS
+sys.modules.update(dict.fromkeys(name for names in FRAMEWORKS.values() for name in names))
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(f"memoriter.integrations.{name}")
+    except MissingPackage as error:
+        print(error.remedy)
+"""
+
+
+def test_an_adapter_without_its_framework_names_the_line_that_installs_it() -> None:
+    files = sorted((SOURCE / "memoriter" / "integrations").glob("[!_]*.py"))
+    names = [file.stem for file in files]
+    command = [sys.executable, "-c", ADAPTERS, *names]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=True)
+    extras = [name.replace("_", "-") for name in names]
+    assert extras
+    assert done.stdout.splitlines() == [f'Run `pip install "memoriter[{extra}]"`.' for extra in extras]
+
+
 def test_extras_and_their_messages_are_those_of_the_package_metadata() -> None:
     metadata = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared: dict[str, list[str]] = metadata["optional-dependencies"]
@@ -179,11 +214,11 @@ def test_extras_and_their_messages_are_those_of_the_package_metadata() -> None:
             if name == "memoriter":
                 names |= {module for part in inner.split(",") for module in modules(part)}
             else:
-                names.add({"pydantic-ai-slim": "pydantic_ai"}.get(name, name))
+                names.add(MODULES.get(name, name.replace("-", "_")))
         return names
 
     assert {extra: modules(extra) for extra in declared if extra != "all"} == {
-        extra: set(packages) for extra, packages in PACKAGES.items()
+        extra: set(packages) for extra, packages in {**PACKAGES, **FRAMEWORKS}.items()
     }
     assert modules("all") == {module for packages in PACKAGES.values() for module in packages}
     assert not modules("all") & {re.split(r"[^\w-]", each)[0] for each in metadata["dependencies"]} - CORE

@@ -116,7 +116,10 @@ def test_a_filter_keeps_the_rest_out(program: Program, options: list[str], paths
     ("words", "message"),
     [
         (["search"], "Missing argument 'QUERY...'."),
-        (["install"], "Choose from: claude-code, codex, gemini, opencode, cursor, claude-desktop."),
+        (
+            ["install"],
+            "Choose from: claude-code, codex, gemini, opencode, cursor, claude-desktop, vscode,",
+        ),
         (["search", "x", "--since", "soon"], "'soon' is not a day. Write YYYY-MM-DD, today, yesterday, or 7d"),
         (
             ["search", "x", "--on", "today", "--since", "7d"],

@@ -166,6 +166,15 @@ def test_a_folder_that_takes_the_place_of_a_trusted_one_is_not_trusted(
 
 
 @posix_only
+def test_a_list_of_trusted_folders_trusts_no_folder(program: Program, repository: Path) -> None:
+    assert program("-w", str(repository), "trust", "--list").out == "No folder is trusted.\n"
+    for words in ([str(repository)], ["--remove", str(repository)]):
+        refused = program("trust", "--list", *words)
+        assert refused.exit_code == 2
+        assert "The option --list cannot be combined with folders or --remove." in refused.err
+    assert program("trust", "--list").out == "No folder is trusted.\n"
+
+
 def test_links_do_not_pass_trust_on_to_another_folder(
     hook: Hook, program: Program, repository: Path, tmp_path: Path
 ) -> None:

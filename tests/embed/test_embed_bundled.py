@@ -24,7 +24,7 @@ from memoriter.embed._artefact import load_or_create
 from memoriter.embed.bundled import _graph
 from memoriter.embed.bundled._weightfile import Tokenizer, open_weights
 from memoriter.errors import ProviderUnavailable
-from memoriter.extras import PACKAGES
+from memoriter.extras import FRAMEWORKS, PACKAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -275,6 +275,6 @@ def test_the_wheel_holds_the_graph_and_its_metadata_is_fit_for_a_registry(tmp_pa
     assert "memoriter/embed/bundled/transformer.onnx" in names
     assert "memoriter/py.typed" in names
     checked = Metadata.from_email(metadata, validate=True)  # as a registry checks it
-    assert set(checked.provides_extra or ()) == {*PACKAGES, "all"}
+    assert set(checked.provides_extra or ()) == {*PACKAGES, *FRAMEWORKS, "all"}
     assert checked.description_content_type == "text/markdown"
     assert checked.description == (ROOT / "README.md").read_text(encoding="utf-8")

@@ -169,12 +169,16 @@ def test_what_is_almost_empty_comes_back_to_the_byte_and_what_the_owner_adds_sta
 @linux
 def test_what_the_owner_has_set_in_our_entry_stays(env: MemoryEnv) -> None:
     file = written(env, "codex", '[mcp_servers.memoriter]\ncommand = "/old"  # mine\nstartup_timeout_sec = 40\n')
-    run(env, "install", "codex")
+    before = file.read_bytes()
+    refused = run(env, "install", "codex")
+    assert (refused.exit_code, "You have changed command in the entry" in refused.err) == (2, True)
+    assert file.read_bytes() == before
+    run(env, "install", "codex", "--replace")
     assert servers(file)["memoriter"]["startup_timeout_sec"] == 40
     assert servers(file)["memoriter"]["command"] != "/old"
     assert "# mine" in file.read_text(encoding="utf-8")
     file = written(env, "cursor", '{"mcpServers": {"memoriter": {"command": "/old", "disabled": true}}}')
-    run(env, "install", "cursor")
+    run(env, "install", "cursor", "--replace")
     entry = servers(file)["memoriter"]
     assert (entry["disabled"], entry["args"][-1]) == (True, "mcp")
 
@@ -298,7 +302,7 @@ def test_an_entry_of_one_kind_takes_the_place_of_the_other(env: MemoryEnv, clien
 def test_headers_of_the_owner_stay_beside_the_token(env: MemoryEnv) -> None:
     headers = {"X-Trace": "1", "Authorization": "Bearer of-another-time"}
     file = written(env, "cursor", json.dumps({"mcpServers": {"memoriter": {"url": "http://x", "headers": headers}}}))
-    outcome = run(env, "--json", "install", "cursor", "--http")
+    outcome = run(env, "--json", "install", "cursor", "--http", "--replace")
     assert "of-another-time" not in outcome.out
     entry = servers(file)["memoriter"]
     assert entry["headers"]["X-Trace"] == "1"

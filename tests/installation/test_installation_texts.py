@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from memoriter.errors import ConfigError, WriteConflict
 from memoriter.installation import FileEdit, Launch, Machine, apply, changes
-from memoriter.installation._clients import server_file
-from memoriter.installation._json_text import append, put, remove
+from memoriter.installation._json_text import append, comments, parse, put, remove
+from memoriter.installation._places import server_file
 from memoriter.installation._toml_text import put as put_toml
 from memoriter.installation._toml_text import remove as remove_toml
+from memoriter.installation._yaml_text import put as put_yaml
+from memoriter.installation._yaml_text import read as read_yaml
+from memoriter.installation._yaml_text import remove as remove_yaml
 
 LAUNCH = Launch(("/opt/my tools/memoriter",), ("--agent", "main"))
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
@@ -66,6 +69,113 @@ def test_a_member_anywhere_can_be_replaced(text: str, data: st.DataObject) -> No
     key = data.draw(st.sampled_from(sorted(before)))
     value = data.draw(VALUES)
     assert json.loads(put(text, (key,), value)) == {**before, key: value}
+
+
+GAPS = ["", "\n", "\n  ", "\r\n\t", ' /* c, } " */ ', '// d, ] "\n', " // e\r\n  "]
+"""White space and comments between the parts of JSON."""
+LEAVES = ["1", "null", '"a//b"', '",}"', '"q\\\\\\""', "[]", "{}", "[1, 2,]", '{"m": 1 /* n */,}']
+
+
+@st.composite
+def commented_texts(draw: Any) -> str:
+    """Return a JSON object with comments, and with a comma after the last member."""
+
+    def an_object(members: dict[str, str]) -> str:
+        parts = [f'{gap()}"{key}"{gap()}:{gap()}{value}{gap()}' for key, value in members.items()]
+        return f"{{{','.join(parts)}{',' if parts and draw(st.booleans()) else ''}{gap()}}}"
+
+    def gap() -> str:
+        return draw(st.sampled_from(GAPS)) + draw(st.sampled_from(GAPS))
+
+    keys, leaves = st.sampled_from(["a", "b", "m//"]), st.sampled_from(LEAVES)
+    members = draw(st.dictionaries(keys, leaves, max_size=3))
+    if draw(st.booleans()):
+        members["servers"] = an_object(draw(st.dictionaries(keys, leaves, max_size=2)))
+    return gap() + an_object(members) + gap()
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(commented_texts())
+def test_comments_stay_when_an_entry_is_put_between_them_and_taken_out_again(text: str) -> None:
+    before = parse(text, "f", comments=True)
+    entry = {"command": "/x // y", "args": ["mcp"]}
+    changed = put(text, ("servers", "memoriter"), entry)
+    assert parse(changed, "f", comments=True) == {
+        **before,
+        "servers": {"memoriter": entry, **before.get("servers", {})},
+    }
+    assert put(changed, ("servers", "memoriter"), entry) == changed
+    assert comments(changed) == comments(text)
+    restored = remove(changed, ("servers", "memoriter"))
+    assert comments(restored) == comments(text)
+    assert parse(restored, "f", comments=True) | {"servers": {}} == before | {"servers": {}} or before == parse(
+        restored, "f", comments=True
+    )
+    if before.get("servers") or (before and "servers" not in before):
+        assert restored == text
+
+
+YAML_VALUES = [
+    "1",
+    "~",
+    "text",
+    "'a: b # c'",
+    '"q\\n"',
+    "[a, b]",
+    "{x: 1}",
+    "",
+    "{}",
+    "|\n@  line # no\n@  two",
+    "\n@- a\n@- b # c",
+]
+YAML_GAPS = ["", "", "", "\n", "@# comment: x\n", "# left\n"]
+
+
+@st.composite
+def yaml_texts(draw: Any) -> str:
+    """Return a YAML mapping with comments, blocks, and values in one line."""
+
+    def lines(indent: str, depth: int) -> str:
+        text = ""
+        for key in draw(st.lists(st.sampled_from(["alpha", "extensions", "b"]), min_size=1, unique=True)):
+            text += draw(st.sampled_from(YAML_GAPS)).replace("@", indent)
+            if depth and draw(st.booleans()):
+                inner = indent + draw(st.sampled_from([" ", "  ", "    "]))
+                text += f"{indent}{key}:{draw(st.sampled_from(['', ' # note']))}\n{lines(inner, depth - 1)}"
+                continue
+            value = draw(st.sampled_from(YAML_VALUES))
+            end = "" if "\n" in value else draw(st.sampled_from(["", " # end"]))
+            text += f"{indent}{key}: {value.replace('@', indent)}{end}\n"
+        return text
+
+    text = lines("", 2) + draw(st.sampled_from(YAML_GAPS)).replace("@", "")
+    text = text.rstrip("\n") if draw(st.booleans()) else text
+    return text.replace("\n", "\r\n") if draw(st.booleans()) else text
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(yaml_texts())
+def test_an_entry_is_put_into_yaml_and_taken_out_again_and_all_else_stays(text: str) -> None:
+    before = read_yaml(text, "f")
+    held = before.get("extensions") or {}
+    assume(isinstance(held, dict))
+    path, entry = (
+        ("extensions", "memoriter"),
+        {"cmd": "/x y", "args": ["-w", "é: x", "mcp"], "envs": {}, "timeout": 300},
+    )
+    changed = put_yaml(text, "f", path, entry)
+    assert read_yaml(changed, "f") == {**before, "extensions": {**held, "memoriter": entry}}
+    assert put_yaml(changed, "f", path, entry) == changed
+    assert changed.count("#") == text.count("#")
+    shorter = put_yaml(changed, "f", path, {"cmd": "/z", "args": None})
+    assert read_yaml(shorter, "f")["extensions"]["memoriter"] == {"cmd": "/z", "envs": {}, "timeout": 300}
+    restored = remove_yaml(changed, "f", path)
+    after = read_yaml(restored, "f")
+    assert {**after, "extensions": after.get("extensions") or {}} == {**before, "extensions": held}
+    if held and not text.lstrip().startswith("extensions: {"):
+        assert restored in {text, f"{text}\n", f"{text}\r\n"}
 
 
 TOMLS = [

@@ -10,7 +10,10 @@ NEEDED = {
     "serve": ["serve", "--port", "0"],
     "chat": ["chat", "--model", "x", "--base-url", "http://127.0.0.1:9"],
 }
-ABSENT_PACKAGES = {"mcp", "uvicorn", "starlette", "httpx2", "watchfiles", "tomlkit", "onnx", "sentencepiece"}
+ABSENT_PACKAGES = {"mcp", "uvicorn", "starlette", "httpx2", "watchfiles", "tomlkit", "onnx", "sentencepiece"} | {
+    "Jinja2",
+    "nh3",
+}
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:

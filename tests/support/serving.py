@@ -39,6 +39,8 @@ class Serving:
     process: subprocess.Popen[str]
     url: str
     folder: Path
+    link: str = ""
+    """The one-time link that the server printed; empty: there is none."""
 
     @property
     def file(self) -> Path:
@@ -72,7 +74,8 @@ def serving(env: MemoryEnv, *words: str, before: str = "") -> Iterator[Serving]:
             assert process.stdout
             line = process.stdout.readline()
             assert line, process.stderr and process.stderr.read()
-            yield Serving(process, json.loads(line)["url"], env.home / "serve")
+            printed = json.loads(line)
+            yield Serving(process, printed["url"], env.home / "serve", printed.get("open", ""))
         finally:
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGCONT)

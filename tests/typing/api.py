@@ -6,6 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING, assert_type
 
 from memoriter import (
+    AsyncMemory,
     Diagnostic,
     DiagnosticCode,
     Excerpt,
@@ -31,6 +32,14 @@ def answers(notes: Path, home: Path) -> list[str]:
         assert_type(result, SearchResult)
         assert_type(memory.search("which database?", on="2026-01-01"), SearchResult)
         assert all(memory.file_of(hit.path) == notes / hit.path for hit in result.hits)
+        return [line(hit) for hit in result.hits]
+
+
+async def awaited(notes: Path, home: Path) -> list[str]:
+    async with await AsyncMemory.open(notes, home=home) as memory:
+        result = await memory.search("which database?", since=date(2026, 1, 1), max_results=3)
+        assert_type(result, SearchResult)
+        assert_type(await memory.remember("The office moved to Lisbon."), Remembered)
         return [line(hit) for hit in result.hits]
 
 

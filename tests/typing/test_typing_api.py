@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ def test_a_program_that_the_type_checker_accepts_runs(api: ModuleType, tmp_path:
     (home / "memoriter.json5").write_text('{agents: {defaults: {memorySearch: {provider: "none"}}}}', encoding="utf-8")
     (notes / "MEMORY.md").write_text("- The ledger database is PostgreSQL.\n", encoding="utf-8")
     assert api.answers(notes, home) == ["MEMORY.md#L1: - The ledger database is PostgreSQL."]
+    assert asyncio.run(api.awaited(notes, home)) == ["MEMORY.md#L1: - The ledger database is PostgreSQL."]
     assert set(api.day(notes, home)) <= CODES
     assert api.refused(tmp_path / "nowhere", home)
     assert "memory_search" in api.offered()

@@ -289,3 +289,21 @@ def test_long_term_memories_are_stored_found_approved_and_forgotten(tmp_path: Pa
         problem(owner.post("/ltm/approve", id="nobody"), 400, "usage")
         problem(owner.post("/ltm/forget"), 400, "usage")
         assert [each["id"] for each in owner.post("/ltm/forget", id=identifier).json()["forgotten"]] == [identifier]
+
+
+def test_the_parts_of_the_memory_are_tried(owner: ApiClient) -> None:
+    parts = owner.get("/parts").json()
+    assert [(part["name"], part["works"]) for part in parts] == [("builtin", True), ("plugins", True)]
+
+
+def test_the_cost_is_that_of_the_command(env: MemoryEnv, owner: ApiClient) -> None:
+    assert owner.get("/cost", days=7).json() == env.run("--json", "cost", "--days", "7").json
+    problem(owner.get("/cost", days=0), 400, "usage")
+
+
+def test_a_map_without_vectors_has_the_reason(owner: ApiClient) -> None:
+    owner.post("/index")
+    answer = owner.get("/map", similarity=0.9).json()
+    assert (answer["points"], answer["similarity"]) == ([], 0.9)
+    assert [reason["code"] for reason in answer["reasons"]] == ["no_vectors"]
+    problem(owner.get("/map", similarity=2), 400, "usage")

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from memoriter.access._browser import OPEN_PATH
 from memoriter.access._caller import CALLER, STILL_KNOWN
-from memoriter.access._origins import is_local, same_origin_fault
+from memoriter.access._origins import PROGRAM_PATHS, is_local, same_origin_fault
 from memoriter.access._problem import problem_json, problem_response
 from memoriter.access._rate import RateLimit
 
@@ -138,9 +138,8 @@ def unauthorized(scope: Scope) -> Response:
     problem = problem_json(401, "token", message, remedy)
     # Clients of earlier versions read the member `error`.
     body = {**problem, "error": {"code": "token", "message": message, "remedy": remedy}}
-    if (b"text/html" in next((value for name, value in scope["headers"] if name.lower() == b"accept"), b"")) and (
-        scope["path"] == "/"
-    ):
+    accepted = next((value for name, value in scope["headers"] if name.lower() == b"accept"), b"")
+    if b"text/html" in accepted and not scope["path"].startswith(PROGRAM_PATHS):
         text = "This page needs a session. Run `memoriter serve --link`, and open the link that it prints.\n"
         return Response(text, 401, headers, "text/plain; charset=utf-8")
     return Response(json.dumps(body), 401, headers, "application/problem+json")

@@ -55,8 +55,9 @@ def is_local(scope: Scope) -> bool:
 def same_origin_fault(scope: Scope) -> str:
     """Return why a request of a browser may come from another page than one of this server; empty if it does not.
 
-    A request that changes something must name the same origin and have a header that forms cannot send. Browsers do not
-    keep cookies of two ports of a machine apart, so a page of another port counts as another site here.
+    A request that changes something must name the same origin and have a header that forms cannot send. Of a form,
+    which needs no script, the browser itself must say that a page of this origin sent it. Browsers do not keep cookies
+    of two ports of a machine apart, so a page of another port counts as another site here.
     """
     site = header_of(scope, "sec-fetch-site")
     if site not in {None, "same-origin", "none"}:
@@ -66,11 +67,19 @@ def same_origin_fault(scope: Scope) -> str:
     host = (header_of(scope, "origin") or "").partition("://")[2]
     if not host or host.lower() != (header_of(scope, "host") or "").lower():
         return "The request does not name the origin of this server."
-    if header_of(scope, REQUEST_HEADER) != "1":
+    if header_of(scope, REQUEST_HEADER) != "1" and not (site == "same-origin" and _is_form(scope)):
         return f"The request lacks the header `{REQUEST_HEADER}: 1`."
     return ""
 
 
+def _is_form(scope: Scope) -> bool:
+    """Return whether the body is a form. The HTTP API takes none, so this concerns only pages."""
+    kind = (header_of(scope, "content-type") or "").partition(";")[0].strip().lower()
+    return kind == "application/x-www-form-urlencoded" and not scope["path"].startswith(PROGRAM_PATHS)
+
+
+PROGRAM_PATHS = ("/api/", "/mcp", "/hook/", "/command/")
+"""The beginnings of paths for programs, which take no forms."""
 REQUEST_HEADER = "memoriter-request"
 """The header that a page must send with a request that changes something; no page of another origin can send it."""
 

@@ -17,7 +17,8 @@ from memoriter.agent._events import (
 from memoriter.agent._guard import escape_for_prompt, gives_orders, looks_like_injection, source_label
 from memoriter.agent._recall import MarkdownRecall, RecallPassage, RecallSource, is_owned, quote
 from memoriter.agent._session import Context, Session, SessionEnvironment, recall_listener
-from memoriter.agent.capture import CapturedEntry, Conversation, find_captures, read_conversation
+from memoriter.agent._session_files import RecallRecord
+from memoriter.agent.capture import CapturedEntry, Conversation, captures_in, find_captures, read_conversation
 from memoriter.agent.flush import DEFAULT_WINDOW, FlushAnswer, FlushResult, FlushTurn
 
 __all__ = [
@@ -44,12 +45,14 @@ __all__ = [
     "MarkdownRecall",
     "Message",
     "RecallPassage",
+    "RecallRecord",
     "RecallSource",
     "Session",
     "SessionEnd",
     "SessionEnvironment",
     "SessionStart",
     "answer_hook",
+    "captures_in",
     "escape_for_prompt",
     "event_name",
     "find_captures",

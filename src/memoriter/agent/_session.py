@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memoriter.agent._bus import Captured, HookBus
     from memoriter.agent._events import Audience
     from memoriter.agent._recall import RecallSource
+    from memoriter.agent._session_files import RecallRecord
     from memoriter.agent.capture import Conversation
     from memoriter.config import Compaction
     from memoriter.workspace import Workspace
@@ -331,6 +332,10 @@ class Session:
         """
         reasons = self._capturing.at_end(conversation, self._received()) if conversation is not None else ()
         return (*reasons, *self._env.bus.notify(SessionEnd(self.key)))
+
+    def recall_records(self) -> list[RecallRecord]:
+        """Return what each conversation received from the notes of this session, as far as it is stored."""
+        return self._snapshots.records()
 
     def capture_news(self) -> str:
         """Return a message for the person about the first record of a conversation, once; empty: there is none."""

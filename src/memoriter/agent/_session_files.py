@@ -43,6 +43,21 @@ class Snapshot:
     """Codes of the diagnostics that the person has seen."""
 
 
+@dataclass(frozen=True, slots=True)
+class RecallRecord:
+    """What a conversation received from the notes, as far as it is stored. The passages themselves are not."""
+
+    session: str
+    """The host's id of the conversation."""
+    audience: Audience
+    context: bool
+    """Whether it began with the context of the notes."""
+    passages: int
+    """Passages that were put before its turns since its start or its last compaction."""
+    at: float
+    """Seconds since 1970 of the last change of this record."""
+
+
 class Snapshots:
     """Stores one file for each session, in a folder of the agent.
 
@@ -124,6 +139,26 @@ class Snapshots:
             OSError: the folder or the file could not be read or created.
         """
         self._update(session, audience, lambda stored: replace(stored, prompt=prompt))
+
+    def records(self) -> list[RecallRecord]:
+        """Return the conversations that received text from these notes, the latest last."""
+        records: list[RecallRecord] = []
+        for file in sorted(self._folder.glob("*.json")) if self._folder.is_dir() else ():
+            with suppress(OSError, ValueError, RecursionError):
+                if owners_of({}, root=True).complaint(file):  # another user may have planted it
+                    continue
+                value = json.loads(read_plain(file, MAX_BYTES))
+                snapshot, session = _parse_snapshot(value), str(_table(value).get("session", ""))
+                audience = self._audience_of(file, session)
+                if snapshot is not None and audience is not None and (snapshot.context or snapshot.recalled):
+                    at, received = file.stat().st_mtime, len(snapshot.recalled)
+                    records.append(RecallRecord(session, audience, bool(snapshot.context), received, at))
+        return sorted(records, key=lambda record: record.at)
+
+    def _audience_of(self, file: Path, session: str) -> Audience | None:
+        """Return the audience of a session that uses these notes, or None: its name has a hash of the folder."""
+        audiences: tuple[Audience, ...] = ("private", "shared")
+        return next((each for each in audiences if self._file(session, each).name == file.name), None)
 
     def _update(self, session: str, audience: Audience, act: Callable[[Snapshot], Snapshot]) -> Snapshot:
         file = self._file(session, audience)

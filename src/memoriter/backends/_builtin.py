@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Estimate,
         Health,
         ModelSpec,
+        PassageMap,
         Query,
         Role,
         Status,
@@ -303,6 +304,13 @@ class BuiltinBackend:
         from memoriter.backends._why_not import explain_miss
 
         return explain_miss(self, query, citation)
+
+    def draw_map(self, *, similarity: float) -> PassageMap:
+        """Return the passages in two dimensions; see `MemoryBackend.draw_map`."""
+        from memoriter.backends._map import draw_map
+
+        configured = self.embedding.configured
+        return self._inspect(lambda _, index: draw_map(index, similarity=similarity, configured=configured))
 
     def varied(self, changes: Mapping[str, Any]) -> AbstractContextManager[BuiltinBackend]:
         """Return a backend with other settings of search; see `MemoryBackend.varied`."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.errors import EmbeddingError, IndexBusy, IndexUnavailable, PathRefused
+from memoriter.errors import PROVIDER_FAILURES, IndexBusy, IndexUnavailable, PathRefused
 from memoriter.sync import UNSURE, Plan, make_plan, undecoded_of, unreadable_diagnostics
 from memoriter.types import Diagnostic, Health, Skipped
 from memoriter.workspace import estimate_tokens
@@ -74,7 +74,6 @@ def unindexed(plan: Plan) -> Diagnostic:
 
 
 WARMING = Diagnostic("warming", "The model is loading; keyword search works meanwhile.", "Search again in a moment.")
-PROVIDER_FAILURES = frozenset({each.code for each in (EmbeddingError, *EmbeddingError.__subclasses__())})
 UNUSED = frozenset({"index_outdated", "index_damaged"})
 """Notices of an index that exists and cannot serve as it is."""
 REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000

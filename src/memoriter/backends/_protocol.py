@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         CompactReport,
         Diagnostic,
         Estimate,
+        PassageMap,
         Query,
         SearchResult,
         Status,
@@ -63,6 +64,14 @@ class MemoryBackend(Protocol):
 
         Raises:
             InvalidQuery: the query is empty.
+        """
+        ...
+
+    def draw_map(self, *, similarity: float) -> PassageMap:
+        """Return the passages in two dimensions, in groups and with near duplicates. No model is loaded.
+
+        Args:
+            similarity: the cosine from which two passages count as nearly the same, above 0 and up to 1.
         """
         ...
 

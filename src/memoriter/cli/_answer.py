@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from datetime import date
 from itertools import takewhile, zip_longest
@@ -17,6 +16,7 @@ from memoriter.filters import FILTERS, all_options
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from memoriter.cli._render import Line, Screen, Span
@@ -307,17 +307,10 @@ def _empty_result_lines(result: SearchResult) -> Iterator[Line]:
 
 
 def _marker(query: str) -> re.Pattern[str] | None:
-    """Return a pattern for words that begin with a term of the query, and for terms of scripts without spaces.
+    """Return a pattern for the words of the query; None if there are none."""
+    from memoriter.search import words_pattern
 
-    The result is None if the query has no term of more than one character.
-    """
-    from memoriter.search import query_terms
-
-    terms = sorted({term for term in query_terms(query) if len(term) > 1}, key=len, reverse=True)
-    if not terms:
-        return None
-    patterns = [rf"\b{re.escape(term)}\w*" if term.isascii() else re.escape(term) for term in terms]
-    return re.compile("|".join(patterns), re.IGNORECASE)
+    return words_pattern(query)
 
 
 def _highlight(row: str, mark: re.Pattern[str] | None) -> Iterator[Span]:

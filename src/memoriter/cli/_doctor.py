@@ -12,6 +12,7 @@ import click
 
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import FAILED, pluralize
+from memoriter.codes import TRANSIENT
 from memoriter.errors import ConfigError, MemoriterError, sentence
 from memoriter.extras import PACKAGES, install_command, missing_packages
 from memoriter.values import dataclass
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 MARKS = {"good": ("ok  ", "green"), "note": ("note", "yellow"), "broken": ("BAD ", "bold red")}
 State = Literal["good", "note", "broken"]
 REINSTALL = "To install the packages that are missing, run `pip install memoriter`."
-PENDING = {"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8"}
-"""Diagnostics that resolve themselves, or that are about a note and not about the memory."""
 FETCH = "The first run of `memoriter index` downloads it."
 LONG_TERM = "memory-lancedb"
 LARGEST_CHECK = 1_000_000
@@ -105,11 +104,21 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
     yield _check_configuration(configuration)
     yield _check_workspace(place)
     yield from _check_trust(place)
+    yield from _check_clients(env)
     with TemporaryDirectory(prefix="memoriter-doctor-") as folder:
         scratch = _copy_of_checks(env.home / "models", Path(folder))
         provider, is_ready = _check_provider(configuration, agent, env, scratch)
         yield provider
         yield from _check_memory(options, scratch, deep=is_ready)
+
+
+def _check_clients(env: Environment) -> Iterator[Finding]:
+    """Yield a finding for each client whose entry another version of memoriter has written."""
+    from memoriter.cli._installed import outdated_clients
+
+    for notice in outdated_clients(env):
+        message, _, remedy = notice.rpartition(". ")
+        yield Finding("clients", "note", f"{message}.", remedy)
 
 
 def _copy_of_checks(models: Path, scratch: Path) -> Path:
@@ -340,7 +349,7 @@ def _check_index(status: Status) -> Iterator[Finding]:
     for reason in status.health.reasons:
         if reason.code in LOST:
             continue
-        state: State = "note" if reason.code in PENDING else "broken"
+        state: State = "note" if reason.code in TRANSIENT else "broken"
         yield Finding(reason.code, state, reason.message, reason.remedy)
 
 

@@ -165,7 +165,12 @@ def _answer(event: str, seconds: float, *, shared: bool) -> _Answer:
     answer = _delegate(options, env, event, call, place) or _answer_here(
         options, env, event, payload, ends=ends, shared=shared, attended=attended
     )
-    notice = notice_of_untrusted(place, options, env) if event in RECALLING else ""
+    notices = [notice_of_untrusted(place, options, env) if event in RECALLING else ""]
+    if event == "session-start":
+        from memoriter.cli._installed import outdated_notice
+
+        notices.append(outdated_notice(options))
+    notice = "\n".join(filter(None, notices))
     return _add_message(answer, notice) if notice else answer
 
 

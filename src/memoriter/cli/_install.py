@@ -7,16 +7,26 @@ import shlex
 import shutil
 import sys
 from contextlib import suppress
+from dataclasses import replace as with_values
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from memoriter.cli._install_capture import decide_capture, write_capture
+from memoriter.cli._installed import (
+    OpenedWorkspace,
+    edits_of_owner,
+    program_version,
+    record,
+    workspace_of,
+)
 from memoriter.cli._mcp import HOST, PORT, load_token
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import is_interactive, pluralize
 from memoriter.cli._trust import ask_to_trust, check_folder
-from memoriter.errors import ConfigError, MemoriterError, UsageError
+from memoriter.errors import MemoriterError, UsageError
+from memoriter.installation import CLIENT_TITLES, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,28 +36,10 @@ if TYPE_CHECKING:
     from memoriter.installation import ClientName, Launch, Outcome, Scope
     from memoriter.types import Estimate
 
-CLIENTS: dict[ClientName, str] = {
-    "claude-code": "Claude Code",
-    "codex": "Codex",
-    "gemini": "Gemini CLI",
-    "opencode": "opencode",
-    "cursor": "Cursor",
-    "claude-desktop": "Claude Desktop",
-}
 TRUST_HOOKS = "Codex runs the hooks only after you accept them: start `codex` in a terminal, at `Hooks need review`."
-CAPTURE_NOTICE = (
-    (
-        "Conversations can be recorded in the day's note: the summary when {client} compacts one, and what you asked "
-        "in one that ends. `memoriter capture list` shows the records, and `memoriter capture undo ID` removes "
-        "one."
-    ),
-    "Searches then also find passages of past conversations. With an embedding service, it receives their text.",
-)
 CAPTURE_WITHOUT_HOOKS = (
     "The option --capture needs the hooks of Claude Code or Codex; it does not go with --no-hooks or --remove."
 )
-CAPTURE_QUESTION = "Record conversations, and search past ones?"
-SEARCH = ("agents", "defaults", "memorySearch")
 SHARED_SERVER = "The file names MEMORITER_TOKEN, not the token: give that variable, as memoriter token prints it."
 ON_PATH = "Files of a project are shared, so they name `memoriter`: install it where the client finds it on its PATH."
 HOOK_TOOL_VERSION = (2, 1, 118)
@@ -58,7 +50,7 @@ STYLES = {"+": "green", "-": "red"}
 
 
 @click.command(cls=Command, name="install")
-@click.argument("client", type=click.Choice(list(CLIENTS)))
+@click.argument("client", type=click.Choice(list(CLIENT_TITLES)))
 @click.option(
     "--scope",
     type=click.Choice(["user", "project"]),
@@ -76,6 +68,7 @@ STYLES = {"+": "green", "-": "red"}
     default=None,
     help="Record each conversation in the day's note, and search past conversations, or turn the records off.",
 )
+@click.option("--replace", is_flag=True, help="Replace what you have changed in the entry of memoriter.")
 @click.option("--remove", is_flag=True, help="Remove this memory from the configuration.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 def install_command(
@@ -86,6 +79,7 @@ def install_command(
     port: int | None,
     no_hooks: bool,
     capture: bool | None,
+    replace: bool,
     remove: bool,
     dry_run: bool,
 ) -> None:
@@ -96,11 +90,11 @@ def install_command(
         memoriter install cursor --scope project
         memoriter install claude-desktop --remove
 
-    The client starts this installation of memoriter. With -w it always opens that workspace, otherwise your default
-    one, or the folder in which you use the client if you trust it (memoriter trust). With --scope project you trust the
-    current folder. The rest of the file does not change, and a copy of the old file stays beside it. Claude Code and
-    Codex also get hooks, which recall notes, ask the agent to write new ones, and with --capture record conversations;
-    Gemini CLI and opencode get those that recall.
+    The client starts this installation of memoriter. The command prints which workspace it opens: that of -w, or else
+    the folder in which you use the client if you trust it (memoriter trust), or your default one. With --scope project
+    you trust the current folder. The rest of the file does not change, and a copy of the old file stays beside it.
+    Claude Code and Codex also get hooks, which recall notes, ask the agent to write new ones, and with --capture record
+    conversations; Gemini CLI and opencode get those that recall.
 
     With --http the file contains the address and the token of the server, and only you can read it. With --scope
     project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs
@@ -109,35 +103,64 @@ def install_command(
     if port is not None and not http:
         raise click.UsageError("The option --port needs --http.")
     from memoriter.app import read_environment
-    from memoriter.extras import require
     from memoriter.installation import Machine, apply, can_capture, changes
 
     hooks, shared = not (no_hooks or remove) and can_capture(client), scope == "project" and not remove
-    if capture and not hooks:
-        raise click.UsageError(CAPTURE_WITHOUT_HOOKS)
-    if not remove or client == "codex":  # Codex has a TOML file, which takes a package to edit
-        require("serve" if http else "mcp", f"The server that {CLIENTS[client]} is to use")
+    _check_needs(client, capture=capture and not hooks, http=http, remove=remove)
     options, screen, env = GlobalOptions.current(), GlobalOptions.current().screen, read_environment()
+    asks = not (remove or dry_run or options.workspace)
+    if asks and scope == "user":  # this decides what is opened
+        _settle_trust(env, screen, scope)
+    place = None if remove or http else workspace_of(client, scope, options, env)
     token = _token(env, screen, create=not dry_run) if http and not remove else ""
-    launch = _launch(client, scope, options, env, (port or PORT, token), remove=remove)
-    captures, is_new = _decide_capture(options, env, client, capture, dry_run=dry_run) if hooks else (False, False)
+    launch = _launch(client, scope, options, env, (port or PORT, token), remove=remove, pinned=place)
+    captures, is_new = decide_capture(options, env, client, capture, dry_run=dry_run) if hooks else (False, False)
     machine = Machine(env.user_home, env.cwd, env.environ, sys.platform)
+    edited = [] if remove else edits_of_owner(client, launch, machine, scope, env, refuse=not (replace or dry_run))
     planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks, capture=captures)
     outcomes = apply(planned, dry_run=dry_run)
+    if not dry_run:
+        record(client, launch, machine, scope, env, remove=remove)
     if is_new and not dry_run:
-        _write_capture(options, env, client, scope, wanted=captures)
-    if not (remove or dry_run or options.workspace):
+        write_capture(options, env, client, scope, wanted=captures)
+    if asks and scope == "project":
         _settle_trust(env, screen, scope)
+    _show(client, outcomes, edited, place, env.user_home, dry_run=dry_run)
+    if not screen.as_json:
+        changed = not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes)
+        screen.note(*_next_steps(client, http=http, changed=changed, hooks=hooks, shared=shared))
+        _offer_index(options, env, wanted=not dry_run and not remove)
+
+
+def _check_needs(client: ClientName, *, capture: bool | None, http: bool, remove: bool) -> None:
+    """Raise click.UsageError for a capture without hooks, and MissingExtra if a package is not installed."""
+    from memoriter.extras import require
+
+    if capture:
+        raise click.UsageError(CAPTURE_WITHOUT_HOOKS)
+    if not remove or client == "codex":  # Codex has a TOML file, which takes a package to edit
+        require("serve" if http else "mcp", f"The server that {CLIENT_TITLES[client]} is to use")
+
+
+def _show(
+    client: ClientName,
+    outcomes: Sequence[Outcome],
+    edited: Sequence[str],
+    place: OpenedWorkspace | None,
+    user_home: Path,
+    *,
+    dry_run: bool,
+) -> None:
+    """Show the result of each file, what the owner has changed, and what the client opens."""
+    screen = GlobalOptions.current().screen
     if screen.as_json:
-        screen.json({"client": client, "dryRun": dry_run, "files": [_json(outcome) for outcome in outcomes]})
+        opened, files = str(place.folder) if place else None, [_json(outcome) for outcome in outcomes]
+        screen.json({"client": client, "dryRun": dry_run, "workspace": opened, "files": files})
         return
     for outcome in outcomes:
-        screen.show(list(_lines(outcome, env.user_home, dry_run=dry_run)), wrapped=False)
-    changed = not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes)
-    screen.note(*_next_steps(client, http=http, changed=changed, hooks=hooks, shared=shared))
-    if not dry_run and not remove:
-        with suppress(MemoriterError):  # the client is configured; the command itself shows what is wrong
-            _offer_index(options, env)
+        screen.show(list(_lines(outcome, user_home, dry_run=dry_run)), wrapped=False)
+    screen.show([((line, "yellow"),) for line in edited])
+    screen.show([((place.sentence(CLIENT_TITLES[client]), ""),)] if place else [])
 
 
 def _launch(
@@ -148,6 +171,7 @@ def _launch(
     server: tuple[int, str],
     *,
     remove: bool,
+    pinned: OpenedWorkspace | None,
 ) -> Launch:
     """Return how a client starts memoriter, or connects to the server with this port and token, if there is a token."""
     from memoriter.installation import HttpServer, Launch
@@ -155,7 +179,12 @@ def _launch(
     port, token = server
     remote = HttpServer(f"http://{HOST}:{port}/mcp", token) if token else None
     hook_tool = client == "claude-code" and scope == "user" and not remove and _calls_tools_as_hooks(env)
-    return Launch(_program(scope), _options(options), _variables(env, options), remote, hook_tool)
+    words = _options(
+        with_values(options, workspace=str(pinned.folder)) if pinned and pinned.always and scope == "user" else options
+    )
+    if scope == "user" and not remote:  # files of a project are shared by people with several versions
+        words = ("--installed-for", f"{client}@{program_version()}", *words)
+    return Launch(_program(scope), words, _variables(env, options), remote, hook_tool)
 
 
 def _next_steps(client: ClientName, *, shared: bool, http: bool, changed: bool, hooks: bool) -> Iterator[Line]:
@@ -165,87 +194,9 @@ def _next_steps(client: ClientName, *, shared: bool, http: bool, changed: bool, 
     if shared:
         yield ((ON_PATH, ""),)
     if changed:
-        yield ((f"Restart {CLIENTS[client]}, so that it reads the change.", ""),)
+        yield ((f"Restart {CLIENT_TITLES[client]}, so that it reads the change.", ""),)
     if changed and client == "codex" and hooks:
         yield ((TRUST_HOOKS, ""),)
-
-
-def _decide_capture(
-    options: GlobalOptions, env: Environment, client: ClientName, wanted: bool | None, *, dry_run: bool
-) -> tuple[bool, bool]:
-    """Return whether a client with hooks is to record conversations, and whether the settings must be changed for it.
-
-    Args:
-        options: the global options.
-        env: the environment.
-        client: the client.
-        wanted: the answer, from the command line; None: the settings decide, or the person at the terminal.
-        dry_run: whether to ask nothing.
-
-    Raises:
-        ConfigError: an answer was given, and the settings cannot be read.
-        UsageError: an answer was given, and the settings are those of OpenClaw.
-    """
-    from memoriter.app import settle
-
-    screen = options.screen
-    try:
-        _, configuration, _ = settle(env, options.workspace, options.config, options.agent)
-    except ConfigError:
-        if wanted is None:
-            return False, False  # the hooks report what is wrong
-        raise
-    current = configuration.settings.memory.capture
-    if configuration.state and wanted:
-        message = "The settings in use are those of OpenClaw, which knows no memory.capture."
-        raise UsageError(message, remedy="Leave out --capture, or use a configuration of memoriter's own.")
-    if wanted is None and not (current or dry_run or configuration.state) and is_interactive(screen):
-        screen.note(*(((line.format(client=CLIENTS[client]), ""),) for line in CAPTURE_NOTICE))
-        wanted = click.confirm(CAPTURE_QUESTION, default=False, err=True)
-    if wanted is None:
-        return current, False
-    return wanted, wanted or current
-
-
-def _write_capture(options: GlobalOptions, env: Environment, client: ClientName, scope: Scope, *, wanted: bool) -> None:
-    """Write into the settings whether conversations are recorded; if so, searches find the client's transcripts, too.
-
-    Raises:
-        ConfigError: the settings cannot be read.
-        WriteError: the settings cannot be written.
-    """
-    from memoriter.app import settle
-    from memoriter.settings_file import write_settings
-
-    screen = options.screen
-    _, configuration, _ = settle(env, options.workspace, options.config, options.agent)
-    search = configuration.settings.agents.defaults.memory_search
-    values: dict[tuple[str, ...], Any] = {("memory", "capture"): wanted}
-    if wanted:
-        keyword = client if scope == "project" else f"{client}:all"
-        values |= {
-            (*SEARCH, "sources"): list(dict.fromkeys(("memory", *search.sources, "sessions"))),
-            (*SEARCH, "experimental", "sessionMemory"): True,
-            (*SEARCH, "sessionPaths"): _with_transcripts(search.session_paths, client, keyword),
-        }
-    file = configuration.path or env.home / "memoriter.json5"
-    if not write_settings(file, values):
-        return
-    if wanted:
-        message = f"Conversations are recorded in the day's note, and searches find past ones: {file} was changed."
-        screen.note(((message, ""),))
-        return
-    screen.note(((f"Conversations are not recorded any more: {file} was changed.", ""),))
-    if "sessions" in search.sources:
-        remedy = "`memoriter config unset memorySearch.sources` ends that."
-        screen.note(((f"Searches still find passages of past conversations. {remedy}", ""),))
-
-
-def _with_transcripts(paths: Sequence[str], client: ClientName, keyword: str) -> list[str]:
-    """Return the paths of transcripts with those of a client; the transcripts of all folders include the others."""
-    if f"{client}:all" in paths:
-        return list(paths)
-    return [*(path for path in paths if path != client), keyword]
 
 
 def _settle_trust(env: Environment, screen: Screen, scope: Scope) -> None:
@@ -266,7 +217,14 @@ def _settle_trust(env: Environment, screen: Screen, scope: Scope) -> None:
         screen.show_diagnostics([untrusted_diagnostic(place.untrusted)])
 
 
-def _offer_index(options: GlobalOptions, env: Environment) -> None:
+def _offer_index(options: GlobalOptions, env: Environment, *, wanted: bool) -> None:
+    """Show how much there is to index, and offer to do it, if that is wanted."""
+    if wanted:
+        with suppress(MemoriterError):  # the client is configured; the command itself shows what is wrong
+            _show_index(options, env)
+
+
+def _show_index(options: GlobalOptions, env: Environment) -> None:
     """Show how much there is to index, and offer to do it. Raises MemoriterError."""
     from memoriter.cli._background import start
 
@@ -365,8 +323,6 @@ def _json(outcome: Outcome) -> dict[str, str | bool | None]:
 
 
 def _lines(outcome: Outcome, user_home: Path, *, dry_run: bool) -> Iterator[Line]:
-    from memoriter.installation import shown
-
     file = shown(outcome.file, user_home)
     if outcome.kind == "unchanged":
         yield ((f"{file} is up to date.", ""),)

@@ -30,6 +30,7 @@ SECTIONS = {
         "chat": "_chat",
         "ltm": "_ltm",
     },
+    "Move": {"import": "_import", "export": "_import"},
     "Maintenance": {
         "status": "_status",
         "doctor": "_doctor",

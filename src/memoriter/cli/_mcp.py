@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memoriter.cli._installed import outdated_notice
 from memoriter.cli._options import Command, GlobalOptions
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def mcp_command(*, http: bool, host: str, port: int, allow_host: tuple[str, ...]
 
     require("mcp", "The MCP server")
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    if notice := outdated_notice(options):
+        screen.note(((notice, "yellow"),))
     token = load_token(read_environment(), screen, token_file) if http else None
     memory = options.open_memory(spare=False, by_person=False, attended=http)
     if token is not None:

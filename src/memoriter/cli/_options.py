@@ -48,6 +48,8 @@ class GlobalOptions:
     quiet: bool = False
     verbose: int = 0
     """How often `-v` was given."""
+    installed_for: str | None = None
+    """The client whose configuration contains this command line, `@`, and the version of memoriter that wrote it."""
     alone: bool = False
     """Whether the process runs nothing but this command."""
 
@@ -173,6 +175,7 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
         ),
         option("--agent", metavar="ID", help="The agent whose memory to use; default: the default agent."),
         option("--json", is_flag=True, help="Print JSON, also for errors."),
+        click.Option(["--installed-for"], expose_value=False, is_eager=True, callback=_store, hidden=True),
         option("-q", "--quiet", is_flag=True, help="Print only the answer."),
         option(
             "-v", "--verbose", count=True, help="Print details, logs and the traceback of a failure; -vv: more logs."

@@ -32,7 +32,13 @@ NARROWEST = 20
 _MARK = re.compile(r" *(?:\d+\. |[-*+] )?")
 """White space at the beginning of a line, and the mark of a list item."""
 LOG_HANDLER = "memoriter"
-WORK = {"read": "Reading notes", "embed": "Computing vectors", "download": "Downloading the model"}
+WORK = {
+    "read": "Reading notes",
+    "embed": "Computing vectors",
+    "download": "Downloading the model",
+    "import": "Importing",
+    "export": "Exporting notes",
+}
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 

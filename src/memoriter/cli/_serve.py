@@ -51,8 +51,8 @@ def serve_command(
     With this server, the hooks of coding agents and memoriter search are faster. They find it without any setting,
     unless MEMORITER_SERVER is "off". MCP clients connect to /mcp, as with memoriter mcp --http. The server serves one
     workspace, and indexes its notes while they change, as memoriter watch does. Requests must contain the token that
-    memoriter token prints; hooks and searches authenticate themselves without it. A browser on this machine gets a
-    session by the link that the server prints, which can be opened once, within ten minutes. Programs use /api/v1.
+    memoriter token prints; hooks and searches authenticate themselves without it. The server prints a
+    link, which opens its web pages in a browser on this machine, once, within ten minutes. Programs use /api/v1.
     Ctrl-C stops the server; hooks and searches also work without it. It needs pip install "memoriter[serve]".
     Next: memoriter install --help.
     """
@@ -115,8 +115,9 @@ class _ServerRun:
         """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, LiveTokens, folder_of, unregister
         from memoriter.mcp_server import serve, serve_app
+        from memoriter.pages import server_routes
         from memoriter.startup import start_in_background
-        from memoriter.web import Events, api_routes
+        from memoriter.web import Events
 
         folder = folder_of(self.env.home)
         server = self.announcement()
@@ -133,7 +134,7 @@ class _ServerRun:
             commands={"search": self.search, "link": lambda _memory, _request: self.new_link(server)},
             tokens=LiveTokens(self.env.home),
             sessions=sessions,
-            more=lambda run: api_routes(run, events, sessions),
+            more=lambda run: server_routes(run, events, sessions),
         )
 
         def on_event(event: WatchEvent) -> None:

@@ -50,11 +50,13 @@ def trust_command(context: click.Context, folders: tuple[str, ...], *, listed: b
 
     options, env = GlobalOptions.current(), read_environment()
     store, named = TrustStore(env.home), [*folders, *([options.workspace] if options.workspace else [])]
-    if not named:
-        if not listed:
-            raise click.UsageError("Name a folder, such as `memoriter trust .`, or give --list.")
+    if listed and (folders or remove):
+        raise click.UsageError("The option --list cannot be combined with folders or --remove.")
+    if listed:
         _list(store.folders(), options.screen)
         return
+    if not named:
+        raise click.UsageError("Name a folder, such as `memoriter trust .`, or give --list.")
     rows: list[tuple[Path, bool]] = []
     for name in named:
         folder = Path(os.path.normpath(env.cwd / Path(name).expanduser()))

@@ -3,6 +3,7 @@
 `store` has the file, `files` the chunks and words, `vectors` the vectors; `Index` composes them over one open file.
 """
 
+from memoriter.index._foreign_tables import ForeignTables
 from memoriter.index._index import Index, InspectedIndex
 from memoriter.index._ledger import Ledger
 from memoriter.index.store._generations import index_files, is_foreign, network_of, runs_in_background
@@ -11,6 +12,7 @@ from memoriter.index.vectors import ENGINES, EngineName
 __all__ = [
     "ENGINES",
     "EngineName",
+    "ForeignTables",
     "Index",
     "InspectedIndex",
     "Ledger",

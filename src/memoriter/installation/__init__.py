@@ -1,22 +1,31 @@
 """Install memoriter in other programs: write the configuration of agents' clients, and remove it again."""
 
-from memoriter.installation._apply import Outcome, apply
-from memoriter.installation._clients import (
+from typing import TYPE_CHECKING, Any
+
+from memoriter.installation._places import (
+    CLIENT_TITLES,
+    PINNED,
     ClientName,
-    FileEdit,
-    HttpServer,
-    Launch,
     Machine,
     Scope,
     can_capture,
-    changes,
+    server_files,
     shown,
 )
 
+if TYPE_CHECKING:
+    from memoriter.installation._apply import Outcome, apply
+    from memoriter.installation._clients import FileEdit, changes, edited_entries, written_entries
+    from memoriter.installation._entries import HttpServer, Launch
+    from memoriter.installation._record import Installed, read_installed, record_installed, record_removed
+
 __all__ = [
+    "CLIENT_TITLES",
+    "PINNED",
     "ClientName",
     "FileEdit",
     "HttpServer",
+    "Installed",
     "Launch",
     "Machine",
     "Outcome",
@@ -24,5 +33,27 @@ __all__ = [
     "apply",
     "can_capture",
     "changes",
+    "edited_entries",
+    "read_installed",
+    "record_installed",
+    "record_removed",
+    "server_files",
     "shown",
+    "written_entries",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what writes configurations on first use: every command reads the names of the clients."""
+    late = {
+        "_apply": {"Outcome", "apply"},
+        "_clients": {"FileEdit", "changes", "edited_entries", "written_entries"},
+        "_entries": {"HttpServer", "Launch"},
+        "_record": {"Installed", "read_installed", "record_installed", "record_removed"},
+    }
+    for room, names in late.items():
+        if name in names:
+            from importlib import import_module
+
+            return getattr(import_module(f"{__name__}.{room}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,6 @@ installation created.
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 import shutil
@@ -20,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memoriter.errors import ConfigError, WriteError, sentence
 from memoriter.ids import bytes_hash
+from memoriter.installation import _json_text, _yaml_text
+from memoriter.installation._read import BYTE_ORDER_MARK, LONGEST, read_text
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
 from memoriter.workspace import replace
@@ -29,10 +30,7 @@ if TYPE_CHECKING:
 
     from memoriter.installation._clients import FileEdit
 
-BYTE_ORDER_MARK = "\ufeff"
 BACKUP = ".memoriter-backup"
-LONGEST = 64 * 1024 * 1024
-"""Bytes of a configuration file; Claude Code's holds the history of every project."""
 TOKEN_HEADER = re.compile(r"(Bearer )[A-Za-z0-9._~+/=-]+")
 """A token in a header, which a diff must not show."""
 OTHERS_PERMISSIONS = 0o077
@@ -84,18 +82,8 @@ def apply(changes: Sequence[FileEdit], *, dry_run: bool) -> list[Outcome]:
 def _plan(change: FileEdit) -> _PlannedWrite:
     """Compute the new text of a file and its diff, without a write."""
     target = Path(os.path.realpath(change.file))  # it may be a link into a folder of shared settings
-    try:
-        content = read_plain(target, LONGEST)
-    except FileNotFoundError:
-        content = None
-    except OSError as error:
-        raise ConfigError(f"{change.file} cannot be read: {sentence(error.strerror)}") from error
-    try:
-        text = (content or b"").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{change.file}: This is not UTF-8 text.", remedy="Nothing was written.") from error
-    byte_order_mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
-    plain = text.removeprefix(BYTE_ORDER_MARK)
+    content, plain, byte_order_mark = read_text(change.file)
+    text = byte_order_mark + plain
     after = byte_order_mark + change.edit(plain)
     if after == text:
         return _PlannedWrite(target, content, after, Outcome(change.file, "unchanged", "", None, change.holds_token))
@@ -116,22 +104,40 @@ def _plan_removal(file: Path, target: Path, content: bytes | None, text: str, af
         original = read_plain(backup, LONGEST).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         original = None
-    if original is not None and _meaning(original, target) == _meaning(after, target):
+    if original is not None and _same_but_for_layout(original, after, target):
         after = original
-    kind = "deleted" if original is None and not _meaning(after, target) else "changed"
+    empty = not _meaning(after, target) and not _comments(after, target)
+    kind = "deleted" if original is None and empty else "changed"
     diff = TOKEN_HEADER.sub(r"\1…", _diff(text, after, str(file)))
     obsolete = backup if original is not None else None
     return _PlannedWrite(target, content, after, Outcome(file, kind, diff, None), obsolete=obsolete)
 
 
+def _same_but_for_layout(original: str, after: str, file: Path) -> bool:
+    """Return whether two texts hold the same values and comments."""
+    return _meaning(original, file) == _meaning(after, file) and _comments(original, file) == _comments(after, file)
+
+
 def _meaning(text: str, file: Path) -> Any:
     """Return the values of a configuration file without empty objects and lists, which an edit may leave or take."""
-    plain = text.removeprefix(BYTE_ORDER_MARK)
+    plain, name = text.removeprefix(BYTE_ORDER_MARK), str(file)
     try:
-        value: Any = tomllib.loads(plain) if file.suffix == ".toml" else json.loads(plain or "{}")
-    except ValueError:
+        if file.suffix == ".toml":
+            value: Any = tomllib.loads(plain)
+        elif file.suffix == ".yaml":
+            value = _yaml_text.read(plain, name)
+        else:
+            value = _json_text.parse(plain if plain.strip() else "{}", name, comments=True)
+    except (ValueError, ConfigError):
         return text
     return _without_empty(value)
+
+
+def _comments(text: str, file: Path) -> list[str]:
+    """Return the comments of a configuration file; of TOML and YAML, the lines that may hold one."""
+    if file.suffix not in {".toml", ".yaml"}:
+        return _json_text.comments(text)
+    return sorted(line.strip() for line in text.splitlines() if "#" in line)
 
 
 def _without_empty(value: Any) -> Any:

@@ -1,4 +1,8 @@
-"""Edit a JSON text in place: find values by their offsets and replace them, so all other bytes stay as they are."""
+"""Edit a JSON text in place: find values by their offsets and replace them, so all other bytes stay as they are.
+
+The text may have comments and a comma after the last member, as the files of many editors do. `_plain` replaces both by
+blanks of the same length, so that offsets of the plain text are those of the file.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,9 @@ Path = tuple[str | int, ...]
 
 _WHITESPACE = re.compile(r"[ \t\r\n]*")
 _INDENT = re.compile(r"\n([ \t]+)\S")
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
+_STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=[ \t\r\n]*[}\]])')
+_NOT_LINE_END = re.compile(r"[^\r\n]")
 _DECODER = json.JSONDecoder()
 EMPTY = {"{": "{}", "[": "[]"}
 
@@ -32,14 +39,19 @@ class JsonMember:
     end: int
 
 
-def parse(text: str, name: str) -> dict[str, Any]:
+def parse(text: str, name: str, *, comments: bool = False) -> dict[str, Any]:
     """Return the JSON object in a text.
+
+    Args:
+        text: JSON.
+        name: name of the file, for messages.
+        comments: whether the program that owns the file accepts comments and a comma after the last member.
 
     Raises:
         ConfigError: the text is not JSON, or not an object; the message names the position.
     """
     try:
-        value: Any = json.loads(text)
+        value: Any = json.loads(_plain(text) if comments else text)
     except RecursionError as error:
         raise ConfigError(f"{name}: The objects are nested too deeply.") from error
     except json.JSONDecodeError as error:
@@ -52,37 +64,47 @@ def parse(text: str, name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
+def comments(text: str) -> list[str]:
+    """Return the comments of a text, in order."""
+    found = _STRING_OR_COMMENT.finditer(text) if _plain(text) is not text else ()
+    return [match[0].strip() for match in found if not match[0].startswith('"')]
+
+
 def put(text: str, path: Path, value: Any) -> str:
     """Return the text with a value at a path.
 
     Missing objects of the path are created, and a new member becomes the first of its object.
     """
-    span = _find_span(text, path)
+    plain = _plain(text)
+    span = _find_span(plain, path)
     if span is not None:
         start, end = span
-        if json.loads(text[start:end]) == value:
+        if json.loads(plain[start:end]) == value:
             return text
         return text[:start] + _render(value, text, _indent_at(text, start)) + text[end:]
     parent, depth = None, len(path)
     while parent is None:
         depth -= 1
-        parent = _find_span(text, path[:depth])
+        parent = _find_span(plain, path[:depth])
     for key in reversed(path[depth + 1 :]):
         value = {key: value}
-    return _insert_first(text, parent[0], path[depth], value)
+    return _insert_first(text, parent, path[depth], value)
 
 
 def append(text: str, path: Path, value: Any) -> str:
     """Return the text with a value after the last item of the array at a path; a missing array is created."""
-    span = _find_span(text, path)
+    plain = _plain(text)
+    span = _find_span(plain, path)
     if span is None:
         return put(text, path, [value])
-    items = list(_members(text, span[0]))
+    items = list(_members(plain, span[0]))
     if not items:
-        return _insert_first(text, span[0], 0, value)
+        return _insert_first(text, span, 0, value)
     last = items[-1].start
-    blank = text[items[-2].end : last].partition(",")[2] if len(items) > 1 else text[span[0] + 1 : last]
+    blank = plain[items[-2].end : last].partition(",")[2] if len(items) > 1 else plain[span[0] + 1 : last]
     indent = blank.rpartition("\n")[2] if "\n" in blank else None
+    if plain != text:  # comments are not repeated
+        blank = " " if indent is None else f"{_line_end(text)}{indent}"
     end = items[-1].end
     return f"{text[:end]},{blank}{_render(value, text, indent)}{text[end:]}"
 
@@ -90,22 +112,63 @@ def append(text: str, path: Path, value: Any) -> str:
 def remove(text: str, path: Path) -> str:
     """Return the text without the value at a path, and without objects and arrays that this empties.
 
-    The text is unchanged if there is no value at the path.
+    The text is unchanged if there is no value at the path. Comments stay, and so does what holds one.
     """
-    if _find_span(text, path) is None:
+    plain = _plain(text)
+    if _find_span(plain, path) is None:
         return text
-    parent = _find_span(text, path[:-1])
+    parent = _find_span(plain, path[:-1])
     assert parent is not None
-    members = list(_members(text, parent[0]))
+    members = list(_members(plain, parent[0]))
     number = max(number for number, member in enumerate(members) if member.key == path[-1])
-    if len(members) == 1:
-        if len(path) > 1:
-            return remove(text, path[:-1])
-        return text[: parent[0]] + EMPTY[text[parent[0]]] + text[parent[1] :]
-    if number == 0:
+    if text[slice(*parent)] != plain[slice(*parent)]:
+        shortened = _cut(text, members, number)
+    elif len(members) == 1:
+        emptied = text[: parent[0]] + EMPTY[text[parent[0]]] + text[parent[1] :]
+        shortened = remove(text, path[:-1]) if len(path) > 1 else emptied
+        return shortened if comments(shortened) == comments(text) else emptied  # one may stand before the colon
+    elif number == 0:
         return text[: members[0].start] + text[members[1].start :]
-    shortened = text[: members[number - 1].end] + text[members[number].end :]
+    else:
+        shortened = text[: members[number - 1].end] + text[members[number].end :]
     return shortened if isinstance(path[-1], int) else remove(shortened, path)  # an object may hold a member twice
+
+
+def _cut(text: str, members: list[JsonMember], number: int) -> str:
+    """Return the text without a member, its comma and the white space before it; comments around it stay."""
+    member, bare = members[number], _without_comments(text)
+    comma = _skip_whitespace(bare, member.end)
+    rest = text[member.end : comma] + text[comma + 1 :] if bare[comma] == "," else text[member.end :]
+    start = len(text[: member.start].rstrip(" \t\r\n"))
+    if rest.partition("\n")[0].strip() and _ends_line_comment(text, start):
+        start = member.start  # what follows in this line must not become part of the comment
+    if number == 0 or number + 1 < len(members):
+        return text[:start] + rest
+    before = bare.index(",", members[number - 1].end)
+    return text[:before] + text[before + 1 : start] + text[member.end :]
+
+
+def _ends_line_comment(text: str, end: int) -> bool:
+    """Return whether the character before an offset belongs to a comment that only the end of the line ends."""
+    comments = (match for match in _STRING_OR_COMMENT.finditer(text) if match.start() < end <= match.end())
+    return any(match[0].startswith("//") for match in comments)
+
+
+def _plain(text: str) -> str:
+    """Return the text with blanks in the place of comments and of a comma after the last member."""
+    try:
+        json.loads(text)
+    except ValueError:
+        bare = _without_comments(text)
+        return _STRING_OR_LAST_COMMA.sub(lambda match: " " if match[0] == "," else match[0], bare)
+    return text
+
+
+def _without_comments(text: str) -> str:
+    """Return the text with blanks in the place of comments, as long as before and with the same lines."""
+    return _STRING_OR_COMMENT.sub(
+        lambda match: match[0] if match[0].startswith('"') else _NOT_LINE_END.sub(" ", match[0]), text
+    )
 
 
 def _find_span(text: str, path: Path) -> tuple[int, int] | None:
@@ -141,11 +204,15 @@ def _members(text: str, start: int) -> Iterator[JsonMember]:
             at = _skip_whitespace(text, at + 1)
 
 
-def _insert_first(text: str, start: int, key: str | int, value: Any) -> str:
-    """Return the text with a new first member of the object or array that starts at an offset."""
+def _insert_first(text: str, span: tuple[int, int], key: str | int, value: Any) -> str:
+    """Return the text with a new first member of the object or array between two offsets."""
+    start, end = span
     assert text[start] in EMPTY, "the caller has looked"
     name = f"{json.dumps(key, ensure_ascii=False)}: " if text[start] == "{" else ""
-    first = next(_members(text, start), None)
+    plain = _plain(text)
+    first = next(_members(plain, start), None)
+    if text[start:end] != plain[start:end]:
+        return _insert_after_comment(text, start, name, value, first)
     if first is not None:
         blank = text[start + 1 : first.start]
         indent = blank.rpartition("\n")[2] if "\n" in blank else None
@@ -156,6 +223,21 @@ def _insert_first(text: str, start: int, key: str | int, value: Any) -> str:
     outer = _indent_at(text, start) or ""
     inner, line = outer + _indent_unit(text), _line_end(text)
     return f"{text[: start + 1]}{line}{inner}{name}{_render(value, text, inner)}{line}{outer}{text[close:]}"
+
+
+def _insert_after_comment(text: str, start: int, name: str, value: Any, first: JsonMember | None) -> str:
+    """Return the text with a new first member, after the comments in the line of the opening bracket."""
+    at = start + 1
+    while (comment := _STRING_OR_COMMENT.match(text, _skip_blanks(text, at))) and not comment[0].startswith('"'):
+        at = comment.start() + len(comment[0].rstrip(" \t"))
+    comma = "" if first is None else ","
+    outer = _indent_at(text, start)
+    if outer is None:
+        return f"{text[:at]} {name}{_render(value, text, None)}{comma}{text[at:]}"
+    blank = text[at : first.start] if first else ""
+    indent = blank.rpartition("\n")[2] if "\n" in blank else outer + _indent_unit(text)
+    indent = indent if not indent.strip() else outer + _indent_unit(text)
+    return f"{text[:at]}{_line_end(text)}{indent}{name}{_render(value, text, indent)}{comma}{text[at:]}"
 
 
 def _render(value: Any, text: str, indent: str | None) -> str:
@@ -188,3 +270,10 @@ def _skip_whitespace(text: str, at: int) -> int:
     match = _WHITESPACE.match(text, at)
     assert match is not None
     return match.end()
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    """Return the offset of the next character in a line that is no blank."""
+    while text[at : at + 1] in {" ", "\t"}:
+        at += 1
+    return at

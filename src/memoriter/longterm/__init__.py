@@ -4,7 +4,7 @@ from memoriter.longterm._as_of import AsOf
 from memoriter.longterm._candidates import Candidate, Inbox
 from memoriter.longterm._exchange import export_markdown, export_rows, import_text
 from memoriter.longterm._in_memory import InMemoryStore
-from memoriter.longterm._inbox import InboxFile, candidate_json, inbox_of
+from memoriter.longterm._inbox import InboxFile, candidate_json, candidate_of_json, inbox_of
 from memoriter.longterm._json import (
     forgotten_memories_json,
     hit_json,
@@ -43,6 +43,7 @@ from memoriter.longterm._results import (
     Stored,
 )
 from memoriter.longterm._store import Found, LongTermStore, StoreState
+from memoriter.longterm._undo import put_back, withdraw_approval
 
 __all__ = [
     "CATEGORIES",
@@ -76,6 +77,7 @@ __all__ = [
     "Stored",
     "Withheld",
     "candidate_json",
+    "candidate_of_json",
     "export_markdown",
     "export_rows",
     "forgotten_memories_json",
@@ -86,10 +88,12 @@ __all__ = [
     "is_memory_id",
     "least_trusted",
     "memory_json",
+    "put_back",
     "rebuild",
     "rebuilt_json",
     "stats",
     "stats_json",
     "stored_json",
+    "withdraw_approval",
     "withheld_memories",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import iso_time
@@ -15,15 +16,16 @@ from memoriter.longterm._candidates import (
     Inbox,
     edited_inbox,
     parse_inbox,
+    text_hash,
     with_rejected,
     without_expired,
 )
-from memoriter.longterm._records import CATEGORIES, least_trusted
+from memoriter.longterm._records import CATEGORIES, Span, is_memory_id, least_trusted
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from memoriter.longterm._memories import LongTermMemories
     from memoriter.longterm._records import Category
@@ -170,6 +172,26 @@ class InboxFile:
         self._change(change)
         return new
 
+    def put_back(self, candidate: Candidate) -> None:
+        """Write a candidate as it was before it was accepted, rejected or edited; its words may be proposed again.
+
+        Raises:
+            UsageError: it has expired.
+            WriteError: the note cannot be written.
+        """
+        if candidate.expires_at(self.days) <= self._wall():
+            message = f"The candidate has expired: it waited for {self.days:g} days."
+            raise UsageError(message, remedy="Store the statement with `memoriter ltm store`.")
+        mark = text_hash(candidate.text)
+
+        def change(inbox: Inbox) -> Inbox:
+            there = any(each.id == candidate.id for each in inbox.candidates)
+            waiting = tuple(candidate if each.id == candidate.id else each for each in inbox.candidates)
+            rejected = tuple(each for each in inbox.rejected if each != mark)
+            return Inbox(waiting if there else (*waiting, candidate), rejected)
+
+        self._change(change)
+
     def _chosen(self, ids: Sequence[str]) -> tuple[Candidate, ...]:
         """Return the candidates with these ids, each once."""
         waiting = self.read().candidates
@@ -236,6 +258,45 @@ def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str,
         **({"session": candidate.session} if candidate.session else {}),
         **({"span": place} if place else {}),
     }
+
+
+def candidate_of_json(value: Mapping[str, Any], memories: LongTermMemories) -> Candidate:
+    """Return the candidate that `candidate_json` has written; `expiresAt` is not read.
+
+    Args:
+        value: the members of the candidate.
+        memories: whose inbox it is for.
+
+    Raises:
+        UsageError: a member has no value that a candidate can have.
+    """
+    remedy = "Send the candidate as `ltm inbox`, `accept` or `reject` returned it."
+    supersedes = str(value.get("supersedes") or "").lower()
+    if not is_memory_id(str(value["id"])) or (supersedes and not is_memory_id(supersedes)):
+        raise UsageError("The id of the candidate, or of what it replaces, is no UUID.", remedy=remedy)
+    try:
+        moment = datetime.fromisoformat(str(value["createdAt"]))
+        created = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        place = value.get("span")
+        span = Span(place["speaker"], int(place["message"]), int(place["start"]), int(place["end"])) if place else None
+    except (ValueError, OverflowError, KeyError, TypeError) as error:
+        raise UsageError("The time or the span of the candidate cannot be read.", remedy=remedy) from error
+    text = str(value["text"]).strip()
+    if not text or (span is not None and span.speaker not in {"user", "assistant", "tool"}):
+        raise UsageError("The candidate has no text, or an unknown speaker.", remedy=remedy)
+    parts = memories.parts
+    return Candidate(
+        id=str(value["id"]).lower(),
+        text=text,
+        category=value["category"],
+        score=min(max(float(value["score"]), 0.0), 1.0),
+        created_at=round(min(created, parts.wall()), 3),
+        origin=value["origin"],
+        session=str(value.get("session") or ""),
+        span=span,
+        supersedes=supersedes,
+        principal=parts.principal if parts.shared else "",
+    )
 
 
 def accept_above(inbox: InboxFile, memories: LongTermMemories, added: Sequence[Candidate], score: float) -> Acceptance:

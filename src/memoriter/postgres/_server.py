@@ -10,7 +10,7 @@ from memoriter.environment import host_name, program_name
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
 from memoriter.extras import require
 from memoriter.postgres._schema import VERSION, shared_statements
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -32,10 +32,12 @@ CONNECT_SECONDS = 5
 class ServerSettings:
     """Where the store is."""
 
-    dsn: str = ""
+    dsn: str = field(default="", repr=False)
     """A connection string of libpq or an address; empty: its environment variables and defaults."""
     service: str = ""
     """The name of a service of libpq's service file."""
+    password: str = field(default="", repr=False)
+    """The password of the user; empty: the one of `dsn`, of libpq's environment variables or of its password file."""
     schema: str = "memoriter"
     pool_size: int = 4
     """The most connections for reading and writing; a right to index needs one more."""
@@ -70,6 +72,8 @@ class Server:
         given: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "client_encoding": "UTF8"}
         if self.settings.service:
             given["service"] = self.settings.service
+        if self.settings.password:
+            given["password"] = self.settings.password
         given["application_name"] = f"memoriter {program_name()} {host_name()} {os.getpid()}"[:63]
         try:
             return make_conninfo(self.settings.dsn, **given)

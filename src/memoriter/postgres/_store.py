@@ -361,3 +361,12 @@ def _new_edition(connection: Connection, space: int, *, after: int = 0) -> int:
         (space, after),
     ).fetchone()
     return int(row[0])
+
+
+def runs_in_background(settings: ServerSettings, name: str) -> bool:
+    """Return whether a process holds `PostgresStore.background_lease` of a space. Nothing is created."""
+    server = Server(settings)
+    try:
+        return Right(server, f"{settings.schema}/{name}/background", "", "", taken=lambda _: None).is_taken()
+    finally:
+        server.close()

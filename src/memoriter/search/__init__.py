@@ -9,13 +9,14 @@ from memoriter.search._inputs import EmbeddedLine, Reader, Scoring, SearchSettin
 from memoriter.search._pipeline import Trace, clean_query, outcome_of, rank
 from memoriter.search._rerank import Rescorer
 from memoriter.search._score import MATCH, WEAK
-from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms
+from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms, words_pattern
 
 if TYPE_CHECKING:
     from memoriter.search._calibration import FEWEST_CHUNKS, OWN_QUESTIONS, OwnQuestion, calibrate, question_from
     from memoriter.search._certainty import Calibration, pack_vectors, unpack_vectors
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
     from memoriter.search._foreign_questions import FOREIGN_QUESTIONS
+    from memoriter.search._projection import Drawing, draw
     from memoriter.search._smallest_change import RankedQuery
     from memoriter.search._typed import understand
     from memoriter.search._typed_ranking import rank_lines
@@ -30,6 +31,7 @@ __all__ = [
     "Calibration",
     "Candidates",
     "CosineBaseline",
+    "Drawing",
     "EmbeddedLine",
     "Examination",
     "OwnQuestion",
@@ -46,6 +48,7 @@ __all__ = [
     "classic_terms",
     "clean_query",
     "diagnose_empty",
+    "draw",
     "examine",
     "ids_with_words",
     "link_terms",
@@ -63,6 +66,7 @@ __all__ = [
     "terms_of_day",
     "understand",
     "unpack_vectors",
+    "words_pattern",
 ]
 
 
@@ -88,6 +92,10 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _certainty
 
         return getattr(_certainty, name)
+    if name in {"Drawing", "draw"}:
+        from memoriter.search import _projection
+
+        return getattr(_projection, name)
     if name == "rank_lines":
         from memoriter.search import _typed_ranking
 

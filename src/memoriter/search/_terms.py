@@ -69,6 +69,18 @@ def query_terms(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*content, *months] or [term for _, terms in tokens for term in terms]))
 
 
+def words_pattern(query: str) -> re.Pattern[str] | None:
+    """Return a pattern for words that begin with a term of the query, and for terms of scripts without spaces.
+
+    The result is None if the query has no term of more than one character.
+    """
+    terms = sorted({term for term in query_terms(query) if len(term) > 1}, key=len, reverse=True)
+    if not terms:
+        return None
+    patterns = [rf"\b{re.escape(term)}\w*" if term.isascii() else re.escape(term) for term in terms]
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
 def is_compound(term: str) -> bool:
     """Return whether the term is an identifier whose parts are terms as well."""
     return _PARTS.search(term) is not None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         CompactReport,
         Diagnostic,
         Estimate,
+        PassageMap,
         Query,
         SearchResult,
         Status,
@@ -41,6 +42,10 @@ class DelegatingBackend(ABC):
     def why_not(self, query: Query, citation: str) -> WhyNot:
         """Return why a passage is not among the hits of the builtin engine. Raises InvalidQuery."""
         return self.builtin.why_not(query, citation)
+
+    def draw_map(self, *, similarity: float) -> PassageMap:
+        """Return the passages of the builtin engine in two dimensions."""
+        return self.builtin.draw_map(similarity=similarity)
 
     def varied(self, changes: Mapping[str, Any]) -> AbstractContextManager[MemoryBackend]:
         """Return a context manager whose value is the builtin engine with other settings."""

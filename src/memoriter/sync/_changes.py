@@ -228,7 +228,7 @@ def _without(indexed: Mapping[str, IndexedFile], paths: Collection[str]) -> dict
 class Progress:
     """The progress of a run."""
 
-    stage: Literal["read", "embed", "download"]
+    stage: Literal["read", "embed", "download", "import", "export"]
     """The unit depends on the stage: bytes of a model for `download`, files for `read`, vectors for `embed`."""
     done: int
     total: int

@@ -30,6 +30,7 @@ from memoriter.types._content import (
     Source,
     SourceKind,
 )
+from memoriter.types._map import MapGroup, MapPoint, NearDuplicates, PassageMap
 from memoriter.types._reports import (
     BackgroundRun,
     CalibratedScript,
@@ -71,9 +72,13 @@ __all__ = [
     "Leg",
     "LineKind",
     "LineScore",
+    "MapGroup",
+    "MapPoint",
     "Mode",
     "ModelSpec",
+    "NearDuplicates",
     "Outcome",
+    "PassageMap",
     "Query",
     "QueryLine",
     "Remembered",

@@ -1,8 +1,23 @@
-"""The HTTP API: operations as one table, their OpenAPI document, events, and the page that a session opens."""
+"""The HTTP API: operations as one table, their OpenAPI document, events, and the link that opens a session."""
 
+from memoriter.web._acts import NoteConflict
 from memoriter.web._app import api_routes
 from memoriter.web._events import Events
-from memoriter.web._openapi import openapi_document
+from memoriter.web._openapi import BASE, openapi_document
 from memoriter.web._operations import OPERATIONS, Operation
+from memoriter.web._problems import RequestProblem, problem_of
+from memoriter.web._runner import OperationRunner, Run
 
-__all__ = ["OPERATIONS", "Events", "Operation", "api_routes", "openapi_document"]
+__all__ = [
+    "BASE",
+    "OPERATIONS",
+    "Events",
+    "NoteConflict",
+    "Operation",
+    "OperationRunner",
+    "RequestProblem",
+    "Run",
+    "api_routes",
+    "openapi_document",
+    "problem_of",
+]

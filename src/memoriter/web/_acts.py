@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import (
     appended_json,
+    captures_json,
     estimate_json,
     excerpt_json,
+    forgotten_json,
     iso_time,
     reason_json,
     result_json,
@@ -15,7 +17,7 @@ from memoriter.api_json import (
     sync_json,
     why_not_json,
 )
-from memoriter.errors import WriteConflict
+from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash
 from memoriter.tools import citations_on, origin_json
 
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic, Excerpt
     from memoriter.web._requests import (
         AppendRequest,
+        CaptureRequest,
         ExplainRequest,
         FilesRequest,
         GetRequest,
         IndexRequest,
         ReplaceRequest,
+        Request,
         SearchRequest,
         StatusRequest,
         WhyNotRequest,
@@ -55,14 +59,15 @@ def explain(work: Work[ExplainRequest]) -> dict[str, Any]:
 
 def _search(work: Work[SearchRequest] | Work[ExplainRequest], *, explain: bool) -> dict[str, Any]:
     memory, request = work.memory, work.request
-    result = memory.search(
-        request.query,
-        explain=explain,
-        deadline_ms=request.deadline_ms,
-        operators=True,
-        progress=work.events.progress,
-        **request.limits,
-    )
+    with work.events.working() as progress:
+        result = memory.search(
+            request.query,
+            explain=explain,
+            deadline_ms=request.deadline_ms,
+            operators=True,
+            progress=progress,
+            **request.limits,
+        )
     citations = citations_on(memory.configuration.settings.memory.citations)
     return {**result_json(result, citations=citations, texts=True), **origin_json(memory)}
 
@@ -71,7 +76,8 @@ def why_not(work: Work[WhyNotRequest]) -> dict[str, Any]:
     """Return which stage of a search loses a passage. Raises MemoriterError."""
     memory, request = work.memory, work.request
     if memory.settings.enabled and memory.settings.sync.on_search:
-        memory.backend.refresh(progress=work.events.progress)
+        with work.events.working() as progress:
+            memory.backend.refresh(progress=progress)
     return why_not_json(memory.why_not(request.query, request.citation, operators=True, **request.limits))
 
 
@@ -120,6 +126,25 @@ def replace(work: Work[ReplaceRequest]) -> dict[str, Any]:
     return {"path": request.path, "hash": written, "health": _found_json(reasons)}
 
 
+def captures(work: Work[Request]) -> dict[str, Any]:
+    """List the records of conversations, in the order of the notes."""
+    from memoriter.agent import find_captures
+
+    return captures_json(find_captures(work.memory))
+
+
+def undo_capture(work: Work[CaptureRequest]) -> dict[str, Any]:
+    """Remove a record of a conversation from every note that has it. Raises UsageError and WriteError."""
+    from memoriter.agent import find_captures
+
+    memory, identifier = work.memory, work.request.id
+    found = [each for each in find_captures(memory) if each.id == identifier]
+    if not found:
+        raise UsageError(f"No note holds a record {identifier!r}.", remedy="See the records with `GET /captures`.")
+    receipts = [memory.forget(memory.plan_forget(each.citation)) for each in reversed(found)]
+    return {**captures_json(found), "receipts": [forgotten_json(each) for each in receipts]}
+
+
 def status(work: Work[StatusRequest]) -> dict[str, Any]:
     """Return the state of the memory."""
     return status_json(work.memory.status(deep=work.request.deep))
@@ -132,9 +157,9 @@ def index(work: Work[IndexRequest]) -> dict[str, Any]:
         work.require("admin")
     if request.dry_run:
         return estimate_json(work.memory.estimate())
-    report = work.memory.sync(force=request.force, vectors=request.vectors, progress=work.events.progress)
-    answer = sync_json(report)
-    work.events.publish("indexed", answer)
+    with work.events.working() as progress:
+        answer = sync_json(work.memory.sync(force=request.force, vectors=request.vectors, progress=progress))
+        work.events.publish("indexed", answer)
     return answer
 
 

@@ -3,59 +3,49 @@
 from __future__ import annotations
 
 import json
-import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import anyio
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from memoriter.access import caller_of, is_still_known, problem_response
-from memoriter.errors import MemoriterError, system_error_text
+from memoriter.web._link import OneTimeLink
 from memoriter.web._openapi import BASE, openapi_document
 from memoriter.web._operations import OPERATIONS
-from memoriter.web._page import OneTimeLink, page
 from memoriter.web._problems import response_for
 from memoriter.web._requests import read_body, read_query
-from memoriter.web._work import Work, require
+from memoriter.web._runner import OperationRunner
+from memoriter.web._work import require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from starlette.requests import Request
 
     from memoriter.access import BrowserSessions
-    from memoriter.memory import Memory
     from memoriter.web._events import Events
     from memoriter.web._operations import Operation
+    from memoriter.web._runner import Run
 
 LONGEST_BODY = 4 * 1024 * 1024
 """Bytes of a request's body at most, as for MCP."""
 LONGEST_ANSWER = 16 * 1024 * 1024
 """Bytes of an answer at most."""
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-log = logging.getLogger(__name__)
-
-
-class Run(Protocol):
-    """Runs a function with the memory in a worker thread."""
-
-    async def __call__(self, act: Callable[[Memory], Any], *, quick: bool = False) -> Any:
-        """Return the result of `act`. Raises anyio.ClosedResourceError if the memory is being closed."""
-        ...
 
 
 def api_routes(
     run: Run, events: Events, sessions: BrowserSessions | None = None
 ) -> tuple[Sequence[Route], Sequence[str]]:
-    """Return the routes of the API and of its page, and their paths.
+    """Return the routes of the API and of the one-time link, and their paths.
 
     Args:
         run: runs a function with the memory in a worker thread.
         events: the events of the server.
-        sessions: the sessions of browsers; None: there are none, and no page.
+        sessions: the sessions of browsers; None: there are none.
     """
-    routes = [Route(f"{BASE}{each.path}", _Endpoint(each, run, events)) for each in OPERATIONS]
+    runner = OperationRunner(run, events)
+    routes = [Route(f"{BASE}{each.path}", _Endpoint(each, runner)) for each in OPERATIONS]
     document = json.dumps(openapi_document())
 
     async def openapi(_: Request) -> Response:
@@ -64,13 +54,15 @@ def api_routes(
     async def follow(request: Request) -> Response:
         if events.full:
             return problem_response(503, "busy", "Too many clients follow the events.", "Try again later.")
-        stream = events.stream(lambda: is_still_known(request.scope))
-        return StreamingResponse(stream, media_type="text/event-stream")
+        last_id = request.headers.get("last-event-id", "")
+        stream = events.stream(lambda: is_still_known(request.scope), last_id=last_id)
+        # Without this header, nginx collects events before it passes them on.
+        return StreamingResponse(stream, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
 
     routes += [Route(f"{BASE}/openapi.json", openapi), Route(f"{BASE}/events", follow, methods=["GET"])]
     if sessions is not None:
         link = OneTimeLink(sessions)
-        routes += [Route(link.path, link.open, methods=["GET"]), Route("/", page, methods=["GET"])]
+        routes += [Route(link.path, link.open, methods=["GET"])]
     paths = [route.path for route in routes]
     return [*routes, Route("/api/{rest:path}", _unknown, methods=METHODS)], paths
 
@@ -83,8 +75,8 @@ async def _unknown(_: Request) -> Response:
 class _Endpoint:
     """Answers the requests of one operation."""
 
-    def __init__(self, operation: Operation, run: Run, events: Events) -> None:
-        self._operation, self._run, self._events = operation, run, events
+    def __init__(self, operation: Operation, runner: OperationRunner) -> None:
+        self._operation, self._runner = operation, runner
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, as an ASGI application."""
@@ -109,20 +101,9 @@ class _Endpoint:
                 if isinstance(body, Response):
                     return body
                 given = read_body(operation.request, body)
-            events = self._events
-            answer = await self._run(
-                lambda memory: operation.act(Work(memory, given, caller, events)), quick=operation.quick
-            )
-        except MemoriterError as error:
-            return response_for(error)
-        except anyio.ClosedResourceError:
-            return problem_response(503, "closing", "The server is ending.", "Start it again: `memoriter serve`.")
-        except OSError as error:
-            return problem_response(500, "system", system_error_text(error), "Run `memoriter doctor`.")
-        except Exception:
-            log.warning("%s failed", operation.name, exc_info=True)
-            message = f"The operation {operation.name} failed unexpectedly."
-            return problem_response(500, "internal", message, "See the log of the server: `memoriter serve -v`.")
+            answer = await self._runner.run(operation, caller, given)
+        except Exception as error:  # noqa: BLE001 - each error becomes a problem
+            return response_for(error, f"The operation {operation.name}")
         return _json(answer)
 
 

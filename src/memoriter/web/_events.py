@@ -4,68 +4,105 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import secrets
 import threading
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoriter.api_json import watch_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Generator
 
     from memoriter.sync import Progress
     from memoriter.watch import WatchEvent
 
 MOST_SUBSCRIBERS = 32
 """Open streams at most."""
-MOST_WAITING = 100
-"""Events that wait for one slow client at most; then the oldest are dropped, and the client gets `dropped`."""
+MOST_KEPT, MOST_KEPT_BYTES = 1_000, 1 << 20
+"""Events, and characters of them, that are kept for clients that are slow or connect again."""
 HEARTBEAT_SECONDS = 15.0
 """Seconds without an event after which a comment is sent, and the caller's access is checked again."""
+RETRY_MILLISECONDS = 2_000
+"""Milliseconds after which a client should connect again."""
 STEPS = 100
 """Progress is reported in steps of one of so many parts."""
 
 
+class _Event(NamedTuple):
+    """An event as it is sent, with its number."""
+
+    number: int
+    text: str
+
+
 class _Subscriber:
-    """The events that wait for one client; it belongs to an event loop."""
+    """One client; it belongs to an event loop."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self.queue: asyncio.Queue[str | None] = asyncio.Queue(MOST_WAITING)
-        self.dropped = 0
-
-    def put(self, text: str | None) -> None:
-        """Add an event, or None for the end; in the thread of the loop."""
-        while self.queue.full():
-            self.queue.get_nowait()
-            self.dropped += 1
-        self.queue.put_nowait(text)
+        self.news = asyncio.Event()
 
 
 class Events:
-    """The events of one server, which any thread may publish."""
+    """The events of one server, which any thread may publish.
+
+    The last events are kept. A client that connects again names the last one that it has received, and gets those
+    after it. If they are no longer kept, or were of another run of the server, it gets `reset` first: then it must read
+    the state again.
+    """
 
     def __init__(self) -> None:
+        self._run = secrets.token_hex(4)
+        self._kept: deque[_Event] = deque()
+        self._kept_bytes = 0
         self._subscribers: list[_Subscriber] = []
         self._lock = threading.Lock()
         self._number = 0
-        self._last_step: tuple[str, int] = ("", -1)
+        self._working = 0
         self._closed = False
 
     def publish(self, name: str, data: dict[str, Any]) -> None:
-        """Send an event to all clients that are connected now."""
+        """Send an event to all clients that are connected now, and keep it for those that connect again."""
         with self._lock:
             self._number += 1
-            text = f"id: {self._number}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
-            subscribers = [*self._subscribers]
-        self._send(subscribers, text)
+            text = self._text_of(self._number, name, data)
+            self._kept.append(_Event(self._number, text))
+            self._kept_bytes += len(text)
+            while len(self._kept) > MOST_KEPT or self._kept_bytes > MOST_KEPT_BYTES:
+                self._kept_bytes -= len(self._kept.popleft().text)
+        self._wake()
 
-    def progress(self, progress: Progress) -> None:
-        """Send the progress of an indexing run, unless it is less than a step further."""
-        step = (progress.stage, progress.done * STEPS // progress.total if progress.total else STEPS)
-        if step != self._last_step:
-            self._last_step = step
+    @contextmanager
+    def working(self) -> Generator[Callable[[Progress], None]]:
+        """Return a context manager whose value reports the progress of a request, in steps.
+
+        When the last such request with progress ends, successfully or not, the event `idle` is sent.
+        """
+        last: tuple[str, int] | None = None
+
+        def report(progress: Progress) -> None:
+            nonlocal last
+            step = (progress.stage, progress.done * STEPS // progress.total if progress.total else STEPS)
+            if step == last:
+                return
+            if last is None:
+                with self._lock:
+                    self._working += 1
+            last = step
             self.publish("progress", {"stage": progress.stage, "done": progress.done, "total": progress.total})
+
+        try:
+            yield report
+        finally:
+            if last is not None:
+                with self._lock:
+                    self._working -= 1
+                    idle = not self._working
+                if idle:
+                    self.publish("idle", {})
 
     def watched(self, event: WatchEvent) -> None:
         """Send an event of the watcher under its kind, such as `indexed`."""
@@ -75,39 +112,75 @@ class Events:
         """End all streams; new ones end at once."""
         with self._lock:
             self._closed = True
-            subscribers = [*self._subscribers]
-        self._send(subscribers, None)
+        self._wake()
 
     @property
     def full(self) -> bool:
         """Whether no further client can connect."""
         return len(self._subscribers) >= MOST_SUBSCRIBERS
 
-    async def stream(self, still_known: Callable[[], bool]) -> AsyncGenerator[str]:
-        """Yield events as they are published, until the server ends or `still_known` returns False."""
+    async def stream(self, still_known: Callable[[], bool], *, last_id: str = "") -> AsyncGenerator[str]:
+        """Yield events as they are published, until the server ends or `still_known` returns False.
+
+        Args:
+            still_known: whether the client may still read.
+            last_id: the id of the last event that the client has received; empty: it wants new events only.
+        """
         subscriber = _Subscriber()
         with self._lock:
             if self._closed:
                 return
             self._subscribers.append(subscriber)
+            position, beginning = self._begin(last_id)
         try:
-            yield "event: ready\ndata: {}\n\n"
+            yield beginning
             while True:
-                try:
-                    text = await asyncio.wait_for(subscriber.queue.get(), HEARTBEAT_SECONDS)
-                except TimeoutError:
-                    text = ": nothing new\n\n"
-                if text is None or not still_known():
+                subscriber.news.clear()
+                position, texts, closed = self._after(position)
+                for text in texts:
+                    yield text
+                if closed:
                     return
-                if subscriber.dropped:
-                    missing, subscriber.dropped = subscriber.dropped, 0
-                    yield f"event: dropped\ndata: {json.dumps({'events': missing})}\n\n"
-                yield text
+                if not texts:
+                    try:
+                        await asyncio.wait_for(subscriber.news.wait(), HEARTBEAT_SECONDS)
+                    except TimeoutError:
+                        yield ": nothing new\n\n"
+                if not still_known():
+                    return
         finally:
             with self._lock:
                 self._subscribers.remove(subscriber)
 
-    def _send(self, subscribers: list[_Subscriber], text: str | None) -> None:
+    def _begin(self, last_id: str) -> tuple[int, str]:
+        """Return the number after which a new stream goes on, and its first text; with the lock.
+
+        The id of `ready` is that of the last event before the stream, so that no event is lost or sent twice.
+        """
+        known = re.fullmatch(r"([0-9a-f]{8})-([0-9]{1,18})", last_id)
+        if known is not None and known[1] == self._run and int(known[2]) <= self._number:
+            return int(known[2]), self._text_of(int(known[2]), "ready", {}, retry=True)
+        ready = self._text_of(self._number, "ready", {}, retry=True)
+        if last_id:
+            ready += self._text_of(self._number, "reset", {"cause": "restarted"})
+        return self._number, ready
+
+    def _after(self, position: int) -> tuple[int, list[str], bool]:
+        """Return the position after the kept events, the texts of those after `position`, and whether all ended."""
+        with self._lock:
+            texts = [event.text for event in self._kept if event.number > position] if position < self._number else []
+            if (missing := self._number - position - len(texts)) > 0:
+                first = self._number - len(texts)
+                texts.insert(0, self._text_of(first, "reset", {"cause": "missed", "events": missing}))
+            return self._number, texts, self._closed
+
+    def _text_of(self, number: int, name: str, data: dict[str, Any], *, retry: bool = False) -> str:
+        wait = f"retry: {RETRY_MILLISECONDS}\n" if retry else ""
+        return f"event: {name}\nid: {self._run}-{number}\n{wait}data: {json.dumps(data)}\n\n"
+
+    def _wake(self) -> None:
+        with self._lock:
+            subscribers = [*self._subscribers]
         for each in subscribers:
             with suppress(RuntimeError):  # the loop has ended
-                each.loop.call_soon_threadsafe(each.put, text)
+                each.loop.call_soon_threadsafe(each.news.set)

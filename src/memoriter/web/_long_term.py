@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ListMemoriesRequest,
         RebuildRequest,
         Request,
+        RestoreCandidateRequest,
         SearchMemoriesRequest,
         StoreMemoryRequest,
     )
@@ -43,9 +44,18 @@ def list_memories(work: Work[ListMemoriesRequest]) -> list[dict[str, Any]]:
     """List long-term memories, the newest last."""
     from memoriter.longterm import memory_json
 
-    request = work.request
-    found = [each for each in _memories(work).memories() if request.category in {None, each.category}]
-    return [memory_json(each) for each in found[-request.limit :]]
+    request, memories = work.request, _memories(work)
+    words = (request.text or "").casefold()
+    found = [
+        each
+        for each in memories.memories(as_of=request.as_of)
+        if request.category in {None, each.category}
+        and request.origin in {None, each.origin}
+        and request.status in {None, each.status}
+        and words in each.text.casefold()
+    ]
+    replaced = memories.replaced(as_of=request.as_of)
+    return [memory_json(each, replaced) for each in found[-request.limit :]]
 
 
 def search_memories(work: Work[SearchMemoriesRequest]) -> dict[str, Any]:
@@ -53,9 +63,9 @@ def search_memories(work: Work[SearchMemoriesRequest]) -> dict[str, Any]:
     from memoriter.longterm import hit_json
 
     request = work.request
-    answer = _memories(work).search(request.query, limit=request.limit, floor=request.min_score)
+    answer = _memories(work).search(request.query, limit=request.limit, floor=request.min_score, as_of=request.as_of)
     reasons = {"reasons": [reason_json(each) for each in answer.reasons]} if answer.reasons else {}
-    return {"memories": [hit_json(hit) for hit in answer.hits], **reasons}
+    return {"memories": [hit_json(hit, answer.replaced) for hit in answer.hits], **reasons}
 
 
 def store_memory(work: Work[StoreMemoryRequest]) -> dict[str, Any]:
@@ -106,11 +116,37 @@ def approve(work: Work[ApproveRequest]) -> dict[str, Any]:
     return memory_json(_memories(work).approve(work.request.id))
 
 
+def withdraw(work: Work[ApproveRequest]) -> dict[str, Any]:
+    """Withhold a memory again that was approved. Raises UsageError and WriteError."""
+    from memoriter.longterm import memory_json, withdraw_approval
+
+    return memory_json(withdraw_approval(_memories(work), work.request.id))
+
+
+def withheld(work: Work[Request]) -> list[dict[str, Any]]:
+    """List the current memories that automatic recall leaves out: `origin`, or `orders` to the reader."""
+    from memoriter.longterm import memory_json, withheld_memories
+
+    return [{**memory_json(each), "withheld": reason} for each, reason in withheld_memories(_memories(work))]
+
+
+def restore(work: Work[RestoreCandidateRequest]) -> dict[str, Any]:
+    """Put a statement back into the inbox, and forget what it became. Raises UsageError and WriteError."""
+    from memoriter.longterm import candidate_json, candidate_of_json, forgotten_memories_json, put_back
+
+    request, memories, inbox = work.request, _memories(work), _inbox(work)
+    candidate = candidate_of_json(request.model_dump(by_alias=True), memories)
+    receipt = put_back(inbox, candidate, memories, stored=request.memory or "")
+    forgotten = {} if receipt is None else {"forgotten": forgotten_memories_json(receipt)}
+    return {"candidate": candidate_json(candidate, inbox.days), **forgotten}
+
+
 def inbox(work: Work[Request]) -> list[dict[str, Any]]:
     """List the statements that wait for a decision, the oldest first."""
     from memoriter.longterm import candidate_json
 
-    return [candidate_json(each) for each in _inbox(work).read().candidates]
+    file = _inbox(work)
+    return [candidate_json(each, file.days) for each in file.read().candidates]
 
 
 def accept(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:

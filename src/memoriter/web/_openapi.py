@@ -95,6 +95,7 @@ def _events() -> dict[str, Any]:
         "operationId": "events",
         "summary": "Follow the progress of indexing and the changes of the notes.",
         "x-scope": "read",
+        "parameters": [{"name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"}}],
         "responses": {"200": stream, **_problems(())},
     }
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.web import _acts as acts
+from memoriter.web import _days as days
 from memoriter.web import _long_term as long_term
 from memoriter.web import _requests as requests
+from memoriter.web import _state as state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +129,79 @@ OPERATIONS: tuple[Operation, ...] = (
         acts.status,
     ),
     Operation(
+        "parts",
+        "GET",
+        "/parts",
+        "read",
+        "Try each part that the settings name, as when the server starts.",
+        requests.Request,
+        "Parts",
+        state.parts,
+    ),
+    Operation(
+        "cost",
+        "GET",
+        "/cost",
+        "read",
+        "Return what services cost, by day and model.",
+        requests.CostRequest,
+        "Cost",
+        state.cost,
+        quick=True,
+    ),
+    Operation(
+        "map",
+        "GET",
+        "/map",
+        "read",
+        "Return the passages in two dimensions, in groups and with near duplicates.",
+        requests.MapRequest,
+        "Map",
+        state.draw_map,
+    ),
+    Operation(
         "index", "POST", "/index", "write", "Bring the index up to date.", requests.IndexRequest, "Indexed", acts.index
+    ),
+    Operation(
+        "days",
+        "GET",
+        "/days",
+        "read",
+        "List the days of a year that have notes, with how much was written.",
+        requests.DaysRequest,
+        "Days",
+        days.days,
+        quick=True,
+    ),
+    Operation(
+        "day",
+        "GET",
+        "/day",
+        "read",
+        "Show what was written, captured and recalled on a day.",
+        requests.DayRequest,
+        "Day",
+        days.day,
+    ),
+    Operation(
+        "captures",
+        "GET",
+        "/captures",
+        "read",
+        "List the records of conversations in the notes.",
+        requests.Request,
+        "Captures",
+        acts.captures,
+    ),
+    Operation(
+        "undoCapture",
+        "POST",
+        "/captures/undo",
+        "write",
+        "Remove a record of a conversation from its note and the index.",
+        requests.CaptureRequest,
+        "UndoneCaptures",
+        acts.undo_capture,
     ),
     Operation(
         "listMemories",
@@ -207,6 +281,28 @@ OPERATIONS: tuple[Operation, ...] = (
         problems=(409,),
     ),
     Operation(
+        "withdrawApproval",
+        "POST",
+        "/ltm/withdraw",
+        "admin",
+        "Withhold a memory of somebody else again.",
+        requests.ApproveRequest,
+        "Memory",
+        long_term.withdraw,
+        problems=(409,),
+    ),
+    Operation(
+        "withheldMemories",
+        "GET",
+        "/ltm/withheld",
+        "read",
+        "List the memories that are not put before a turn, with the reason.",
+        requests.Request,
+        "WithheldMemories",
+        long_term.withheld,
+        problems=(409,),
+    ),
+    Operation(
         "inbox",
         "GET",
         "/ltm/inbox",
@@ -248,6 +344,17 @@ OPERATIONS: tuple[Operation, ...] = (
         requests.EditCandidateRequest,
         "Candidate",
         long_term.edit,
+        problems=(409,),
+    ),
+    Operation(
+        "restoreCandidate",
+        "POST",
+        "/ltm/restore",
+        "admin",
+        "Take back that a statement of the inbox was accepted, rejected or changed.",
+        requests.RestoreCandidateRequest,
+        "RestoredCandidate",
+        long_term.restore,
         problems=(409,),
     ),
 )

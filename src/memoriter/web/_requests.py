@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 Question = Annotated[str, Field(min_length=1, max_length=10_000, description="The question, or the words to look for.")]
 NotePath = Annotated[str, Field(min_length=1, max_length=1_024, description="The path of a note, as it is cited.")]
 Day = Annotated[str, Field(max_length=40, description="YYYY-MM-DD, today, yesterday, or 7d for seven days ago.")]
+AsOfDay = Annotated[
+    str, Field(max_length=40, description="As the memories were at the end of this day (UTC): 2026-02-10 or 7d.")
+]
 Category = Literal["preference", "fact", "decision", "entity", "other"]
+Origin = Literal["owner", "agent", "tool", "web", "import"]
 MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="The id of a long-term memory.")]
 Statement = Annotated[str, Field(min_length=1, max_length=10_000, description="One statement, as a sentence.")]
 
@@ -115,6 +119,20 @@ class StatusRequest(Request):
     deep: bool = False
 
 
+class CostRequest(Request):
+    """What services cost, as `memoriter cost --json`."""
+
+    days: Annotated[int, Field(ge=1, le=3_660, description="The number of days.")] = 30
+
+
+class MapRequest(Request):
+    """The passages in two dimensions."""
+
+    similarity: Annotated[
+        float, Field(ge=0.5, le=1, description="The cosine from which passages count as nearly the same.")
+    ] = 0.97
+
+
 class IndexRequest(Request):
     """An indexing run, as `memoriter index --json`. With `force` or `vectors`, it needs the scope `admin`."""
 
@@ -127,6 +145,12 @@ class ListMemoriesRequest(Request):
     """Long-term memories, as `memoriter ltm list --json`."""
 
     category: Category | None = None
+    origin: Origin | None = None
+    status: Literal["active", "superseded"] | None = None
+    text: Annotated[str, Field(max_length=1_000, description="Only memories with these words, in any case.")] | None = (
+        None
+    )
+    as_of: AsOfDay | None = None
     limit: Annotated[int, Field(ge=1, le=10_000, description="At most so many, the newest.")] = 1_000
 
 
@@ -136,6 +160,7 @@ class SearchMemoriesRequest(Request):
     query: Question
     limit: Annotated[int, Field(ge=1, le=1_000)] = 5
     min_score: Annotated[float, Field(ge=0, le=1)] = 0.3
+    as_of: AsOfDay | None = None
 
 
 class StoreMemoryRequest(Request):
@@ -160,6 +185,26 @@ class ApproveRequest(Request):
     id: MemoryId
 
 
+class CaptureRequest(Request):
+    """A record of a conversation to remove, as `memoriter capture undo`."""
+
+    id: Annotated[str, Field(pattern="^[0-9a-f]{8}$", description="The id of a record.")]
+
+
+class DaysRequest(Request):
+    """A year of notes of single days."""
+
+    year: Annotated[int, Field(ge=1, le=9_998)] | None = Field(None, description="Without it, the present year.")
+
+
+class DayRequest(Request):
+    """One day."""
+
+    day: Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="YYYY-MM-DD.")] | None = Field(
+        None, description="Without it, today."
+    )
+
+
 class CandidatesRequest(Request):
     """Statements of the inbox: the beginnings of their ids, or `all` alone."""
 
@@ -172,6 +217,26 @@ class EditCandidateRequest(Request):
     id: MemoryId
     text: Statement | None = None
     category: Category | None = None
+
+
+class RestoreCandidateRequest(Request):
+    """A statement as it was before it was accepted, rejected or edited, with the members that `GET /ltm/inbox` has."""
+
+    id: MemoryId
+    text: Statement
+    category: Category
+    score: Annotated[float, Field(ge=0, le=1)]
+    created_at: Annotated[str, Field(max_length=40)]
+    origin: Origin
+    expires_at: Annotated[str, Field(max_length=40, description="Not read.")] | None = None
+    supersedes: MemoryId | None = None
+    session: Annotated[str, Field(max_length=1_000)] | None = None
+    span: dict[str, str | int] | None = None
+    memory: MemoryId | None = Field(
+        None,
+        description="The id of the memory that accepting has stored, which is forgotten. An older one that it had"
+        " replaced is current again.",
+    )
 
 
 class RebuildRequest(Request):
@@ -203,6 +268,11 @@ def read_body(kind: type[AnyRequest], body: bytes) -> AnyRequest:
     return _checked(lambda: kind.model_validate_json(text, strict=True))
 
 
+def checked_request(kind: type[AnyRequest], values: Mapping[str, Any]) -> AnyRequest:
+    """Return the parameters that a page gives by their names in Python. Raises InvalidRequest."""
+    return _checked(lambda: kind.model_validate(dict(values), strict=True))
+
+
 def read_query(kind: type[AnyRequest], pairs: Iterable[tuple[str, str]]) -> AnyRequest:
     """Return the parameters in the query of a URL. Raises InvalidRequest."""
     schemas = cast("Mapping[str, Any]", kind.model_json_schema(by_alias=True).get("properties", {}))
@@ -224,6 +294,8 @@ def _value_of(kind: str, text: str) -> Any:
     """Return the value of a parameter in a URL; what has another form stays text, which the model refuses."""
     if kind == "integer" and re.fullmatch(r"-?[0-9]{1,18}", text):
         return int(text)
+    if kind == "number" and re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        return float(text)
     if kind == "boolean" and text in {"true", "false"}:
         return text == "true"
     return text

@@ -119,6 +119,45 @@ SCHEMAS: dict[str, Schema] = {
             "skipped": list_schema(object_schema(text("path", "reason", "message"))),
         }
     ),
+    "Parts": list_schema(object_schema({**text("name", "message"), "works": FLAG}, text("remedy"))),
+    "Cost": object_schema(
+        {
+            "days": list_schema(
+                object_schema(
+                    {**text("day", "provider", "model"), **whole("calls", "tokens", "unpriced"), "dollars": NUMBER}
+                )
+            ),
+            "today": object_schema({"tokens": WHOLE, "dollars": NUMBER}),
+            "budget": ANY,
+        }
+    ),
+    "Map": object_schema(
+        {
+            "points": list_schema(
+                object_schema(
+                    {
+                        **text("citation", "path", "text"),
+                        **whole("startLine", "group"),
+                        **dict.fromkeys(("x", "y"), NUMBER),
+                        "heading": list_schema(TEXT),
+                    }
+                )
+            ),
+            "groups": list_schema(
+                object_schema(
+                    {
+                        **whole("size", "centre"),
+                        "files": list_schema(object_schema({"path": TEXT, "passages": WHOLE})),
+                    }
+                )
+            ),
+            "duplicates": list_schema(object_schema({"points": list_schema(WHOLE), "similarity": NUMBER})),
+            **whole("chunks", "vectors"),
+            "similarity": NUMBER,
+            "variance": list_schema(SHARE),
+            "reasons": REASONS,
+        }
+    ),
     "Indexed": object_schema(
         whole("files", "added", "changed", "removed", "chunks"),
         {**whole("embedded", "cached", "failed", "pending", "tokens"), "dryRun": FLAG, "reasons": REASONS},
@@ -129,7 +168,7 @@ SCHEMAS: dict[str, Schema] = {
             "importance": SHARE,
             "trusted": FLAG,
         },
-        {"supersedes": TEXT, "session": TEXT, "span": ANY, "score": NUMBER},
+        {**text("supersedes", "supersededBy", "session"), "span": ANY, "score": NUMBER},
     ),
     "Memories": list_schema(reference("Memory")),
     "FoundMemories": object_schema({"memories": list_schema(reference("Memory"))}, {"reasons": REASONS}),
@@ -147,6 +186,52 @@ SCHEMAS: dict[str, Schema] = {
         {"supersedes": TEXT, "session": TEXT, "span": ANY},
     ),
     "Candidates": list_schema(reference("Candidate")),
+    "WithheldMemories": list_schema(
+        {"allOf": [reference("Memory"), object_schema({"withheld": {"enum": ["origin", "orders"]}})]}
+    ),
+    "RestoredCandidate": object_schema(
+        {"candidate": reference("Candidate")}, {"forgotten": reference("ForgottenMemories")}
+    ),
+    "Capture": object_schema(
+        {**text("id", "day", "client", "kind", "citation", "path", "text"), **whole("startLine", "endLine")}
+    ),
+    "Captures": object_schema({"captures": list_schema(reference("Capture"))}),
+    "UndoneCaptures": object_schema(
+        {"captures": list_schema(reference("Capture")), "receipts": list_schema(object_schema({"left": REASONS}))}
+    ),
+    "Days": object_schema(
+        {
+            "year": WHOLE,
+            "years": list_schema(WHOLE),
+            "today": TEXT,
+            "days": list_schema(
+                object_schema({"day": TEXT, "paths": list_schema(TEXT), **whole("lines", "captures", "others")})
+            ),
+        }
+    ),
+    "Day": object_schema(
+        {
+            "day": TEXT,
+            "notes": list_schema(
+                object_schema(
+                    {
+                        **text("path", "text"),
+                        "lines": WHOLE,
+                        "truncated": FLAG,
+                        "others": list_schema(object_schema({"origin": TEXT, **whole("startLine", "endLine")})),
+                    }
+                )
+            ),
+            "changed": list_schema(TEXT),
+            "captures": list_schema(reference("Capture")),
+            "recalled": list_schema(
+                object_schema({**text("session", "audience", "at"), "context": FLAG, "passages": WHOLE})
+            ),
+            "memories": list_schema(reference("Memory")),
+            "candidates": list_schema(reference("Candidate")),
+        },
+        {"longTerm": reference("Reason")},
+    ),
     "Accepted": list_schema(
         object_schema({"candidate": reference("Candidate"), "stored": FLAG, "memory": reference("Memory")})
     ),

@@ -37,6 +37,8 @@ class AgentModel(ScriptedServer):
         super().__init__()
         self.requests: list[dict[str, Any]] = []
         self.steps: deque[Step] = deque()
+        self.threads: dict[str, dict[str, Any]] = {}
+        """Conversations of Anthropic's SDK, which sends only what is new, by the id of the last answer."""
 
     def play(self, *steps: Step) -> None:
         """Forget the requests so far, and play these steps next; after them, the model says "Done."."""
@@ -53,7 +55,10 @@ class AgentModel(ScriptedServer):
         if path.endswith("/count_tokens"):
             return Answer(200, {"input_tokens": len(call.body) // 4})
         if path.endswith("/messages"):
-            return _anthropic(body, *self._next(body, {tool["name"]: "" for tool in body.get("tools", ())}))
+            whole = self._whole(body)
+            answer = _anthropic(whole, *self._next(whole, {tool["name"]: "" for tool in whole.get("tools", ())}))
+            self._keep(whole, answer)
+            return answer
         if path.endswith("/responses"):
             return _responses(*self._next(body, _offered_by_codex(body)))
         if path.endswith("/chat/completions"):
@@ -63,6 +68,16 @@ class AgentModel(ScriptedServer):
             names = {tool["name"]: "" for group in groups for tool in group}
             return _gemini(path, *self._next(body, names))
         return Answer(200, {"models": [], "data": []})
+
+    def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return a request with the fields and messages of the conversation that it continues."""
+        before = self.threads.get(body.get("thread", {}).get("previous_message_id", ""), {"messages": []})
+        return {**before, **body, "messages": [*before["messages"], *body.get("messages", ())]}
+
+    def _keep(self, body: dict[str, Any], answer: Answer) -> None:
+        if "thread" in body and isinstance(answer.value, dict):
+            said = {"role": "assistant", "content": answer.value["content"]}
+            self.threads[answer.value["id"]] = {**body, "messages": [*body["messages"], said]}
 
     def _next(self, body: dict[str, Any], offered: dict[str, str]) -> tuple[Step, str, str]:
         """Return the step to play, the full name of its tool, and the namespace of the tool."""

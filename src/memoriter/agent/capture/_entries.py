@@ -11,7 +11,7 @@ from memoriter.values import dataclass
 from memoriter.workspace import marked_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from memoriter.types import Excerpt, Source
 
@@ -64,13 +64,18 @@ def find_captures(memory: ReadableNotes) -> Iterator[CapturedEntry]:
         lines: list[str] = []
         with suppress(PathRefused):
             lines = _lines_of(memory, source.path)
-        if not any(_IN_NOTE in line for line in lines):
-            continue
-        for entry in marked_entries(lines):
-            if match := _ORIGIN.fullmatch(entry.origin):
-                text = "\n".join(lines[entry.start_line - 1 : entry.end_line])
-                place = source.path, entry.start_line, entry.end_line
-                yield CapturedEntry(match["id"], *place, match["day"], match["client"], match["kind"], text)
+        yield from captures_in(source.path, lines)
+
+
+def captures_in(path: str, lines: Sequence[str]) -> Iterator[CapturedEntry]:
+    """Yield the captured entries among the lines of a note."""
+    if not any(_IN_NOTE in line for line in lines):
+        return
+    for entry in marked_entries(lines):
+        if match := _ORIGIN.fullmatch(entry.origin):
+            text = "\n".join(lines[entry.start_line - 1 : entry.end_line])
+            place = path, entry.start_line, entry.end_line
+            yield CapturedEntry(match["id"], *place, match["day"], match["client"], match["kind"], text)
 
 
 def _lines_of(memory: ReadableNotes, path: str) -> list[str]:

@@ -1,0 +1,159 @@
+"""Draw the pictures of docs/how-it-works.md as SVG files in docs/images: `python scripts/pictures.py`.
+
+A picture is a grid of boxes and the arrows between them. Its colours follow the reader's light or dark mode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[1] / "docs" / "images"
+WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN, LINE = 176, 62, 44, 26, 10, 17
+"""Pixels: of a box, between boxes, around the picture, and of a line of text."""
+LABELS = 'role="img" aria-labelledby="title description"'
+MARKER = (
+    '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    '<path d="M0,0 8,4 0,8z"/></marker>'
+)
+STYLE = """\
+text { font: 13px system-ui, sans-serif; fill: #1f2328; text-anchor: middle }
+.first { font-weight: 600 }
+rect { fill: #f6f8fa; stroke: #57606a; rx: 6px }
+.kept { fill: #ddf4ff; stroke: #0969da }
+.refused { fill: #ffebe9; stroke: #cf222e; stroke-dasharray: 5 3 }
+path { stroke: #57606a; stroke-width: 1.5; fill: none; marker-end: url(#head) }
+marker path { fill: #57606a; stroke: none; marker-end: none }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3 }
+rect { fill: #21262d; stroke: #8b949e }
+.kept { fill: #0c2d6b; stroke: #58a6ff }
+.refused { fill: #490202; stroke: #ff7b72 }
+path { stroke: #8b949e }
+marker path { fill: #8b949e }
+}"""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box: its place in the grid, and its lines of text."""
+
+    column: int
+    row: float
+    text: str
+    kind: str = ""
+
+    @property
+    def left(self) -> float:
+        """Return the left edge in pixels."""
+        return MARGIN + self.column * (WIDTH + GAP_X)
+
+    @property
+    def middle(self) -> float:
+        """Return the middle between the upper and the lower edge in pixels."""
+        return MARGIN + self.row * (HEIGHT + GAP_Y) + HEIGHT / 2
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture: what a screen reader says, its boxes by their names, and its arrows as pairs of names."""
+
+    title: str
+    description: str
+    boxes: dict[str, Box]
+    arrows: tuple[tuple[str, str], ...]
+
+    def svg(self) -> str:
+        """Return the picture as an SVG file."""
+        width = max(box.left for box in self.boxes.values()) + WIDTH + MARGIN
+        height = max(box.middle for box in self.boxes.values()) + HEIGHT / 2 + MARGIN
+        size = f'width="{width:g}" height="{height:g}"'
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" {size} {LABELS}>',
+            f'<title id="title">{escape(self.title)}</title>',
+            f'<desc id="description">{escape(self.description)}</desc>',
+            f"<style>\n{STYLE}\n</style>",
+            MARKER,
+            *(_arrow(self.boxes[start], self.boxes[end]) for start, end in self.arrows),
+            *(part for box in self.boxes.values() for part in _box(box)),
+        ]
+        return "\n".join([*parts, "</svg>\n"])
+
+
+def _arrow(start: Box, end: Box) -> str:
+    x, y, to_x, to_y = start.left + WIDTH, start.middle, end.left, end.middle
+    half = (x + to_x) / 2
+    return f'<path d="M{x:g},{y:g} C{half:g},{y:g} {half:g},{to_y:g} {to_x - 2:g},{to_y:g}"/>'
+
+
+def _box(box: Box) -> list[str]:
+    lines = box.text.split("\n")
+    kind = f' class="{box.kind}"' if box.kind else ""
+    top = box.middle - HEIGHT / 2
+    parts = [f'<rect{kind} x="{box.left:g}" y="{top:g}" width="{WIDTH}" height="{HEIGHT}"/>']
+    for number, line in enumerate(lines):
+        y = box.middle + 5 + (number - (len(lines) - 1) / 2) * LINE
+        first = "" if number else ' class="first"'
+        parts.append(f'<text{first} x="{box.left + WIDTH / 2:g}" y="{y:g}">{escape(line)}</text>')
+    return parts
+
+
+PICTURES = {
+    "from-note-to-index": Picture(
+        "From a note to the index",
+        "A note is split into chunks at its headings and paragraphs. Each chunk goes into a keyword index by its words "
+        "and into a vector index by its meaning. Both are in one SQLite file, which can be deleted at any time.",
+        {
+            "note": Box(0, 0.5, "Your note\na Markdown file", "kept"),
+            "chunks": Box(1, 0.5, "Chunks\nlists, paragraphs, tables\nwith their headings"),
+            "words": Box(2, 0, "Words\nanalysed by language"),
+            "meaning": Box(2, 1, "Meaning\na vector of the model"),
+            "index": Box(3, 0.5, "Index\none SQLite file,\nsafe to delete"),
+        },
+        (("note", "chunks"), ("chunks", "words"), ("chunks", "meaning"), ("words", "index"), ("meaning", "index")),
+    ),
+    "from-question-to-answer": Picture(
+        "From a question to an answer",
+        "A search first indexes changed notes. Then the keyword retriever and the vector retriever propose chunks, "
+        "which get one score each. Limits and diversity choose the hits, and the outcome reports whether they answer.",
+        {
+            "question": Box(0, 0.5, "Question\nfilters, operators", "kept"),
+            "changes": Box(1, 0.5, "Changed notes\nare indexed first"),
+            "words": Box(2, 0, "Keyword retriever\nproposes chunks"),
+            "meaning": Box(2, 1, "Vector retriever\nproposes chunks"),
+            "score": Box(3, 0.5, "One score, 0 to 1\nfor each chunk"),
+            "hits": Box(4, 0.5, "Hits and outcome\nmatch, weak or none", "kept"),
+        },
+        (
+            *(("question", "changes"), ("changes", "words"), ("changes", "meaning")),
+            *(("words", "score"), ("meaning", "score"), ("score", "hits")),
+        ),
+    ),
+    "trust": Picture(
+        "What an agent gets from notes",
+        "Your own notes are quoted and reach the agent. Notes of a project that you trust are quoted with a label, and "
+        "orders to the model are withheld. Notes of other repositories are neither read nor written by an agent.",
+        {
+            "own": Box(0, 0, "Your own notes", "kept"),
+            "trusted": Box(0, 1, "A project\nthat you trust"),
+            "other": Box(0, 2, "Another repository", "refused"),
+            "quoted": Box(1, 0, "Quoted\nhidden characters shown"),
+            "labelled": Box(1, 1, "Quoted and labelled\norders are withheld"),
+            "unread": Box(1, 2, "Neither read\nnor written", "refused"),
+            "agent": Box(2, 0.5, "The agent\nreads information,\nnot instructions", "kept"),
+        },
+        (("own", "quoted"), ("trusted", "labelled"), ("quoted", "agent"), ("labelled", "agent"), ("other", "unread")),
+    ),
+}
+
+
+def main() -> None:
+    """Write all pictures."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, picture in PICTURES.items():
+        (FOLDER / f"{name}.svg").write_text(picture.svg(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The entries of clients: which workspace each opens, what its owner has changed, and for which version it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memoriter.errors import ConfigError
+from memoriter.installation import CLIENT_TITLES, PINNED, shown
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from memoriter.cli._options import GlobalOptions
+    from memoriter.environment import Environment
+    from memoriter.installation import ClientName, Launch, Machine, Scope
+
+PLUGIN_UPDATES = {
+    "claude-plugin": "claude plugin update memoriter@memoriter",
+    "codex-plugin": "codex plugin marketplace upgrade memoriter",
+    "gemini-extension": "gemini extensions update memoriter",
+}
+"""The command that updates each plugin of memoriter."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedWorkspace:
+    """The workspace that a client will open."""
+
+    folder: Path
+    always: bool
+    """False: only outside folders that the owner trusts."""
+    has_notes: bool
+
+    def sentence(self, title: str) -> str:
+        """Return what a person should know about it."""
+        empty = "" if self.has_notes else " It has no notes yet; `-w DIR` names another folder."
+        if self.always:
+            return f"{title} will always open {self.folder}.{empty}"
+        return f"{title} will open the folder in which you work if you trust it, and otherwise {self.folder}.{empty}"
+
+
+def workspace_of(client: ClientName, scope: Scope, options: GlobalOptions, env: Environment) -> OpenedWorkspace | None:
+    """Return the workspace that the entry of a client opens; None if the settings do not say."""
+    from memoriter.app import settle
+
+    always = bool(options.workspace) or scope == "project" or client in PINNED
+    where = env if always else replace(env, cwd=env.home)  # what is opened in any other folder
+    try:
+        folder = settle(where, options.workspace, options.config, options.agent)[0].workspace
+    except ConfigError:
+        return None  # the client and `doctor` report what is wrong
+    if scope == "project" and not options.workspace:
+        folder = env.cwd
+    return OpenedWorkspace(folder.absolute(), always, next(folder.rglob("*.md"), None) is not None)
+
+
+def edits_of_owner(
+    client: ClientName, launch: Launch, machine: Machine, scope: Scope, env: Environment, *, refuse: bool
+) -> list[str]:
+    """Return a sentence for each file in which the owner has changed what would be written.
+
+    Raises:
+        ConfigError: there is one, and it is to be refused; or a file is malformed.
+        UsageError: the client has no configuration of that scope.
+    """
+    from memoriter.installation import edited_entries, read_installed, written_entries
+
+    entries = written_entries(client, launch, machine, scope)
+    edited = edited_entries(client, entries, read_installed(env.home))
+    lines = [
+        f"{shown(file, env.user_home)}: You have changed {', '.join(keys)} in the entry, or wrote it yourself."
+        for file, keys in edited.items()
+    ]
+    if lines and refuse:
+        remedy = (
+            "Nothing was written. Repeat the command with --dry-run to see the change, or with --replace to make it."
+        )
+        raise ConfigError(" ".join(lines), remedy=remedy)
+    return lines
+
+
+def record(
+    client: ClientName, launch: Launch, machine: Machine, scope: Scope, env: Environment, *, remove: bool
+) -> None:
+    """Record what was written or removed. Raises WriteError."""
+    from memoriter.installation import record_installed, record_removed, server_files, written_entries
+
+    if remove:
+        record_removed(env.home, server_files(client, machine, scope))
+        return
+    entries = written_entries(client, launch, machine, scope)
+    record_installed(env.home, entries, client=client, scope=scope, version=program_version())
+
+
+def program_version() -> str:
+    """Return the version of this program."""
+    from importlib.metadata import version
+
+    return version("memoriter")
+
+
+def outdated_notice(options: GlobalOptions) -> str:
+    """Return a sentence if the entry or plugin that started this program is for another version, else an empty text."""
+    name, _, installed = (options.installed_for or "").rpartition("@")
+    if not name or installed == (current := program_version()):
+        return ""
+    return outdated_sentence(name, "user", installed, current)
+
+
+def outdated_sentence(client: str, scope: str, installed: str, current: str) -> str:
+    """Return the sentence about an entry that was written by another version."""
+    title = next((title for name, title in CLIENT_TITLES.items() if name == client), client)
+    update = " ".join(("memoriter", "install", client, *(("--scope", scope) if scope == "project" else ())))
+    command = PLUGIN_UPDATES.get(client, update)
+    return f"{title}: Installed for memoriter {installed}, this is {current}. `{command}` updates it."
+
+
+def outdated_clients(env: Environment) -> Iterator[str]:
+    """Yield a sentence for each entry of a client that another version has written and that is still there."""
+    from memoriter.installation import read_installed
+
+    current = program_version()
+    for row in read_installed(env.home).values():
+        if row.version != current and row.file.is_file():
+            yield outdated_sentence(row.client, row.scope, row.version, current)

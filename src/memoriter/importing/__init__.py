@@ -1,0 +1,36 @@
+"""Import the exports of other programs as notes, and export all notes.
+
+An export is read as a stream of records, by one file of `formats` for each program. `_run` writes them as notes, and
+everything about an import is in those notes: an import can be repeated, resumed and undone without another record.
+"""
+
+from memoriter.importing._export import Exported, export_notes
+from memoriter.importing._files import Files, open_files
+from memoriter.importing._notes import IMPORTED
+from memoriter.importing._records import Entry, Format, LeftOut, Original, Page, Record
+from memoriter.importing._run import ImportReport, Sample, run_import
+from memoriter.importing._undo import PastImport, UndoPlan, past_imports, plan_undo, undo
+from memoriter.importing.formats import FORMATS
+
+__all__ = [
+    "FORMATS",
+    "IMPORTED",
+    "Entry",
+    "Exported",
+    "Files",
+    "Format",
+    "ImportReport",
+    "LeftOut",
+    "Original",
+    "Page",
+    "PastImport",
+    "Record",
+    "Sample",
+    "UndoPlan",
+    "export_notes",
+    "open_files",
+    "past_imports",
+    "plan_undo",
+    "run_import",
+    "undo",
+]

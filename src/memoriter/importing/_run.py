@@ -1,0 +1,357 @@
+"""Import an export: read it to its end, then write what is not there yet.
+
+The first pass writes nothing, so a broken export changes nothing. In the second pass, each note is written as a whole,
+with the ids of its records. If it is interrupted, the next run continues with what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, assert_never
+
+from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError
+from memoriter.ids import bytes_hash, content_hash
+from memoriter.importing._files import open_files
+from memoriter.importing._known import entry_places, known_records
+from memoriter.importing._notes import (
+    Run,
+    entries_note,
+    entries_path,
+    entry_key,
+    entry_lines,
+    numbered,
+    page_key,
+    page_note,
+    page_path,
+    read_imported,
+    replace_lines,
+    with_new_hash,
+)
+from memoriter.importing._records import Entry, LeftOut, Original, Page
+from memoriter.permissions import folder_lock
+from memoriter.values import dataclass, field
+from memoriter.workspace import MAX_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from memoriter.importing._files import Files
+    from memoriter.importing._known import KnownRecord
+    from memoriter.importing._records import Format, Record
+    from memoriter.workspace import Workspace
+
+PENDING_CHARS = 8 << 20
+"""Characters of entries that are held until their notes are written."""
+LONGEST_TEXT = 4 << 20
+"""Characters of one note; a longer page becomes several notes."""
+MOST_OF_A_NAME = 10_000
+"""Notes that differ only in a number in their name."""
+SAMPLES = 5
+SHOWN_LEFT_OUT = 20
+_STEP = 100
+"""Records between two reports of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A note that is written, and how it begins."""
+
+    path: str
+    text: str
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What an import did, or would do."""
+
+    source: str
+    id: str
+    """Names the import, to undo it; empty if notes were restored, which do not show that they were imported."""
+    dry_run: bool
+    notes: int = 0
+    """Notes that were added."""
+    records: int = 0
+    """Records that were added: pages, and entries of the notes of a day."""
+    updated: int = 0
+    """Records that say something else than at the last import; their notes were changed."""
+    present: int = 0
+    """Records that were there already."""
+    kept: list[str] = field(default_factory=list[str])
+    """Notes that were edited here and differ from the export; they stay as they are."""
+    left_out: int = 0
+    reasons: list[LeftOut] = field(default_factory=list[LeftOut])
+    """The first ones that are left out."""
+    samples: list[Sample] = field(default_factory=list[Sample])
+
+
+def run_import(
+    workspace: Workspace,
+    form: Format,
+    path: Path,
+    *,
+    locks: Path,
+    zone: str | None = None,
+    own: bool = False,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> ImportReport:
+    """Import an export into a folder of notes.
+
+    Args:
+        workspace: the folder of notes.
+        form: the format of the export.
+        path: the file or folder.
+        locks: a private folder. Two imports run one after the other.
+        zone: the owner's time zone, an IANA name; None: that of the process.
+        own: whether the owner wrote all of it, so that it counts like their own notes.
+        dry_run: only count, and write nothing.
+        progress: called with the number of records that are done, and of all.
+
+    Raises:
+        UsageError: the export cannot be read, or is broken or hostile; nothing was written.
+        WriteError: a note could not be written. The next run continues there.
+    """
+    if own and not form.owned:
+        message = f"The option --own is not for {form.name}: an export of it has text that others wrote."
+        raise UsageError(message, remedy="Leave out --own.")
+    with open_files(path) as files, nullcontext() if dry_run else folder_lock(locks):
+        report = ImportReport(form.name, _run_id(form.name, path), dry_run)
+        run = Run(form.name, report.id, zone, own)
+        known = known_records(workspace.root, form.name)
+        total = _check(form, files, path, own=own, others=_of_other_folders(known, form, run, path))
+        writing = _Writing(workspace, run, report, known)
+        for number, record in enumerate(form.read(files, own=own)):
+            if progress and number % _STEP == 0:
+                progress(number, total)
+            writing.add(record)
+        writing.finish()
+        if progress:
+            progress(total, total)
+    return report
+
+
+def _of_other_folders(known: dict[str, KnownRecord], form: Format, run: Run, path: Path) -> dict[str, str]:
+    """Return the pages that were imported from other folders, with their imports."""
+    if not form.in_place or not path.is_dir():
+        return {}
+    return {key: record.run for key, record in known.items() if record.run != run.id}
+
+
+def _check(form: Format, files: Files, path: Path, *, own: bool, others: dict[str, str]) -> int:
+    """Read an export to its end, and return the number of its records. Raises UsageError."""
+    total = kept = 0
+    for record in form.read(files, own=own):
+        total += 1
+        kept += not isinstance(record, LeftOut)
+        if isinstance(record, Page) and (other := others.get(page_key(record.id))):
+            message = f"Another folder that is named {files.title!r} was imported before, as {other}."
+            remedy = (
+                f"If it is the same one at another place, run `memoriter import --undo {other}` first; or rename it."
+            )
+            raise UsageError(message, remedy=remedy)
+    if not kept:
+        message = f"There is nothing of {form.name} in {str(path)!r}."
+        remedy = "Name another format or path: docs/import.md lists what to give for each format."
+        raise UsageError(message, remedy=remedy)
+    return total
+
+
+def _run_id(source: str, path: Path) -> str:
+    """Return the id of an import: the same one when the same file or folder is imported again."""
+    found = path.resolve()
+    status = found.stat()
+    parts = [source, str(found), *([] if found.is_dir() else [status.st_size, status.st_mtime_ns])]
+    return content_hash("\n".join(map(str, parts)))[:8]
+
+
+class _Writing:
+    """The second pass."""
+
+    def __init__(self, workspace: Workspace, run: Run, report: ImportReport, known: dict[str, KnownRecord]) -> None:
+        self._workspace, self._run, self._report, self._known = workspace, run, report, known
+        self._seen = set[str]()
+        self._pending = dict[tuple[str, str], list[Entry]]()
+        self._pending_chars = 0
+        self._changes = dict[str, list[Entry]]()
+
+    def add(self, record: Record) -> None:
+        match record:
+            case LeftOut():
+                self._leave_out(record)
+            case Original():
+                self._restore(record)
+            case Page():
+                self._add_page(record)
+            case Entry():
+                self._add_entry(record)
+            case _:
+                assert_never(record)
+
+    def finish(self) -> None:
+        self._write_entries()
+        for path, entries in self._changes.items():
+            self._update_entries(path, entries)
+
+    def _add_page(self, page: Page) -> None:
+        for part in _parts(page):
+            key = page_key(part.id)
+            known = None if key in self._seen else self._known.get(key)
+            if key in self._seen:
+                self._report.present += 1
+            elif known is None:
+                self._write_new(page_path(part, self._run), partial(page_note, part, self._run), key)
+            else:
+                self._update_page(part, known)
+            self._seen.add(key)
+
+    def _update_page(self, page: Page, known: KnownRecord) -> None:
+        run = Run(self._run.source, known.run, self._run.zone, self._run.own)
+        text = page_note(page, run)
+        front = read_imported(text)
+        if front is None or front.hash == known.hash:
+            self._report.present += 1
+        elif not known.unchanged:
+            self._report.kept.append(known.path)
+        else:
+            self._report.updated += 1
+            if not self._report.dry_run:
+                content = self._workspace.content(known.path) or b""
+                self._workspace.replace(known.path, text, expected=bytes_hash(content))
+
+    def _add_entry(self, entry: Entry) -> None:
+        key = f"entry {entry_key(entry.id)}"
+        known = self._known.get(key)
+        if key in self._seen:
+            self._report.present += 1
+        elif known is None:
+            self._pending.setdefault((entry.group, self._run.day(entry.at)), []).append(entry)
+            self._pending_chars += len(entry.text)
+        elif known.hash == content_hash(entry_lines(entry, self._run)):
+            self._report.present += 1
+        elif known.unchanged:
+            self._report.updated += 1
+            self._changes.setdefault(known.path, []).append(entry)
+        else:
+            self._report.kept.append(known.path)
+        self._seen.add(key)
+        if self._pending_chars > PENDING_CHARS:
+            self._write_entries()
+
+    def _write_entries(self) -> None:
+        for (group, day), entries in self._pending.items():
+            title = ", ".join(filter(None, (self._run.source, group, day or "undated")))
+            for part in _portions(entries):
+                note = partial(entries_note, title, day, part, self._run)
+                self._write_new(entries_path(group, day, self._run), note, "", records=len(part))
+        self._pending.clear()
+        self._pending_chars = 0
+
+    def _update_entries(self, path: str, entries: list[Entry]) -> None:
+        if self._report.dry_run:
+            return
+        content = self._workspace.content(path) or b""
+        text = content.decode()
+        places = entry_places(text)
+        changes = [(*places[entry_key(entry.id)], entry_lines(entry, self._run)) for entry in entries]
+        self._workspace.replace(path, with_new_hash(replace_lines(text, changes)), expected=bytes_hash(content))
+
+    def _write_new(self, path: str, note: Callable[[], str], key: str, *, records: int = 1) -> None:
+        """Write a new note, beside a note that has the name already. A dry run makes only the notes that it shows."""
+        wants_sample = len(self._report.samples) < SAMPLES
+        text = note() if wants_sample or not self._report.dry_run else ""
+        if not self._report.dry_run:
+            try:
+                path = self._create(path, text, key)
+            except PathRefused as error:
+                self._leave_out(LeftOut(path, error.message))
+                return
+        self._report.notes += 1
+        self._report.records += records
+        if wants_sample:
+            self._report.samples.append(Sample(path, _beginning(text)))
+
+    def _create(self, path: str, text: str, key: str) -> str:
+        """Create a note, and return its path. Raises PathRefused and WriteError."""
+        names = [path, *([numbered(path, content_hash(key)[:8])] if key else ())]
+        for name in (*names, *(numbered(path, number) for number in range(2, MOST_OF_A_NAME))):
+            try:
+                self._workspace.replace(name, text, expected=None)
+            except WriteConflict:
+                continue
+            return name
+        raise WriteError(f"There are {MOST_OF_A_NAME:,} notes like {path!r}; no more were written.")
+
+    def _restore(self, note: Original) -> None:
+        """Write a note of memoriter as it was, unless there is one."""
+        try:
+            present = self._workspace.content(note.path)
+            if present is not None:
+                self._report.present += present == note.content
+                self._report.kept += [note.path] if present != note.content else []
+                return
+            if not self._report.dry_run:
+                self._workspace.replace(note.path, note.content, expected=None)
+                self._report.id = ""
+                os.utime(self._workspace.root / note.path, ns=(note.changed_ns, note.changed_ns), follow_symlinks=False)
+        except PathRefused as error:
+            self._leave_out(LeftOut(note.path, error.message))
+            return
+        self._report.notes += 1
+        self._report.records += 1
+        if len(self._report.samples) < SAMPLES:
+            self._report.samples.append(Sample(note.path, _beginning(note.content.decode("utf-8", "replace"))))
+
+    def _leave_out(self, record: LeftOut) -> None:
+        self._report.left_out += 1
+        if len(self._report.reasons) < SHOWN_LEFT_OUT:
+            self._report.reasons.append(record)
+
+
+def _parts(page: Page) -> list[Page]:
+    """Return a page, or several if it is too long for one note."""
+    if len(page.text) <= LONGEST_TEXT and len(page.text.encode("utf-8", "replace")) < MAX_BYTES // 2:
+        return [page]
+    parts, lines, size = list[str](), list[str](), 0
+    for line in page.text.splitlines(keepends=True):
+        for start in range(0, len(line), LONGEST_TEXT // 4):
+            piece = line[start : start + LONGEST_TEXT // 4]
+            if size + len(piece) > LONGEST_TEXT // 2:
+                parts.append("".join(lines))
+                lines, size = [], 0
+            lines.append(piece)
+            size += len(piece)
+    parts.append("".join(lines))
+    first = Page(page.id, page.title, parts[0], page.at, page.path, page.front, page.tags, page.aliases)
+    return [first, *(_part(page, text, number) for number, text in enumerate(parts[1:], 2))]
+
+
+def _part(page: Page, text: str, number: int) -> Page:
+    path = f"{page.path} {number}" if page.path else ""
+    return Page(f"{page.id}#{number}", f"{page.title} ({number})", text, page.at, path, tags=page.tags)
+
+
+def _portions(entries: list[Entry]) -> list[list[Entry]]:
+    """Return entries in portions that fit into a note."""
+    portions, size = list[list[Entry]]([[]]), 0
+    for entry in entries:
+        if portions[-1] and size + len(entry.text) > LONGEST_TEXT // 2:
+            portions.append([])
+            size = 0
+        portions[-1].append(entry)
+        size += len(entry.text)
+    return portions
+
+
+def _beginning(text: str) -> str:
+    """Return the first lines of a note that say something, on one line."""
+    lines = iter(text.split("\n"))
+    if text.startswith("---\n"):
+        next(lines)
+        for line in lines:
+            if line == "---":
+                break
+    plain = (line.strip() for line in lines)
+    return " ".join(line for line in plain if line and not line.startswith("<!-- "))[:120]

@@ -1,0 +1,101 @@
+"""The data export of Claude: `conversations.json`, projects and memories, also inside its ZIP archives.
+
+Conversations and the documents of projects become notes, and so does what Claude remembers of conversations. The
+thinking of the model, calls of tools and their results are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from memoriter.errors import UsageError
+from memoriter.importing._json import is_list, lists, mapping, objects
+from memoriter.importing._records import LeftOut, Page, Record, id_of, moment, text_of
+from memoriter.importing.formats._conversation import Turn, conversation, fenced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memoriter.importing._files import Files
+
+_CONVERSATIONS = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json", re.IGNORECASE)
+_PROJECTS = re.compile(r"(?:.*/)?(?:projects\.json|projects/[^/]+\.json)", re.IGNORECASE)
+_MEMORIES = re.compile(r"(?:.*/)?(?:memories\.json|memories/[^/]+\.json)", re.IGNORECASE)
+_SPEAKERS = {"human": "You", "assistant": "Claude"}
+
+
+class Claude:
+    """Conversations, projects and memories of Claude."""
+
+    name = "claude"
+    read_as = "data export as of 2026-09"
+    owned = False
+    in_place = False
+
+    def read(self, files: Files, *, own: bool) -> Iterator[Record]:
+        del own
+        conversations = [name for name in files.names if _CONVERSATIONS.fullmatch(name)]
+        others = [name for name in files.names if _PROJECTS.fullmatch(name) or _MEMORIES.fullmatch(name)]
+        if not conversations and not others and len(files.names) == 1 and files.names[0].lower().endswith(".json"):
+            conversations = list(files.names)
+        if not conversations and not others:
+            message = f"The export {files.title!r} has no conversations.json."
+            raise UsageError(message, remedy="Give the ZIP archive that Claude sent, or its conversations.json.")
+        for name in conversations:
+            for found in objects(files, name, "item"):
+                yield _conversation(found)
+        for name in others:
+            for found in objects(files, name, "item" if is_list(files, name) else ""):
+                yield from _project(found) if _PROJECTS.fullmatch(name) else _memories(found)
+
+
+def _conversation(found: dict[str, Any]) -> Record:
+    identifier = id_of(found.get("uuid"), found.get("name"), found.get("created_at"))
+    title = text_of(found.get("name")).strip() or "Untitled conversation"
+    text = conversation(filter(None, map(_turn, map(mapping, lists(found.get("chat_messages"))))))
+    if not text:
+        return LeftOut(title, "it has no text")
+    return Page(identifier, title, text, moment(found.get("created_at")))
+
+
+def _turn(message: dict[str, Any]) -> Turn | None:
+    speaker = _SPEAKERS.get(text_of(message.get("sender")))
+    if speaker is None:
+        return None
+    blocks = [mapping(block) for block in lists(message.get("content"))]
+    texts = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
+    text = "\n\n".join(text.strip() for text in texts if text.strip()) or text_of(message.get("text"))
+    attachments = "\n\n".join(filter(None, map(_attachment, map(mapping, lists(message.get("attachments"))))))
+    return Turn(speaker, "\n\n".join(filter(None, [text.strip(), attachments])), moment(message.get("created_at")))
+
+
+def _attachment(found: dict[str, Any]) -> str:
+    content = text_of(found.get("extracted_content")).strip()
+    name = " ".join(text_of(found.get("file_name")).split()) or "a text"
+    return f"Attached: {name}\n\n{fenced(content)}" if content else ""
+
+
+def _project(found: dict[str, Any]) -> Iterator[Record]:
+    project = text_of(found.get("name")).strip() or "Untitled project"
+    identifier, at = id_of(found.get("uuid"), project), moment(found.get("created_at"))
+    parts = [text_of(found.get("description")).strip(), text_of(found.get("prompt_template")).strip()]
+    folder = f"projects/{project.replace('/', ' ')} {identifier[:8]}"
+    if text := "\n\n".join(filter(None, parts)):
+        yield Page(f"project {identifier}", project, text, at, f"{folder}/project")
+    for each in map(mapping, lists(found.get("docs"))):
+        name = text_of(each.get("filename")).strip() or "document"
+        if content := text_of(each.get("content")).strip():
+            key = id_of(each.get("uuid"), identifier, name)
+            path = f"{folder}/{name.replace('/', ' ').removesuffix('.md')}"
+            yield Page(f"document {key}", name, content, moment(each.get("created_at")) or at, path)
+
+
+def _memories(found: dict[str, Any]) -> Iterator[Record]:
+    account = id_of(found.get("account_uuid"), "account")
+    if text := text_of(found.get("conversations_memory")).strip():
+        yield Page(f"memory {account}", "What Claude remembers", text, path="memories/conversations")
+    for project, text in mapping(found.get("project_memories")).items():
+        if isinstance(text, str) and text.strip():
+            title = "What Claude remembers of a project"
+            yield Page(f"memory {account} {project}", title, text, path=f"memories/project {project}")

@@ -1,0 +1,66 @@
+"""mem0: the JSON of `get_all()` or of the platform's export, or the file `history.db` of an own installation.
+
+`history.db` has every change of each memory; the last one counts, and deleted memories are left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memoriter.errors import UsageError
+from memoriter.importing._json import is_list, mapping, objects
+from memoriter.importing._records import Entry, LeftOut, Record, id_of, moment, text_of
+from memoriter.importing.formats._database import last_rows, open_database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memoriter.importing._files import Files
+
+_COLUMNS = ("memory_id", "new_memory", "event", "created_at", "is_deleted")
+
+
+class Mem0:
+    """The memories of mem0."""
+
+    name = "mem0"
+    read_as = "mem0ai 2.2.1"
+    owned = False
+    in_place = False
+
+    def read(self, files: Files, *, own: bool) -> Iterator[Record]:
+        del own
+        if "history.db" in files.names or (len(files.names) == 1 and files.names[0].endswith((".db", ".sqlite"))):
+            name = "history.db" if "history.db" in files.names else files.names[0]
+            yield from _history(files, name)
+            return
+        names = [name for name in files.names if name.lower().endswith(".json")]
+        if not names:
+            message = f"The export {files.title!r} has neither a JSON file nor history.db."
+            raise UsageError(
+                message, remedy="Save what get_all() returns as JSON, or give the file ~/.mem0/history.db."
+            )
+        for name in names:
+            prefixes = ("item",) if is_list(files, name) else ("results.item", "memories.item")
+            for found in objects(files, name, *prefixes):
+                yield _entry(found)
+
+
+def _entry(found: dict[str, Any]) -> Record:
+    text = next((text for key in ("memory", "text", "data") if (text := text_of(found.get(key)).strip())), "")
+    identifier = id_of(found.get("id"), text, found.get("created_at"))
+    if not text:
+        return LeftOut(identifier, "it has no text")
+    owner = next((each for key in ("user_id", "agent_id", "run_id") if (each := text_of(found.get(key)))), "")
+    group = owner or text_of(mapping(found.get("metadata")).get("user_id"))
+    return Entry(identifier, text, moment(found.get("created_at")), group.replace("/", " "))
+
+
+def _history(files: Files, name: str) -> Iterator[Record]:
+    with open_database(files, name) as database:
+        for row in last_rows(database, "history", _COLUMNS, by="memory_id"):
+            identifier, text = id_of(row["memory_id"], row["new_memory"]), text_of(row["new_memory"]).strip()
+            if row["is_deleted"] or row["event"] == "DELETE" or not text:
+                yield LeftOut(identifier, "it was deleted")
+            else:
+                yield Entry(identifier, text, moment(row["created_at"]))

@@ -1,0 +1,122 @@
+"""Notion: the export as "Markdown & CSV", as a folder or as the ZIP archive, which holds further archives.
+
+Notion ends every name in an id of 32 digits. The names lose it, and the links between pages follow. A database is a
+CSV file, which becomes a note with a table; its rows are pages of their own.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from memoriter.errors import UsageError
+from memoriter.importing._records import LeftOut, Page, Record
+from memoriter.importing.formats._markdown import SUFFIXES, markdown_pages
+from memoriter.workspace import MAX_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memoriter.importing._files import Files
+
+_ID = re.compile(r" ([0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?=_all\.|\.|/|$)")
+_LINK = re.compile(r"(?<!!)\]\((?!https?:)([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\.(?:md|csv))(#[^()\s]*)?\)")
+_HEADING = re.compile(r"\s*# ([^\n]+)")
+_MOST_ROWS = 5_000
+
+
+class Notion:
+    """The pages and databases of a workspace of Notion."""
+
+    name = "notion"
+    read_as = "Notion's export as Markdown & CSV as of 2026-09"
+    owned = True
+    in_place = False
+
+    def read(self, files: Files, *, own: bool) -> Iterator[Record]:
+        del own
+        pages = [name for name in files.names if name.lower().endswith(SUFFIXES)]
+        tables = [name for name in files.names if name.lower().endswith(".csv")]
+        if not pages and not tables:
+            message = f"The export {files.title!r} has no pages in Markdown."
+            raise UsageError(message, remedy="In Notion, choose the export format Markdown & CSV.")
+        whole = {name.removesuffix("_all.csv") for name in tables if name.endswith("_all.csv")}
+        names = _Names(files.names)
+        yield from markdown_pages(files, pages, change=names.page)
+        for name in tables:
+            if name.removesuffix(".csv") not in whole:
+                yield _table(files, name, names.path(name))
+        yield from (LeftOut(name, "it is not Markdown") for name in files.names if name not in {*pages, *tables})
+
+
+class _Names:
+    """The names of notes for those of Notion, which differ only in their ids."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._paths = dict[str, str]()
+        taken = set[str]()
+        for name in names:
+            short = _ID.sub("", name).replace("_all.csv", ".csv").rpartition(".")[0]
+            if short.casefold() in taken and not name.endswith("_all.csv"):
+                found = _ID.findall(name)
+                short = f"{short} {found[-1][:8]}" if found else name.rpartition(".")[0]
+            taken.add(short.casefold())
+            self._paths[name] = short
+
+    def path(self, name: str) -> str:
+        """Return the path of a note without suffix."""
+        return self._paths[name]
+
+    def page(self, name: str, text: str) -> tuple[str, str, str]:
+        """Return the path, the title and the text of a page."""
+        heading = _HEADING.match(text)
+        title = heading[1].strip() if heading else self._paths[name].rpartition("/")[2]
+        folder = name.rpartition("/")[0]
+        return self._paths[name], title, _LINK.sub(lambda match: self._link(match, folder), text)
+
+    def _link(self, match: re.Match[str], folder: str) -> str:
+        """Return a link to the note of a page; a link that leads to none stays."""
+        parts = [*filter(None, folder.split("/"))]
+        for part in unquote(match[1]).split("/"):
+            if part == ".." and parts:
+                parts.pop()
+            elif part not in {"", ".", ".."}:
+                parts.append(part)
+        target = self._paths.get("/".join(parts))
+        if target is None:
+            return match[0]
+        here = [*filter(None, _ID.sub("", folder).split("/"))]
+        there = target.split("/")
+        while here and there[:-1] and here[0] == there[0]:
+            here, there = here[1:], there[1:]
+        return f"]({quote('/'.join([*['..'] * len(here), *there]))}.md{match[2] or ''})"
+
+
+def _table(files: Files, name: str, path: str) -> Record:
+    """Return a database as a page with a table of Markdown."""
+    with files.open(name) as opened:
+        content = opened.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        return LeftOut(name, f"it has more than {MAX_BYTES >> 20} MiB")
+    try:
+        rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig", "replace"))))
+    except csv.Error as error:
+        return LeftOut(name, f"it is no CSV: {error}")
+    rows = [row for row in rows if any(cell.strip() for cell in row)]
+    if not rows:
+        return LeftOut(name, "it is empty")
+    width = max(map(len, rows[: _MOST_ROWS + 1]))
+    lines = [_line(row, width) for row in rows[: _MOST_ROWS + 1]]
+    lines.insert(1, _line(["---"] * width, width))
+    if len(rows) > _MOST_ROWS + 1:
+        lines += ["", f"{len(rows) - 1 - _MOST_ROWS} more rows are only in the export."]
+    title = path.rpartition("/")[2]
+    return Page(name, title, f"# {title}\n\n" + "\n".join(lines), files.changed(name), path)
+
+
+def _line(cells: list[str], width: int) -> str:
+    plain = [" ".join(cell.split()).replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(plain + [''] * (width - len(plain)))} |"

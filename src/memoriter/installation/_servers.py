@@ -1,0 +1,105 @@
+"""Memoriter's entry in the list of servers in a client's file: JSON, TOML or YAML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.errors import ConfigError
+from memoriter.installation import _json_text, _toml_text, _yaml_text
+from memoriter.installation._entries import SERVER_NAME, SERVERS_KEYS, superseded_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memoriter.installation._places import ClientName
+
+WITH_COMMENTS: frozenset[ClientName] = frozenset({"gemini", "opencode", "vscode", "zed", "amp"})
+"""Clients whose JSON may have comments."""
+OWNERS_KEYS = frozenset({"enabled", "timeout", "description"})
+"""Keys of an entry that memoriter writes once and then leaves to the owner."""
+
+
+def edit_server(text: str, name: str, entry: Mapping[str, Any] | None, *, client: ClientName) -> str:
+    """Return the file of a client with memoriter's server as in `entry`, or without it if that is None.
+
+    Raises:
+        ConfigError: the text is malformed.
+    """
+    key = SERVERS_KEYS.get(client, "mcpServers")
+    if entry is not None:
+        entry = without_owners_keys(entry, current_entry(text, name, client))
+    if client == "codex":
+        if entry is None:
+            return _toml_text.remove(text, name, (key, SERVER_NAME))
+        return _toml_text.put(text, name, (key, SERVER_NAME), entry, without=superseded_keys(entry))
+    if client == "goose":
+        if entry is None:
+            return _yaml_text.remove(text, name, (key, SERVER_NAME))
+        return _yaml_text.put(text, name, (key, SERVER_NAME), {**dict.fromkeys(superseded_keys(entry)), **entry})
+    return _edit_json(text, name, entry, key=key, comments=client in WITH_COMMENTS)
+
+
+def without_owners_keys(entry: Mapping[str, Any], current: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return an entry without the keys that are the owner's once they are there."""
+    return {key: value for key, value in entry.items() if key not in OWNERS_KEYS or key not in (current or {})}
+
+
+def current_entry(text: str, name: str, client: ClientName) -> dict[str, Any] | None:
+    """Return memoriter's entry in the file of a client, or None if there is none.
+
+    Raises:
+        ConfigError: the text is malformed.
+    """
+    import tomllib
+
+    if not text.strip():
+        return None
+    if client == "codex":
+        try:
+            content: dict[str, Any] = tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            return None  # the edit reports it
+    elif client == "goose":
+        content = _yaml_text.read(text, name)
+    else:
+        content = _json_text.parse(text, name, comments=client in WITH_COMMENTS)
+    servers: Any = content.get(SERVERS_KEYS.get(client, "mcpServers"))
+    entry: Any = cast("dict[str, Any]", servers).get(SERVER_NAME) if isinstance(servers, dict) else None
+    return cast("dict[str, Any]", entry) if isinstance(entry, dict) else None
+
+
+def _edit_json(text: str, name: str, entry: Mapping[str, Any] | None, *, key: str, comments: bool) -> str:
+    """Return the JSON with memoriter's server as in `entry`, or without it; `key` is that of the servers."""
+    if entry is None and not text.strip():
+        return text
+    text = text if text.strip() else "{}\n"
+    servers = object_at(_json_text.parse(text, name, comments=comments), key, name)
+    if entry is None:
+        return _json_text.remove(text, (key, SERVER_NAME))
+    if SERVER_NAME not in servers:
+        return _json_text.put(text, (key, SERVER_NAME), dict(entry))
+    current = object_at(servers, SERVER_NAME, name)
+    for field_name, value in entry.items():  # other keys belong to the owner
+        if field_name == "headers" and isinstance(current.get(field_name), dict):
+            text = _json_text.put(text, (key, SERVER_NAME, field_name, "Authorization"), value["Authorization"])
+        else:
+            text = _json_text.put(text, (key, SERVER_NAME, field_name), value)
+    for field_name in superseded_keys(entry) & current.keys():
+        text = _json_text.remove(text, (key, SERVER_NAME, field_name))
+    return text
+
+
+def object_at(parent: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
+    """Return the object under a key, or an empty one.
+
+    Raises:
+        ConfigError: the value is not an object.
+    """
+    value = parent.get(key, {})
+    if not isinstance(value, dict):
+        raise wrong_type_error(name, key, "an object")
+    return cast("dict[str, Any]", value)
+
+
+def wrong_type_error(name: str, key: str, kind: str) -> ConfigError:
+    return ConfigError(f"{name}: {key} is not {kind}.", remedy="Nothing was written. Correct the file and retry.")

@@ -1,0 +1,338 @@
+"""Files that a model views and edits by commands, confined to one folder of the notes.
+
+The commands and the texts of their results are those of Anthropic's memory tool `memory_20250818`. Each file is a note:
+searches find it, and a first line names its author, `<!-- from: claude, 2026-02-10 -->`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from memoriter.errors import MemoriterError, UsageError, WriteConflict
+from memoriter.ids import bytes_hash
+from memoriter.workspace import foreign_lines, marked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from memoriter import Memory
+    from memoriter.types import Diagnostic
+
+ROOT = "/memories"
+"""The folder in the paths of commands."""
+DEFAULT_FOLDER = "memory/claude"
+MAX_LINES = 999_999
+NUMBER_WIDTH = 6
+"""Columns of a line's number: the digits of `MAX_LINES`."""
+LISTED_LEVELS = 2
+CONTEXT_LINES = 2
+"""Lines before and after a replacement that its result shows."""
+_UNITS = ("B", "K", "M", "G")
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
+
+
+class CommandRefused(Exception):
+    """A command that was not carried out. The message is for the model; nothing was changed."""
+
+
+class NoteFiles:
+    """The notes of one folder, as files below `/memories`.
+
+    Each method raises CommandRefused, and then has changed nothing.
+    """
+
+    def __init__(self, memory: Memory, *, folder: str = DEFAULT_FOLDER, author: str = "claude") -> None:
+        """Create the folder if it is missing.
+
+        Args:
+            memory: an open memory; the program closes it.
+            folder: the folder that is shown as `/memories`, relative to the workspace, such as `memory/claude`.
+            author: the author that the first line of each file names.
+
+        Raises:
+            UsageError: the folder is not below the workspace.
+        """
+        parts = PurePosixPath(folder).parts
+        if not parts or folder.startswith("/") or any(part in {"..", "."} or part.startswith(".") for part in parts):
+            raise UsageError(
+                f"The folder {folder!r} is not a folder below the workspace.",
+                remedy="Give a relative path without hidden parts, such as 'memory/claude'.",
+            )
+        self._memory = memory
+        self._folder = "/".join(parts)
+        self._author = author
+
+    @property
+    def root(self) -> Path:
+        """The folder on the disk."""
+        return Path(self._memory.place.workspace, self._folder)
+
+    def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
+        """Return the numbered lines of a file, or the files of a folder up to two levels deep.
+
+        Args:
+            path: a path that begins with `/memories`.
+            view_range: the first and the last line, 1-based; -1 as the last one: to the end.
+        """
+        names = self._names(path)
+        place = self._place(path, names, make_root=True)
+        try:
+            status = place.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.") from None
+        if stat.S_ISDIR(status.st_mode):
+            return self._listing(path, place, status.st_size)
+        lines = self._read(path, names).decode().split("\n")
+        if len(lines) > MAX_LINES:
+            raise CommandRefused(f"File {path} exceeds maximum line limit of {MAX_LINES:,} lines.")
+        first, last = 1, len(lines)
+        if view_range is not None and len(view_range) == 2:
+            first, last = max(1, view_range[0]), len(lines) if view_range[1] == -1 else view_range[1]
+        shown = lines[first - 1 : last]
+        return f"Here's the content of {path} with line numbers:\n" + _numbered(shown, first)
+
+    def create(self, path: str, text: str) -> str:
+        """Create a file; its name ends in `.md`."""
+        names = self._names(path)
+        if os.path.lexists(self._place(path, names, make_root=True)):
+            raise CommandRefused(f"File {path} already exists")
+        exists = f"File {path} already exists"
+        reasons = self._replace(path, names, text, expected=None, conflict=exists)
+        return _with_reasons(f"File created successfully at: {path}", reasons)
+
+    def str_replace(self, path: str, old: str, new: str) -> str:
+        """Replace a text that occurs once in a file."""
+        names, content = self._editable(path)
+        text = content.decode()
+        found = [text[: each.start()].count("\n") + 1 for each in re.finditer(f"(?={re.escape(old)})", text)]
+        count = text.count(old)
+        if count == 0:
+            message = f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+            raise CommandRefused(message)
+        if count > 1:
+            lines = ", ".join(map(str, found))
+            raise CommandRefused(
+                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
+                "Please ensure it is unique"
+            )
+        changed = text.replace(old, new)
+        reasons = self._replace(path, names, changed, expected=bytes_hash(content))
+        at = found[0] - 1
+        first = max(0, at - CONTEXT_LINES)
+        shown = _numbered(changed.split("\n")[first : at + CONTEXT_LINES + 1], first + 1)
+        head = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
+        return _with_reasons(f"{head}\n{shown}", reasons)
+
+    def insert(self, path: str, line: int, text: str) -> str:
+        """Insert a text after a line; 0: at the beginning, below the line that names the author."""
+        names, content = self._editable(path)
+        lines = content.decode().split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        if not 0 <= line <= len(lines):
+            raise CommandRefused(
+                f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}]."
+            )
+        lines.insert(line, text.rstrip("\n"))
+        changed = "\n".join(lines)
+        changed = changed if changed.endswith("\n") else f"{changed}\n"
+        reasons = self._replace(path, names, changed, expected=bytes_hash(content))
+        return _with_reasons(f"The file {path} has been edited.", reasons)
+
+    def delete(self, path: str) -> str:
+        """Delete a file, or a folder that holds nothing but such files."""
+        names = self._names(path)
+        if not names:
+            raise CommandRefused(f"Cannot delete the {ROOT} directory itself")
+        self._remove(path, self._place(path, names), names)
+        return f"Successfully deleted {path}"
+
+    def rename(self, old_path: str, new_path: str) -> str:
+        """Move a file or a folder to a path that does not exist yet."""
+        old_names, new_names = self._names(old_path), self._names(new_path)
+        if not old_names:
+            raise CommandRefused(f"Cannot rename the {ROOT} directory itself")
+        old, new = self._place(old_path, old_names), self._place(new_path, new_names)
+        if os.path.lexists(new):
+            raise CommandRefused(f"The destination {new_path} already exists")
+        if not os.path.lexists(old):
+            raise CommandRefused(f"The path {old_path} does not exist")
+        for names in self._notes_in(old_path, old, old_names):
+            self._check_is_note(old_path, names)
+            self._check_is_note(new_path, (*new_names, *names[len(old_names) :]))
+        try:
+            new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            old.rename(new)
+        except OSError as error:
+            raise CommandRefused(f"{old_path} was not renamed: {error.strerror}.") from error
+        return f"Successfully renamed {old_path} to {new_path}"
+
+    def clear(self) -> str:
+        """Delete every file of the folder."""
+        root = self._place(ROOT, (), make_root=True)
+        for entry in sorted(root.iterdir()):
+            self._remove(f"{ROOT}/{entry.name}", entry, (entry.name,))
+        return "All memory cleared"
+
+    def _names(self, path: str) -> tuple[str, ...]:
+        """Return the names below the folder that a path consists of."""
+        if path != ROOT and not path.startswith(f"{ROOT}/"):
+            raise CommandRefused(f"Path must start with {ROOT}, got: {path}")
+        names: list[str] = []
+        for name in path[len(ROOT) :].split("/"):
+            if name == ".." and not names:
+                raise CommandRefused(f"Path {path} would escape {ROOT} directory")
+            if name == "..":
+                names.pop()
+            elif name not in {"", "."}:
+                names.append(name)
+        return tuple(names)
+
+    def _place(self, path: str, names: Sequence[str], *, make_root: bool = False) -> Path:
+        """Return the file or folder of a path; no part below the workspace may be a link."""
+        place = Path(self._memory.place.workspace)
+        for name in (*self._folder.split("/"), *names):
+            place /= name
+            if "\0" in name or place.is_symlink():
+                raise CommandRefused(f"Path would escape {ROOT} directory via symlink: {path}")
+        if make_root:
+            try:
+                self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise CommandRefused(f"The folder of {ROOT} cannot be created: {error.strerror}.") from error
+        return place
+
+    def _cited(self, names: Sequence[str]) -> str:
+        return "/".join((self._folder, *names))
+
+    def _check_is_note(self, path: str, names: Sequence[str]) -> None:
+        """Raise CommandRefused unless the file is, or would be, a note that the memory may read."""
+        try:
+            self._memory.read(self._cited(names), lines=1)
+        except MemoriterError as error:
+            raise CommandRefused(_explained(path, error)) from error
+
+    def _editable(self, path: str) -> tuple[tuple[str, ...], bytes]:
+        """Return the names and the content of an existing file."""
+        names = self._names(path)
+        place = self._place(path, names)
+        if not place.exists():
+            raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.")
+        if not place.is_file():
+            raise CommandRefused(f"The path {path} is not a file.")
+        return names, self._read(path, names)
+
+    def _read(self, path: str, names: Sequence[str]) -> bytes:
+        """Return the content of a note, which is UTF-8."""
+        self._check_is_note(path, names)
+        try:
+            with os.fdopen(os.open(self._place(path, names), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                content = file.read()
+            content.decode()
+        except UnicodeDecodeError:
+            raise CommandRefused(f"path {path!r} is not valid utf-8") from None
+        except OSError as error:
+            raise CommandRefused(f"The file {path} cannot be read: {error.strerror}.") from error
+        return content
+
+    def _replace(
+        self, path: str, names: Sequence[str], text: str, *, expected: str | None, conflict: str = ""
+    ) -> tuple[Diagnostic, ...]:
+        content = self._labelled(path, text)
+        try:
+            return self._memory.replace(self._cited(names), content, expected=expected)
+        except WriteConflict as error:
+            raise CommandRefused(conflict or f"The file {path} has changed meanwhile: view it again.") from error
+        except MemoriterError as error:
+            raise CommandRefused(_explained(path, error)) from error
+
+    def _labelled(self, path: str, text: str) -> str:
+        """Return the text of a file with the line that names its author, below the front matter if there is any."""
+        today = self._memory.session(self._author).now.date().isoformat()
+        opening = marked("text\n", self._author, today).partition("\n")[0]
+        own = re.compile(re.escape(opening.replace(today, "DAY")).replace("DAY", r"\d{4}-\d\d-\d\d"))
+        lines = text.split("\n")
+        marks = [at for at, line in enumerate(lines) if own.fullmatch(line)]
+        label = lines[marks[0]] if marks else opening
+        rest = "\n".join(line for at, line in enumerate(lines) if at not in marks)
+        front = _FRONT_MATTER.match(rest)
+        before, after = (rest[: front.end()], rest[front.end() :]) if front else ("", rest)
+        before = f"{before}\n" if before and not before.endswith("\n") else before
+        body = after.split("\n")
+        foreign = foreign_lines([label, *body])[1:]
+        if any(line.strip() and not is_foreign for line, is_foreign in zip(body, foreign, strict=True)):
+            raise CommandRefused(
+                f"{path} was not written: its text may not hold lines such as `<!-- from: … -->` or `<!-- end: … -->`, "
+                "because these name the author of a note. Leave them out."
+            )
+        return f"{before}{label}\n{after}"
+
+    def _notes_in(self, path: str, place: Path, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Yield the names of all files of a folder, or of the file itself. Raises CommandRefused for a link."""
+        if place.is_symlink():
+            raise CommandRefused(f"{path} was left as it is: {'/'.join(names)} is a link.")
+        if not place.is_dir():
+            yield names
+            return
+        for entry in sorted(place.iterdir()):
+            yield from self._notes_in(path, entry, (*names, entry.name))
+
+    def _remove(self, path: str, place: Path, names: tuple[str, ...]) -> None:
+        if not os.path.lexists(place):
+            raise CommandRefused(f"The path {path} does not exist")
+        for each in self._notes_in(path, place, names):
+            self._check_is_note(f"{ROOT}/{'/'.join(each)}", each)
+        remove: Callable[[Path], None] = shutil.rmtree if place.is_dir() else os.unlink
+        try:
+            remove(place)
+        except FileNotFoundError:
+            raise CommandRefused(f"The path {path} does not exist") from None
+        except OSError as error:
+            raise CommandRefused(f"{path} was not deleted: {error.strerror}.") from error
+
+    def _listing(self, path: str, folder: Path, size: int) -> str:
+        rows = [f"{_size(size)}\t{path}"]
+        rows += [f"{_size(length)}\t{path}/{name}" for length, name in self._entries(folder, "", LISTED_LEVELS)]
+        head = f"Here're the files and directories up to {LISTED_LEVELS} levels deep in {path}, excluding hidden items:"
+        return "\n".join([head, *rows])
+
+    def _entries(self, folder: Path, before: str, levels: int) -> Iterator[tuple[int, str]]:
+        """Yield size and relative path of the folders and notes in a folder, sorted by name."""
+        for entry in sorted(folder.iterdir(), key=lambda each: each.name):
+            if entry.name.startswith(".") or entry.is_symlink():
+                continue
+            name = f"{before}{entry.name}"
+            if entry.is_dir():
+                yield entry.stat().st_size, f"{name}/"
+                if levels > 1:
+                    yield from self._entries(entry, f"{name}/", levels - 1)
+            elif entry.is_file() and self._memory.file_of(str(entry)):
+                yield entry.stat().st_size, name
+
+
+def _explained(path: str, error: MemoriterError) -> str:
+    return f"{path} is not a note of this memory: {error.message} {error.remedy}".strip()
+
+
+def _with_reasons(text: str, reasons: Sequence[Diagnostic]) -> str:
+    """Return a result with the reasons why searches may not find the file."""
+    notes = [f"{reason.message} {reason.remedy}".strip() for reason in reasons]
+    return "\n".join([text, *notes])
+
+
+def _numbered(lines: Sequence[str], first: int) -> str:
+    return "\n".join(f"{number:>{NUMBER_WIDTH}}\t{line}" for number, line in enumerate(lines, first))
+
+
+def _size(length: int) -> str:
+    """Return a number of bytes in the largest unit that gives 1 or more, such as `1.5K`."""
+    if not length:
+        return "0B"
+    power = min((length.bit_length() - 1) // 10, len(_UNITS) - 1)
+    value = length / 1024**power
+    return f"{int(value)}{_UNITS[power]}" if value == int(value) else f"{value:.1f}{_UNITS[power]}"

@@ -1,0 +1,91 @@
+"""Hits of a search as passages for frameworks that insert them into a conversation without more about them.
+
+Each passage names its place, how far to trust it and its author in its own text, because many frameworks show a model
+nothing but the text.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from memoriter.agent import gives_orders, is_owned
+from memoriter.api_json import hit_json, reason_json, unavailable_json
+from memoriter.errors import MemoriterError
+from memoriter.tools import citations_on
+from memoriter.values import dataclass
+from memoriter.workspace import neutral
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memoriter import Memory
+    from memoriter.types import Hit, SearchResult
+
+log = logging.getLogger(__name__)
+WEAK = "related, may not answer"
+FOREIGN = "not written by the owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage for a model."""
+
+    text: str
+    """The passage below a line in brackets: its place, its day, and what limits its value."""
+    metadata: dict[str, Any]
+    """The JSON of the hit, with `outcome`, `owned` and `health`."""
+    hit: Hit | None = None
+    """None: the passage is a notice about the search."""
+
+
+def find_passages(
+    memory: Memory, query: str, *, limit: int | None = None, path: str | None = None, session: str | None = None
+) -> list[Passage]:
+    """Return the passages that a search finds, best first; it raises nothing because of the memory.
+
+    If the search failed, or could not look everywhere, the last passage is a notice that says so.
+
+    Args:
+        memory: an open memory.
+        query: the question.
+        limit: the maximum number of hits (1 to 1,000); None: as configured.
+        path: a folder, to which the search is limited.
+        session: the key of the conversation; None: only the owner reads it.
+    """
+    try:
+        result = memory.search(query, max_results=limit, path=path, session=session)
+    except MemoriterError as error:
+        log.warning("The memory was not searched: %s", error.message)
+        action = f"What the user can do: {error.remedy}"
+        answer = unavailable_json(error.message, action=action, code=error.code)
+        return [Passage(f"[memory] {answer['warning']} {error.message} {action}", answer)]
+    cited = citations_on(memory.configuration.settings.memory.citations, session)
+    passages = [_passage(memory, hit, result, cited=cited) for hit in result.hits]
+    return passages if result.health.ok else [*passages, _notice(result)]
+
+
+def _passage(memory: Memory, hit: Hit, result: SearchResult, *, cited: bool) -> Passage:
+    owned = is_owned(memory, hit) and not memory.place.origin
+    head = [hit.citation] if cited else []
+    head += [hit.date.isoformat()] if hit.date else []
+    head += [WEAK] if result.outcome != "match" else []
+    head += [] if owned else [FOREIGN]
+    text = neutral(hit.text or hit.snippet).strip()
+    if gives_orders(text, owned=owned):
+        text = f"Withheld: this passage gives orders to the reader. memory_get {hit.path} shows it."
+    metadata = hit_json(hit, citations=cited) | {"outcome": result.outcome, "owned": owned, "health": _health(result)}
+    if memory.place.origin:
+        metadata["origin"] = memory.place.origin
+    return Passage(f"[{neutral('; '.join(head)) or 'memory'}]\n{text}", metadata, hit)
+
+
+def _notice(result: SearchResult) -> Passage:
+    reasons = " ".join(f"{reason.message} {reason.remedy}".strip() for reason in result.health.reasons)
+    text = f"[memory] The memory could not be searched completely. {reasons}".strip()
+    return Passage(text, {"outcome": result.outcome, "health": _health(result)})
+
+
+def _health(result: SearchResult) -> dict[str, Any]:
+    reasons: Sequence[Any] = result.health.reasons
+    return {"ok": result.health.ok, "reasons": [reason_json(reason) for reason in reasons]}

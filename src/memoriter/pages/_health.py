@@ -1,0 +1,125 @@
+"""The page Health: what works, what does not, and what to do about it; remedies that the server can apply itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memoriter.errors import MemoriterError, UsageError
+from memoriter.pages._page import Page, PageRoute
+from memoriter.pages._remedies import ACTIONS, BY_NAME, problems_of
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.responses import Response
+
+    from memoriter.pages._page import Visit
+    from memoriter.pages._remedies import Action, Problem
+
+MOST_SKIPPED = 200
+"""Skipped paths that are listed at most."""
+CHECKED = {"canaries_lost", "vectors_wrong"}
+"""Problems that only a search for known passages can find."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an action did."""
+
+    helped: bool | None
+    """Whether the problem is gone; None: the action was not for a problem."""
+    message: str
+    remedy: str = ""
+
+
+async def show(visit: Visit) -> Response:
+    """Return the page, or its part that changes."""
+    return await _render(visit, await visit.perform("status"))
+
+
+async def act(visit: Visit) -> Response:
+    """Carry out an action, and return the page with what it changed."""
+    form = await visit.form()
+    action = BY_NAME.get(form.get("do", ""))
+    if action is None:
+        remedy = f"Choose one of: {', '.join(BY_NAME)}."
+        raise UsageError(f"There is no action {form.get('do', '')!r}.", remedy=remedy)
+    code = form.get("code", "")
+    try:
+        answer = await visit.perform(action.operation, **action.values)
+    except MemoriterError as error:
+        if not visit.caller.allows(action.scope):
+            raise
+        message = f"The action “{action.label}” failed: {error.message}"
+        return await _render(visit, await visit.perform("status"), Outcome(False, message, error.remedy))
+    status = answer if action.name == "check" else await visit.perform("status", deep=code in CHECKED)
+    parts: Any = await visit.attempt("parts") or []
+    left = next((problem for problem in problems_of(status, parts, visit.caller) if problem.code == code), None)
+    return await _render(visit, status, _outcome(action, answer, left, asked=bool(code)), parts)
+
+
+def _outcome(action: Action, answer: Any, left: Problem | None, *, asked: bool) -> Outcome:
+    report = _report(action, answer)
+    if not asked:
+        return Outcome(None, report)
+    if left is None:
+        return Outcome(True, f"{report} The problem is gone.")
+    return Outcome(False, f"{report} The problem is still there: {left.message}", left.remedy)
+
+
+def _report(action: Action, answer: Any) -> str:
+    """Return what an action did, as a sentence."""
+    match action.operation:
+        case "index":
+            changed = sum(answer[name] for name in ("added", "changed", "removed"))
+            vectors, pending = answer.get("embedded", 0), answer.get("pending", 0)
+            wait = f"; {pending:,} passages wait for vectors" if pending else ""
+            return f"Indexed: {changed:,} files changed, {vectors:,} vectors computed{wait}."
+        case "rebuildMemories":
+            return f"Rebuilt: {answer['memories']:,} long-term memories."
+        case _:
+            canaries: Sequence[Mapping[str, Any]] = answer.get("canaries", [])
+            found = sum(canary["found"] for canary in canaries)
+            return f"Checked: {found} of {len(canaries)} known passages are found by their own words."
+
+
+async def _render(
+    visit: Visit, status: Mapping[str, Any], outcome: Outcome | None = None, parts: Any = None
+) -> Response:
+    parts = await visit.attempt("parts") or [] if parts is None else parts
+    problems = problems_of(status, parts, visit.caller)
+    template = "health/_state.html" if visit.fragment == "state" else "health/page.html"
+    return visit.render(
+        template,
+        state=status,
+        parts=parts,
+        problems=problems,
+        working=works_still(status),
+        cost=await visit.attempt("cost"),
+        outcome=outcome,
+        skipped=status["skipped"][:MOST_SKIPPED],
+        actions=[action for action in ACTIONS[:1] + ACTIONS[3:] if visit.caller.allows(action.scope)],
+    )
+
+
+def works_still(status: Mapping[str, Any]) -> str:
+    """Return which ways of searching work, as sentences."""
+    legs = status["health"]["legs"]
+    if legs.get("keyword") and legs.get("vector"):
+        return "Searches use words and vectors."
+    if status["provider"] == "none":
+        return "Searches use words only, because no provider of vectors is configured."
+    if legs.get("keyword"):
+        return (
+            "Searches by words work, and so do reading and writing notes. "
+            "A passage that shares no word with the question is not found."
+        )
+    return "Notes can be read and written. Searches do not work."
+
+
+PAGE = Page(
+    "Health",
+    "See whether everything works, and mend what does not.",
+    (PageRoute("/status", show), PageRoute("/status/act", act, ("POST",))),
+)

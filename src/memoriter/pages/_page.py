@@ -1,0 +1,128 @@
+"""What a page is, and one request of it with what its answer needs: caller, operations, parameters, templates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from starlette.responses import RedirectResponse, Response
+
+from memoriter.access import caller_of
+from memoriter.errors import MemoriterError, UsageError
+from memoriter.pages._addresses import address_of
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+
+    from memoriter.access import Caller
+    from memoriter.pages._templates import Templates
+    from memoriter.web import OperationRunner
+
+FRAGMENT = "memoriter-fragment"
+"""The header with the id of the element that a script replaces. Without it, the answer is a whole page."""
+LOCATION = "Memoriter-Location"
+"""The header with the address that a script goes to after it has sent a form."""
+LONGEST_FORM = 12 * 1024 * 1024
+"""Bytes of a form at most: a note of 4 million characters, encoded."""
+MOST_FIELDS = 1_000
+"""Fields of a form at most."""
+
+
+class FormTooLong(UsageError):
+    """A form that is longer than the pages accept."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRoute:
+    """One address of a page."""
+
+    path: str
+    answer: Callable[[Visit], Awaitable[Response]]
+    """Returns the response; it may raise MemoriterError, which is shown with its remedy."""
+    methods: tuple[str, ...] = ("GET",)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of the navigation."""
+
+    name: str
+    summary: str
+    """What an owner does on the page, as a sentence; the navigation shows it as a tooltip."""
+    routes: tuple[PageRoute, ...]
+    """The first one is the address in the navigation, and answers GET without parameters."""
+
+    @property
+    def path(self) -> str:
+        """The address in the navigation."""
+        return self.routes[0].path
+
+
+class Visit:
+    """One request of a page."""
+
+    def __init__(self, request: Request, page: Page, runner: OperationRunner, templates: Templates) -> None:
+        self.request, self.page = request, page
+        self._runner, self._templates = runner, templates
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks, and what the caller may do."""
+        return caller_of(self.request.scope)
+
+    @property
+    def fragment(self) -> str:
+        """The id of the element that a script will replace; empty: a browser loads the whole page."""
+        return self.request.headers.get(FRAGMENT, "")
+
+    def parameter(self, name: str) -> str:
+        """Return a parameter of the address, without white space around it; empty if it is missing."""
+        return self.request.query_params.get(name, "").strip()
+
+    async def form(self) -> Mapping[str, str]:
+        """Return the fields of a form that was sent; of a repeated field, the last one. Raises FormTooLong."""
+        received = bytearray()
+        async for part in self.request.stream():
+            received += part
+            if len(received) > LONGEST_FORM:
+                raise FormTooLong(f"The form is longer than {LONGEST_FORM:,} bytes.", remedy="Send less at once.")
+        try:
+            pairs = parse_qsl(received.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        except ValueError as error:
+            message = f"The form has more than {MOST_FIELDS:,} fields."
+            raise FormTooLong(message, remedy="Send less at once.") from error
+        return dict(pairs)
+
+    async def perform(self, name: str, **values: Any) -> Any:
+        """Return the answer of an operation of the HTTP API as JSON values.
+
+        Args:
+            name: the name of the operation in `memoriter.web.OPERATIONS`.
+            values: its parameters by their names in Python; sequences are tuples.
+
+        Raises:
+            MemoriterError: the operation failed, or the caller may not run it.
+        """
+        return await self._runner.perform(name, self.caller, **values)
+
+    async def attempt(self, name: str, **values: Any) -> Any:
+        """Return the answer of an operation, or None if it fails, for parts that a page can do without."""
+        try:
+            return await self.perform(name, **values)
+        except MemoriterError:
+            return None
+
+    def render(self, template: str, status: int = 200, **values: Any) -> Response:
+        """Return the response with a template, which gets `page`, `caller`, `visit` and these values."""
+        text = self._templates.render(template, page=self.page, caller=self.caller, visit=self, **values)
+        return Response(text.encode("utf-8", "replace"), status, media_type="text/html")
+
+    def redirect(self, path: str, anchor: str = "", /, **parameters: str) -> Response:
+        """Return the response that leads to another page, such as after a form was sent."""
+        address = address_of(path, anchor, **parameters)
+        if self.fragment:
+            return Response(status_code=204, headers={LOCATION: address})
+        return RedirectResponse(address, 303)

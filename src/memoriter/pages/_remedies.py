@@ -1,0 +1,93 @@
+"""What a person can do about a problem: actions that this server carries out, and commands to copy."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from memoriter.codes import TRANSIENT
+from memoriter.errors import PROVIDER_FAILURES
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memoriter.access import Caller
+    from memoriter.discovery import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An operation of the HTTP API that does the same as a command."""
+
+    name: str
+    label: str
+    command: str
+    operation: str
+    scope: Scope
+    values: Mapping[str, Any] = MappingProxyType({})
+
+
+ACTIONS = (
+    Action("index", "Index now", "memoriter index", "index", "write"),
+    Action("index-force", "Index everything again", "memoriter index --force", "index", "admin", {"force": True}),
+    Action("ltm-rebuild", "Rebuild long-term memories", "memoriter ltm rebuild", "rebuildMemories", "admin"),
+    Action("check", "Search for known passages", "memoriter status --deep", "status", "read", {"deep": True}),
+)
+BY_NAME = {action.name: action for action in ACTIONS}
+_BY_COMMAND = {action.command: action for action in ACTIONS}
+_COMMAND = re.compile(r"`([^`]+)`")
+PASSING = TRANSIENT | {"warming", "not_indexed", "no_notes"}
+RESTART = "This server read its settings and keys when it started: after you change them, start it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong, and what to do about it."""
+
+    code: str
+    message: str
+    remedy: str
+    transient: bool
+    """Whether it resolves itself, or is about a note and not about the memory."""
+    actions: tuple[Action, ...] = ()
+    commands: tuple[str, ...] = ()
+    """Commands to copy, which this server does not carry out."""
+    hint: str = ""
+
+    @property
+    def remedy_words(self) -> list[tuple[str, bool]]:
+        """The remedy in parts, each with whether it is a command or another name."""
+        return [(part, bool(number % 2)) for number, part in enumerate(self.remedy.split("`")) if part]
+
+
+def problem_from(reason: Mapping[str, str], caller: Caller) -> Problem:
+    """Return a problem from a diagnostic as JSON; only actions that the caller may carry out are among `actions`."""
+    remedy, code = reason.get("remedy", ""), reason.get("code", "")
+    written = [text for text in _COMMAND.findall(remedy) if text.startswith(("memoriter", "pip"))]
+    named = [_BY_COMMAND[text] for text in written if text in _BY_COMMAND]
+    settings = code in PROVIDER_FAILURES or code in {"config", "qmd_missing"}
+    if not named and code in PROVIDER_FAILURES:
+        named = [BY_NAME["index"]]
+    actions = tuple(action for action in named if caller.allows(action.scope))
+    commands = tuple(text for text in written if text not in {action.command for action in actions})
+    hint = RESTART if settings else ""
+    return Problem(code, reason["message"], remedy, code in PASSING, actions, commands, hint)
+
+
+def problems_of(status: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], caller: Caller) -> list[Problem]:
+    """Return each problem of a memory once, those that stay first.
+
+    Args:
+        status: the answer of the operation `status`.
+        parts: the answer of the operation `parts`.
+        caller: who looks at them.
+    """
+    reasons: list[Mapping[str, str]] = [*status["health"]["reasons"]]
+    if (sidecar := status.get("sidecar")) and (reason := sidecar.get("reason")):
+        reasons.append(reason)
+    reasons += [{**part, "code": part["name"]} for part in parts if not part["works"]]
+    once = {reason["message"]: reason for reason in reversed(reasons)}
+    problems = [problem_from(reason, caller) for reason in reversed(once.values())]
+    return sorted(problems, key=lambda problem: problem.transient)

@@ -1,0 +1,91 @@
+"""The routes of all pages, with the headers that confine them in a browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from memoriter.pages._page import Visit
+from memoriter.pages._static import StaticFiles
+from memoriter.pages._table import PAGES
+from memoriter.pages._templates import Templates
+from memoriter.web import OperationRunner, api_routes, problem_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from starlette.requests import Request
+
+    from memoriter.access import BrowserSessions
+    from memoriter.pages._page import Page, PageRoute
+    from memoriter.web import Events, Run
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    # With `no-referrer`, a browser would hide the origin of a form, which proves that a page of this server sent it.
+    "Referrer-Policy": "same-origin",
+}
+"""Headers of every page. Scripts, styles and pictures come from files of this server only."""
+
+
+def server_routes(
+    run: Run, events: Events, sessions: BrowserSessions | None = None
+) -> tuple[Sequence[Route], Sequence[str]]:
+    """Return the routes of the HTTP API and of the pages, and the paths that a log may name.
+
+    Args:
+        run: runs a function with the memory in a worker thread.
+        events: the events of the server.
+        sessions: the sessions of browsers; None: there are none, and no pages.
+    """
+    routes, paths = api_routes(run, events, sessions)
+    if sessions is None:
+        return routes, paths
+    of_pages, page_paths = _page_routes(run, events)
+    return [*routes, *of_pages], [*paths, *page_paths]
+
+
+def _page_routes(run: Run, events: Events) -> tuple[Sequence[Route], Sequence[str]]:
+    static = StaticFiles()
+    runner, templates = OperationRunner(run, events), Templates(PAGES, static.address)
+
+    async def first(_: Request) -> Response:
+        return RedirectResponse(PAGES[0].path, 303)
+
+    routes = [Route("/", first, methods=["GET"]), Route(StaticFiles.ROUTE, static.answer, methods=["GET"])]
+    paths = ["/"]
+    for page in PAGES:
+        for each in page.routes:
+            answer = _answer(page, each, runner, templates)
+            routes.append(Route(each.path, answer, methods=[*each.methods]))
+            paths.append(each.path)
+    return routes, paths
+
+
+def _answer(
+    page: Page, route: PageRoute, runner: OperationRunner, templates: Templates
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return the function that answers the requests of a route; each error becomes a page with its remedy."""
+
+    async def answer(request: Request) -> Response:
+        visit = Visit(request, page, runner, templates)
+        try:
+            response = await route.answer(visit)
+        except Exception as error:  # noqa: BLE001 - each error becomes a page
+            response = problem_page(visit, error)
+        response.headers.update(HEADERS)
+        return response
+
+    return answer
+
+
+def problem_page(visit: Visit, error: Exception) -> Response:
+    """Return the page, or its fragment, that explains an error and says what to do."""
+    problem = problem_of(error, f"The page {visit.page.name}")
+    template = "_problem.html" if visit.fragment else "problem.html"
+    return visit.render(template, problem.status, problem=problem)

@@ -1,0 +1,146 @@
+// Replaces parts of a page with fragments from the server, so that a page need not be loaded again.
+//
+//   <form data-fragment="ID">       sends the form, and replaces the content of the element ID with the answer
+//   <form data-fragment data-live>  also sends it while someone types
+//   <form … data-address>           (GET) also puts the parameters into the address bar
+//   <a data-fragment="ID" href>     loads the address into the element ID
+//   <details data-fragment="ID" data-source="ADDRESS">  loads once, when it is opened
+//
+// Without this script, forms and links load whole pages, which have the same content.
+
+const PAUSE_MS = 120;
+const running = new Map(); // element -> the request whose answer it waits for
+const later = new Map(); // element -> the form that was changed meanwhile
+
+/** Load a fragment into an element. The answer of an earlier request for the same element is dropped. */
+export async function load(target, address, options = {}) {
+  running.get(target)?.abort();
+  const request = new AbortController();
+  running.set(target, request);
+  target.setAttribute("aria-busy", "true");
+  const headers = { "Memoriter-Fragment": target.id, ...(options.headers ?? {}) };
+  try {
+    const response = await fetch(address, { ...options, headers, signal: request.signal });
+    const location = response.headers.get("Memoriter-Location");
+    if (location !== null) {
+      go(location);
+      return;
+    }
+    const text = await response.text();
+    if (running.get(target) !== request) return;
+    if ((response.headers.get("Content-Type") ?? "").startsWith("text/html")) {
+      show(target, text);
+    } else {
+      tell(target, response.status === 401
+        ? "This session has ended. Run “memoriter serve --link”, and open the link that it prints."
+        : `The server refused the request (status ${response.status}). Load the page again.`);
+    }
+  } catch (error) {
+    if (error.name !== "AbortError") tell(target, "The server does not answer. Is “memoriter serve” still running?");
+  } finally {
+    if (running.get(target) === request) {
+      running.delete(target);
+      target.removeAttribute("aria-busy");
+      sendLater(target);
+    }
+  }
+}
+
+/** Go to an address, and load the page again if only its anchor differs. */
+function go(address) {
+  const next = new URL(address, window.location.href);
+  const same = next.pathname === window.location.pathname && next.search === window.location.search;
+  window.location.assign(next);
+  if (same) window.location.reload();
+}
+
+/** Replace the content of an element, and keep the focus where an element with the same id is. */
+function show(target, text) {
+  const template = document.createElement("template");
+  template.innerHTML = text; // scripts in it do not run, and the server has escaped all text of the memory
+  const focused = target.contains(document.activeElement) ? document.activeElement.id : "";
+  target.replaceChildren(template.content);
+  if (focused !== "") document.getElementById(focused)?.focus();
+  const state = target.querySelector("[role=status], [role=alert]");
+  document.getElementById("spoken").textContent = state?.textContent.trim().replace(/\s+/g, " ") ?? "";
+  target.dispatchEvent(new CustomEvent("fragment", { bubbles: true }));
+}
+
+/** Show a sentence about a failure. */
+function tell(target, sentence) {
+  const message = document.createElement("p");
+  message.className = "problem";
+  message.setAttribute("role", "alert");
+  message.textContent = sentence;
+  target.replaceChildren(message);
+}
+
+/** Send a form, and load the answer into the element that it names. */
+function send(form, submitter) {
+  const target = document.getElementById(form.dataset.fragment);
+  if (target === null) return false;
+  const fields = new FormData(form, submitter);
+  const body = new URLSearchParams([...fields].filter(([, value]) => typeof value === "string"));
+  if (form.method === "post") {
+    load(target, submitter?.getAttribute("formaction") ?? form.action, {
+      method: "POST",
+      body,
+      headers: { "Memoriter-Request": "1" },
+    });
+    return true;
+  }
+  for (const [name, value] of [...body]) if (value === "") body.delete(name);
+  const address = new URL(form.action);
+  address.search = body.toString();
+  if ("address" in form.dataset) window.history.replaceState(null, "", address);
+  load(target, address);
+  return true;
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.dataset.fragment !== undefined && send(form, event.submitter)) event.preventDefault();
+});
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-fragment]");
+  if (link === null || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const target = document.getElementById(link.dataset.fragment);
+  if (target === null) return;
+  event.preventDefault();
+  load(target, link.href);
+});
+
+document.addEventListener("toggle", (event) => {
+  const details = event.target;
+  const source = details.dataset?.source;
+  if (source === undefined || !details.open) return;
+  delete details.dataset.source;
+  load(document.getElementById(details.dataset.fragment), source);
+}, true);
+
+let waiting;
+
+/** Send the form that was changed while the element waited for an answer. */
+function sendLater(target) {
+  const form = later.get(target);
+  later.delete(target);
+  if (form?.isConnected) send(form);
+}
+
+// The first change is sent at once. What is typed while its answer is under way is sent all at once: after the answer,
+// or after a pause, if the answer takes long.
+for (const name of ["input", "change"]) {
+  document.addEventListener(name, (event) => {
+    const form = event.target.form;
+    if (form?.dataset.live === undefined || event.isComposing) return;
+    const target = document.getElementById(form.dataset.fragment);
+    if (!running.has(target)) {
+      send(form);
+      return;
+    }
+    later.set(target, form);
+    clearTimeout(waiting);
+    waiting = setTimeout(() => sendLater(target), PAUSE_MS);
+  });
+}

@@ -1,0 +1,182 @@
+"""What the operations on single days do: which notes a day has, and what was written, captured and recalled."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+from memoriter.api_json import captures_json, iso_time, reason_json
+from memoriter.environment import local_time
+from memoriter.errors import MemoriterError, PathRefused, UsageError
+from memoriter.layout import date_codes, names_one_day
+from memoriter.types import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memoriter.memory import Memory
+    from memoriter.types import Excerpt, Source
+    from memoriter.web._requests import DayRequest, DaysRequest
+    from memoriter.web._work import Work
+
+_DATED = re.compile(r"(?:.*/)?(\d{4}-\d\d-\d\d)(?!\d)[^/]*")
+"""A note whose file name begins with a day, such as `memory/2026-02-10-printer.md`."""
+
+
+def days(work: Work[DaysRequest]) -> dict[str, Any]:
+    """List the days of a year that have notes, by lines that are not blank."""
+    from memoriter.agent import captures_in
+    from memoriter.workspace import marked_entries
+
+    memory, today = work.memory, work.memory.now().date()
+    dated = _dated_notes(memory)
+    year = work.request.year or today.year
+    rows: dict[date, dict[str, Any]] = {}
+    for source, at in dated:
+        if at.year != year:
+            continue
+        row = rows.setdefault(at, {"day": at.isoformat(), "paths": [], "lines": 0, "captures": 0, "others": 0})
+        lines = _read(memory, source.path).text.split("\n")
+        row["paths"].append(source.path)
+        row["lines"] += _written(lines)
+        row["captures"] += len(list(captures_in(source.path, lines)))
+        row["others"] += len(list(marked_entries(lines)))
+    years = sorted({at.year for _, at in dated} | {today.year, year})
+    return {"year": year, "years": years, "today": today.isoformat(), "days": [rows[at] for at in sorted(rows)]}
+
+
+def day(work: Work[DayRequest]) -> dict[str, Any]:
+    """Return what is recorded of a day. Raises UsageError if there is no such day."""
+    from memoriter.agent import captures_in
+    from memoriter.workspace import marked_entries
+
+    memory = work.memory
+    wanted = _day_of(work.request.day) or memory.now().date()
+    notes, captures = list[dict[str, Any]](), list[object]()
+    dated = {source.path: at for source, at in _dated_notes(memory)}
+    for path in [path for path, at in dated.items() if at == wanted]:
+        excerpt = _read(memory, path)
+        lines = excerpt.text.split("\n")
+        entries = [
+            {"origin": each.origin, "startLine": each.start_line, "endLine": each.end_line}
+            for each in marked_entries(lines)
+        ]
+        shown = {"path": path, "text": excerpt.text, "lines": _written(lines), "truncated": excerpt.truncated}
+        notes.append({**shown, "others": entries})
+        captures += captures_in(path, lines)
+    local = _local(memory)
+    changed = [
+        source.path
+        for source in memory.sources()
+        if source.kind == "memory" and source.path not in dated and local(source.mtime_ns / 1e9) == wanted
+    ]
+    return {
+        "day": wanted.isoformat(),
+        "notes": notes,
+        "changed": changed,
+        **captures_json(captures),
+        "recalled": _recalled(memory, wanted),
+        **_long_term(memory, wanted),
+    }
+
+
+def day_of_note(path: str, pattern: str) -> date | None:
+    """Return the day of a note, by the pattern of daily notes or the beginning of its file name; None: it has none.
+
+    The note of a week has the first day of the week.
+
+    >>> day_of_note("Daily/10.02.2026.md", "Daily/%d.%m.%Y.md")
+    datetime.date(2026, 2, 10)
+    >>> day_of_note("memory/2026-02-10-printer.md", "memory/%Y-%m-%d.md")
+    datetime.date(2026, 2, 10)
+    >>> day_of_note("memory/work/style.md", "memory/%Y-%m-%d.md") is None
+    True
+    """
+    plain = pattern.replace("%e", "%d")
+    whole_week = not names_one_day(pattern) and bool(date_codes(pattern) & set("VU"))
+    with suppress(ValueError):
+        given, expected = (f"{path} 1", f"{plain} %u") if whole_week else (path, plain)
+        return datetime.strptime(given, expected).replace(tzinfo=UTC).date()
+    if match := _DATED.fullmatch(path):
+        with suppress(ValueError):
+            return date.fromisoformat(match[1])
+    return None
+
+
+def _dated_notes(memory: Memory) -> list[tuple[Source, date]]:
+    """Return the notes of single days, by their paths."""
+    pattern = memory.configuration.settings.memory.daily_note
+    found = [(source, day_of_note(source.path, pattern)) for source in memory.sources() if source.kind == "memory"]
+    return [(source, at) for source, at in found if at is not None]
+
+
+def _read(memory: Memory, path: str) -> Excerpt:
+    """Return the beginning of a note; a note that cannot be read is empty, and the health of the memory says why."""
+    from memoriter.types import Excerpt
+
+    with suppress(PathRefused):
+        return memory.read(path)
+    return Excerpt(path, "")
+
+
+def _written(lines: list[str]) -> int:
+    return sum(bool(line.strip()) for line in lines)
+
+
+def _local(memory: Memory) -> Callable[[float], date]:
+    """Return what gives the day of a moment in seconds since 1970, in the owner's time zone."""
+    zone = memory.configuration.settings.agents.defaults.user_timezone
+    return lambda at: local_time(at, zone).date()
+
+
+def _day_of(text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"There is no day {text!r}.", remedy="Give a day as YYYY-MM-DD.") from error
+
+
+def _recalled(memory: Memory, wanted: date) -> list[dict[str, Any]]:
+    """Return the conversations whose record of recall was last changed on a day."""
+    local = _local(memory)
+    try:
+        records = memory.session("web").recall_records()
+    except MemoriterError:  # the memory slot names a plugin that is missing, which the health reports
+        return []
+    return [
+        {
+            "session": each.session,
+            "audience": each.audience,
+            "context": each.context,
+            "passages": each.passages,
+            "at": iso_time(each.at),
+        }
+        for each in records
+        if local(each.at) == wanted
+    ]
+
+
+def _long_term(memory: Memory, wanted: date) -> dict[str, Any]:
+    """Return the long-term memories and candidates of a day, or why there are none."""
+    from memoriter.extras import require
+
+    local = _local(memory)
+    try:
+        require("longterm", "Long-term memories")
+        memories = memory.long_term
+        from memoriter.longterm import candidate_json, inbox_of, memory_json
+
+        inbox = inbox_of(memories)
+        return {
+            "memories": [memory_json(each) for each in memories.memories() if local(each.created_at) == wanted],
+            "candidates": [
+                candidate_json(each, inbox.days) for each in inbox.read().candidates if local(each.created_at) == wanted
+            ],
+        }
+    except MemoriterError as error:
+        reason = reason_json(Diagnostic(error.code, error.message, error.remedy))
+        return {"memories": [], "candidates": [], "longTerm": reason}

@@ -1,0 +1,61 @@
+"""What the operations on the state of a memory do: its parts, what services cost, and the map of its passages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memoriter.api_json import Field, apply_form, cost_json, list_of, plain, reason_json
+from memoriter.embedding_setup import ledger_of
+from memoriter.startup import try_parts
+
+if TYPE_CHECKING:
+    from memoriter.types import MapPoint, PassageMap
+    from memoriter.web._requests import CostRequest, MapRequest, Request
+    from memoriter.web._work import Work
+
+POINT = {**plain("citation", "path", "start_line", "text", "x", "y", "group"), "heading": Field(list)}
+PART = {**plain("name", "works", "message"), "remedy": Field(omit="empty")}
+
+
+def parts(work: Work[Request]) -> list[dict[str, Any]]:
+    """Try each part that the settings name, as when the server starts."""
+    return list_of(PART)(try_parts(work.memory))
+
+
+def cost(work: Work[CostRequest]) -> dict[str, Any]:
+    """Return what services cost. Raises ProviderUnavailable if the ledger cannot be read."""
+    ledger = ledger_of(work.memory.environment)
+    try:
+        return cost_json(ledger.rows(days=work.request.days), ledger.today(), work.memory.settings.remote.budget)
+    finally:
+        ledger.close()
+
+
+def draw_map(work: Work[MapRequest]) -> dict[str, Any]:
+    """Return the passages in two dimensions, with groups and near duplicates."""
+    return _map_json(work.memory.backend.draw_map(similarity=work.request.similarity))
+
+
+def _map_json(picture: PassageMap) -> dict[str, Any]:
+    """Return a map; points are named by their positions in `points`."""
+    return {
+        "points": [_point_json(point) for point in picture.points],
+        "groups": [
+            {
+                "size": group.size,
+                "centre": group.centre,
+                "files": [{"path": path, "passages": count} for path, count in group.files],
+            }
+            for group in picture.groups
+        ],
+        "duplicates": [
+            {"points": list(each.points), "similarity": round(each.similarity, 4)} for each in picture.duplicates
+        ],
+        **apply_form(picture, plain("chunks", "vectors", "similarity")),
+        "variance": [round(share, 4) for share in picture.variance],
+        "reasons": [reason_json(reason) for reason in picture.reasons],
+    }
+
+
+def _point_json(point: MapPoint) -> dict[str, Any]:
+    return {**apply_form(point, POINT), "x": round(point.x, 4), "y": round(point.y, 4)}

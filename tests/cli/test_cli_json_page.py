@@ -1,0 +1,298 @@
+"""docs/json.md has every field of the JSON of commands, tools and operations, and no other; `just docs` writes it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+
+import memoriter
+from json_fields import (
+    COMMANDS,
+    NAME,
+    OBJECTS,
+    SCHEMAS,
+    TOOLS,
+    FieldRow,
+    ObjectTable,
+    check,
+    differences,
+    type_of_answer,
+)
+from memoriter import Memory, api_json
+from memoriter.cli import main
+from memoriter.tools import TOOLS as AGENT_TOOLS
+from memoriter.web import OPERATIONS
+from memoriter.web._schemas import SCHEMAS as WEB_SCHEMAS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Program
+
+PAGE = Path(memoriter.__file__).parents[2] / "docs" / "json.md"
+INTRODUCTION = """\
+# Every JSON field
+
+<!-- `just docs` writes this page. -->
+
+Every command accepts `--json`, and the [HTTP API](http-api.md) and the tools of agents answer with the same objects.
+Names of fields are in camelCase. A field whose last column is empty is always there. New versions may add fields, so
+ignore those that you do not know.
+
+A command that fails prints `{"error": …}` with an [Error](#error). Its exit code is 1, or 2 if you must change the
+request. The HTTP API answers with a [Problem](#problem). The [codes](health.md) of errors and diagnostics are stable;
+their messages may change.
+"""
+FORMS: dict[str, Any] = {
+    "Reason": api_json.REASON,
+    "Health": api_json.HEALTH,
+    "Explanation": api_json.EXPLANATION,
+    "Status": api_json.STATUS,
+    "Reranker": api_json.RERANKER,
+    "Canary": api_json.CANARY,
+    "Sidecar": api_json.SIDECAR,
+    "Calibration": api_json.CALIBRATION,
+    "Attempt": api_json.ATTEMPT,
+    "Run": api_json.RUN,
+    "Spending": api_json.SPENDING,
+    "Capture": api_json.CAPTURE,
+    "WatchEvent": api_json.WATCH,
+    "CompactReport": api_json.COMPACT,
+    "Removal": api_json.REMOVAL,
+    "WhyNot": api_json.WHY_NOT,
+    "Fix": api_json.FIX,
+    "Candidacy": api_json.CANDIDACY,
+}
+"""The tables of `memoriter.api_json` by the names of the page."""
+ADDED = {"WhyNot": {"eval", "added"}}
+"""Fields that a command adds to a form."""
+SETTINGS = """{
+  agents: {defaults: {memorySearch: {provider: "fake"}}}, plugins: {slots: {memory: ["memory-core", "memory-lancedb"]}},
+}"""
+PASSAGE = "memory/2026-02-10.md#L3"
+
+
+def linked(text: str) -> str:
+    return NAME.sub(lambda match: f"[{match[1]}](#{match[1].lower()})", text)
+
+
+def two_columns(heading: str, lines: str) -> str:
+    rows = [f"| `{name}` | {linked(answer)} |" for name, answer in (line.split(" | ") for line in lines.split("\n"))]
+    return "\n".join([heading, "|---|---|", *rows])
+
+
+def operations() -> str:
+    more = {"index": "; [Estimate] with `dryRun`"}
+    return "\n".join(
+        f"{each.method} {each.path} | {type_of_answer(each.answer)}{more.get(each.name, '')}" for each in OPERATIONS
+    )
+
+
+def object_part(table: ObjectTable) -> str:
+    parts = [f"### {table.name}", linked(table.text)]
+    if table.fields:
+        rows = [f"| `{row.name}` | {linked(row.type)} | {row.meaning} | {row.absent} |" for row in table.fields]
+        parts.append("\n".join(["| field | type | meaning | absent |", "|---|---|---|---|", *rows]))
+    return "\n\n".join(parts)
+
+
+def page() -> str:
+    """Return the page of all fields."""
+    parts = [
+        INTRODUCTION.strip(),
+        "## Commands",
+        two_columns("| command | answer |", COMMANDS.strip()),
+        "## Tools of agents",
+        two_columns("| tool | answer |", TOOLS.strip()),
+        "## Operations of the HTTP API",
+        two_columns("| operation, below `/api/v1` | answer |", operations()),
+        "## Objects",
+        *(object_part(table) for table in OBJECTS.values()),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def test_the_page_is_that_of_the_tables() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "Run `just docs`."
+
+
+def leaves(group: click.Group, before: str = "") -> Iterator[str]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from leaves(command, f"{before}{name} ")
+            if name == "token":
+                yield f"{before}{name}"
+        else:
+            yield f"{before}{name}"
+
+
+def test_every_command_tool_and_operation_has_its_answer() -> None:
+    assert isinstance(main, click.Group)
+    assert sorted(line.split(" | ")[0] for line in COMMANDS.strip().split("\n")) == sorted(leaves(main))
+    assert [line.split(" | ")[0] for line in TOOLS.strip().split("\n")] == [tool.name for tool in AGENT_TOOLS]
+    named = {name for text in (COMMANDS, TOOLS, operations()) for name in NAME.findall(text)}
+    assert named <= OBJECTS.keys()
+
+
+def test_every_object_is_reached_from_an_answer() -> None:
+    reached, rest = {"Error", "Problem"}, NAME.findall(COMMANDS + TOOLS + operations())
+    while rest:
+        name = rest.pop()
+        if name not in reached:
+            reached.add(name)
+            table = OBJECTS[name]
+            rest += NAME.findall(" ".join([table.text, *(row.type for row in table.fields)]))
+    assert OBJECTS.keys() - reached - {"FieldError"} == set()
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_an_object_has_the_fields_of_its_form_and_no_others(name: str) -> None:
+    form = {field.key or api_json._camel_case(key): field.omit is not None for key, field in FORMS[name].items()}
+    rows = {row.name: bool(row.absent) for row in OBJECTS[name].fields if row.name not in ADDED.get(name, set())}
+    assert rows == form
+
+
+@pytest.mark.parametrize("name", WEB_SCHEMAS)
+def test_the_page_has_the_fields_of_the_schema_of_an_operation(name: str) -> None:
+    schema = WEB_SCHEMAS[name]
+    schema = schema if "properties" in schema else schema["items"]
+    if "properties" in schema:
+        rows: dict[str, FieldRow] = {row.name: row for row in OBJECTS[SCHEMAS.get(name, name)].fields}
+        assert schema["properties"].keys() - rows.keys() - {"dryRun", "tokens"} == set()
+        fixed = {field for field in schema["required"] if rows[field].absent} - {"text", "hash"}
+        assert fixed == set(), "a field that the schema requires is never absent"
+
+
+@pytest.mark.parametrize("tool", AGENT_TOOLS, ids=lambda tool: tool.name)
+def test_the_page_has_the_fields_of_the_schema_of_a_tool(tool: Any) -> None:
+    (line,) = [line for line in TOOLS.strip().split("\n") if line.startswith(tool.name)]
+    known = {row.name for name in NAME.findall(line) for row in OBJECTS[name].fields}
+    assert tool.output_schema["properties"].keys() - known == set()
+
+
+COMMAND_LINES = (
+    ("search --explain PostgreSQL", "[Result]"),
+    ("search zebra -n 1", "[Result]"),
+    ("search --explain -n 3 'lex: ledger\nvec: which database'", "[Result]"),
+    ("get MEMORY.md", "[Excerpt]"),
+    ("get memory/none.md", "[Excerpt]"),
+    ("get ../outside.md", "[Refusal]"),
+    (f"why-not router {PASSAGE}", "[WhyNot]"),
+    (f"why-not coffee {PASSAGE} --min-score 0.9", "[WhyNot]"),
+    ("remember 'Tea is in the kitchen.'", "[Entry]"),
+    ("remember 'Tea is in the kitchen.'", "[Entry]"),
+    ("index --dry-run", "[Estimate]"),
+    ("index", "[IndexReport]"),
+    ("forget MEMORY.md#L4 --dry-run", "[ForgetPlan]"),
+    ("forget MEMORY.md#L4 --yes", "[Receipt]"),
+    ("capture list", "[Captures]"),
+    ("status --deep", "list of [Status]"),
+    ("cost", "[Cost]"),
+    ("compact", "[CompactReport]"),
+    ("config get query.maxResults", "[Setting]"),
+    ("config set query.maxResults 7", "[SettingChanged]"),
+    ("config unset query.maxResults", "[SettingChanged]"),
+    ("config check", "[ConfigCheck]"),
+    ("token", "[Token]"),
+    ("token create dashboard", "[NewToken]"),
+    ("token list", "list of [ListedToken]"),
+    ("token revoke dashboard", "[Revoked]"),
+    ("doctor", "[Checks]"),
+    ("install claude-code --dry-run", "[Installation]"),
+)
+LONG_TERM_LINES = (
+    ("ltm list", "list of [Memory]"),
+    ("ltm search tea", "[FoundMemories]"),
+    ("ltm store 'I prefer tea to coffee.'", "[StoredMemory]"),
+    ("ltm stats", "[MemoryStats]"),
+    ("ltm rebuild", "[Rebuilt]"),
+    ("ltm inbox", "list of [Candidate]"),
+    ("ltm trust review", "list of [Memory]"),
+    ("ltm forget 'I prefer tea to coffee.' --yes", "[ForgottenMemories]"),
+)
+
+
+def answer_of(program: Program, line: str) -> Any:
+    words = shlex.split(line)
+    outcome = program("-w", str(program.workspace), *words, "--json")
+    assert outcome.out, outcome
+    return outcome.json
+
+
+@pytest.mark.slow
+def test_the_answers_of_commands_are_those_of_the_page(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(program.home))
+    for line, type_text in COMMAND_LINES:
+        check(answer_of(program, line), type_text)
+    shown = answer_of(program, "config show")
+    assert shown
+    for value in shown.values():
+        check(value, "[SettingValue]")
+    folder = str(program.workspace)
+    check(answer_of(program, f"trust {folder}"), "list of [Trusting]")
+    check(program("trust", "--list", "--json").json, "list of [TrustedFolder]")
+    check(answer_of(program, f"trust --remove {folder}"), "list of [Trusting]")
+    check(answer_of(program, "config get no.such.setting")["error"], "[Error]")
+
+
+@pytest.mark.slow
+def test_the_answers_about_imports_and_exports_are_those_of_the_page(program: Program, tmp_path: Path) -> None:
+    vault = tmp_path / "Vault"
+    vault.mkdir()
+    for name, text in {"tea.md": "# Tea\n\nGreen.\n", "rain.md": "# Rain\n\nOften.\n", "empty.md": ""}.items():
+        (vault / name).write_text(text, encoding="utf-8")
+    planned = answer_of(program, f"import obsidian {vault} --dry-run")
+    check(planned, "[ImportReport]")
+    assert planned["samples"]
+    done = answer_of(program, f"import obsidian {vault}")
+    check(done, "[ImportReport]")
+    assert done["reasons"]
+    (note, _) = sorted((program.workspace / "memory" / "imported").rglob("*.md"))
+    note.write_text(note.read_text(encoding="utf-8") + "\nMore.\n", encoding="utf-8")
+    listed = answer_of(program, "import --list")
+    check(listed, "[Imports]")
+    assert listed["imports"]
+    undone = answer_of(program, f"import --undo {done['id']} --yes")
+    check(undone, "[ImportUndone]")
+    assert all(undone[name] for name in ("removed", "kept"))
+    check(answer_of(program, f"export {tmp_path / 'notes.zip'}"), "[Exported]")
+
+
+@pytest.mark.slow
+def test_the_answers_about_long_term_memories_are_those_of_the_page(program: Program) -> None:
+    (program.home / "memoriter.json5").write_text(SETTINGS, encoding="utf-8")
+    check(answer_of(program, "ltm store 'I prefer tea to coffee.'"), "[StoredMemory]")
+    for line, type_text in LONG_TERM_LINES:
+        check(answer_of(program, line), type_text)
+
+
+def test_the_answers_of_tools_are_those_of_the_page(program: Program) -> None:
+    search, get, append = AGENT_TOOLS
+    with Memory.open(program.workspace, home=program.home) as memory:
+        check(search.run(memory, {"query": "PostgreSQL"}), "[Result]")
+        check(search.run(memory, {}), "[Unavailable]")
+        check(get.run(memory, {"path": "MEMORY.md"}), "[Excerpt]")
+        check(get.run(memory, {"path": "../outside.md"}), "[Refusal]")
+        check(append.run(memory, {"text": "Tea is in the kitchen."}), "[AgentEntry]")
+        check(append.run(memory, {"text": "Tea is in the kitchen."}), "[AgentEntry]")
+        check(append.run(memory, {}), "[NotWritten]")
+
+
+def test_a_field_that_is_missing_on_the_page_or_in_an_answer_is_noticed() -> None:
+    reason = {"code": "stale", "message": "It changed.", "remedy": ""}
+    assert list(differences(reason, "[Reason]", "it")) == []
+    assert list(differences({**reason, "more": 1}, "[Reason]", "it")) == ["it.more is not on the page"]
+    assert list(differences({"code": "stale", "message": 1}, "[Reason]", "it")) == [
+        "it.remedy is missing",
+        "it.message: 1 instead of text",
+    ]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

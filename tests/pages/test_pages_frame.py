@@ -1,0 +1,190 @@
+"""What all pages share: the session, navigation, headers, static files, and work without scripts."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from browser import PHONE
+from memoriter.ids import bytes_hash
+from memoriter.pages import PAGES
+from web_client import ApiClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from browser import Tab
+    from memoriter.pages import Page
+    from memory_env import MemoryEnv
+    from serving import Serving
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def owner(server: Serving) -> Iterator[ApiClient]:
+    with ApiClient(server.url, server.token) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def reader(env: MemoryEnv, server: Serving) -> Iterator[ApiClient]:
+    token = env.run("token", "create", "dashboard", "--scope", "read").out.strip()
+    with ApiClient(server.url, token) as client:
+        yield client
+
+
+@pytest.mark.slow
+def test_the_link_opens_the_first_page(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab()
+    assert tab.page.url.endswith(PAGES[0].path)
+    assert tab.page.locator("nav a").all_inner_texts() == [page.name for page in PAGES]
+    assert tab.page.locator("nav a[aria-current=page]").inner_text() == PAGES[0].name
+
+
+def test_a_page_allows_scripts_and_styles_of_this_server_only(owner: ApiClient) -> None:
+    for page in PAGES:
+        answer = owner.http.get(page.path)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        policy = answer.headers["content-security-policy"]
+        assert {"default-src 'none'", "script-src 'self'", "style-src 'self'"} <= set(policy.split("; "))
+        assert "unsafe" not in policy
+        assert answer.headers["cache-control"] == "no-store"
+        assert not re.search(r"<style|<script(?![^>]* src=)|\son\w+=|\sstyle=", answer.text)
+
+
+def test_static_files_have_their_hash_in_the_address_and_are_kept_for_a_year(owner: ApiClient) -> None:
+    text = owner.http.get(PAGES[0].path).text
+    addresses = re.findall(r'(?:src|href)="(/static/[^"]+)"', text)
+    assert {address.rpartition("/")[2] for address in addresses} >= {"base.css", "fragments.js", "icon.svg"}
+    for address in addresses:
+        answer = owner.http.get(address)
+        assert (answer.status_code, "immutable" in answer.headers["cache-control"]) == (200, True)
+    version = addresses[0].split("/")[2]
+    assert owner.http.get(addresses[0].replace(version, "0" * 16)).status_code == 404
+    assert owner.http.get(f"/static/{version}/..%2f_site.py").status_code == 404
+
+
+def test_a_token_may_do_on_a_page_what_its_scope_allows(reader: ApiClient, env: MemoryEnv) -> None:
+    before = {file: file.read_bytes() for file in env.notes.rglob("*.md")}
+    assert reader.http.get("/notes?path=MEMORY.md").status_code == 200
+    forms = {
+        "/notes/append": {"text": "Prefers tea."},
+        "/notes/change": {
+            "path": "memory/new.md",
+            "text": "x",
+            "expected": "",
+            "act": "save",
+            "reviewed": bytes_hash(b"x"),
+        },
+    }
+    for path, fields in forms.items():
+        refused = reader.http.post(path, data=fields)
+        assert (refused.status_code, "lacks the scope" in refused.text) == (403, True)
+    assert {file: file.read_bytes() for file in env.notes.rglob("*.md")} == before
+
+
+def test_odd_parameters_are_answered_without_a_failure(owner: ApiClient) -> None:
+    odd = [
+        "%00",
+        "%ff",
+        "a%0ab.md",
+        "../../etc/passwd",
+        "x" * 3_000,
+        "%F0%9F%92%A9.md",
+        "..%5c..%5cx.md",
+        "MEMORY.md%23L3",
+    ]
+    for path in (
+        "/notes?path={}",
+        "/notes?path=MEMORY.md&from={}",
+        "/notes/edit?path={}",
+        "/search?q={}",
+        "/search?q=a&path={}",
+    ):
+        statuses = {text: owner.http.get(path.format(text)).status_code for text in odd}
+        assert {text: status for text, status in statuses.items() if status >= 500} == {}, path
+    assert owner.http.post("/notes/change", content=b"%ff&=&a=" + b"x" * 100).status_code < 500
+    assert owner.http.post("/notes/change", content=b"a=b&" * 2_000).status_code == 400
+
+
+def test_a_page_without_a_session_names_the_command_that_opens_one(server: Serving) -> None:
+    with ApiClient(server.url, None) as stranger:
+        refused = stranger.http.get(PAGES[0].path, headers={"Accept": "text/html"})
+    assert (refused.status_code, "memoriter serve --link" in refused.text) == (401, True)
+
+
+@pytest.mark.slow
+def test_a_form_is_accepted_from_a_page_of_the_same_origin_only(open_tab: Callable[..., Tab], server: Serving) -> None:
+    tab = open_tab()
+    cookies = {each["name"]: each["value"] for each in tab.page.context.cookies()}
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    right = {"Origin": server.url, "Sec-Fetch-Site": "same-origin", **kind}
+    wrong = [
+        {**right, "Sec-Fetch-Site": "same-site"},
+        {**right, "Sec-Fetch-Site": "none"},
+        {name: value for name, value in right.items() if name != "Sec-Fetch-Site"},
+        {**right, "Origin": "http://127.0.0.1:1"},
+        {**right, "Origin": "null"},
+        {name: value for name, value in right.items() if name != "Origin"},
+        {**right, "Content-Type": "text/plain"},
+    ]
+    with ApiClient(server.url, None) as other:
+        other.http.cookies.update(cookies)
+        assert {other.http.post("/nowhere", headers=each).status_code for each in wrong} == {403}
+        assert other.http.post("/nowhere", headers=right).status_code == 404
+        assert other.http.post("/api/v1/append", headers=right).status_code == 403
+
+
+def test_each_picture_is_small_and_shown_on_a_page() -> None:
+    pictures = sorted((ROOT / "docs" / "images").glob("web-*.png"))
+    assert pictures
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md"))
+    assert [
+        each.name for each in pictures if each.stat().st_size > 200_000 or f"images/{each.name})" not in pages
+    ] == []
+
+
+@pytest.mark.slow
+def test_the_wheel_has_the_templates_and_static_files(tmp_path: Path) -> None:
+    from hatchling.builders.wheel import WheelBuilder
+
+    from memoriter.pages._static import FOLDER as STATIC
+    from memoriter.pages._templates import FOLDER as TEMPLATES
+
+    (wheel,) = WheelBuilder(str(STATIC.parents[3])).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    needed = {
+        f"memoriter/pages/{file.relative_to(STATIC.parent).as_posix()}"
+        for folder in (STATIC, TEMPLATES)
+        for file in folder.rglob("*.*")
+    }
+    assert len(needed) >= 7
+    assert needed <= names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_a_page_is_accessible_and_fits_a_phone(page: Page, open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab(page.path, viewport=PHONE, color_scheme="dark")
+    dark = tab.background()
+    assert tab.serious_faults() == []
+    tab.page.emulate_media(color_scheme="light")
+    assert tab.serious_faults() == []
+    assert tab.background() != dark
+    assert tab.overflow() <= 0
+
+
+@pytest.mark.slow
+def test_the_first_key_leads_to_the_content(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab()
+    assert tab.page.locator("a, button, input").first.inner_text() == "Skip to the content"
+    tab.page.locator(".skip").focus()
+    tab.page.keyboard.press("Enter")
+    assert tab.focused() == "content"

@@ -1,0 +1,174 @@
+"""The page Notes, in a real browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from browser import PHONE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from browser import Tab
+    from memory_env import MemoryEnv
+
+pytestmark = pytest.mark.slow
+LONG = """---
+tags: [plan]
+---
+
+# Plan
+
+One paragraph
+over two lines.
+
+- first item
+- second item
+  - inner item
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+```python
+one = 1
+two = 2
+```
+
+See [the decisions](../MEMORY.md#L3), [a site](https://example.org/), [nothing](/etc/passwd) and ![a picture](http://example.org/x.png).
+"""
+
+
+def lines_of(tab: Tab) -> dict[int, int]:
+    """The vertical position of each numbered line."""
+    return {int(each.inner_text()): round(each.bounding_box()["y"]) for each in tab.page.locator(".note a.line").all()}
+
+
+def test_a_note_is_shown_as_a_page_with_the_number_of_each_line(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    env.write("memory/plan.md", LONG)
+    tab = open_tab("/notes?path=memory/plan.md#L18")
+    numbers = lines_of(tab)
+    texts = LONG.split("\n")
+    assert {texts[number - 1].strip() for number in numbers} >= {
+        *("# Plan", "One paragraph", "over two lines.", "- second item", "- inner item", "| 1 | 2 |", "two = 2"),
+    }
+    assert [*numbers.values()] == sorted(numbers.values())
+    missing = [line for line in range(1, len(texts)) if tab.page.locator(f"#L{line}").count() != 1]
+    assert missing == []
+    assert tab.page.locator(".note h1").inner_text().endswith("Plan")
+    tab.page.get_by_role("link", name="Show as text").click()
+    tab.expect_text("#L12", "- inner item")
+    assert tab.serious_faults() == []
+
+
+def test_links_in_a_note_lead_to_other_notes_and_pictures_are_not_loaded(
+    open_tab: Callable[..., Tab], env: MemoryEnv
+) -> None:
+    env.write("memory/plan.md", LONG)
+    tab = open_tab("/notes?path=memory/plan.md")
+    assert tab.page.locator(".note img").count() == 0
+    assert tab.page.get_by_role("link", name="a site").get_attribute("rel") == "noreferrer"
+    assert tab.page.get_by_role("link", name="nothing").count() == 0
+    tab.page.get_by_role("link", name="the decisions").click()
+    tab.page.wait_for_url("**/notes?path=MEMORY.md#L3")
+    tab.expect_text(".note", "PostgreSQL")
+
+
+def test_the_tree_leads_to_every_file(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/notes")
+    tab.page.get_by_role("link", name="style.md").click()
+    tab.expect_text(".note", "imperative mood")
+    assert tab.page.locator(".tree a[aria-current=page]").inner_text() == "style.md"
+
+
+def test_a_change_is_shown_before_it_is_saved_by_keys_alone(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    env.write("memory/edit.md", "# Edit\r\n\r\none\r\ntwo\r\n")
+    tab = open_tab("/notes/edit?path=memory/edit.md")
+    assert tab.page.get_by_role("button", name="Save").count() == 0
+    tab.page.locator("#text").focus()
+    tab.page.keyboard.press("Control+End")
+    tab.page.keyboard.type("three\n")
+    tab.page.keyboard.press("Tab")
+    tab.page.keyboard.press("Enter")
+    tab.expect_text(".changes .added", "three")
+    assert tab.page.locator(".changes .removed").count() == 0
+    assert (env.notes / "memory/edit.md").read_bytes() == b"# Edit\r\n\r\none\r\ntwo\r\n"
+    save = tab.page.get_by_role("button", name="Save")
+    save.focus()
+    tab.page.keyboard.press("Enter")
+    tab.expect_text("[role=status]", "Saved.")
+    assert (env.notes / "memory/edit.md").read_bytes() == b"# Edit\r\n\r\none\r\ntwo\r\nthree\r\n"
+
+
+def test_a_text_that_was_not_reviewed_is_not_saved(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    env.write("memory/edit.md", "one\n")
+    tab = open_tab("/notes/edit?path=memory/edit.md", java_script_enabled=False)
+    tab.page.fill("#text", "one\ntwo\n")
+    tab.page.get_by_role("button", name="Show the changes").click()
+    tab.page.fill("#text", "one\nthree\n")
+    tab.page.get_by_role("button", name="Save").click()
+    tab.expect_text(".changes .added", "three")
+    assert (env.notes / "memory/edit.md").read_text(encoding="utf-8") == "one\n"
+    tab.page.get_by_role("button", name="Save").click()
+    tab.expect_text("[role=status]", "Saved.")
+    assert (env.notes / "memory/edit.md").read_text(encoding="utf-8") == "one\nthree\n"
+
+
+def test_two_browsers_that_edit_one_note_lose_nothing(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    env.write("memory/both.md", "# Both\n\n- kept\n")
+    file = env.notes / "memory/both.md"
+    mine, other = open_tab("/notes/edit?path=memory/both.md"), open_tab("/notes/edit?path=memory/both.md")
+    for tab, line in ((mine, "- mine"), (other, "- other")):
+        tab.page.fill("#text", f"# Both\n\n- kept\n{line}\n")
+        tab.page.get_by_role("button", name="Show the changes").click()
+        tab.expect_text(".changes .added", line)
+    other.page.get_by_role("button", name="Save").click()
+    other.expect_text("[role=status]", "Saved.")
+
+    mine.may_fail = True
+    mine.page.get_by_role("button", name="Save").click()
+    mine.expect_text("[role=alert]", "Nothing was written.")
+    assert file.read_text(encoding="utf-8") == "# Both\n\n- kept\n- other\n"
+    assert mine.page.input_value("#text") == "# Both\n\n- kept\n- mine\n"
+    assert mine.page.input_value("#present") == "# Both\n\n- kept\n- other\n"
+    assert "- other" in mine.text(".changes .removed")
+    assert mine.serious_faults() == []
+
+    mine.page.fill("#text", "# Both\n\n- kept\n- other\n- mine\n")
+    mine.page.get_by_role("button", name="Show the changes").click()
+    mine.expect_text(".changes .added", "- mine")
+    assert mine.page.locator(".changes .removed").count() == 0
+    mine.page.get_by_role("button", name="Save").click()
+    mine.expect_text("[role=status]", "Saved.")
+    assert file.read_text(encoding="utf-8") == "# Both\n\n- kept\n- other\n- mine\n"
+
+
+def test_a_new_note_and_an_entry_can_be_written_on_a_phone(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    tab = open_tab("/notes", viewport=PHONE, color_scheme="dark")
+    tab.page.locator("summary", has_text="New note").click()
+    tab.page.fill("#new", "memory/new.md")
+    tab.page.get_by_role("button", name="Create").click()
+    tab.page.fill("#text", "# New\n\nFrom a phone.\n")
+    tab.page.get_by_role("button", name="Show the changes").click()
+    assert (tab.serious_faults(), tab.overflow() <= 0) == ([], True)
+    tab.page.get_by_role("button", name="Save").click()
+    tab.expect_text(".note", "From a phone.")
+    assert (env.notes / "memory/new.md").read_text(encoding="utf-8") == "# New\n\nFrom a phone.\n"
+    tab.page.locator("summary", has_text="Add an entry").click()
+    tab.page.fill("#entry", "Prefers tea.")
+    tab.page.select_option("#to", "long-term")
+    tab.page.get_by_role("button", name="Add", exact=True).click()
+    tab.expect_text("[role=status]", "Added.")
+    assert (env.notes / "MEMORY.md").read_text(encoding="utf-8").endswith("Prefers tea.\n")
+
+
+def test_a_path_outside_the_notes_is_refused_with_a_remedy(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    (env.notes.parent / "secret.md").write_text("# Secret\n", encoding="utf-8")
+    tab = open_tab()
+    tab.may_fail = True
+    for path in ("/notes?path=../secret.md", "/notes/edit?path=../secret.md", "/notes/edit?path=x.txt"):
+        tab.go(path)
+        assert "Name a Markdown file of the memory" in tab.text("[role=alert]")
+        assert "# Secret" not in tab.page.content()

@@ -1,0 +1,133 @@
+"""The page Search, in a real browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from browser import PHONE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Route
+
+    from browser import Tab
+
+pytestmark = pytest.mark.slow
+QUESTION = "which database for the ledger"
+
+
+def test_hits_appear_while_someone_types_and_the_address_keeps_the_question(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/search")
+    assert tab.focused() == "question"
+    tab.page.keyboard.type(QUESTION)
+    tab.expect_text("#results .hits", "PostgreSQL")
+    assert "q=which+database" in tab.page.url
+    marked = {text.lower() for text in tab.page.locator("#results mark").all_inner_texts()}
+    assert "ledger" in marked
+    assert "The first hit probably answers" in tab.page.locator("#spoken").text_content()
+    tab.page.reload()
+    tab.expect_text("#results .hits", "PostgreSQL")
+
+
+def test_the_answer_to_an_earlier_question_never_replaces_that_to_a_later_one(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/search")
+    waiting: list[Route] = []
+    tab.page.route("**/search?q=router", lambda route: waiting.append(route))  # noqa: PLW0108 - Playwright adds attributes
+    tab.page.fill("#question", "router")
+    tab.page.locator("#results[aria-busy]").wait_for()
+    tab.page.fill("#question", "ledger")
+    tab.expect_text("#results .hits", "PostgreSQL")
+    for route in waiting:
+        route.abort()
+    tab.page.wait_for_timeout(50)
+    assert waiting
+    assert "PostgreSQL" in tab.text("#results")
+
+
+def test_a_search_works_without_scripts(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/search", java_script_enabled=False)
+    tab.page.fill("#question", QUESTION)
+    tab.page.keyboard.press("Enter")
+    tab.expect_text("#results .hits", "PostgreSQL")
+    tab.page.locator("details summary", has_text="Filters").click()
+    tab.page.fill("input[name=path]", "memory")
+    tab.page.get_by_role("button", name="Search").click()
+    tab.page.wait_for_url("**path=memory**")
+    assert "PostgreSQL" not in tab.text("#results")
+
+
+def test_filters_restrict_the_hits_and_a_wrong_one_is_explained(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/search?q=the&since=2026-02-01&until=2026-02-28")
+    assert tab.page.locator("a.hit").count() == 1
+    assert "Omada" in tab.text("#results")
+    tab.page.fill("input[name=until]", "2026-03-31")
+    tab.expect_text("#results .hits", "Osaka")
+    tab.go("/search?q=the&since=2026-03-01&path=memory/2026-02-10.md")
+    assert "No match" in tab.text("#results")
+    tab.may_fail = True
+    tab.go("/search?q=the&since=someday")
+    assert "someday" in tab.text("#results [role=alert]")
+    assert tab.page.input_value("#question") == "the"
+
+
+def test_each_number_of_a_score_has_a_bar_a_name_and_a_meaning(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab(f"/search?q={QUESTION}")
+    assert tab.page.locator(".bars").count() == 0
+    tab.page.get_by_label("Show how each score was computed").check()
+    tab.page.locator(".bars").first.wait_for()
+    names = tab.page.locator(".bars").first.locator("tbody th").all_inner_texts()
+    assert [name for name in names if name in {"Meaning", "Words", "Blend", "Calibrated", "Score"}] == [
+        *("Meaning", "Words", "Blend", "Calibrated", "Score"),
+    ]
+    meanings = tab.page.locator(".bars").first.locator("tbody td:nth-child(3)").all_inner_texts()
+    assert all(meaning.endswith(".") for meaning in meanings)
+    assert len(meanings) == len(names)
+    bars = tab.page.locator(".bars").first.get_by_role("meter")
+    assert bars.count() >= 5
+    assert tab.serious_faults() == []
+
+
+def test_the_outcome_has_the_words_of_its_meaning(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab(f"/search?q={QUESTION}")
+    assert tab.text("#results .badge") == "Match"
+    tab.go("/search?q=volcanology dissertation")
+    assert (tab.text("#results .badge"), "Nothing in your notes answers this." in tab.text("#results")) == (
+        "No match",
+        True,
+    )
+
+
+def test_keys_alone_lead_from_the_question_to_the_line_of_a_note(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/search")
+    keyboard = tab.page.keyboard
+    keyboard.type("printers train")
+    tab.page.locator("a.hit").nth(1).wait_for()
+    keyboard.press("ArrowDown")
+    assert tab.focused() == "hit-1"
+    keyboard.press("ArrowDown")
+    assert tab.focused() == "hit-2"
+    keyboard.press("ArrowUp")
+    keyboard.press("ArrowUp")
+    assert tab.focused() == "question"
+    keyboard.press("ArrowDown")
+    keyboard.press("/")
+    assert tab.focused() == "question"
+    keyboard.press("ArrowDown")
+    keyboard.press("Enter")
+    tab.page.wait_for_url("**/notes?path=**#L3")
+
+
+def test_why_not_this_follows_a_passage_to_the_stage_that_loses_it(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/search?q=printers", viewport=PHONE)
+    tab.page.get_by_role("link", name="Why not this?").click()
+    tab.page.fill("input[name=path]", "MEMORY.md")
+    tab.page.fill("input[name=line]", "3")
+    tab.page.get_by_role("button", name="Explain").click()
+    tab.expect_text("[role=status]", "was lost at the stage candidates")
+    assert "lost" in tab.text(".stages")
+    assert (tab.serious_faults(), tab.overflow() <= 0) == ([], True)
+    tab.go("/search/why-not?q=ledger&path=MEMORY.md&line=3")
+    tab.expect_text("[role=status]", "is hit 1 of")

@@ -1,0 +1,67 @@
+"""The page Timeline: a calendar that a keyboard reaches, and the record of a day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from web_client import ApiClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from browser import Tab
+    from memory_env import MemoryEnv
+    from serving import Serving
+
+
+@pytest.fixture
+def owner(server: Serving) -> Iterator[ApiClient]:
+    with ApiClient(server.url, server.token) as client:
+        yield client
+
+
+@pytest.mark.slow
+def test_arrow_keys_move_between_days_and_enter_shows_one(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/timeline?year=2026")
+    tab.page.locator("[data-days] a[tabindex='0']").focus()
+    tab.page.keyboard.press("Home")
+    assert tab.page.evaluate("document.activeElement.dataset.day") == "2026-02-10"
+    tab.page.keyboard.press("ArrowRight")
+    assert tab.page.evaluate("document.activeElement.dataset.day") == "2026-03-05"
+    tab.page.keyboard.press("ArrowUp")
+    tab.page.keyboard.press("Enter")
+    tab.expect_text("#day", "Omada ER605")
+    assert ("day=2026-02-10" in tab.page.url, tab.focused()) == (True, "day")
+
+
+@pytest.mark.slow
+def test_the_calendar_works_without_scripts(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/timeline?year=2026", java_script_enabled=False)
+    tab.page.get_by_role("link", name="5 March 2026, 2 lines").click()
+    tab.expect_text("#day", "train to Osaka")
+
+
+def test_a_day_shows_what_is_recorded_and_says_what_is_not(env: MemoryEnv, owner: ApiClient) -> None:
+    mark = "<!-- from: bot via HTTP, 2025-04-01 -->"
+    env.write("memory/2025-04-01.md", f"# Day\n\n- Mine.\n- Not mine. {mark}\n- Mine again.\n")
+    text = owner.http.get("/timeline", params={"day": "2025-04-01"}).text
+    assert "Lines 4 to 4, not written by you: <code>bot via HTTP, 2025-04-01</code>" in text
+    assert "Searches and reads are not recorded." in text
+    assert "Long-term memories are not shown" in text
+    assert 'aria-current="date">1</a>' in text
+    empty = owner.http.get("/timeline", params={"year": "2024"})
+    assert (empty.status_code, "No day of this year has a note." in empty.text) == (200, True)
+
+
+@pytest.mark.parametrize("query", ["day=2025-02-30", "day=x", "year=x", "year=0", "year=99999"])
+def test_a_day_that_does_not_exist_is_refused(query: str, owner: ApiClient) -> None:
+    refused = owner.http.get(f"/timeline?{query}")
+    assert (refused.status_code, 'role="alert"' in refused.text) == (400, True)
+
+
+def test_pages_without_long_term_memories_say_what_to_do(owner: ApiClient) -> None:
+    for page in ("/inbox", "/memories"):
+        answer = owner.http.get(page)
+        assert (answer.status_code, "plugins.slots.memory" in answer.text) == (200, True)

@@ -1,0 +1,35 @@
+"""The examples of agent frameworks are short, and the page about the frameworks shows them as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples" / "agents").glob("*.py"))
+PAGE = ROOT / "docs" / "integrations.md"
+LONGEST = 25
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
+def test_an_example_fits_a_screen_and_says_what_it_needs(example: Path) -> None:
+    text = example.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= LONGEST
+    assert 'pip install "memoriter[' in text.split('"""')[1]
+
+
+def test_the_page_shows_examples_that_are_files() -> None:
+    shown = re.findall(r"(?ms)^```python\n(\"\"\".*?)^```", PAGE.read_text(encoding="utf-8"))
+    assert shown
+    assert set(shown) <= {example.read_text(encoding="utf-8") for example in EXAMPLES}
+
+
+def test_the_readme_has_the_versions_and_tests_of_the_page() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    row = r'^\| ([^|]+) \| `pip install "memoriter\[([\w-]+)\]"` \| (`[^|]+`) \| (`tests/[^|]+`) \|$'
+    rows = re.findall(row, PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows
+    wanted = "".join(f"| {name} | `{extra}` | {version} | {test} |\n" for name, extra, version, test in rows)
+    assert f"| agent framework | extra | version | test |\n|---|---|---|---|\n{wanted}\n" in readme
