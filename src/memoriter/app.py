@@ -318,7 +318,14 @@ def _keep_notes_layout(workspace: Path) -> None:
 
 
 def _backend_settings(
-    settings: MemorySearch, env: Environment, *, agent: str, reason: str, index: IndexPlace, workspace: Path, inspect: bool
+    settings: MemorySearch,
+    env: Environment,
+    *,
+    agent: str,
+    reason: str,
+    index: IndexPlace,
+    workspace: Path,
+    inspect: bool,
 ) -> BackendSettings:
     return BackendSettings(
         agent=agent,

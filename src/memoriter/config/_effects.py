@@ -47,7 +47,7 @@ CONDITIONS: dict[Key, str] = {
     (*SEARCH, "remote"): SERVICE,
     (*SEARCH, "remote", "batch"): f"{SERVICE} with a batch interface, and many passages are new",
     (*SEARCH, "local"): "the provider is `local` or `onnx`, or `auto` and the model is there",
-    (*SEARCH, "store", "path"): "`store.driver` is `\"sqlite\"`, and the configuration is not OpenClaw's",
+    (*SEARCH, "store", "path"): '`store.driver` is `"sqlite"`, and the configuration is not OpenClaw\'s',
     (*SEARCH, "store", "vector"): '`store.driver` is `"sqlite"`',
     (*SEARCH, "store", "vector", "extensionPath"): 'the engine is `"sqlite-vec"`',
     (*SEARCH, "store", "postgres"): '`store.driver` is `"postgres"`',

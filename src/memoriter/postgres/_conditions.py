@@ -37,10 +37,14 @@ def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str
         # "0" is the character after "/", so the range contains everything in the folder, whatever its name.
         files.append("(path = %s OR (path >= %s AND path < %s) OR path = ANY(%s))")
         pattern = plain.replace("[^", "[!")
-        matching = [path for path in paths if fnmatchcase(path, pattern)] if any(each in plain for each in "*?[") else []
+        matching = (
+            [path for path in paths if fnmatchcase(path, pattern)] if any(each in plain for each in "*?[") else []
+        )
         values += [plain, f"{plain}/", f"{plain}0", matching]
     for tag in sorted({folded for tag in filters.tags or () if (folded := _folded_tag(tag))}):
-        files.append("id IN (SELECT file FROM tags WHERE space = %s AND edition = %s AND (tag = %s OR (tag >= %s AND tag < %s)))")
+        files.append(
+            "id IN (SELECT file FROM tags WHERE space = %s AND edition = %s AND (tag = %s OR (tag >= %s AND tag < %s)))"
+        )
         values += [space, edition, tag, f"{tag}/", f"{tag}0"]
     parts, all_values = list[str](), list[Any]()
     if files:

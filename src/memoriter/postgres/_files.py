@@ -136,7 +136,9 @@ def _delete_chunks(connection: Connection, place: Place, file: int, keep: int = 
         " AND frequencies.term = gone.term",
         (list(counts), list(counts.values()), *place),
     )
-    connection.execute(f"DELETE FROM frequencies WHERE {_HERE} AND term = ANY(%s) AND chunks <= 0", (*place, list(counts)))
+    connection.execute(
+        f"DELETE FROM frequencies WHERE {_HERE} AND term = ANY(%s) AND chunks <= 0", (*place, list(counts))
+    )
     return gone
 
 
@@ -189,7 +191,9 @@ def corpus(connection: Connection, place: Place) -> Corpus:
     return Corpus(files, chunks, mean, bool(names), kinds)
 
 
-_ROW = "FROM chunks JOIN files ON files.space = chunks.space AND files.edition = chunks.edition AND files.id = chunks.file"
+_ROW = (
+    "FROM chunks JOIN files ON files.space = chunks.space AND files.edition = chunks.edition AND files.id = chunks.file"
+)
 _WANTED = "WHERE chunks.space = %s AND chunks.edition = %s AND chunks.id = ANY(%s)"
 
 
@@ -201,7 +205,16 @@ def rows(connection: Connection, place: Place, ids: Collection[int]) -> dict[int
     )
     return {
         row: StoredChunk(
-            row, path, kind, ordinal, make_chunk(start, end, text, heading), bytes(counts), length, day, script, bytes(key)
+            row,
+            path,
+            kind,
+            ordinal,
+            make_chunk(start, end, text, heading),
+            bytes(counts),
+            length,
+            day,
+            script,
+            bytes(key),
         )
         for row, path, kind, ordinal, start, end, text, heading, counts, length, day, script, key in found
     }

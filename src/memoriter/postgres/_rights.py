@@ -21,7 +21,9 @@ POLL_SECONDS = 0.05
 class Right:
     """A lock that belongs to a connection of its own: the server releases it when that connection ends, however it ends."""
 
-    def __init__(self, server: Server, name: str, doing: str, remedy: str, *, taken: Callable[[Connection], None]) -> None:
+    def __init__(
+        self, server: Server, name: str, doing: str, remedy: str, *, taken: Callable[[Connection], None]
+    ) -> None:
         """Name a right; nothing is locked yet.
 
         Args:

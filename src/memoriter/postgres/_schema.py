@@ -30,18 +30,18 @@ CREATE SEQUENCE IF NOT EXISTS file_ids;
 """
 
 TABLES = {
-    "meta": "key text COLLATE \"C\" NOT NULL, value text NOT NULL, PRIMARY KEY (space, edition, key)",
+    "meta": 'key text COLLATE "C" NOT NULL, value text NOT NULL, PRIMARY KEY (space, edition, key)',
     "sets": (
         "id integer GENERATED ALWAYS AS IDENTITY, fingerprint text NOT NULL, dimensions integer NOT NULL,"
         " spec jsonb NOT NULL, created_at double precision NOT NULL, PRIMARY KEY (space, edition, fingerprint)"
     ),
     "files": (
-        "id bigint NOT NULL, path text COLLATE \"C\" NOT NULL, kind text NOT NULL, hash text NOT NULL,"
+        'id bigint NOT NULL, path text COLLATE "C" NOT NULL, kind text NOT NULL, hash text NOT NULL,'
         " size bigint NOT NULL, mtime_ns bigint NOT NULL, chunks bigint NOT NULL, length bigint NOT NULL,"
         " tail text NOT NULL, stamp bigint NOT NULL, PRIMARY KEY (space, edition, path)"
     ),
-    "tags": "file bigint NOT NULL, tag text COLLATE \"C\" NOT NULL, PRIMARY KEY (space, edition, file, tag)",
-    "names": "name text COLLATE \"C\" NOT NULL, file bigint NOT NULL, PRIMARY KEY (space, edition, name, file)",
+    "tags": 'file bigint NOT NULL, tag text COLLATE "C" NOT NULL, PRIMARY KEY (space, edition, file, tag)',
+    "names": 'name text COLLATE "C" NOT NULL, file bigint NOT NULL, PRIMARY KEY (space, edition, name, file)',
     "chunks": (
         "id bigint NOT NULL, file bigint NOT NULL, day integer NOT NULL, ordinal integer NOT NULL,"
         " length integer NOT NULL, script text NOT NULL, key bytea NOT NULL, term_counts bytea NOT NULL,"
@@ -52,7 +52,7 @@ TABLES = {
         "chunk bigint NOT NULL, first integer NOT NULL, last integer NOT NULL, script text NOT NULL,"
         " key bytea NOT NULL, PRIMARY KEY (space, edition, chunk, first)"
     ),
-    "frequencies": "term text COLLATE \"C\" NOT NULL, chunks bigint NOT NULL, PRIMARY KEY (space, edition, term)",
+    "frequencies": 'term text COLLATE "C" NOT NULL, chunks bigint NOT NULL, PRIMARY KEY (space, edition, term)',
     "vectors": (
         "set integer NOT NULL, key bytea NOT NULL, used_at double precision NOT NULL, vector {vector} NOT NULL,"
         " PRIMARY KEY (space, edition, set, key)"
@@ -96,7 +96,8 @@ def shared_statements(vector_type: str) -> list[str]:
 def partition_statements(space: int) -> list[str]:
     """Return the statements that make the partitions of a space."""
     return [
-        f"CREATE TABLE IF NOT EXISTS {table}_of_{space} PARTITION OF {table} FOR VALUES IN ({space})" for table in TABLES
+        f"CREATE TABLE IF NOT EXISTS {table}_of_{space} PARTITION OF {table} FOR VALUES IN ({space})"
+        for table in TABLES
     ]
 
 

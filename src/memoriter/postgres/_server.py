@@ -140,7 +140,8 @@ class Server:
             if connection.info.server_version < OLDEST_SERVER:
                 found = connection.info.server_version // 10_000
                 raise IndexUnavailable(
-                    f"The server {self.name} is PostgreSQL {found}, which is too old.", remedy="Use PostgreSQL 15 or newer."
+                    f"The server {self.name} is PostgreSQL {found}, which is too old.",
+                    remedy="Use PostgreSQL 15 or newer.",
                 )
             self.vector_type = self._vector_type(connection, create=create)
             exists = connection.execute(
@@ -237,7 +238,11 @@ class Server:
             raise IndexUnavailable(
                 f"{self.name} can only be read; it may be a replica.", remedy="Name the primary server in the dsn."
             ) from error
-        except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.errors.InvalidSchemaName) as error:
+        except (
+            psycopg.errors.UndefinedTable,
+            psycopg.errors.UndefinedColumn,
+            psycopg.errors.InvalidSchemaName,
+        ) as error:
             raise IndexDamaged(
                 f"The tables of {self.name} are not those of memoriter: {sentence(_first_line(error))}",
                 remedy="Run `memoriter index --force`.",

@@ -54,9 +54,17 @@ class PostgresStore(PostgresReader):
         self._seen = state.place.edition
         lock = f"{server.settings.schema}/{name}/"
         self._indexing = Right(server, f"{lock}index", f"is indexing {name!r}", _WAIT, taken=self._begin_epoch)
-        self._embedding = self._right("embed", f"is computing vectors for {name!r}", "Wait until it is done; keyword search works meanwhile.")
-        self._background = self._right("background", f"is indexing {name!r} in the background", "Do nothing: the other process does the work.")
-        self._watching = self._right("watch", f"is watching the notes of {name!r}", "Do nothing: this process takes over when the other one ends.")
+        self._embedding = self._right(
+            "embed", f"is computing vectors for {name!r}", "Wait until it is done; keyword search works meanwhile."
+        )
+        self._background = self._right(
+            "background", f"is indexing {name!r} in the background", "Do nothing: the other process does the work."
+        )
+        self._watching = self._right(
+            "watch",
+            f"is watching the notes of {name!r}",
+            "Do nothing: this process takes over when the other one ends.",
+        )
 
     def _right(self, kind: str, doing: str, remedy: str) -> Right:
         name = f"{self._server.settings.schema}/{self._name}/{kind}"
@@ -78,10 +86,14 @@ class PostgresStore(PostgresReader):
         server = Server(settings)
         server.prepare(create=True)
         with server.connection() as connection, connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{settings.schema}/{name}/open",))
+            connection.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{settings.schema}/{name}/open",)
+            )
             row = connection.execute("SELECT id FROM spaces WHERE name = %s", (name,)).fetchone()
             if row is None:
-                row = connection.execute("INSERT INTO spaces(name, edition) VALUES (%s, 0) RETURNING id", (name,)).fetchone()
+                row = connection.execute(
+                    "INSERT INTO spaces(name, edition) VALUES (%s, 0) RETURNING id", (name,)
+                ).fetchone()
                 space = int(cast("tuple[int]", row)[0])
                 for statement in partition_statements(space):
                     connection.execute(statement.encode())
@@ -177,7 +189,9 @@ class PostgresStore(PostgresReader):
 
     def drop_meta(self, key: str) -> None:
         with self._writing(content=False) as (connection, place):
-            connection.execute("DELETE FROM meta WHERE space = %s AND edition = %s AND key = %s", (*place, storable(key)))
+            connection.execute(
+                "DELETE FROM meta WHERE space = %s AND edition = %s AND key = %s", (*place, storable(key))
+            )
 
     def put_file(
         self,
@@ -259,9 +273,7 @@ class PostgresStore(PostgresReader):
             with self._writing(content=False) as (connection, place):
                 fresh = _new_edition(connection, place.space, after=place.edition)
                 self._copy(connection, place, fresh, vectors=vectors)
-            store = type(self)(
-                self._server, self._name, State(place.space, fresh), clock=self._clock, spec=self._spec
-            )
+            store = type(self)(self._server, self._name, State(place.space, fresh), clock=self._clock, spec=self._spec)
             try:
                 yield store
                 with self._writing(content=False) as (connection, place):
@@ -343,7 +355,9 @@ class PostgresStore(PostgresReader):
     def forget(self) -> CompactReport:
         with self.lease():
             with self._writing() as (connection, place):
-                statement = f"DELETE FROM failures AS known WHERE known.space = %s AND known.edition = %s AND {_vectors.UNUSED}"  # noqa: S608, E501 (fixed text)
+                statement = (
+                    f"DELETE FROM failures AS known WHERE known.space = %s AND known.edition = %s AND {_vectors.UNUSED}"  # noqa: S608 (fixed text)
+                )
                 connection.execute(statement.encode(), place)
                 connection.execute(
                     "DELETE FROM meta WHERE space = %s AND edition = %s AND starts_with(key, 'background:')", place

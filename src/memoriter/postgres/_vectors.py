@@ -113,7 +113,7 @@ def missing(connection: Connection, vectors: VectorSet, limit: int, of: Collecti
     if of or len(texts) >= limit:
         return list(texts.items())
     statement = (
-        f"SELECT items.key, items.first, items.last, {_PASSAGE} {_OF_ITEMS} AND {_WITHOUT.format(of='items')}"  # noqa: S608 (fixed text)
+        f"SELECT items.key, items.first, items.last, {_PASSAGE} {_OF_ITEMS} AND {_WITHOUT.format(of='items')}"
         " ORDER BY items.chunk, items.first LIMIT %s"
     )
     rows = connection.execute(statement.encode(), (*vectors.key[:2], vectors.id, vectors.id, 4 * limit))
@@ -131,7 +131,7 @@ def count_waiting(connection: Connection, vectors: VectorSet) -> tuple[int, int]
     place = (*vectors.key[:2], vectors.id, vectors.id)
     ((waiting,),) = connection.execute(own.encode(), place).fetchall()
     statement = (
-        f"SELECT count(*), count(DISTINCT CASE WHEN {chunks} THEN NULL ELSE items.chunk END)"  # noqa: S608 (fixed text)
+        f"SELECT count(*), count(DISTINCT CASE WHEN {chunks} THEN NULL ELSE items.chunk END)"
         f" {_OF_ITEMS} AND {_WITHOUT.format(of='items')}"
     )
     values = (vectors.id, vectors.id, *place)
@@ -147,7 +147,7 @@ _EMBEDDED = (
 
 def count_of(connection: Connection, vectors: VectorSet, table: str) -> int:
     """Return the number of chunks that have a row in `vectors` or `failures`."""
-    statement = f"SELECT count(*) {_EMBEDDED.format(table=table)}"  # noqa: S608 (fixed text)
+    statement = f"SELECT count(*) {_EMBEDDED.format(table=table)}"
     ((count,),) = connection.execute(statement.encode(), vectors.key).fetchall()
     return int(count)
 
@@ -203,7 +203,9 @@ def nearest(
 
 def of_chunks(connection: Connection, vectors: VectorSet, ids: Collection[int]) -> list[tuple[int, Any]]:
     """Return (chunk id, vector) of those chunks that have one, ascending."""
-    statement = f"SELECT chunks.id, known.vector {_EMBEDDED.format(table='vectors')} AND chunks.id = ANY(%s) ORDER BY chunks.id"  # noqa: S608, E501 (fixed text)
+    statement = (
+        f"SELECT chunks.id, known.vector {_EMBEDDED.format(table='vectors')} AND chunks.id = ANY(%s) ORDER BY chunks.id"
+    )
     return cast("list[tuple[int, Any]]", connection.execute(statement.encode(), (*vectors.key, list(ids))).fetchall())
 
 

@@ -68,7 +68,8 @@ def as_tsvector(terms: str) -> str:
         if folded := fold(term):
             places.setdefault(folded, []).append(min(place, 16_383))
     return " ".join(
-        f"{_quoted(term)}:{','.join(map(str, list(dict.fromkeys(found))[:MOST_POSITIONS]))}" for term, found in places.items()
+        f"{_quoted(term)}:{','.join(map(str, list(dict.fromkeys(found))[:MOST_POSITIONS]))}"
+        for term, found in places.items()
     )
 
 
@@ -103,7 +104,9 @@ def search(
         if remaining <= 0:
             break
         rarest = ordered[(bits & -bits).bit_length() - 1]
-        chosen = chunks if len(chunks) <= remaining else _best(connection, rarest, chunks, remaining, scope, mean_length)
+        chosen = (
+            chunks if len(chunks) <= remaining else _best(connection, rarest, chunks, remaining, scope, mean_length)
+        )
         hits += [(row, weight) for row in sorted(chosen)]
     if len(hits) < limit and ordered[cut:]:
         seen = {row for row, _ in hits}
@@ -162,7 +165,14 @@ def _newest(connection: Connection, words: Sequence[str], limit: int, scope: Sco
 
 
 def search_all(
-    connection: Connection, terms: Sequence[str], *, limit: int, scope: Scope, frequency: Mapping[str, int], chunks: int, mean_length: float
+    connection: Connection,
+    terms: Sequence[str],
+    *,
+    limit: int,
+    scope: Scope,
+    frequency: Mapping[str, int],
+    chunks: int,
+    mean_length: float,
 ) -> list[tuple[int, float]]:
     """Return chunks with all of the terms, best first: (chunk id, negative BM25, as FTS5 gives it)."""
     from math import log

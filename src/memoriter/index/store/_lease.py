@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
