@@ -8,7 +8,7 @@ from math import log1p
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoriter.errors import IndexUnavailable
-from memoriter.postgres import _files, _vectors, _words
+from memoriter.postgres import _files, _listing, _vectors, _words
 from memoriter.postgres._conditions import condition, holds
 from memoriter.postgres._files import Place
 from memoriter.postgres._words import Scope
@@ -348,6 +348,24 @@ class PostgresReader:
             dimensions = vectors.dimensions if vectors else 0
             found = _vectors.sample(connection, vectors, count) if vectors else []
         return [text for text, _ in found], _stacked([vector for _, vector in found], dimensions)
+
+    def models(self) -> dict[ModelSpec, int]:
+        with self._reading() as (connection, place):
+            return _listing.models(connection, place)
+
+    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        with self._with_vectors() as (connection, vectors):
+            found = _listing.stored(connection, vectors, after, limit) if vectors else []
+            dimensions = vectors.dimensions if vectors else 0
+        return [key for key, _ in found], _stacked([vector for _, vector in found], dimensions)
+
+    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.having(connection, vectors, keys) if vectors else set()
+
+    def refused(self) -> dict[bytes, str]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.refused(connection, vectors) if vectors else {}
 
 
 def _stacked(vectors: Sequence[Any], dimensions: int) -> NDArray[np.float32]:
