@@ -416,6 +416,7 @@ class _PostgresOpener:
             service=given.service or "",
             password=given.password or "",
             schema=given.schema,
+            role=given.role or "",
             pool_size=given.pool_size,
             statement_timeout_ms=given.statement_timeout_ms,
         )
