@@ -147,7 +147,9 @@ def new_server() -> BreakableServer:
         server.program("initdb", "-D", str(server.data), "-U", ADMIN, "-A", "trust", "-E", "UTF8", "--no-sync")
         with (server.data / "postgresql.conf").open("a") as settings:
             settings.write(SETTINGS)
-        access = f"local all all trust\nhost all {ADMIN} 127.0.0.1/32 trust\nhost replication {ADMIN} 127.0.0.1/32 trust\n"
+        access = (
+            f"local all all trust\nhost all {ADMIN} 127.0.0.1/32 trust\nhost replication {ADMIN} 127.0.0.1/32 trust\n"
+        )
         access += "host all +passwordless 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
         (server.data / "pg_hba.conf").write_text(access)
         server.start()

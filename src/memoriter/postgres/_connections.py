@@ -160,8 +160,10 @@ class Pool:
                 at, error = self._failed
                 if at >= began and (left <= 0 or not any(part in str(error) for part in _STARTING)):
                     raise error from None
-                if left <= 0:
+                if left <= 0 and self.exhausted:
                     raise
+                if left <= 0:
+                    raise OutOfTime(seconds) from None
                 continue
             with self._count:
                 self.lent += 1

@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from memoriter.types import ModelSpec
 
 
-def enter(server: Server, name: str) -> int:
-    """Return the number of a space; create it if it does not exist, and its tables if they are missing.
+def enter(server: Server, name: str, *, repair: bool = False) -> int:
+    """Return the number of a space; create it if it does not exist.
+
+    Args:
+        server: the server, whose schema has its tables.
+        name: of the space.
+        repair: make tables of the space that are missing.
 
     Raises:
         IndexUnavailable: it belongs to a role of which the user is not a member.
@@ -25,11 +30,11 @@ def enter(server: Server, name: str) -> int:
     role = server.settings.role
     with server.connection() as connection:
         row = connection.execute(
-            "SELECT id FROM spaces WHERE name = %s AND edition > 0 AND to_regclass('vectors_of_' || id) IS NOT NULL"
+            "SELECT id FROM spaces WHERE name = %s AND edition > 0"
             " AND pg_has_role(to_regrole(quote_ident(owner)), 'USAGE') AND owner = coalesce(nullif(%s, ''), owner)",
             (name, role),
         ).fetchone()
-        if row is not None:
+        if row is not None and not repair:
             return int(row[0])
         try:
             with connection.transaction():
@@ -67,8 +72,9 @@ def copy_vectors(connection: Connection, place: Place, fresh: int, *, left_out: 
         (fresh, *place),
     )
     connection.execute(
-        "INSERT INTO vectors(space, edition, set, key, used_at, vector) SELECT space, %s, set, key, used_at, vector"
-        " FROM vectors WHERE space = %s AND edition = %s AND set <> %s",
+        "INSERT INTO vectors(space, edition, set, key, used_at, vector, short)"
+        " SELECT space, %s, set, key, used_at, vector, short FROM vectors"
+        " WHERE space = %s AND edition = %s AND set <> %s",
         (fresh, *place, -1 if active is None else active.id),
     )
 

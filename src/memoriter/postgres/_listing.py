@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from memoriter.ids import spec_of
+from memoriter.postgres._vectors import decode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from memoriter.postgres._files import Place
     from memoriter.postgres._server import Connection
@@ -30,11 +34,16 @@ def models(connection: Connection, place: Place) -> dict[ModelSpec, int]:
     return {spec_of(spec): vectors for spec, vectors in rows}
 
 
-def stored(connection: Connection, vectors: VectorSet, after: bytes, limit: int) -> list[tuple[bytes, Any]]:
-    """Return up to `limit` (key, vector) by ascending key, those after a key."""
-    statement = f"SELECT key, vector FROM vectors WHERE {_OF_SET} AND key > %s ORDER BY key LIMIT %s"  # noqa: S608 (fixed text)
-    rows = connection.execute(statement.encode(), (*vectors.key, after, limit)).fetchall()
-    return [(bytes(key), vector) for key, vector in rows]
+def stored(
+    connection: Connection, vectors: VectorSet, after: bytes, limit: int
+) -> tuple[list[bytes], NDArray[np.float32]]:
+    """Return up to `limit` vectors by ascending key, those after a key: (n keys, (n, dims))."""
+    statement = (
+        f"SELECT key, coalesce(short, vector_send(vector)) FROM vectors WHERE {_OF_SET} AND key > %s"  # noqa: S608 (fixed text)
+        " ORDER BY key LIMIT %s"
+    )
+    rows = connection.execute(statement.encode(), (*vectors.key, after, limit), binary=True).fetchall()
+    return [bytes(key) for key, _ in rows], decode([blob for _, blob in rows], vectors.dimensions)
 
 
 def having(connection: Connection, vectors: VectorSet, keys: Collection[bytes]) -> set[bytes]:

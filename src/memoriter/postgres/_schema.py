@@ -1,4 +1,4 @@
-"""The tables of the store. Each row belongs to a space (a workspace and an agent), by which every table is partitioned."""
+"""The tables of the store. Each row belongs to a space (a workspace and an agent), by which tables are partitioned."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ TABLES = {
     ),
     "frequencies": 'term text COLLATE "C" NOT NULL, chunks bigint NOT NULL, PRIMARY KEY (space, edition, term)',
     "vectors": (
-        "set integer NOT NULL, key bytea NOT NULL, used_at double precision NOT NULL, vector {vector} NOT NULL,"
-        " PRIMARY KEY (space, edition, set, key)"
+        "set integer NOT NULL, key bytea NOT NULL, used_at double precision NOT NULL, vector {vector}, short bytea,"
+        " CHECK (num_nonnulls(vector, short) = 1), PRIMARY KEY (space, edition, set, key)"
     ),
     "failures": (
         "set integer NOT NULL, key bytea NOT NULL, message text NOT NULL, failed_at double precision NOT NULL,"
@@ -82,9 +82,9 @@ def shared_statements(vector_type: str) -> list[str]:
     """
     made = [statement for statement in SHARED.format(version=VERSION).split(";\n") if statement.strip()]
     for table, columns in TABLES.items():
-        columns = columns.format(vector=vector_type) if table == "vectors" else columns
         made.append(
-            f"CREATE TABLE IF NOT EXISTS {table}(space integer NOT NULL, edition bigint NOT NULL, {columns})"
+            f"CREATE TABLE IF NOT EXISTS {table}(space integer NOT NULL, edition bigint NOT NULL,"
+            f" {columns.format(vector=vector_type)})"
             " PARTITION BY LIST (space)"
         )
     for table, indexes in INDEXES.items():

@@ -330,12 +330,10 @@ class Server:
         try:
             yield
         except PoolTimeout as error:
-            if self._pool is not None and self._pool.exhausted:
-                raise IndexBusy(
-                    f"All {self.settings.pool_size} connections of this process to {self.name} are in use.",
-                    remedy="Try again, or raise memorySearch.store.postgres.poolSize.",
-                ) from error
-            raise IndexUnavailable(f"The server of {self.name} did not answer in time.", remedy=_NO_ANSWER) from error
+            raise IndexBusy(
+                f"All {self.settings.pool_size} connections of this process to {self.name} are in use.",
+                remedy="Try again, or raise memorySearch.store.postgres.poolSize.",
+            ) from error
         except OutOfTime as error:
             raise IndexUnavailable(
                 f"The server of {self.name} did not answer within {error.seconds:.1f} s.", remedy=_NO_ANSWER

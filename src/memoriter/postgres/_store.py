@@ -6,11 +6,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
+from memoriter.environment import work_deadline
 from memoriter.errors import EmbeddingError, IndexBusy, IndexUnavailable
 from memoriter.postgres import _editions, _files, _vectors
 from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
-from memoriter.postgres._reader import FORGETTING, PostgresReader, State
+from memoriter.postgres._reader import FORGETTING, Content, PostgresReader, State
 from memoriter.postgres._rights import Right
 from memoriter.postgres._schema import TABLES, partitions
 from memoriter.postgres._server import Server
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from memoriter.types import ModelSpec, Source
 
 _WAIT = "Wait until it is done; searches work meanwhile."
+FEW_ROWS = 500
+"""New rows after which the server is asked to look at the tables."""
 
 
 class PostgresStore(PostgresReader):
@@ -52,6 +55,7 @@ class PostgresStore(PostgresReader):
         self._epoch: int | None = None
         self._seen, self._lost = state.place.edition, server.lost_connections
         self._repaired: Diagnostic | None = None
+        self._unknown_rows, self._known_rows = 0, 0
         lock = f"{server.settings.schema}/{name}/"
         self._indexing = Right(server, f"{lock}index", f"is indexing {name!r}", _WAIT, taken=self._begin_epoch)
         self._embedding = self._right(
@@ -98,17 +102,19 @@ class PostgresStore(PostgresReader):
 
     def refresh(self) -> bool:
         """Notice another content, or a server that took over; return whether there is one since the last call."""
+        if (deadline := work_deadline()) is not None and deadline.passed:
+            return False
         with self._reading() as (_, place):
             moved, self._seen = place.edition != self._seen, place.edition
         lost, self._lost = self._server.lost_connections != self._lost, self._server.lost_connections
         if lost:  # a server that took over may lack the last changes, and count others with the same numbers
-            self._state.version = -1
+            self._state.known = Content(self._state.place, -1, 0)
         return moved or lost
 
     def quarantine(self) -> None:
         """Make missing tables again, and start empty with the vectors that are left."""
         self._server.repair()
-        self._state.space = _editions.enter(self._server, self._name)
+        self._state.space = _editions.enter(self._server, self._name, repair=True)
         with self._server.connection() as connection, connection.transaction():
             row = connection.execute(
                 "SELECT edition FROM spaces WHERE id = %s FOR UPDATE", (self._state.space,)
@@ -117,7 +123,7 @@ class PostgresStore(PostgresReader):
             fresh = _editions.create(connection, old.space, after=old.edition)
             _editions.copy_vectors(connection, old, fresh)
             connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (fresh, old.space))
-        self._state.version = -1
+        self._state.known = Content(self._state.place, -1, 0)
         self._repaired = Diagnostic(
             "index_quarantined",
             f"Tables of {str(self.path)!r} were missing; they were made again.",
@@ -143,9 +149,11 @@ class PostgresStore(PostgresReader):
 
     def storing(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
         self._embedding.check()
+        self._learn_sizes()
         return self._indexing.hold(wait)
 
     def embedding_lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
+        self._learn_sizes()
         return self._embedding.hold(wait)
 
     def background_lease(self) -> AbstractContextManager[None]:
@@ -189,6 +197,14 @@ class PostgresStore(PostgresReader):
                 (int(content), place.edition),
             )
 
+    def _learn_sizes(self) -> None:
+        """Let the server learn how large tables have become; until then it plans as if they were empty."""
+        if self._unknown_rows > max(FEW_ROWS, self._known_rows):
+            with self._server.connection() as connection, self._server.unlimited(connection):
+                for table in ("chunks", "items", "vectors"):
+                    connection.execute(f"ANALYZE {table}_of_{self._state.space}".encode())
+            self._unknown_rows, self._known_rows = 0, self._known_rows + self._unknown_rows
+
     def set_meta(self, key: str, value: str) -> None:
         with self._writing(content=False) as (connection, place):
             connection.execute(
@@ -215,15 +231,14 @@ class PostgresStore(PostgresReader):
         names: Collection[str] = (),
     ) -> None:
         with self._writing() as (connection, place):
-            _, first = _files.put(
-                connection, place, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names
-            )
+            _files.put(connection, place, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
+            _vectors.lengthen_those_of_chunks(connection, *place, [entry.key for entry in entries])
             keys = [entry.key for entry in entries] + [item.key for entry in entries for item in entry.items]
             connection.execute(
                 "UPDATE vectors SET used_at = %s WHERE space = %s AND edition = %s AND key = ANY(%s) AND used_at < %s",
                 (self._clock(), *place, keys, self._clock()),
             )
-            del first
+            self._unknown_rows += len(keys)
 
     def touch_file(self, source: Source, *, tail: str | None = None) -> None:
         with self._writing(content=False) as (connection, place):
@@ -235,9 +250,8 @@ class PostgresStore(PostgresReader):
 
     def use_vectors(self, spec: ModelSpec) -> None:
         with self._reading() as (connection, place):
-            if _vectors.find_set(connection, spec, *place) is None:
-                _vectors.register(connection, spec, *place, now=self._clock())
-            self._spec, self._state.vectors = spec, None
+            _vectors.find_set(connection, spec, *place)
+        self._spec = spec
 
     @contextmanager
     def _active(self) -> Generator[tuple[Connection, _vectors.VectorSet]]:
@@ -256,6 +270,7 @@ class PostgresStore(PostgresReader):
             if len(rows) != len(keys):
                 raise EmbeddingError(f"{len(keys)} keys were given with {len(rows)} vectors.")
             _vectors.put(connection, active, keys, rows, now=self._clock())
+            self._unknown_rows += len(keys)
 
     def put_failure(self, key: bytes, message: str) -> None:
         with self._active() as (connection, active):
