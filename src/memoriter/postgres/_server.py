@@ -143,12 +143,12 @@ class Server:
                     f"The server {self.name} is PostgreSQL {found}, which is too old.",
                     remedy="Use PostgreSQL 15 or newer.",
                 )
-            self.vector_type = self._vector_type(connection, create=create)
             exists = connection.execute(
                 "SELECT to_regclass(format('%%I.schema_version', %s::text)) IS NOT NULL", (self.settings.schema,)
             ).fetchone() == (True,)
             if not exists and not create:
                 return False
+            self.vector_type = self._vector_type(connection, create=create)
             if not exists:
                 self._create(connection)
             self._check_version(connection)

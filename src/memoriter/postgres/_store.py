@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic, ModelSpec, Source
 
 _WAIT = "Wait until it is done; searches work meanwhile."
-_COPIED = ("sets", "vectors", "failures", "meta")
-"""The tables whose rows a rebuild takes along."""
+_COPIED = ("batch:", "background:", FORGETTING)
+"""The settings that a rebuild takes along, by how their names start: what was paid for or measured, or must be done."""
 
 
 class PostgresStore(PostgresReader):
@@ -289,13 +289,20 @@ class PostgresStore(PostgresReader):
             left_out = active.id
         connection.execute(
             "INSERT INTO sets(space, edition, id, fingerprint, dimensions, spec, created_at) OVERRIDING SYSTEM VALUE"
-            " SELECT space, %s, id, fingerprint, dimensions, spec, created_at FROM sets WHERE space = %s AND edition = %s",
+            " SELECT space, %s, id, fingerprint, dimensions, spec, created_at FROM sets"
+            " WHERE space = %s AND edition = %s",
             (fresh, *place),
         )
         connection.execute(
             "INSERT INTO vectors(space, edition, set, key, used_at, vector, short)"
-            " SELECT space, %s, set, key, used_at, vector, short FROM vectors WHERE space = %s AND edition = %s AND set <> %s",
+            " SELECT space, %s, set, key, used_at, vector, short FROM vectors"
+            " WHERE space = %s AND edition = %s AND set <> %s",
             (fresh, *place, left_out),
+        )
+        connection.execute(
+            "INSERT INTO meta(space, edition, key, value) SELECT space, %s, key, value FROM meta"
+            " WHERE space = %s AND edition = %s AND key ^@ ANY(%s)",
+            (fresh, *place, list(_COPIED)),
         )
 
     def _drop(self, place: Place) -> None:
@@ -320,7 +327,8 @@ class PostgresStore(PostgresReader):
                     (str(self._server.settings.statement_timeout_ms),),
                 )
 
-    def _bytes(self) -> int:
+    def size_on_disk(self) -> int:
+        """Return the bytes of the tables of the space and of their indexes."""
         with self._reading() as (connection, _):
             ((size,),) = connection.execute(
                 "SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(%s::text[]) AS name",
@@ -330,14 +338,14 @@ class PostgresStore(PostgresReader):
 
     def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False, wait: float = 0.0) -> CompactReport:
         with self.lease(wait=wait):
-            before = self._bytes()
+            before = self.size_on_disk()
             evicted = self.evict(max_entries=max_entries, max_bytes=max_bytes)
             self._drop_leftover_editions()
             self._vacuum("VACUUM (FULL, ANALYZE)")
             with self._reading() as (connection, place):
                 statement = f"SELECT count(*) FROM vectors AS known WHERE known.space = %s AND known.edition = %s AND {_vectors.UNUSED}"  # noqa: S608, E501 (fixed text)
                 ((unused,),) = connection.execute(statement.encode(), place).fetchall()
-            return CompactReport(before, self._bytes(), evicted, int(unused), (), 0, damaged_removed=damaged)
+            return CompactReport(before, self.size_on_disk(), evicted, int(unused), (), 0, damaged_removed=damaged)
 
     def _drop_leftover_editions(self) -> None:
         """Delete what a rebuild that was killed has left."""
