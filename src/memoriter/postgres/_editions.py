@@ -1,0 +1,99 @@
+"""Spaces and their editions: a rebuild fills a new edition, and publishes it in one transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.postgres import _vectors
+from memoriter.postgres._files import Place
+from memoriter.postgres._schema import TABLES, partition_statements
+
+if TYPE_CHECKING:
+    from memoriter.postgres._server import Connection, Server
+    from memoriter.types import ModelSpec
+
+COPIED = ("batch:", "background:", "forgetting")
+"""The settings that a rebuild takes along, by how their names start: what was paid for or measured, or must be done."""
+
+
+def enter(server: Server, name: str, *, repair: bool = False) -> int:
+    """Return the number of a space; create it if it does not exist.
+
+    Args:
+        server: the server, whose schema has its tables.
+        name: of the space.
+        repair: make tables of the space that are missing.
+    """
+    with server.connection() as connection:
+        row = connection.execute("SELECT id FROM spaces WHERE name = %s", (name,)).fetchone()
+        if row is not None and not repair:
+            return int(row[0])
+        with connection.transaction():
+            lock = f"{server.settings.schema}/{name}/open"
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (lock,))
+            row = connection.execute("SELECT id, edition FROM spaces WHERE name = %s", (name,)).fetchone()
+            row = (
+                row
+                or connection.execute(
+                    "INSERT INTO spaces(name, edition) VALUES (%s, 0) RETURNING id, edition", (name,)
+                ).fetchone()
+            )
+            space, edition = cast("tuple[int, int]", row)
+            for statement in partition_statements(space):
+                connection.execute(statement.encode())
+            if not edition:
+                edition = create(connection, space)
+                connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (edition, space))
+            return space
+
+
+def create(connection: Connection, space: int, *, after: int = 0) -> int:
+    """Create an empty edition, whose chunks get ids after those of another one."""
+    row: Any = connection.execute(
+        "INSERT INTO editions(space, newest) SELECT %s, coalesce((SELECT newest FROM editions WHERE id = %s), 0)"
+        " RETURNING id",
+        (space, after),
+    ).fetchone()
+    return int(row[0])
+
+
+def copy_vectors(connection: Connection, place: Place, fresh: int, *, left_out: ModelSpec | None = None) -> None:
+    """Copy the vectors of an edition and the settings about them to another one, except those of `left_out`."""
+    active = _vectors.find_set(connection, left_out, *place) if left_out is not None else None
+    connection.execute(
+        "INSERT INTO sets(space, edition, id, fingerprint, dimensions, spec, created_at) OVERRIDING SYSTEM VALUE"
+        " SELECT space, %s, id, fingerprint, dimensions, spec, created_at FROM sets"
+        " WHERE space = %s AND edition = %s",
+        (fresh, *place),
+    )
+    connection.execute(
+        "INSERT INTO vectors(space, edition, set, key, used_at, vector, short)"
+        " SELECT space, %s, set, key, used_at, vector, short FROM vectors"
+        " WHERE space = %s AND edition = %s AND set <> %s",
+        (fresh, *place, -1 if active is None else active.id),
+    )
+    connection.execute(
+        "INSERT INTO meta(space, edition, key, value) SELECT space, %s, key, value FROM meta"
+        " WHERE space = %s AND edition = %s AND key ^@ ANY(%s)",
+        (fresh, *place, list(COPIED)),
+    )
+
+
+def drop(server: Server, place: Place) -> None:
+    """Delete an edition that no reader uses any more."""
+    with server.connection() as connection, server.unlimited(connection), connection.transaction():
+        for table in TABLES:
+            connection.execute(f"DELETE FROM {table} WHERE space = %s AND edition = %s".encode(), place)  # noqa: S608 (fixed text)
+        connection.execute("DELETE FROM editions WHERE id = %s", (place.edition,))
+
+
+def drop_leftovers(server: Server, space: int) -> None:
+    """Delete what a rebuild that was killed has left. The caller has the right to index."""
+    with server.connection() as connection:
+        rows = connection.execute(
+            "SELECT editions.id FROM editions JOIN spaces ON spaces.id = editions.space"
+            " WHERE spaces.id = %s AND editions.id <> spaces.edition",
+            (space,),
+        ).fetchall()
+    for (edition,) in rows:
+        drop(server, Place(space, int(edition)))
