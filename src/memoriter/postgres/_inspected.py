@@ -105,8 +105,8 @@ class AbsentStore(InspectedStore):
     def at_one_state(self, read: Callable[[], T]) -> T:
         return read()
 
-    def metas(self, prefix: str, *, exact: bool = False) -> dict[str, str]:
-        del prefix, exact
+    def metas(self, prefix: str) -> dict[str, str]:
+        del prefix
         return {}
 
     def files(self) -> dict[str, IndexedFile]:
