@@ -336,7 +336,7 @@ def _backend_settings(
         workspace_reason=reason,
         index_path=index.path,
         open_store=_store_opener(settings, env, index, workspace=workspace, agent=agent),
-        index_reason=index.reason,
+        index_reason=index.reason if settings.store.driver == "sqlite" else "",
         search=_search_settings(settings),
         sync=SyncSettings(
             chunking=_cutting(settings),
@@ -398,8 +398,10 @@ class _PostgresOpener:
     agent: str
 
     def __call__(self, *, inspect: bool) -> Store:
-        from memoriter.postgres import PostgresStore
+        from memoriter.postgres import InspectedStore, PostgresStore
 
+        if inspect:
+            return InspectedStore.inspect(self._server, self._space, clock=self.env.wall)
         return PostgresStore.open(self._server, self._space, clock=self.env.wall)
 
     def runs_in_background(self) -> bool:

@@ -48,6 +48,10 @@ class Store(WritableStore, Reader, Protocol):
         """Vectors that an approximate engine compares for each wanted one; None if it compares all."""
         ...
 
+    def size_on_disk(self) -> int:
+        """Return the bytes that the store takes up, with its log."""
+        ...
+
     def refresh(self) -> bool:
         """Open the active content if another process replaced it, and return whether it did."""
         ...

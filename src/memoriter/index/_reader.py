@@ -73,6 +73,12 @@ class IndexReader:
         """Whether text was removed from notes and `forget` has not finished since."""
         return self.get_meta(FORGETTING) is not None
 
+    def size_on_disk(self) -> int:
+        """Return the size of the index and its write-ahead log in bytes; 0 if there is none."""
+        file = self.path.resolve()
+        parts = (file, file.with_name(f"{file.name}-wal"))
+        return sum(part.stat().st_size for part in parts if part.exists())
+
     def version(self) -> int:
         """Return a number that changes whenever the content may have changed, in any process. Use it as a cache key."""
         with self._file.reading():

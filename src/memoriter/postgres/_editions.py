@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from memoriter.postgres._server import Connection, Server
     from memoriter.types import ModelSpec
 
+COPIED = ("batch:", "background:", "forgetting")
+"""The settings that a rebuild takes along, by how their names start: what was paid for or measured, or must be done."""
+
 
 def enter(server: Server, name: str, *, repair: bool = False) -> int:
     """Return the number of a space; create it if it does not exist.
@@ -63,7 +66,7 @@ def create(connection: Connection, space: int, *, after: int = 0) -> int:
 
 
 def copy_vectors(connection: Connection, place: Place, fresh: int, *, left_out: ModelSpec | None = None) -> None:
-    """Copy the vectors of an edition to another one, except those of the model `left_out`."""
+    """Copy the vectors of an edition and the settings about them to another one, except those of `left_out`."""
     active = _vectors.find_set(connection, left_out, *place) if left_out is not None else None
     connection.execute(
         "INSERT INTO sets(space, edition, id, fingerprint, dimensions, spec, created_at) OVERRIDING SYSTEM VALUE"
@@ -76,6 +79,11 @@ def copy_vectors(connection: Connection, place: Place, fresh: int, *, left_out: 
         " SELECT space, %s, set, key, used_at, vector, short FROM vectors"
         " WHERE space = %s AND edition = %s AND set <> %s",
         (fresh, *place, -1 if active is None else active.id),
+    )
+    connection.execute(
+        "INSERT INTO meta(space, edition, key, value) SELECT space, %s, key, value FROM meta"
+        " WHERE space = %s AND edition = %s AND key ^@ ANY(%s)",
+        (fresh, *place, list(COPIED)),
     )
 
 

@@ -205,13 +205,13 @@ class Server:
                     f"The server {self.name} is PostgreSQL {found}, which is too old.",
                     remedy="Use PostgreSQL 15 or newer.",
                 )
-            self._find_vectors(connection, create=create)
             self._check_usage(connection)
             exists = connection.execute(
                 "SELECT to_regclass(format('%%I.schema_version', %s::text)) IS NOT NULL", (self.settings.schema,)
             ).fetchone() == (True,)
             if not exists and not create:
                 return False
+            self._find_vectors(connection, create=create)
             if not exists:
                 self._create(connection)  # a schema without tables is completed, too
             self._check_version(connection, create=create)

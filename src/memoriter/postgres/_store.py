@@ -321,7 +321,8 @@ class PostgresStore(PostgresReader):
             for table in partitions(self._state.space):
                 connection.execute(f"{how} {table}".encode())
 
-    def _bytes(self) -> int:
+    def size_on_disk(self) -> int:
+        """Return the bytes of the tables of the space and of their indexes."""
         with self._reading() as (connection, _):
             ((size,),) = connection.execute(
                 "SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(%s::text[]) AS name",
@@ -331,14 +332,14 @@ class PostgresStore(PostgresReader):
 
     def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False, wait: float = 0.0) -> CompactReport:
         with self.lease(wait=wait):
-            before = self._bytes()
+            before = self.size_on_disk()
             evicted = self.evict(max_entries=max_entries, max_bytes=max_bytes)
             _editions.drop_leftovers(self._server, self._state.space)
             self._vacuum("VACUUM (FULL, ANALYZE)")
             with self._reading() as (connection, place):
                 statement = f"SELECT count(*) FROM vectors AS known WHERE known.space = %s AND known.edition = %s AND {_vectors.UNUSED}"  # noqa: S608, E501 (fixed text)
                 ((unused,),) = connection.execute(statement.encode(), place).fetchall()
-            return CompactReport(before, self._bytes(), evicted, int(unused), (), 0, damaged_removed=damaged)
+            return CompactReport(before, self.size_on_disk(), evicted, int(unused), (), 0, damaged_removed=damaged)
 
     def begin_forgetting(self) -> None:
         self.set_meta(FORGETTING, "1")
