@@ -101,15 +101,15 @@ class Server:
         given["application_name"] = f"memoriter {program_name()} {host_name()} {os.getpid()}"[:63]
         if _has_stray_at_sign(self.settings.dsn):
             raise IndexUnavailable(
-                "memorySearch.store.postgres.dsn is not a valid address: it has an @ where none is allowed.",
+                "The address in memorySearch.store.postgres.dsn is not valid: it has an @ where none is allowed.",
                 remedy="Write special characters of user and password as %40 (@), %2F (/), %3A (:) or %3F (?).",
             )
         try:
             return {**_ALIVE, **conninfo_to_dict(self.settings.dsn, **given)}
         except psycopg.ProgrammingError:  # its message quotes parts of the string, even of a password
             raise IndexUnavailable(
-                "memorySearch.store.postgres.dsn is not a valid connection string.",
-                remedy="Write postgresql://USER@HOST:PORT/DATABASE or host=HOST dbname=DATABASE user=USER.",
+                "The value of memorySearch.store.postgres.dsn is not a connection string.",
+                remedy="Write postgresql://USER@HOST:PORT/DATABASE, or host=HOST dbname=DATABASE user=USER.",
             ) from None
 
     @property
@@ -233,18 +233,19 @@ class Server:
             except psycopg.Error as error:
                 raise IndexUnavailable(
                     f"The database of {self.name} has no extension pgvector: {sentence(_first_line(error))}",
-                    remedy=f"Install pgvector on the server, and let its administrator run: {statement}",
+                    remedy=f"Install pgvector on the server, and let its administrator run `{statement}`.",
                 ) from error
             row = connection.execute(find).fetchone()
         if row is None:
             raise IndexUnavailable(
-                f"The database of {self.name} has no extension pgvector.", remedy=f"Run there: {statement}"
+                f"The database of {self.name} has no extension pgvector.",
+                remedy=f"Let an administrator run `{statement}` there.",
             )
         schema, version = cast("tuple[str, str]", row)
         if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_VECTOR:
             raise IndexUnavailable(
                 f"The database of {self.name} has pgvector {version}, which is too old.",
-                remedy="Install pgvector 0.8 or newer, and run there: ALTER EXTENSION vector UPDATE;",
+                remedy="Install pgvector 0.8, and let an administrator run `ALTER EXTENSION vector UPDATE;` there.",
             )
         self._vector_schema, self.vector_type = schema, f"{_quoted(schema)}.vector"
         self._types = connection.execute(
@@ -272,7 +273,7 @@ class Server:
             user = connection.info.user
             raise IndexUnavailable(
                 f"The user {user!r} may not create the schema {schema} of {self.name}: {sentence(_first_line(error))}",
-                remedy=f"Let an administrator run: CREATE SCHEMA {schema} AUTHORIZATION {_quoted(user)};",
+                remedy=f"Let an administrator run `CREATE SCHEMA {schema} AUTHORIZATION {_quoted(user)};` there.",
             ) from error
 
     def _check_version(self, connection: Connection) -> None:
@@ -280,8 +281,8 @@ class Server:
         version = int(cast("tuple[int | None]", row)[0] or 0)
         if version > VERSION:
             raise IndexUnavailable(
-                f"The schema of {self.name} has version {version}; this memoriter knows versions up to {VERSION}.",
-                remedy="Update memoriter: pip install --upgrade memoriter.",
+                f"The schema of {self.name} has version {version}; the newest that is supported is {VERSION}.",
+                remedy="Update memoriter.",
             )
 
     @contextmanager
@@ -320,7 +321,8 @@ class Server:
             ) from error
         except psycopg.errors.ReadOnlySqlTransaction as error:
             raise IndexUnavailable(
-                f"{self.name} can only be read; it may be a replica.", remedy="Name the primary server in the dsn."
+                f"The server {self.name} can only be read; it may be a replica.",
+                remedy="Name the primary server in memorySearch.store.postgres.",
             ) from error
         except (
             psycopg.errors.UndefinedTable,
@@ -338,7 +340,8 @@ class Server:
             ) from error
         except psycopg.Error as error:
             raise IndexUnavailable(
-                f"{self.name} refused a statement: {sentence(_first_line(error))}", remedy="Run `memoriter doctor`."
+                f"The server {self.name} refused a statement: {sentence(_first_line(error))}",
+                remedy="Run `memoriter doctor`.",
             ) from error
 
 
