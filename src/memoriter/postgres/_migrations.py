@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.postgres._schema import VERSION
+from memoriter.errors import IndexUnavailable, sentence
+from memoriter.postgres._schema import VERSION, quoted
 from memoriter.postgres._tenants import enter_owner, tenant_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memoriter.postgres._server import Connection
+    from memoriter.postgres._server import Connection, Server
 
 
 def _add_owners(schema: str) -> list[str]:
@@ -38,6 +39,33 @@ def stored_version(connection: Connection) -> int:
     """Return the number of the schema; 0 if it is not recorded."""
     row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
     return 0 if row is None or row[0] is None else int(row[0])
+
+
+def check_version(server: Server, connection: Connection, *, create: bool) -> None:
+    """Bring an older schema up to date if `create`. Raises IndexUnavailable: it is newer, or may not be changed."""
+    import psycopg
+
+    version = stored_version(connection)
+    if version > VERSION:
+        raise IndexUnavailable(
+            f"The schema of {server.name} has version {version}; the newest that is supported is {VERSION}.",
+            remedy="Update memoriter.",
+        )
+    if version < VERSION and not create:
+        raise IndexUnavailable(
+            f"The schema of {server.name} has version {version}; version {VERSION} is needed.",
+            remedy="Run `memoriter index`, which brings it up to date and keeps all vectors.",
+        )
+    if version < VERSION:
+        try:
+            with server.unlimited(connection):
+                migrate(connection, quoted(server.settings.schema))
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise IndexUnavailable(
+                f"The schema of {server.name} has version {version}, and {connection.info.user!r} may not bring it up"
+                f" to date: {sentence(str(error).partition(chr(10))[0])}",
+                remedy="Let the owner of the schema run `memoriter index` once with this version of memoriter.",
+            ) from error
 
 
 def migrate(connection: Connection, schema: str) -> None:

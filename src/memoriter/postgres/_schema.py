@@ -74,6 +74,11 @@ INDEXES = {
 }
 
 
+def quoted(name: str) -> str:
+    """Return a name as an identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def shared_statements(vector_type: str) -> list[str]:
     """Return the statements that make an empty schema a store.
 
