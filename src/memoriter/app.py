@@ -16,6 +16,7 @@ from memoriter.config import (
     cache_of,
     check_home,
     check_trust,
+    expand,
     foreign_diagnostics,
     in_home,
     load,
@@ -26,7 +27,7 @@ from memoriter.config import (
     select_place,
 )
 from memoriter.embedding_setup import embedding_of, reranking_of
-from memoriter.environment import Environment, read_environment
+from memoriter.environment import Environment, host_name, read_environment
 from memoriter.errors import WorkspaceNotFound
 from memoriter.index import Index, InspectedIndex, index_files, is_foreign, network_of, runs_in_background
 from memoriter.permissions import make_private_folder, owners_of
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from memoriter.backends import Embedding, MemoryBackend, OpenStore, Store
     from memoriter.config import Configuration, IndexPlace, MemorySearch, Place
     from memoriter.plugins import Plugins
+    from memoriter.postgres import ServerSettings
     from memoriter.tools import MemoryLike
     from memoriter.types import Diagnostic, Excerpt
     from memoriter.watch import Watch, WatchEvent, Watching
@@ -69,6 +71,8 @@ class Assembly:
     env: Environment
     remote: Callable[[Path], bool]
     """Whether a folder is on a network file system."""
+    builtin: BuiltinBackend
+    """The builtin engine, which answers alone or beside QMD."""
     again: Callable[[], Assembly]
     """Returns a second assembly with the same settings, for another thread."""
     notices: tuple[Diagnostic, ...] = ()
@@ -162,7 +166,7 @@ def assemble(
     index = _place_of_index(configuration, chosen, place, env)
     index = replace(index, path=index_file) if index_file else index
     backend_settings = _backend_settings(
-        settings, env, agent=chosen, reason=place.reason, index=index, inspect=scratch is not None
+        settings, env, agent=chosen, reason=place.reason, index=index, workspace=notes.root, inspect=scratch is not None
     )
     embedding = embedding_of(configuration, settings, env, scratch, agent=chosen, attended=attended)
     reranking = reranking_of(configuration, settings, env, embedding)
@@ -182,6 +186,7 @@ def assemble(
         env.monotonic,
         env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
+        builtin=builtin,
         again=lambda: assemble(workspace, config=config, agent=agent, env=env, **same),
         notices=(
             *foreign_diagnostics(index),
@@ -317,14 +322,21 @@ def _keep_notes_layout(workspace: Path) -> None:
 
 
 def _backend_settings(
-    settings: MemorySearch, env: Environment, *, agent: str, reason: str, index: IndexPlace, inspect: bool
+    settings: MemorySearch,
+    env: Environment,
+    *,
+    agent: str,
+    reason: str,
+    index: IndexPlace,
+    workspace: Path,
+    inspect: bool,
 ) -> BackendSettings:
     return BackendSettings(
         agent=agent,
         workspace_reason=reason,
         index_path=index.path,
-        open_store=_store_opener(settings, env, index),
-        index_reason=index.reason,
+        open_store=_store_opener(settings, env, index, workspace=workspace, agent=agent),
+        index_reason=index.reason if settings.store.driver == "sqlite" else "",
         search=_search_settings(settings),
         sync=SyncSettings(
             chunking=_cutting(settings),
@@ -341,11 +353,15 @@ def _backend_settings(
     )
 
 
-def _store_opener(settings: MemorySearch, env: Environment, place: IndexPlace) -> OpenStore:
+def _store_opener(
+    settings: MemorySearch, env: Environment, place: IndexPlace, *, workspace: Path, agent: str
+) -> OpenStore:
     """Return what opens the store of the settings."""
     match settings.store.driver:
         case "sqlite":
             return _SqliteOpener(settings, env, place)
+        case "postgres":
+            return _PostgresOpener(settings, env, workspace, agent)
         case _:
             assert_never(settings.store.driver)
 
@@ -370,6 +386,48 @@ class _SqliteOpener:
 
     def runs_in_background(self) -> bool:
         return runs_in_background(self.place.path)
+
+
+@dataclass(frozen=True, slots=True)
+class _PostgresOpener:
+    """Opens the index on the PostgreSQL server of the settings."""
+
+    settings: MemorySearch
+    env: Environment
+    workspace: Path
+    agent: str
+
+    def __call__(self, *, inspect: bool) -> Store:
+        from memoriter.postgres import InspectedStore, PostgresStore
+
+        if inspect:
+            return InspectedStore.inspect(self._server, self._space, clock=self.env.wall)
+        return PostgresStore.open(self._server, self._space, clock=self.env.wall)
+
+    def runs_in_background(self) -> bool:
+        from memoriter.postgres import runs_in_background
+
+        return runs_in_background(self._server, self._space)
+
+    @property
+    def _server(self) -> ServerSettings:
+        from memoriter.postgres import ServerSettings
+
+        given = self.settings.store.postgres
+        return ServerSettings(
+            dsn=expand(given.dsn or "", self.env.environ),
+            service=given.service or "",
+            password=expand(given.password or "", self.env.environ),
+            schema=given.schema,
+            role=given.role or "",
+            pool_size=given.pool_size,
+            statement_timeout_ms=given.statement_timeout_ms,
+        )
+
+    @property
+    def _space(self) -> str:
+        name = self.settings.store.postgres.workspace or f"{host_name()}:{self.workspace}"
+        return f"{name}/{self.agent}"
 
 
 def _search_settings(settings: MemorySearch) -> SearchSettings:

@@ -94,6 +94,24 @@ def cancelled_by(event: Event) -> Generator[None]:
         _CANCELLATION.reset(token)
 
 
+_WORK_DEADLINE: ContextVar[Deadline | None] = ContextVar("work_deadline", default=None)
+
+
+@contextmanager
+def work_until(deadline: Deadline) -> Generator[None]:
+    """Let what this thread waits for know until when a caller needs an answer."""
+    token = _WORK_DEADLINE.set(deadline)
+    try:
+        yield
+    finally:
+        _WORK_DEADLINE.reset(token)
+
+
+def work_deadline() -> Deadline | None:
+    """Return the deadline of the operation of this thread, or None if it may take as long as it needs."""
+    return _WORK_DEADLINE.get()
+
+
 class Stopwatch:
     """Adds up the time of named stages, for one thread. A stage inside another one counts for itself alone."""
 
@@ -181,3 +199,16 @@ def spare_threads() -> None:
     """
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def host_name() -> str:
+    """Return the name of the machine; inside a container, the container's own name."""
+    import platform
+
+    return os.uname().nodename if hasattr(os, "uname") else platform.node()
+
+
+def program_name() -> str:
+    """Return the name of the program, without its arguments, which may be private."""
+    started = Path(sys.argv[0] if sys.argv else "")
+    return (started.parent.name if started.name == "__main__.py" else started.name).strip("-") or "python"

@@ -10,7 +10,7 @@ from typing import Literal
 
 from memoriter.errors import MissingPackage
 
-Extra = Literal["chat", "import", "local", "longterm", "mcp", "onnx", "remote", "serve", "watch"]
+Extra = Literal["chat", "import", "local", "longterm", "mcp", "onnx", "postgres", "remote", "serve", "watch"]
 FrameworkExtra = Literal[
     "agent-framework",
     "agno",
@@ -37,6 +37,7 @@ PACKAGES: dict[Extra, tuple[str, ...]] = {
     "longterm": ("lancedb", "pyarrow"),
     "mcp": _MCP,
     "onnx": ("httpx2", "onnxruntime", "tokenizers"),
+    "postgres": ("pgvector", "psycopg", "psycopg_pool"),
     "remote": ("httpx2",),
     "serve": (*_MCP, *_WATCH, *_PAGES, "prometheus_client"),
     "watch": _WATCH,

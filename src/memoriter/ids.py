@@ -6,9 +6,10 @@ import hashlib
 import json
 import re
 import unicodedata
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from memoriter.types import Chunk, ModelSpec
@@ -71,3 +72,39 @@ def fingerprint(spec: ModelSpec) -> str:
     """Return the name of a set of comparable vectors: 16 hex digits over every field that affects them."""
     identity = {key: value for key, value in asdict(spec).items() if key not in {"background", "max_tokens"}}
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def spec_of(description: str) -> ModelSpec:
+    """Return a model from the JSON of its fields, as a store keeps it."""
+    from memoriter.types import ModelSpec
+
+    fields: dict[str, Any] = json.loads(description)
+    background: list[float] = fields.pop("background", [])
+    spec = ModelSpec(**fields)
+    return replace(spec, background=(background[0], background[1])) if background else spec
+
+
+def holds_phrase(heading: str, text: str, phrase: str) -> bool:
+    """Return whether a text or its headings contain a phrase as whole words, whatever the case and the emphasis."""
+    pattern = _phrase_pattern(phrase)
+    return pattern.search(_folded(text)) is not None or pattern.search(_folded(heading)) is not None
+
+
+@lru_cache(maxsize=64)
+def _phrase_pattern(phrase: str) -> re.Pattern[str]:
+    """Return a pattern over folded text. In scripts that are written without spaces, a word may be part of another."""
+    folded = _folded(phrase)
+    before = r"(?<!\w)" if _ALPHABETIC.match(folded[:1]) else ""
+    after = r"(?!\w)" if _ALPHABETIC.match(folded[-1:]) else ""
+    return re.compile(before + re.escape(folded) + after)
+
+
+def _folded(text: str) -> str:
+    return " ".join(normalize("NFKC", text).casefold().translate(_NO_EMPHASIS).split())
+
+
+_NO_EMPHASIS = str.maketrans("", "", "*`")
+_ALPHABETIC = re.compile(
+    r"(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff])\w"
+)
+"""A letter or digit of a script whose words have spaces between them; Korean particles follow without one."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memoriter.environment import host_name, program_name
 from memoriter.errors import IndexBusy
 from memoriter.permissions import PRIVATE_FILE
 from memoriter.plain_file import read_plain
@@ -172,19 +172,6 @@ def identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_dev, stat.st_ino
-
-
-def host_name() -> str:
-    """Return the name of the machine; inside a container, the container's own name."""
-    import platform
-
-    return os.uname().nodename if hasattr(os, "uname") else platform.node()
-
-
-def program_name() -> str:
-    """Return the name of the program, without its arguments, which may be private."""
-    started = Path(sys.argv[0] if sys.argv else "")
-    return (started.parent.name if started.name == "__main__.py" else started.name).strip("-") or "python"
 
 
 def is_stopped(pid: int, processes: Path = Path("/proc")) -> bool:

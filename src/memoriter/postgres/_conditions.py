@@ -1,0 +1,91 @@
+"""The SQL of filters, over `chunks`."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memoriter.ids import holds_phrase, normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from memoriter.types import Filters
+
+
+class Condition(NamedTuple):
+    """An SQL condition over the alias `chunks`, and its values; `true` excludes nothing."""
+
+    sql: str
+    values: tuple[Any, ...]
+
+
+def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str]) -> Condition:
+    """Return the condition of all filters but those on phrases.
+
+    Args:
+        filters: the filters.
+        space: the space.
+        edition: the content of the space.
+        paths: the paths of all files, of which a pattern selects some; read only if there is one.
+    """
+    files, values = list[str](), list[Any]()
+    if filters.sources is not None:
+        files.append("kind = ANY(%s)")
+        values.append(sorted(filters.sources))
+    if filters.path is not None and (plain := _plain(storable(filters.path))):
+        # "0" is the character after "/", so the range contains everything in the folder, whatever its name.
+        files.append("(path = %s OR (path >= %s AND path < %s) OR path = ANY(%s))")
+        pattern = plain.replace("[^", "[!")
+        matching = (
+            [path for path in paths if fnmatchcase(path, pattern)] if any(each in plain for each in "*?[") else []
+        )
+        values += [plain, f"{plain}/", f"{plain}0", matching]
+    for tag in sorted({folded for tag in filters.tags or () if (folded := _folded_tag(tag))}):
+        files.append(
+            "id IN (SELECT file FROM tags WHERE space = %s AND edition = %s AND (tag = %s OR (tag >= %s AND tag < %s)))"
+        )
+        values += [space, edition, tag, f"{tag}/", f"{tag}0"]
+    parts, all_values = list[str](), list[Any]()
+    if files:
+        where = " AND ".join(files)
+        parts.append(f"chunks.file IN (SELECT id FROM files WHERE space = %s AND edition = %s AND {where})")  # noqa: S608 (fixed text; values are bound)
+        all_values += [space, edition, *values]
+    for sign, day in ((">=", filters.since), ("<=", filters.until)):
+        if day is not None:
+            parts.append(f"chunks.day {sign} %s")
+            all_values.append(day.toordinal())
+    return Condition(" AND ".join(parts) or "true", tuple(all_values))
+
+
+def holds(filters: Filters, heading: str, text: str) -> bool:
+    """Return whether a chunk passes the filters on phrases."""
+    return all(holds_phrase(heading, text, phrase) for phrase in filters.phrases) and not any(
+        holds_phrase(heading, text, phrase) for phrase in filters.without
+    )
+
+
+def storable(text: str) -> str:
+    """Return the text as PostgreSQL can store it: each lone surrogate and NUL replaced by U+FFFD."""
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def all_storable(texts: Collection[str]) -> list[str]:
+    return [storable(text) for text in texts]
+
+
+def _folded_tag(tag: str) -> str:
+    return normalize("NFC", storable(tag)).casefold().strip("#/ ")
+
+
+def _plain(path: str) -> str:
+    while path.startswith("./"):
+        path = path[2:]
+    path = path.rstrip("/")
+    return "" if path == "." else path

@@ -1,0 +1,398 @@
+"""What can be read of the content of a space."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from math import log1p
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memoriter.errors import IndexUnavailable
+from memoriter.ids import fingerprint
+from memoriter.postgres import _files, _nearest, _vectors, _words
+from memoriter.postgres._conditions import condition, holds
+from memoriter.postgres._files import Place
+from memoriter.postgres._words import Scope
+from memoriter.types import Filters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+    from typing import LiteralString
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.postgres._server import Connection, Server
+    from memoriter.postgres._vectors import VectorSet
+    from memoriter.records import Corpus, IndexedFile, ScoringRow, StoredChunk
+    from memoriter.types import ModelSpec, ScriptBaselines
+
+T = TypeVar("T")
+FORGETTING = "forgetting"
+_EVERYTHING = Filters()
+_MOST_FILTERS = 8
+"""Filters on phrases whose chunks are remembered while the content stays the same."""
+
+
+class Content:
+    """One state of the content, and what is remembered of it. Threads may fill it at the same time, with the same."""
+
+    def __init__(self, place: Place, version: int, content: int) -> None:
+        self.place = place
+        self.version = version
+        self.content = content
+        self.corpus: Corpus | None = None
+        self.files: dict[str, IndexedFile] | None = None
+        self.phrases: dict[Filters, list[int]] = {}
+        self.sets: dict[str, VectorSet] = {}
+        """The sets of models, by fingerprint; `NO_SET` where a model has none."""
+        self.counts: dict[tuple[int, str], tuple[int, ...]] = {}
+        """What was counted of a set, by its number and what it is."""
+        self.metas: dict[str, dict[str, str]] = {}
+        """Settings, by the start of their names."""
+
+
+class State:
+    """Which content an object reads."""
+
+    def __init__(self, space: int, edition: int | None = None) -> None:
+        self.space = space
+        self.fixed = edition
+        """An edition that does not serve yet; None: the one that serves."""
+        self.known = Content(Place(space, edition or 0), -1, 0)
+        """The content that was read last."""
+
+    @property
+    def place(self) -> Place:
+        """The place of the content that was read last."""
+        return self.known.place
+
+    @property
+    def statement(self) -> tuple[LiteralString, tuple[int | None, int]]:
+        """The statement that reads what `found` takes, with its values."""
+        statement = (
+            "SELECT editions.id, changes, content FROM editions"
+            " WHERE id = coalesce(%s, (SELECT edition FROM spaces WHERE id = %s))"
+        )
+        return statement, (self.fixed, self.space)
+
+    def found(self, row: tuple[Any, ...] | None) -> Content:
+        """Return the content that serves now: the known one, if no process changed anything."""
+        if row is None:
+            raise IndexUnavailable("The index was replaced while it was read.", remedy="Search again.")
+        edition, changes, content = (int(each) for each in row)
+        version, known = (edition << 40) + changes, self.known
+        if version != known.version:
+            self.known = known = Content(Place(self.space, edition), version, (edition << 40) + content)
+        return known
+
+
+class PostgresReader:
+    """Reads the content of a space. Several threads may read through one object at the same time."""
+
+    def __init__(self, server: Server, state: State, spec: ModelSpec | None = None) -> None:
+        """Take an open server."""
+        self._server, self._state = server, state
+        self._spec: ModelSpec | None = spec
+        self._lock = threading.RLock()
+        """Held by a thread that writes."""
+        self._held = threading.local()
+        """The connection that a thread reads with, and the content that it reads."""
+
+    @contextmanager
+    def _opened(self) -> Generator[tuple[Connection, Content]]:
+        """Give a connection and the content, after noticing what changed; within another reading, those of that one."""
+        held: tuple[Connection, Content] | None = getattr(self._held, "reading", None)
+        if held is not None:
+            yield held
+            return
+        with self._server.connection() as connection:
+            content = self._state.found(connection.execute(*self._state.statement).fetchone())
+            with self._holding(connection, content) as reading:
+                yield reading
+
+    @contextmanager
+    def _holding(
+        self, connection: Connection, content: Content, *, ahead: bool = False
+    ) -> Generator[tuple[Connection, Content]]:
+        """Let the thread read with a connection; with `ahead`, vectors are read together with those of items."""
+        self._held.reading, self._held.vectors = (connection, content), _vectors.ReadAhead() if ahead else None
+        try:
+            yield connection, content
+        finally:
+            self._held.reading = self._held.vectors = None
+
+    @contextmanager
+    def _reading(self) -> Generator[tuple[Connection, Place]]:
+        """Give a connection and the place of the content, after noticing what changed."""
+        with self._opened() as (connection, content):
+            yield connection, content.place
+
+    def _vector_set(self, connection: Connection, content: Content) -> VectorSet | None:
+        if (spec := self._spec) is None:
+            return None
+        name = fingerprint(spec)
+        if name not in content.sets:
+            found = _vectors.find_set(connection, spec, *content.place)
+            content.sets[name] = found or _vectors.VectorSet(*content.place, _vectors.NO_SET, spec.dimensions)
+        return content.sets[name]
+
+    @property
+    def spec(self) -> ModelSpec | None:
+        return self._spec
+
+    @property
+    def generation(self) -> int:
+        return self._state.place.edition
+
+    @property
+    def forgetting(self) -> bool:
+        return self.get_meta(FORGETTING) is not None
+
+    def version(self) -> int:
+        with self._opened() as (_, content):
+            return content.version
+
+    def content(self) -> int:
+        with self._opened() as (_, content):
+            return content.content
+
+    def at_one_state(self, read: Callable[[], T]) -> T:
+        if getattr(self._held, "reading", None) is not None:
+            return read()
+        with self._server.connection() as connection:
+            with connection.pipeline():
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                cursor = connection.execute(*self._state.statement)
+            with self._holding(connection, self._state.found(cursor.fetchone()), ahead=True):
+                result = read()
+            connection.execute("COMMIT")
+            return result
+
+    def get_meta(self, key: str) -> str | None:
+        return self.metas(key).get(key)
+
+    def metas(self, prefix: str) -> dict[str, str]:
+        with self._opened() as (connection, content):
+            if prefix not in content.metas:
+                content.metas[prefix] = _files.settings(connection, content.place, prefix)
+            return dict(content.metas[prefix])
+
+    # files and chunks
+
+    def files(self) -> dict[str, IndexedFile]:
+        with self._opened() as (connection, content):
+            if content.files is None:
+                content.files = _files.listing(connection, content.place)
+            return content.files
+
+    def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:
+        with self._reading() as (connection, place):
+            return _files.listing_of(connection, place, paths)
+
+    def corpus(self) -> Corpus:
+        with self._opened() as (connection, content):
+            if content.corpus is None:
+                content.corpus = _files.corpus(connection, content.place)
+            return content.corpus
+
+    def _scope(self, connection: Connection, content: Content, filters: Filters) -> Scope:
+        place = content.place
+        paths = self.files() if filters.path else ()
+        where = condition(filters, space=place.space, edition=place.edition, paths=paths)
+        allowed = None
+        if filters.phrases or filters.without:
+            allowed = content.phrases.get(filters)
+            if allowed is None:
+                statement = f"SELECT id, heading, text FROM chunks WHERE space = %s AND edition = %s AND {where.sql}"  # noqa: S608 (fixed text; values are bound)
+                rows = connection.execute(statement.encode(), (*place, *where.values))
+                allowed = [row for row, heading, text in rows if holds(filters, heading, text)]
+                if len(content.phrases) >= _MOST_FILTERS:
+                    content.phrases.clear()
+                content.phrases[filters] = allowed
+        return Scope(place.space, place.edition, where, allowed)
+
+    def count(self, filters: Filters) -> int:
+        with self._opened() as (connection, content):
+            scope = self._scope(connection, content, filters)
+            statement = f"SELECT count(*) FROM chunks WHERE {scope.where}"  # noqa: S608 (fixed text; values are bound)
+            ((count,),) = connection.execute(statement.encode(), scope.values).fetchall()
+            return int(count)
+
+    def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
+        with self._opened() as (connection, content):
+            scope = self._scope(connection, content, filters)
+            statement = f"SELECT id FROM chunks WHERE {scope.where} AND id = ANY(%s)"  # noqa: S608 (fixed text; values are bound)
+            rows = connection.execute(statement.encode(), (*scope.values, [int(each) for each in ids]))
+            return {int(row) for (row,) in rows}
+
+    def rows(self, ids: Collection[int]) -> dict[int, StoredChunk]:
+        with self._reading() as (connection, place):
+            return _files.rows(connection, place, [int(each) for each in ids])
+
+    def scoring_rows(self, ids: Collection[int]) -> dict[int, ScoringRow]:
+        with self._reading() as (connection, place):
+            return _files.scoring_rows(connection, place, [int(each) for each in ids])
+
+    def ids_at(self, path: str) -> list[int]:
+        with self._reading() as (connection, place):
+            return _files.ids_at(connection, place, path)
+
+    def all_ids(self) -> list[int]:
+        with self._reading() as (connection, place):
+            return _files.all_ids(connection, place)
+
+    def places_of(self, text: str) -> list[tuple[str, int, int]]:
+        with self._reading() as (connection, place):
+            return _files.chunks_with(connection, place, text)
+
+    # keywords
+
+    def keyword_search(
+        self,
+        terms: Sequence[str],
+        *,
+        limit: int,
+        filters: Filters = _EVERYTHING,
+        frequency: Mapping[str, int] | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> list[tuple[int, float]]:
+        counts = self.document_frequency(terms) if frequency is None else frequency
+        corpus = self.corpus()
+        if weights is None:
+            weights = {term: log1p(corpus.chunks / max(count, 1)) for term, count in counts.items()}
+        with self._opened() as (connection, content):
+            return _words.search(
+                connection,
+                terms,
+                limit=limit,
+                scope=self._scope(connection, content, filters),
+                frequency=counts,
+                weights=weights,
+                corpus=corpus,
+            )
+
+    def keyword_search_all(
+        self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
+    ) -> list[tuple[int, float]]:
+        counts, corpus = self.document_frequency(terms), self.corpus()
+        with self._opened() as (connection, content):
+            return _words.search_all(
+                connection,
+                terms,
+                limit=limit,
+                scope=self._scope(connection, content, filters),
+                frequency=counts,
+                corpus=corpus,
+            )
+
+    def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
+        with self._reading() as (connection, place):
+            return _files.document_frequency(connection, place, terms)
+
+    def other_names(self, names: Collection[str]) -> dict[str, list[str]]:
+        with self._reading() as (connection, place):
+            return _files.other_names(connection, place, names)
+
+    # vectors
+
+    @contextmanager
+    def _with_vectors(self) -> Generator[tuple[Connection, VectorSet | None]]:
+        with self._opened() as (connection, content):
+            yield connection, self._vector_set(connection, content)
+
+    def missing(self, limit: int, *, of: Collection[int] = ()) -> list[tuple[bytes, str]]:
+        with self._with_vectors() as (connection, vectors):
+            return _vectors.missing(connection, vectors, limit, [int(each) for each in of]) if vectors else []
+
+    def _count(self, what: str, count: Callable[[Connection, VectorSet], tuple[int, ...]]) -> tuple[int, ...]:
+        """Return what `count` gives for the active set, which is remembered while the content stays the same."""
+        with self._opened() as (connection, content):
+            if (vectors := self._vector_set(connection, content)) is None:
+                return 0, 0
+            if (vectors.id, what) not in content.counts:
+                content.counts[vectors.id, what] = count(connection, vectors)
+            return content.counts[vectors.id, what]
+
+    def pending(self) -> int:
+        return self._count("waiting", _vectors.count_waiting)[1]
+
+    def waiting(self) -> int:
+        return self._count("waiting", _vectors.count_waiting)[0]
+
+    def failures(self) -> int:
+        return self._count("failures", _vectors.count_failures)[0]
+
+    def vectors(self) -> int:
+        return self._count("vectors", _vectors.count_vectors)[0]
+
+    def referenced(self, keys: Collection[bytes]) -> set[bytes]:
+        statement = (
+            "SELECT key FROM chunks WHERE space = %s AND edition = %s AND key = ANY(%s)"
+            " UNION SELECT key FROM items WHERE space = %s AND edition = %s AND key = ANY(%s)"
+        )
+        with self._reading() as (connection, place):
+            rows = connection.execute(statement, (*place, list(keys), *place, list(keys)))
+            return {bytes(key) for (key,) in rows}
+
+    def vector_keys(self) -> set[bytes]:
+        statement = (
+            "SELECT key FROM chunks WHERE space = %s AND edition = %s"
+            " UNION SELECT key FROM items WHERE space = %s AND edition = %s"
+        )
+        with self._reading() as (connection, place):
+            return {bytes(key) for (key,) in connection.execute(statement, (*place, *place))}
+
+    def providers(self) -> set[str]:
+        statement = "SELECT DISTINCT spec ->> 'provider' FROM sets WHERE space = %s AND edition = %s"
+        with self._reading() as (connection, place):
+            return {str(name) for (name,) in connection.execute(statement, place)}
+
+    def vector_search(
+        self,
+        query: NDArray[np.float32],
+        *,
+        limit: int,
+        filters: Filters = _EVERYTHING,
+        levels: ScriptBaselines | None = None,
+    ) -> list[tuple[int, float]]:
+        with self._opened() as (connection, content):
+            vectors = self._vector_set(connection, content)
+            if vectors is None or limit <= 0:
+                return []
+            unit = _vectors.unit_rows(query.reshape(1, -1), vectors.dimensions)[0]
+            scope = self._scope(connection, content, filters)
+            return _nearest.nearest(connection, vectors, unit, limit=limit, scope=scope, levels=levels)
+
+    def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
+        import numpy as np
+
+        found, rows = self.vectors_at(ids)
+        if not found:
+            return {}
+        unit = _vectors.unit_rows(query.reshape(1, -1), rows.shape[1])[0]
+        return dict(zip(found, np.multiply(rows, unit, dtype=np.float64).sum(axis=1).tolist(), strict=True))
+
+    def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
+        with self._with_vectors() as (connection, vectors):
+            wanted = [int(each) for each in ids]
+            if vectors is None or not wanted:
+                return [], _vectors.no_rows(vectors)
+            ahead: _vectors.ReadAhead | None = self._held.vectors
+            if ahead is not None and len(wanted) <= _vectors.MOST_AHEAD:
+                return ahead.chunks(connection, vectors, wanted)
+            return _vectors.of_chunks(connection, vectors, wanted)
+
+    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
+        with self._with_vectors() as (connection, vectors):
+            wanted = [int(each) for each in ids]
+            if vectors is None or not wanted:
+                return [], [], _vectors.no_rows(vectors)
+            ahead: _vectors.ReadAhead | None = self._held.vectors
+            if ahead is not None and len(wanted) <= _vectors.MOST_AHEAD:
+                return ahead.items(connection, vectors, wanted)
+            return _vectors.of_items(connection, vectors, wanted)
+
+    def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
+        with self._with_vectors() as (connection, vectors):
+            return _vectors.sample(connection, vectors, count) if vectors else ([], _vectors.no_rows(None))

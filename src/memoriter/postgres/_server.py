@@ -1,0 +1,379 @@
+"""Connections to a PostgreSQL server: the pool, the schema, and errors of the server as errors of the index."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.environment import host_name, program_name, variables
+from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
+from memoriter.extras import require
+from memoriter.postgres._migrations import check_version
+from memoriter.postgres._schema import quoted, shared_statements
+from memoriter.postgres._tenants import check_usage, enter_owner, tenant_statements
+from memoriter.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+
+    from memoriter.postgres._connections import LimitedConnection, Pool
+
+    Connection = LimitedConnection
+
+OLDEST_SERVER = 150_000
+"""PostgreSQL 15."""
+OLDEST_VECTOR = (0, 8)
+"""The version of pgvector from which a filtered search goes on until it has found enough."""
+CONNECT_SECONDS = 5
+"""Seconds to wait for the server at each connection, and for a free one of the pool."""
+_ALIVE = {
+    "keepalives": "1",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+"""With these parameters of libpq a client notices that the server's host has gone; the connection string may differ."""
+_SESSION = {
+    "jit": "off",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+    "client_connection_check_interval": "2000",
+    "idle_in_transaction_session_timeout": "60000",
+}
+"""Settings of each session. The server notices that a client has gone, even without a word, and frees its locks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Where the store is."""
+
+    dsn: str = field(default="", repr=False)
+    """A connection string of libpq or an address; empty: its environment variables and defaults."""
+    service: str = ""
+    """The name of a service of libpq's service file."""
+    password: str = field(default="", repr=False)
+    """The password of the user; empty: the one of `dsn`, of libpq's environment variables or of its password file."""
+    schema: str = "memoriter"
+    pool_size: int = 4
+    """The most connections for reading and writing; a right to index needs one more."""
+    statement_timeout_ms: int = 30_000
+    role: str = ""
+    """The role whose members may use a space; empty: the user of the connection, or the role that owns it already."""
+
+
+class Server:
+    """A schema on a server. Several threads may share it; a forked process gets connections of its own."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        """Name a server; nothing is connected yet. Raises MissingPackage."""
+        require("postgres", "memorySearch.store.driver postgres")
+        self.settings = settings
+        self.lost_connections = 0
+        """How often a connection broke; what was read before may have been lost on a server that took over."""
+        self.vector_type = ""
+        """The type `vector` with its schema, once `prepare` has run."""
+        self._vector_schema = "public"
+        self._types = list[tuple[str, int, int]]()
+        self._pool: Pool | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The server and the schema for messages, without user and password."""
+        parts = self._parts()
+        environ = variables()
+        place = str(parts.get("host") or parts.get("service") or environ.get("PGHOST") or "local")
+        database = parts.get("dbname") or environ.get("PGDATABASE") or "postgres"
+        return f"{place}/{database}:{self.settings.schema}"
+
+    def _parts(self) -> dict[str, Any]:
+        """Return the parameters of a connection. Raises IndexUnavailable, without any part of the connection string."""
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict
+
+        given: dict[str, Any] = {"client_encoding": "UTF8"}
+        if self.settings.service:
+            given["service"] = self.settings.service
+        if self.settings.password:
+            given["password"] = self.settings.password
+        given["application_name"] = f"memoriter {program_name()} {host_name()} {os.getpid()}"[:63]
+        if _has_stray_at_sign(self.settings.dsn):
+            raise IndexUnavailable(
+                "The address in memorySearch.store.postgres.dsn is not valid: it has an @ where none is allowed.",
+                remedy="Write special characters of user and password as %40 (@), %2F (/), %3A (:) or %3F (?).",
+            )
+        try:
+            return {**_ALIVE, **conninfo_to_dict(self.settings.dsn, **given)}
+        except psycopg.ProgrammingError:  # its message quotes parts of the string, even of a password
+            raise IndexUnavailable(
+                "The value of memorySearch.store.postgres.dsn is not a connection string.",
+                remedy="Write postgresql://USER@HOST:PORT/DATABASE, or host=HOST dbname=DATABASE user=USER.",
+            ) from None
+
+    @property
+    def _conninfo(self) -> str:
+        from psycopg.conninfo import make_conninfo
+
+        return make_conninfo("", **{"connect_timeout": CONNECT_SECONDS, **self._parts()})
+
+    def connect(self) -> Connection:
+        """Return a new connection outside the pool. Raises IndexUnavailable."""
+        from memoriter.postgres._connections import connect, seconds_left
+
+        with self.translating():
+            hosts = str(self._parts().get("host", "")).count(",") + 1
+            connection = connect(self._conninfo, seconds=seconds_left(CONNECT_SECONDS * hosts) / hosts)
+            self._configure(connection)
+            return connection
+
+    def _configure(self, connection: LimitedConnection) -> None:
+        from memoriter.postgres._connections import SLACK_SECONDS
+
+        timeout = self.settings.statement_timeout_ms
+        names = ", ".join(quoted(name) for name in dict.fromkeys((self.settings.schema, self._vector_schema)))
+        values = {**_SESSION, "search_path": names, "statement_timeout": str(timeout)}
+        connection.execute(
+            "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value)"
+            # Only some systems can notice that a client has gone while a statement runs.
+            " WHERE name <> 'client_connection_check_interval' OR version() !~* 'mingw|visual'",
+            (list(values), list(values.values())),
+        )
+        connection.limit = timeout / 1000 + SLACK_SECONDS
+        _register(connection, self._types)
+
+    @contextmanager
+    def connection(self) -> Generator[Connection]:
+        """Lend a connection of the pool, in autocommit mode. Raises IndexUnavailable."""
+        from memoriter.postgres._connections import seconds_left
+
+        with self.translating():
+            pool = self._open_pool()
+            connection = pool.take(seconds_left(CONNECT_SECONDS))
+            try:
+                yield connection
+            finally:
+                pool.give_back(connection)
+
+    def _open_pool(self) -> Pool:
+        from memoriter.postgres._connections import Pool
+
+        with self._lock:
+            if self._pool is not None and self._pool.inherited:
+                self._pool.close()
+                self._pool = None
+            if self._pool is None:
+                self._pool = Pool(self._conninfo, self._configure, self._count_lost, size=self.settings.pool_size)
+            return self._pool
+
+    def _count_lost(self) -> None:
+        self.lost_connections += 1
+
+    @contextmanager
+    def unlimited(self, connection: Connection) -> Generator[None]:
+        """Let statements of a connection take as long as they need, as those on whole tables do."""
+        limit, connection.limit = connection.limit, None
+        try:
+            connection.execute("SELECT set_config('statement_timeout', '0', false)")
+            yield
+        finally:
+            connection.limit = limit
+            if not connection.closed and connection.info.transaction_status.name in {"IDLE", "INTRANS"}:
+                timeout = str(self.settings.statement_timeout_ms)
+                connection.execute("SELECT set_config('statement_timeout', %s, false)", (timeout,))
+
+    def close(self) -> None:
+        """Close all connections of the pool."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    def prepare(self, *, create: bool) -> bool:
+        """Check the server and its schema, and return whether the schema exists; `create` makes it if not.
+
+        Raises:
+            IndexUnavailable: the server, its version, pgvector or a right is missing; the remedy names the statement.
+        """
+        with self.connection() as connection:
+            if connection.info.server_version < OLDEST_SERVER:
+                found = connection.info.server_version // 10_000
+                raise IndexUnavailable(
+                    f"The server {self.name} is PostgreSQL {found}, which is too old.",
+                    remedy="Use PostgreSQL 15 or newer.",
+                )
+            check_usage(self, connection)
+            exists = connection.execute(
+                "SELECT to_regclass(format('%%I.schema_version', %s::text)) IS NOT NULL", (self.settings.schema,)
+            ).fetchone() == (True,)
+            if not exists and not create:
+                return False
+            self._find_vectors(connection, create=create)
+            if not exists:
+                self._create(connection)  # a schema without tables is completed, too
+            check_version(self, connection, create=create)
+            return True
+
+    def repair(self) -> None:
+        """Make the tables that are missing. Raises IndexUnavailable."""
+        with self.connection() as connection:
+            self._create(connection)
+
+    def _find_vectors(self, connection: LimitedConnection, *, create: bool) -> None:
+        import psycopg
+
+        find = (
+            "SELECT n.nspname, e.extversion FROM pg_extension e"
+            " JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+        )
+        row = connection.execute(find).fetchone()
+        statement = "CREATE EXTENSION vector;"
+        if row is None and create:
+            try:
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
+            except psycopg.Error as error:
+                raise IndexUnavailable(
+                    f"The database of {self.name} has no extension pgvector: {sentence(_first_line(error))}",
+                    remedy=f"Install pgvector on the server, and let its administrator run `{statement}`.",
+                ) from error
+            row = connection.execute(find).fetchone()
+        if row is None:
+            raise IndexUnavailable(
+                f"The database of {self.name} has no extension pgvector.",
+                remedy=f"Let an administrator run `{statement}` there.",
+            )
+        schema, version = cast("tuple[str, str]", row)
+        if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_VECTOR:
+            raise IndexUnavailable(
+                f"The database of {self.name} has pgvector {version}, which is too old.",
+                remedy="Install pgvector 0.8, and let an administrator run `ALTER EXTENSION vector UPDATE;` there.",
+            )
+        self._vector_schema, self.vector_type = schema, f"{quoted(schema)}.vector"
+        self._types = connection.execute(
+            "SELECT typname, oid::bigint, typarray::bigint FROM pg_type"
+            " WHERE typname = ANY('{vector,halfvec,sparsevec}') AND typnamespace = %s::regnamespace"
+            " OR typname = 'bit' AND typnamespace = 'pg_catalog'::regnamespace",
+            (quoted(schema),),
+        ).fetchall()
+        self._configure(connection)
+
+    def _create(self, connection: Connection) -> None:
+        import psycopg
+
+        schema = quoted(self.settings.schema)
+        try:
+            with connection.transaction():
+                # Of two processes that come first, one waits here, and finds all tables.
+                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"create {schema}",))
+                # IF NOT EXISTS demands the right to create schemas even for one that is there.
+                if connection.execute("SELECT to_regnamespace(%s) IS NULL", (schema,)).fetchone() == (True,):
+                    connection.execute(f"CREATE SCHEMA {schema}".encode())
+                enter_owner(connection)
+                for statement in (*shared_statements(self.vector_type), *tenant_statements(schema)):
+                    connection.execute(statement.encode())
+        except psycopg.errors.InsufficientPrivilege as error:
+            user = connection.info.user
+            raise IndexUnavailable(
+                f"The user {user!r} may not create the schema {schema} of {self.name}: {sentence(_first_line(error))}",
+                remedy=f"Let an administrator run `CREATE SCHEMA {schema} AUTHORIZATION {quoted(user)};` there.",
+            ) from error
+
+    @contextmanager
+    def translating(self) -> Generator[None]:
+        """Turn errors of the server into `IndexBusy`, `IndexDamaged` or `IndexUnavailable`, each with a remedy."""
+        import psycopg
+        from psycopg_pool import PoolTimeout
+
+        from memoriter.postgres._connections import OutOfTime
+
+        try:
+            yield
+        except PoolTimeout as error:
+            raise IndexBusy(
+                f"All {self.settings.pool_size} connections of this process to {self.name} are in use.",
+                remedy="Try again, or raise memorySearch.store.postgres.poolSize.",
+            ) from error
+        except OutOfTime as error:
+            raise IndexUnavailable(
+                f"The server of {self.name} did not answer within {error.seconds:.1f} s.", remedy=_NO_ANSWER
+            ) from error
+        except psycopg.errors.QueryCanceled as error:
+            seconds = self.settings.statement_timeout_ms / 1000
+            raise IndexUnavailable(
+                f"A statement on {self.name} took longer than {seconds:g} s.",
+                remedy="Try again, or raise memorySearch.store.postgres.statementTimeoutMs.",
+            ) from error
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise IndexUnavailable(
+                f"The user of {self.name} lacks a right: {sentence(_first_line(error))}",
+                remedy=f"Let the owner of the schema {self.settings.schema!r} grant it, or name another schema.",
+            ) from error
+        except psycopg.errors.DiskFull as error:
+            raise IndexUnavailable(
+                f"The disk of {self.name} is full.", remedy="Free some disk space; nothing that was finished is lost."
+            ) from error
+        except psycopg.errors.ReadOnlySqlTransaction as error:
+            raise IndexUnavailable(
+                f"The server {self.name} can only be read; it may be a replica.",
+                remedy="Name the primary server in memorySearch.store.postgres.",
+            ) from error
+        except (
+            psycopg.errors.UndefinedTable,
+            psycopg.errors.UndefinedColumn,
+            psycopg.errors.InvalidSchemaName,
+        ) as error:
+            raise IndexDamaged(
+                f"The tables of {self.name} are not those of memoriter: {sentence(_first_line(error))}",
+                remedy="Restore them from a backup, or name another schema in memorySearch.store.postgres.schema.",
+            ) from error
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            raise IndexUnavailable(
+                f"The server of {self.name} does not answer: {sentence(_first_line(error))}",
+                remedy=_NO_ANSWER,
+            ) from error
+        except psycopg.Error as error:
+            raise IndexUnavailable(
+                f"The server {self.name} refused a statement: {sentence(_first_line(error))}",
+                remedy="Run `memoriter doctor`.",
+            ) from error
+
+
+_NO_ANSWER = "Check that it runs and that memorySearch.store.postgres names it; then try again."
+
+
+def _has_stray_at_sign(dsn: str) -> bool:
+    """Return whether an address has an @ that is not the one after user and password.
+
+    libpq would read a part of the password as the host or the port, and quote it in its messages.
+    """
+    scheme, separator, rest = dsn.partition("://")
+    if not separator or scheme not in {"postgres", "postgresql"}:
+        return False
+    authority = re.split(r"[/?]", rest, maxsplit=1)[0]
+    return rest.count("@") > 1 or "@" in rest[len(authority) :]
+
+
+def _register(connection: LimitedConnection, types: Iterable[tuple[str, int, int]]) -> None:
+    """Let a connection convert vectors; `types` are the names and numbers of their types and arrays."""
+    from pgvector.psycopg.bit import register_bit_info
+    from pgvector.psycopg.halfvec import register_halfvec_info
+    from pgvector.psycopg.sparsevec import register_sparsevec_info
+    from pgvector.psycopg.vector import register_vector_info
+    from psycopg.types import TypeInfo
+
+    registering: dict[str, Callable[[Any, TypeInfo], None]] = {
+        "bit": register_bit_info,
+        "halfvec": register_halfvec_info,
+        "sparsevec": register_sparsevec_info,
+        "vector": register_vector_info,
+    }
+    for name, number, array in types:
+        registering[name](connection, TypeInfo(name, number, array))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
