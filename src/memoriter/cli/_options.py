@@ -47,9 +47,9 @@ class GlobalOptions:
     json: bool = False
     quiet: bool = False
     verbose: int = 0
+    """How often `-v` was given."""
     log_format: str = ""
     """How a server logs its requests: `json`, `text`, or empty: only with `verbose`."""
-    """How often `-v` was given."""
     installed_for: str | None = None
     """The client whose configuration contains this command line, `@`, and the version of memoriter that wrote it."""
     alone: bool = False
