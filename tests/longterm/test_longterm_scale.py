@@ -16,7 +16,7 @@ import pytest
 
 import long_term_writer
 from long_term_writer import PRINCIPAL, Writers, table
-from memoriter.errors import IndexBusy
+from memoriter.errors import IndexUnavailable
 from memoriter.longterm import InMemoryStore, LanceStore, LongTermMemory
 from s3 import bucket_options
 
@@ -205,7 +205,7 @@ def test_a_write_waits_for_that_of_another_process_and_fails_in_words(
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
         monkeypatch.setattr("memoriter.longterm._lance_keys.LOCK_SECONDS", 0.05)
-        with pytest.raises(IndexBusy, match="Another process") as raised:
+        with pytest.raises(IndexUnavailable, match="Another process") as raised:
             store.store([memory(1)], [vector])
         assert raised.value.remedy == "Stop the other process, or try again."
         assert store.memories(principal="ann") == [memory(0)]
