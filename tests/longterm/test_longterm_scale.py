@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 import long_term_writer
 from long_term_writer import PRINCIPAL, Writers, table
-from memoriter.errors import IndexBusy
+from memoriter.errors import IndexUnavailable
 from memoriter.longterm import InMemoryStore, LanceStore, LongTermMemory
 from s3 import bucket_options
 
@@ -106,6 +107,32 @@ def test_the_threads_of_the_database_share_a_heap_so_that_freed_memory_is_used_a
     assert heaps.read_text(encoding="utf-8").count("<heap nr=") <= 2
 
 
+def test_a_merge_returns_freed_memory_to_the_system(tmp_path: Path) -> None:
+    if sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_trim"):
+        pytest.skip("only the GNU C library keeps freed memory between pieces in use")
+    program = (
+        "import ctypes, sys\n"
+        "from long_term_writer import memories, table\n"
+        "def resident():\n"
+        "    lines = open('/proc/self/status').readlines()\n"
+        "    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith('VmRSS'))\n"
+        "store = table(sys.argv[1], {})\n"
+        "store.store(memories(1), [[1.0] + [0.0] * (store.dimensions - 1)])\n"
+        "libc = ctypes.CDLL(None)\n"
+        "libc.malloc.restype = libc.memset.restype = ctypes.c_void_p\n"
+        "pieces = [ctypes.c_void_p(libc.malloc(64 * 1024)) for _ in range(2_000)]\n"
+        "for piece in pieces: libc.memset(piece, 1, 64 * 1024)\n"
+        "for piece in pieces[:-1]: libc.free(piece)\n"
+        "before = resident()\n"
+        "store.maintain()\n"
+        "print(before - resident())\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "lancedb")]
+    folder = Path(long_term_writer.__file__).parent
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=folder)
+    assert float(done.stdout) > 100  # of 125 MB
+
+
 def test_the_upkeep_of_an_index_of_many_parts_prints_nothing(tmp_path: Path) -> None:
     program = (
         "import sys, numpy as np\n"
@@ -178,7 +205,7 @@ def test_a_write_waits_for_that_of_another_process_and_fails_in_words(
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
         monkeypatch.setattr("memoriter.longterm._lance_keys.LOCK_SECONDS", 0.05)
-        with pytest.raises(IndexBusy, match="Another process") as raised:
+        with pytest.raises(IndexUnavailable, match="Another process") as raised:
             store.store([memory(1)], [vector])
         assert raised.value.remedy == "Stop the other process, or try again."
         assert store.memories(principal="ann") == [memory(0)]

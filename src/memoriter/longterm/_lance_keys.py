@@ -6,7 +6,7 @@ import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import IndexBusy
+from memoriter.errors import IndexUnavailable
 from memoriter.longterm import _lance_upkeep as upkeep
 from memoriter.permissions import PRIVATE_FILE
 
@@ -31,7 +31,7 @@ def writers_lock(folder: Path) -> Generator[bool]:
     The system releases the lock of a process that is killed.
 
     Raises:
-        IndexBusy: another process holds it for longer than `LOCK_SECONDS`.
+        IndexUnavailable: another process holds it for longer than `LOCK_SECONDS`.
     """
     from filelock import FileLock, Timeout
 
@@ -42,7 +42,7 @@ def writers_lock(folder: Path) -> Generator[bool]:
         message = (
             f"Another process has been writing the long-term memories in {str(folder)!r} for {LOCK_SECONDS:.0f} s."
         )
-        raise IndexBusy(message, remedy="Stop the other process, or try again.") from error
+        raise IndexUnavailable(message, remedy="Stop the other process, or try again.") from error
     except OSError as error:  # some network file systems have no locks
         log.info("the writers of %r are not locked: %s", str(folder), error)
         yield False
