@@ -248,10 +248,10 @@ async def test_ever_more_sessions_take_no_more_memory_than_those_that_may_be_ope
         await answers(env, server)
         figures: list[int] = []
         with closing(http.client.HTTPConnection(*place_of(server.url), timeout=LIMIT)) as connection:
-            for number in range(450):
+            for number in range(1_000):
                 assert begin(connection, server)[0] == 200
-                if number in {99, 449}:
+                if number in {699, 999}:  # before, the garbage collector lets a process of this size grow by itself
                     figures.append(resident(server.process))
         assert sessions(server) <= 32
-        assert figures[1] < 1.08 * figures[0]  # all of them open would be 1.16
+        assert figures[1] < 1.05 * figures[0]  # all of them open would be 1.13
         await answers(env, server)

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.responses import Response
@@ -17,6 +18,7 @@ from memoriter.discovery import SCOPES, Limits, ScopedToken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
 PLACES, PEOPLE = ("", "/team/a", "/team/b"), ("", "alice", "bob")
 PATHS = ("/mcp", "/api/v1/search", "/health", "/", "/metrics", "/readyz", "/healthz", "/hook/stop", "/command/link")
 NEEDED = {"/hook/stop": "write", "/command/link": "admin", "/metrics": "metrics", "/healthz": "metrics"}
