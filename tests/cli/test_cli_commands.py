@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import replace
@@ -12,8 +13,11 @@ import pytest
 
 from memoriter.memory import Memory
 from memoriter.types import Canary, Diagnostic, Health, Status
+from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Program
 
 
@@ -380,3 +384,20 @@ def test_a_file_that_model_names_is_the_model_of_the_provider_local(program: Pro
     (provider,) = [finding for finding in findings if finding["check"] == "provider"]
     assert "/no/such.gguf" in provider["message"]
     assert not [finding for finding in findings if finding["check"] == "settings_without_effect"]
+
+
+@pytest.mark.slow
+def test_the_doctor_says_how_many_passages_have_a_vector_and_how_many_wait(tmp_path: Path) -> None:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="none")
+    assert env.run("index").exit_code == 0
+    (state,) = json.loads(env.run("status", "--json").out)
+
+    env.configure(provider="fake", sync={"onSearch": False, "background": False})
+    waiting = env.run("doctor", "--json").out
+    env.configure(provider="fake")
+    assert env.run("index").exit_code == 0
+    complete = env.run("doctor", "--json").out
+
+    assert f"(0 with a vector, {state['chunks']} pending)" in waiting
+    assert f"({state['chunks']} with a vector, 0 pending)" in complete
