@@ -119,7 +119,7 @@ def test_nothing_that_a_team_wrote_is_lost(outcome: Outcome) -> None:
     written = [*team.lines("written"), *outcome.words]
     with team.place(0).memory() as memory:
         report = memory.sync()
-        assert (report.pending, report.failed) == (0, 0)
+        assert (report.pending, report.failed, report.reasons) == (0, 0, ())
         status = memory.status(deep=True)
         assert status.health.ok, status.health
         for word in written:
