@@ -71,6 +71,8 @@ class Assembly:
     env: Environment
     remote: Callable[[Path], bool]
     """Whether a folder is on a network file system."""
+    builtin: BuiltinBackend
+    """The builtin engine, which answers alone or beside QMD."""
     again: Callable[[], Assembly]
     """Returns a second assembly with the same settings, for another thread."""
     notices: tuple[Diagnostic, ...] = ()
@@ -184,6 +186,7 @@ def assemble(
         env.monotonic,
         env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
+        builtin=builtin,
         again=lambda: assemble(workspace, config=config, agent=agent, env=env, **same),
         notices=(
             *foreign_diagnostics(index),
@@ -416,6 +419,7 @@ class _PostgresOpener:
             service=given.service or "",
             password=expand(given.password or "", self.env.environ),
             schema=given.schema,
+            role=given.role or "",
             pool_size=given.pool_size,
             statement_timeout_ms=given.statement_timeout_ms,
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from memoriter.errors import IndexUnavailable, sentence
 from memoriter.postgres import _vectors
 from memoriter.postgres._files import Place
-from memoriter.postgres._schema import TABLES, partition_statements
+from memoriter.postgres._schema import TABLES
 
 if TYPE_CHECKING:
     from memoriter.postgres._server import Connection, Server
@@ -23,28 +24,35 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
         server: the server, whose schema has its tables.
         name: of the space.
         repair: make tables of the space that are missing.
+
+    Raises:
+        IndexUnavailable: it belongs to a role of which the user is not a member.
     """
+    import psycopg
+
+    role = server.settings.role
     with server.connection() as connection:
-        row = connection.execute("SELECT id FROM spaces WHERE name = %s", (name,)).fetchone()
+        row = connection.execute(
+            "SELECT id FROM spaces WHERE name = %s AND edition > 0"
+            " AND pg_has_role(to_regrole(quote_ident(owner)), 'USAGE') AND owner = coalesce(nullif(%s, ''), owner)",
+            (name, role),
+        ).fetchone()
         if row is not None and not repair:
             return int(row[0])
-        with connection.transaction():
-            lock = f"{server.settings.schema}/{name}/open"
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (lock,))
-            row = connection.execute("SELECT id, edition FROM spaces WHERE name = %s", (name,)).fetchone()
-            row = (
-                row
-                or connection.execute(
-                    "INSERT INTO spaces(name, edition) VALUES (%s, 0) RETURNING id, edition", (name,)
-                ).fetchone()
-            )
-            space, edition = cast("tuple[int, int]", row)
-            for statement in partition_statements(space):
-                connection.execute(statement.encode())
-            if not edition:
-                edition = create(connection, space)
-                connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (edition, space))
-            return space
+        try:
+            with connection.transaction():
+                ((space,),) = connection.execute("SELECT open_space(%s, %s)", (name, role)).fetchall()
+                ((edition,),) = connection.execute("SELECT edition FROM spaces WHERE id = %s", (space,)).fetchall()
+                if not edition:
+                    edition = create(connection, int(space))
+                    connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (edition, space))
+                return int(space)
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise IndexUnavailable(
+                f"{server.name} refuses the memory {name!r}: {sentence(str(error).partition(chr(10))[0])}",
+                remedy="Let a member of the role that owns it add you with GRANT, or set another name in"
+                " memorySearch.store.postgres.workspace.",
+            ) from error
 
 
 def create(connection: Connection, space: int, *, after: int = 0) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoriter.errors import IndexUnavailable
 from memoriter.ids import fingerprint
-from memoriter.postgres import _files, _nearest, _vectors, _words
+from memoriter.postgres import _files, _listing, _nearest, _vectors, _words
 from memoriter.postgres._conditions import condition, holds
 from memoriter.postgres._files import Place
 from memoriter.postgres._words import Scope
@@ -396,3 +396,19 @@ class PostgresReader:
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
         with self._with_vectors() as (connection, vectors):
             return _vectors.sample(connection, vectors, count) if vectors else ([], _vectors.no_rows(None))
+
+    def models(self) -> dict[ModelSpec, int]:
+        with self._reading() as (connection, place):
+            return _listing.models(connection, place)
+
+    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.stored(connection, vectors, after, limit) if vectors else ([], _vectors.no_rows(None))
+
+    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.having(connection, vectors, keys) if vectors else set()
+
+    def refused(self) -> dict[bytes, str]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.refused(connection, vectors) if vectors else {}

@@ -12,6 +12,7 @@ from memoriter.environment import host_name, program_name, variables
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
 from memoriter.extras import require
 from memoriter.postgres._schema import VERSION, shared_statements
+from memoriter.postgres._tenants import enter_owner, tenant_statements
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class ServerSettings:
     pool_size: int = 4
     """The most connections for reading and writing; a right to index needs one more."""
     statement_timeout_ms: int = 30_000
+    role: str = ""
+    """The role whose members may use a space; empty: the user of the connection, or the role that owns it already."""
 
 
 class Server:
@@ -202,6 +205,7 @@ class Server:
                     f"The server {self.name} is PostgreSQL {found}, which is too old.",
                     remedy="Use PostgreSQL 15 or newer.",
                 )
+            self._check_usage(connection)
             exists = connection.execute(
                 "SELECT to_regclass(format('%%I.schema_version', %s::text)) IS NOT NULL", (self.settings.schema,)
             ).fetchone() == (True,)
@@ -210,8 +214,18 @@ class Server:
             self._find_vectors(connection, create=create)
             if not exists:
                 self._create(connection)  # a schema without tables is completed, too
-            self._check_version(connection)
+            self._check_version(connection, create=create)
             return True
+
+    def _check_usage(self, connection: Connection) -> None:
+        """Raise IndexUnavailable if the user may not use a schema that exists."""
+        schema, user = self.settings.schema, connection.info.user
+        refused = "SELECT true FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE')"
+        if connection.execute(refused, (schema,)).fetchone() is not None:
+            raise IndexUnavailable(
+                f"The user {user!r} may not use the schema {schema!r} of {self.name}.",
+                remedy=f"Let its owner run: `GRANT USAGE ON SCHEMA {_quoted(schema)} TO {_quoted(user)};`.",
+            )
 
     def repair(self) -> None:
         """Make the tables that are missing. Raises IndexUnavailable."""
@@ -266,7 +280,8 @@ class Server:
                 # IF NOT EXISTS demands the right to create schemas even for one that is there.
                 if connection.execute("SELECT to_regnamespace(%s) IS NULL", (schema,)).fetchone() == (True,):
                     connection.execute(f"CREATE SCHEMA {schema}".encode())
-                for statement in shared_statements(self.vector_type):
+                enter_owner(connection)
+                for statement in (*shared_statements(self.vector_type), *tenant_statements(schema)):
                     connection.execute(statement.encode())
         except psycopg.errors.InsufficientPrivilege as error:
             user = connection.info.user
@@ -275,14 +290,34 @@ class Server:
                 remedy=f"Let an administrator run: CREATE SCHEMA {schema} AUTHORIZATION {_quoted(user)};",
             ) from error
 
-    def _check_version(self, connection: Connection) -> None:
-        row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
-        version = int(cast("tuple[int | None]", row)[0] or 0)
+    def _check_version(self, connection: Connection, *, create: bool) -> None:
+        """Bring an older schema up to date if `create`. Raises IndexUnavailable: it is newer, or may not be changed."""
+        import psycopg
+
+        from memoriter.postgres._migrations import migrate, stored_version
+
+        version = stored_version(connection)
         if version > VERSION:
             raise IndexUnavailable(
                 f"The schema of {self.name} has version {version}; this memoriter knows versions up to {VERSION}.",
-                remedy="Update memoriter: pip install --upgrade memoriter.",
+                remedy="Update memoriter: `pip install --upgrade memoriter`.",
             )
+        if version < VERSION and not create:
+            raise IndexUnavailable(
+                f"The schema of {self.name} has version {version}; this memoriter uses version {VERSION}.",
+                remedy="Run `memoriter index`, which brings it up to date and keeps all vectors.",
+            )
+        if version < VERSION:
+            try:
+                with self.unlimited(connection):
+                    migrate(connection, _quoted(self.settings.schema))
+            except psycopg.errors.InsufficientPrivilege as error:
+                user = connection.info.user
+                raise IndexUnavailable(
+                    f"The schema of {self.name} has version {version}, and {user!r} may not bring it up to date:"
+                    f" {sentence(_first_line(error))}",
+                    remedy="Let the owner of the schema run `memoriter index` once with this version of memoriter.",
+                ) from error
 
     @contextmanager
     def translating(self) -> Generator[None]:
