@@ -232,7 +232,7 @@ class PostgresStore(PostgresReader):
     ) -> None:
         with self._writing() as (connection, place):
             _files.put(connection, place, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
-            _vectors.lengthen_those_of_chunks(connection, *place, [entry.key for entry in entries])
+            _vectors.fit_to_chunks(connection, *place, [entry.key for entry in entries])
             keys = [entry.key for entry in entries] + [item.key for entry in entries for item in entry.items]
             connection.execute(
                 "UPDATE vectors SET used_at = %s WHERE space = %s AND edition = %s AND key = ANY(%s) AND used_at < %s",
