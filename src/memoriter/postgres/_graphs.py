@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import math
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from memoriter.postgres._vectors import decode, literal_place
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import numpy as np
     from numpy.typing import NDArray
@@ -60,6 +60,10 @@ class Graphs:
         return json.dumps([self.scripts, self.oversampling, self.recall, self.measured])
 
 
+NONE = Graphs((), 0, 1.0, 0)
+"""Graphs that were never made."""
+
+
 def loads(text: str) -> Graphs:
     scripts, oversampling, recall, measured = json.loads(text)
     return Graphs(tuple(scripts), oversampling, recall, measured)
@@ -67,7 +71,7 @@ def loads(text: str) -> Graphs:
 
 def key_of(vectors: VectorSet) -> str:
     """Return the name of the setting that holds `Graphs`; a rebuild does not take it along."""
-    return f"graphs:{vectors.id}"
+    return f"graphs:{vectors.edition}:{vectors.id}"
 
 
 def breadth(oversampling: int, limit: int) -> int:
@@ -75,9 +79,9 @@ def breadth(oversampling: int, limit: int) -> int:
     return min(max(2 * limit, round(oversampling * math.sqrt(max(limit, DEPTH) * DEPTH))), MOST_SEARCHED)
 
 
-def is_due(known: Graphs | None, vectors: int) -> bool:
+def is_due(known: Graphs, vectors: int) -> bool:
     """Return whether graphs have to be made and measured: never before, or the set has grown by half or lost a half."""
-    if known is None:
+    if not known.measured:
         return vectors > MOST_COMPARED
     return not known.measured / 2 <= vectors < known.measured * 1.5
 
@@ -129,12 +133,12 @@ def make(connection: Connection, vectors: VectorSet) -> tuple[str, ...]:
     return tuple(large)
 
 
-def measure(
+def measure_graphs(
     connection: Connection,
     vectors: VectorSet,
     scripts: tuple[str, ...],
-    exactly: Callable[[NDArray[np.float32], int], list[tuple[int, float]]],
-    through: Callable[[NDArray[np.float32], int, Graphs], list[tuple[int, float]]],
+    exactly: Callable[[NDArray[np.float32], int], list[float]],
+    through: Callable[[NDArray[np.float32], int, Graphs], list[float]],
 ) -> Graphs:
     """Return the least oversampling with which the graphs find enough, or no scripts if none does.
 
@@ -142,8 +146,8 @@ def measure(
         connection: the connection.
         vectors: the set.
         scripts: those that have a graph.
-        exactly: returns the nearest chunks of a query when all are compared.
-        through: returns those that a search through the graphs finds.
+        exactly: returns the cosines of the nearest to a query, when all are compared.
+        through: returns the cosines of what a search through the graphs finds.
     """
     import numpy as np
 
@@ -155,7 +159,7 @@ def measure(
         return whole
     queries = _queries(connection, vectors)
     began = time.perf_counter()
-    floors = [min(cosine for _, cosine in exactly(query, DEPTH)) for query in queries]
+    floors = [min(exactly(query, DEPTH)) for query in queries]
     exact_seconds = time.perf_counter() - began
     for oversampling in STEPS:
         graphs = Graphs(scripts, oversampling, 0.0, int(count))
@@ -163,7 +167,7 @@ def measure(
         found = [through(query, DEPTH, graphs) for query in queries]
         seconds = time.perf_counter() - began
         shares = [
-            min(sum(cosine >= floor - 1e-6 for _, cosine in hits), DEPTH) / DEPTH
+            min(sum(cosine >= floor - 1e-6 for cosine in hits), DEPTH) / DEPTH
             for hits, floor in zip(found, floors, strict=True)
         ]
         recall = float(min(np.mean(shares[::2]), np.mean(shares[1::2])))

@@ -187,7 +187,8 @@ def put(
         cursor.executemany(
             "INSERT INTO vectors(space, edition, set, key, used_at, script, vector, short)"
             " VALUES (%s, %s, %s, %s, %s, %s, %b, %b) ON CONFLICT (space, edition, set, key) DO UPDATE"
-            " SET used_at = excluded.used_at, script = excluded.script, vector = excluded.vector, short = excluded.short",
+            " SET used_at = excluded.used_at, script = excluded.script, vector = excluded.vector,"
+            " short = excluded.short",
             [
                 (*vectors.key, key, now, scripts[key], *((None, bytes(blob)) if key in shorts else (row, None)))
                 for key, row, blob in zip(keys, rows, blobs, strict=True)
@@ -200,7 +201,7 @@ def put(
 
 
 def fit_to_chunks(connection: Connection, space: int, edition: int, keys: Collection[bytes]) -> None:
-    """Give vectors that chunks have from now on the form that can be searched, and the script of their chunks."""
+    """Give vectors that chunks have from now on the form that can be searched, and the script of the chunks."""
     found = connection.execute(
         "SELECT known.set, known.key, known.short, sets.dimensions FROM vectors AS known JOIN sets"
         " ON sets.space = known.space AND sets.edition = known.edition AND sets.id = known.set"
