@@ -92,9 +92,12 @@ class Local(Section):
 class VectorStoreSection(Section):
     """Storage and comparison of vectors."""
 
-    enabled: Annotated[bool, Doc("Use the SQLite extension for vector search if it loads")] = True
+    enabled: Annotated[bool, Doc("False compares a query with every vector, as the engine `exact` does")] = True
     extension_path: Annotated[str | None, Doc("The sqlite-vec library to load instead of the bundled one")] = None
-    engine: Annotated[Engine, Doc("How vectors are compared; `auto` picks by size")] = "auto"
+    engine: Annotated[
+        Engine,
+        Doc("How vectors are compared; `auto` picks by size; on PostgreSQL, `codes` and `sqlite-vec` mean `auto`"),
+    ] = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +116,9 @@ class PostgresSection(Section):
     workspace: Annotated[
         str | None,
         Doc("Name of the memory on the server; hosts that give the same name share it; unset: the host and its folder"),
+    ] = None
+    role: Annotated[
+        str | None, Doc("A role of the server whose members may use the memory; unset: the user alone, or as it is")
     ] = None
     pool_size: Annotated[Whole, Doc("The most connections of one process", low=1)] = 4
     statement_timeout_ms: Annotated[Whole, Doc("Milliseconds after which a statement is cancelled", low=100)] = 30_000

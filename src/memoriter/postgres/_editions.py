@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from memoriter.errors import IndexUnavailable, sentence
 from memoriter.postgres import _vectors
 from memoriter.postgres._files import Place
-from memoriter.postgres._schema import TABLES, partition_statements
+from memoriter.postgres._schema import TABLES
 
 if TYPE_CHECKING:
     from memoriter.postgres._server import Connection, Server
     from memoriter.types import ModelSpec
+
+COPIED = ("batch:", "background:", "forgetting")
+"""The settings that a rebuild takes along, by how their names start: what was paid for or measured, or must be done."""
 
 
 def enter(server: Server, name: str, *, repair: bool = False) -> int:
@@ -20,28 +24,35 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
         server: the server, whose schema has its tables.
         name: of the space.
         repair: make tables of the space that are missing.
+
+    Raises:
+        IndexUnavailable: it belongs to a role of which the user is not a member.
     """
+    import psycopg
+
+    role = server.settings.role
     with server.connection() as connection:
-        row = connection.execute("SELECT id FROM spaces WHERE name = %s", (name,)).fetchone()
+        row = connection.execute(
+            "SELECT id FROM spaces WHERE name = %s AND edition > 0"
+            " AND pg_has_role(to_regrole(quote_ident(owner)), 'USAGE') AND owner = coalesce(nullif(%s, ''), owner)",
+            (name, role),
+        ).fetchone()
         if row is not None and not repair:
             return int(row[0])
-        with connection.transaction():
-            lock = f"{server.settings.schema}/{name}/open"
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (lock,))
-            row = connection.execute("SELECT id, edition FROM spaces WHERE name = %s", (name,)).fetchone()
-            row = (
-                row
-                or connection.execute(
-                    "INSERT INTO spaces(name, edition) VALUES (%s, 0) RETURNING id, edition", (name,)
-                ).fetchone()
-            )
-            space, edition = cast("tuple[int, int]", row)
-            for statement in partition_statements(space):
-                connection.execute(statement.encode())
-            if not edition:
-                edition = create(connection, space)
-                connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (edition, space))
-            return space
+        try:
+            with connection.transaction():
+                ((space,),) = connection.execute("SELECT open_space(%s, %s)", (name, role)).fetchall()
+                ((edition,),) = connection.execute("SELECT edition FROM spaces WHERE id = %s", (space,)).fetchall()
+                if not edition:
+                    edition = create(connection, int(space))
+                    connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (edition, space))
+                return int(space)
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise IndexUnavailable(
+                f"{server.name} refuses the memory {name!r}: {sentence(str(error).partition(chr(10))[0])}",
+                remedy="Let a member of the role that owns it add you with GRANT, or set another name in"
+                " memorySearch.store.postgres.workspace.",
+            ) from error
 
 
 def create(connection: Connection, space: int, *, after: int = 0) -> int:
@@ -55,7 +66,7 @@ def create(connection: Connection, space: int, *, after: int = 0) -> int:
 
 
 def copy_vectors(connection: Connection, place: Place, fresh: int, *, left_out: ModelSpec | None = None) -> None:
-    """Copy the vectors of an edition to another one, except those of the model `left_out`."""
+    """Copy the vectors of an edition and the settings about them to another one, except those of `left_out`."""
     active = _vectors.find_set(connection, left_out, *place) if left_out is not None else None
     connection.execute(
         "INSERT INTO sets(space, edition, id, fingerprint, dimensions, spec, created_at) OVERRIDING SYSTEM VALUE"
@@ -64,10 +75,15 @@ def copy_vectors(connection: Connection, place: Place, fresh: int, *, left_out: 
         (fresh, *place),
     )
     connection.execute(
-        "INSERT INTO vectors(space, edition, set, key, used_at, vector, short)"
-        " SELECT space, %s, set, key, used_at, vector, short FROM vectors"
+        "INSERT INTO vectors(space, edition, set, key, used_at, script, vector, short)"
+        " SELECT space, %s, set, key, used_at, script, vector, short FROM vectors"
         " WHERE space = %s AND edition = %s AND set <> %s",
         (fresh, *place, -1 if active is None else active.id),
+    )
+    connection.execute(
+        "INSERT INTO meta(space, edition, key, value) SELECT space, %s, key, value FROM meta"
+        " WHERE space = %s AND edition = %s AND key ^@ ANY(%s)",
+        (fresh, *place, list(COPIED)),
     )
 
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.environment import host_name, program_name, variables
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
 from memoriter.extras import require
-from memoriter.postgres._schema import VERSION, shared_statements
+from memoriter.postgres._migrations import check_version
+from memoriter.postgres._schema import quoted, shared_statements
+from memoriter.postgres._tenants import check_usage, enter_owner, tenant_statements
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ class ServerSettings:
     pool_size: int = 4
     """The most connections for reading and writing; a right to index needs one more."""
     statement_timeout_ms: int = 30_000
+    role: str = ""
+    """The role whose members may use a space; empty: the user of the connection, or the role that owns it already."""
 
 
 class Server:
@@ -132,7 +136,7 @@ class Server:
         from memoriter.postgres._connections import SLACK_SECONDS
 
         timeout = self.settings.statement_timeout_ms
-        names = ", ".join(_quoted(name) for name in dict.fromkeys((self.settings.schema, self._vector_schema)))
+        names = ", ".join(quoted(name) for name in dict.fromkeys((self.settings.schema, self._vector_schema)))
         values = {**_SESSION, "search_path": names, "statement_timeout": str(timeout)}
         connection.execute(
             "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value)"
@@ -202,15 +206,16 @@ class Server:
                     f"The server {self.name} is PostgreSQL {found}, which is too old.",
                     remedy="Use PostgreSQL 15 or newer.",
                 )
-            self._find_vectors(connection, create=create)
+            check_usage(self, connection)
             exists = connection.execute(
                 "SELECT to_regclass(format('%%I.schema_version', %s::text)) IS NOT NULL", (self.settings.schema,)
             ).fetchone() == (True,)
             if not exists and not create:
                 return False
+            self._find_vectors(connection, create=create)
             if not exists:
                 self._create(connection)  # a schema without tables is completed, too
-            self._check_version(connection)
+            check_version(self, connection, create=create)
             return True
 
     def repair(self) -> None:
@@ -247,19 +252,19 @@ class Server:
                 f"The database of {self.name} has pgvector {version}, which is too old.",
                 remedy="Install pgvector 0.8, and let an administrator run `ALTER EXTENSION vector UPDATE;` there.",
             )
-        self._vector_schema, self.vector_type = schema, f"{_quoted(schema)}.vector"
+        self._vector_schema, self.vector_type = schema, f"{quoted(schema)}.vector"
         self._types = connection.execute(
             "SELECT typname, oid::bigint, typarray::bigint FROM pg_type"
             " WHERE typname = ANY('{vector,halfvec,sparsevec}') AND typnamespace = %s::regnamespace"
             " OR typname = 'bit' AND typnamespace = 'pg_catalog'::regnamespace",
-            (_quoted(schema),),
+            (quoted(schema),),
         ).fetchall()
         self._configure(connection)
 
     def _create(self, connection: Connection) -> None:
         import psycopg
 
-        schema = _quoted(self.settings.schema)
+        schema = quoted(self.settings.schema)
         try:
             with connection.transaction():
                 # Of two processes that come first, one waits here, and finds all tables.
@@ -267,23 +272,15 @@ class Server:
                 # IF NOT EXISTS demands the right to create schemas even for one that is there.
                 if connection.execute("SELECT to_regnamespace(%s) IS NULL", (schema,)).fetchone() == (True,):
                     connection.execute(f"CREATE SCHEMA {schema}".encode())
-                for statement in shared_statements(self.vector_type):
+                enter_owner(connection)
+                for statement in (*shared_statements(self.vector_type), *tenant_statements(schema)):
                     connection.execute(statement.encode())
         except psycopg.errors.InsufficientPrivilege as error:
             user = connection.info.user
             raise IndexUnavailable(
                 f"The user {user!r} may not create the schema {schema} of {self.name}: {sentence(_first_line(error))}",
-                remedy=f"Let an administrator run `CREATE SCHEMA {schema} AUTHORIZATION {_quoted(user)};` there.",
+                remedy=f"Let an administrator run `CREATE SCHEMA {schema} AUTHORIZATION {quoted(user)};` there.",
             ) from error
-
-    def _check_version(self, connection: Connection) -> None:
-        row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
-        version = int(cast("tuple[int | None]", row)[0] or 0)
-        if version > VERSION:
-            raise IndexUnavailable(
-                f"The schema of {self.name} has version {version}; the newest that is supported is {VERSION}.",
-                remedy="Update memoriter.",
-            )
 
     @contextmanager
     def translating(self) -> Generator[None]:
@@ -346,11 +343,6 @@ class Server:
 
 
 _NO_ANSWER = "Check that it runs and that memorySearch.store.postgres names it; then try again."
-
-
-def _quoted(name: str) -> str:
-    """Return a name as an identifier of SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _has_stray_at_sign(dsn: str) -> bool:

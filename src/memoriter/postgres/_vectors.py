@@ -37,6 +37,11 @@ class VectorSet(NamedTuple):
         return (self.space, self.edition, self.id)
 
 
+def literal_place(vectors: VectorSet) -> str:
+    """Return the condition on rows of a set, `known`, with its numbers, so that the server sees which graphs apply."""
+    return f"known.space = {vectors.space} AND known.edition = {vectors.edition} AND known.set = {vectors.id}"
+
+
 def find_set(connection: Connection, spec: ModelSpec, space: int, edition: int) -> VectorSet | None:
     """Return the set of a model, or None. Raises EmbeddingError: its vectors have another length, or none."""
     if spec.dimensions < 1:
@@ -168,22 +173,24 @@ def put(
     """Store vectors of unit length under keys, those of items alone in the short form, and clear their failures."""
     import numpy as np
 
-    alone = (
-        "SELECT key FROM unnest(%s::bytea[]) AS given(key)"
-        " WHERE EXISTS (SELECT 1 FROM items WHERE space = %s AND edition = %s AND items.key = given.key)"
-        " AND NOT EXISTS (SELECT 1 FROM chunks WHERE space = %s AND edition = %s AND chunks.key = given.key)"
+    uses = (
+        "SELECT key, (SELECT min(script) FROM chunks WHERE space = %s AND edition = %s AND chunks.key = given.key),"
+        " EXISTS (SELECT 1 FROM items WHERE space = %s AND edition = %s AND items.key = given.key)"
+        " FROM unnest(%s::bytea[]) AS given(key)"
     )
     place = vectors.key[:2]
-    found = connection.execute(alone, (list(keys), *place, *place))
-    shorts = {bytes(key) for (key,) in found}
+    found = connection.execute(uses, (*place, *place, list(keys))).fetchall()
+    scripts = {bytes(key): script for key, script, _ in found}
+    shorts = {bytes(key) for key, script, in_items in found if script is None and in_items}
     blobs = shorten(np.ascontiguousarray(rows)) if shorts else np.empty((len(keys), 0), np.uint8)
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO vectors(space, edition, set, key, used_at, vector, short) VALUES (%s, %s, %s, %s, %s, %b, %b)"
-            " ON CONFLICT (space, edition, set, key) DO UPDATE"
-            " SET used_at = excluded.used_at, vector = excluded.vector, short = excluded.short",
+            "INSERT INTO vectors(space, edition, set, key, used_at, script, vector, short)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %b, %b) ON CONFLICT (space, edition, set, key) DO UPDATE"
+            " SET used_at = excluded.used_at, script = excluded.script, vector = excluded.vector,"
+            " short = excluded.short",
             [
-                (*vectors.key, key, now, *((None, bytes(blob)) if key in shorts else (row, None)))
+                (*vectors.key, key, now, scripts[key], *((None, bytes(blob)) if key in shorts else (row, None)))
                 for key, row, blob in zip(keys, rows, blobs, strict=True)
             ],
         )
@@ -193,8 +200,8 @@ def put(
     )
 
 
-def lengthen_those_of_chunks(connection: Connection, space: int, edition: int, keys: Collection[bytes]) -> None:
-    """Give vectors that only items had, and chunks have now, the form that can be searched."""
+def fit_to_chunks(connection: Connection, space: int, edition: int, keys: Collection[bytes]) -> None:
+    """Give vectors that chunks have from now on the form that can be searched, and the script of the chunks."""
     found = connection.execute(
         "SELECT known.set, known.key, known.short, sets.dimensions FROM vectors AS known JOIN sets"
         " ON sets.space = known.space AND sets.edition = known.edition AND sets.id = known.set"
@@ -206,6 +213,12 @@ def lengthen_those_of_chunks(connection: Connection, space: int, edition: int, k
             "UPDATE vectors SET vector = %b, short = NULL WHERE space = %s AND edition = %s AND set = %s AND key = %s",
             [(decode([short], dimensions)[0], space, edition, number, key) for number, key, short, dimensions in found],
         )
+    connection.execute(
+        "UPDATE vectors SET script = of.script FROM (SELECT key, min(script) AS script FROM chunks"
+        " WHERE space = %s AND edition = %s AND key = ANY(%s) GROUP BY key) AS of"
+        " WHERE vectors.space = %s AND vectors.edition = %s AND vectors.key = of.key AND vectors.script IS NULL",
+        (space, edition, list(keys), space, edition),
+    )
 
 
 def decode(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
@@ -227,13 +240,20 @@ def decode(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
     return rows
 
 
+_OF_CHUNKS = (
+    f"SELECT chunks.id, vector_send(known.vector) {_EMBEDDED.format(table='vectors')} AND chunks.id = ANY(%s)"
+    " ORDER BY chunks.id"
+)
+_OF_ITEMS_OF_CHUNKS = (
+    "SELECT items.chunk, items.script, coalesce(known.short, vector_send(known.vector)) FROM items"  # noqa: S608 (fixed text)
+    " JOIN vectors AS known ON known.space = items.space AND known.edition = items.edition"
+    f" AND known.key = items.key WHERE {_OWN} AND items.chunk = ANY(%s) ORDER BY items.chunk, items.first"
+)
+
+
 def of_chunks(connection: Connection, vectors: VectorSet, ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
     """Return those of the chunks that have a vector, ascending, and their vectors: (n ids, (n, dims))."""
-    statement = (
-        f"SELECT chunks.id, vector_send(known.vector) {_EMBEDDED.format(table='vectors')} AND chunks.id = ANY(%s)"
-        " ORDER BY chunks.id"
-    )
-    rows = connection.execute(statement.encode(), (*vectors.key, list(ids)), binary=True).fetchall()
+    rows = connection.execute(_OF_CHUNKS.encode(), (*vectors.key, list(ids)), binary=True).fetchall()
     return [int(row) for row, _ in rows], decode([blob for _, blob in rows], vectors.dimensions)
 
 
@@ -241,14 +261,67 @@ def of_items(
     connection: Connection, vectors: VectorSet, ids: Sequence[int]
 ) -> tuple[list[int], list[str], NDArray[np.float32]]:
     """Return the vectors of the items of chunks: (n chunk ids, n scripts, (n, dims))."""
-    statement = (
-        "SELECT items.chunk, items.script, coalesce(known.short, vector_send(known.vector)) FROM items"  # noqa: S608 (fixed text)
-        " JOIN vectors AS known ON known.space = items.space AND known.edition = items.edition"
-        f" AND known.key = items.key WHERE {_OWN} AND items.chunk = ANY(%s) ORDER BY items.chunk, items.first"
-    )
-    rows = connection.execute(statement.encode(), (*vectors.key, list(ids)), binary=True).fetchall()
+    rows = connection.execute(_OF_ITEMS_OF_CHUNKS.encode(), (*vectors.key, list(ids)), binary=True).fetchall()
     found = decode([blob for *_, blob in rows], vectors.dimensions)
     return [int(row) for row, *_ in rows], [str(script) for _, script, _ in rows], found
+
+
+MOST_AHEAD = 4_096
+"""Chunks whose vectors are read together with those of their items."""
+
+
+class ReadAhead:
+    """The vectors of candidates and of their items, which one search asks for several times, read at once."""
+
+    def __init__(self) -> None:
+        """Start without vectors."""
+        self._read = set[int]()
+        self._chunks: dict[int, NDArray[np.float32]] = {}
+        self._items: dict[int, list[tuple[str, NDArray[np.float32]]]] = {}
+
+    def chunks(
+        self, connection: Connection, vectors: VectorSet, ids: Sequence[int]
+    ) -> tuple[list[int], NDArray[np.float32]]:
+        """Return what `of_chunks` does."""
+        self._read_those(connection, vectors, ids)
+        found = sorted(set(ids).intersection(self._chunks))
+        return found, _stacked([self._chunks[row] for row in found], vectors)
+
+    def items(
+        self, connection: Connection, vectors: VectorSet, ids: Sequence[int]
+    ) -> tuple[list[int], list[str], NDArray[np.float32]]:
+        """Return what `of_items` does."""
+        self._read_those(connection, vectors, ids)
+        found = [(row, *item) for row in sorted(set(ids)) for item in self._items.get(row, ())]
+        rows = _stacked([vector for *_, vector in found], vectors)
+        return [row for row, *_ in found], [script for _, script, _ in found], rows
+
+    def _read_those(self, connection: Connection, vectors: VectorSet, ids: Sequence[int]) -> None:
+        if not (wanted := list(set(ids).difference(self._read))):
+            return
+        values = (*vectors.key, wanted)
+        with connection.pipeline():
+            own = connection.execute(_OF_CHUNKS.encode(), values, binary=True)
+            parts = connection.execute(_OF_ITEMS_OF_CHUNKS.encode(), values, binary=True)
+        of_chunks, of_items = own.fetchall(), parts.fetchall()
+        rows = decode([blob for *_, blob in (*of_chunks, *of_items)], vectors.dimensions)
+        self._chunks.update(zip([int(row) for row, _ in of_chunks], rows, strict=False))
+        for (row, script, _), vector in zip(of_items, rows[len(of_chunks) :], strict=True):
+            self._items.setdefault(int(row), []).append((str(script), vector))
+        self._read.update(wanted)
+
+
+def no_rows(vectors: VectorSet | None) -> NDArray[np.float32]:
+    """Return no vectors of a set: (0, dims)."""
+    import numpy as np
+
+    return np.empty((0, vectors.dimensions if vectors else 0), dtype=np.float32)
+
+
+def _stacked(rows: Sequence[NDArray[np.float32]], vectors: VectorSet) -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.stack(rows) if rows else no_rows(vectors)
 
 
 def sample(connection: Connection, vectors: VectorSet, count: int) -> tuple[list[str], NDArray[np.float32]]:
