@@ -148,9 +148,8 @@ class PostgresStore(PostgresReader):
         return self._indexing.hold(wait)
 
     def storing(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
-        self._embedding.check()
         self._learn_sizes()
-        return self._indexing.hold(wait)
+        return self._indexing.hold_to_store(wait, after=self._embedding)
 
     def embedding_lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
         self._learn_sizes()
