@@ -100,6 +100,13 @@ class Team:
         own = f"{self.place(member).home.name}:"
         return [call for call in list(self.service.calls) if call.headers.get(WRITER, "").startswith(own)]
 
+    def acts_of(self, passage: str) -> list[str]:
+        """The acts that had a passage embedded, and which of them ended."""
+        done = {*self.lines("done")}
+        calls = [call for call in list(self.service.calls) if DOCUMENT + passage in texts_of(call)]
+        acts = [call.headers.get(WRITER, "") for call in calls]
+        return [f"{ROLES[int(act[4:].split(':')[0])]} {act} {'done' if act in done else ''}" for act in acts]
+
     def in_flight(self, calls: Sequence[Call]) -> list[str]:
         """The passages that members wait for, or have and did not keep yet: the last batch of acts that did not end."""
         done, texts, tokens = {*self.lines("done")}, list[str](), Counter[str]()
