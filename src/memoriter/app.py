@@ -16,6 +16,7 @@ from memoriter.config import (
     cache_of,
     check_home,
     check_trust,
+    expand,
     foreign_diagnostics,
     in_home,
     load,
@@ -409,9 +410,9 @@ class _PostgresOpener:
 
         given = self.settings.store.postgres
         return ServerSettings(
-            dsn=given.dsn or "",
+            dsn=expand(given.dsn or "", self.env.environ),
             service=given.service or "",
-            password=given.password or "",
+            password=expand(given.password or "", self.env.environ),
             schema=given.schema,
             pool_size=given.pool_size,
             statement_timeout_ms=given.statement_timeout_ms,

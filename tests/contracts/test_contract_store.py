@@ -387,3 +387,9 @@ def test_forgetting_leaves_neither_items_nor_their_vectors(store: Store) -> None
     with store.lease():
         store.put_file(source("a.md"), "h", [listing("paid the rent", "fed the cat")])
     assert store.waiting() == 3, "no vector was kept"
+
+
+def test_a_store_has_a_size_that_counts_what_it_holds(store: Store) -> None:
+    empty = store.size()
+    put(store, "a.md", *(f"passage {number} with words of its own" for number in range(2_000)))
+    assert store.size() > empty

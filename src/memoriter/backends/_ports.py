@@ -80,6 +80,10 @@ class Store(WritableStore, Reader, Protocol):
         """Return the totals."""
         ...
 
+    def size(self) -> int:
+        """Return the bytes of disk that the store takes; 0 if there is nothing yet."""
+        ...
+
     def ids_at(self, path: str) -> list[int]:
         """Return the chunk ids of a file, in file order."""
         ...

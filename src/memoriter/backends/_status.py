@@ -69,9 +69,9 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         agent=settings.agent,
         workspace=str(backend.workspace.root),
         workspace_reason=settings.workspace_reason,
-        index=str(settings.index_path),
+        index=str(index.path),
         index_reason=settings.index_reason,
-        index_bytes=_index_bytes(backend),
+        index_bytes=index.size(),
         files=corpus.files,
         chunks=corpus.chunks,
         vectors=index.vectors() if spec else 0,
@@ -98,13 +98,6 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         reranker=reranking.state if reranking else None,
         calibration=calibration_state(index, spec, settings.search),
     )
-
-
-def _index_bytes(backend: Inspected) -> int:
-    """Return the size of the index and its write-ahead log in bytes."""
-    file = backend.settings.index_path.resolve()
-    parts = (file, file.with_name(f"{file.name}-wal"))
-    return sum(part.stat().st_size for part in parts if part.exists())
 
 
 CANARIES, WORDS = 8, 6

@@ -320,24 +320,25 @@ class PostgresStore(PostgresReader):
                     (str(self._server.settings.statement_timeout_ms),),
                 )
 
-    def _bytes(self) -> int:
+    def size(self) -> int:
+        """Return the bytes of the tables and indexes of the space."""
         with self._reading() as (connection, _):
             ((size,),) = connection.execute(
-                "SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(%s::text[]) AS name",
+                "SELECT coalesce(sum(pg_total_relation_size(to_regclass(name))), 0)::bigint FROM unnest(%s::text[]) AS name",
                 (partitions(self._state.space),),
             ).fetchall()
             return int(size)
 
     def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False, wait: float = 0.0) -> CompactReport:
         with self.lease(wait=wait):
-            before = self._bytes()
+            before = self.size()
             evicted = self.evict(max_entries=max_entries, max_bytes=max_bytes)
             self._drop_leftover_editions()
             self._vacuum("VACUUM (FULL, ANALYZE)")
             with self._reading() as (connection, place):
                 statement = f"SELECT count(*) FROM vectors AS known WHERE known.space = %s AND known.edition = %s AND {_vectors.UNUSED}"  # noqa: S608, E501 (fixed text)
                 ((unused,),) = connection.execute(statement.encode(), place).fetchall()
-            return CompactReport(before, self._bytes(), evicted, int(unused), (), 0, damaged_removed=damaged)
+            return CompactReport(before, self.size(), evicted, int(unused), (), 0, damaged_removed=damaged)
 
     def _drop_leftover_editions(self) -> None:
         """Delete what a rebuild that was killed has left."""
