@@ -42,22 +42,23 @@ def put(
     tags: Collection[str],
     names: Collection[str],
 ) -> tuple[list[int], int]:
-    """Replace all stored data of a file except its first `keep` chunks; return the ids that are gone and the first new one."""
+    """Replace what is stored of a file after its first `keep` chunks; return the ids that went and the first id."""
     path = storable(source.path)
-    row = connection.execute(f"SELECT id FROM files WHERE {_HERE} AND path = %s", (*place, path)).fetchone()
+    row = connection.execute(f"SELECT id FROM files WHERE {_HERE} AND path = %s", (*place, path)).fetchone()  # noqa: S608 (fixed text)
     file = int(row[0]) if row else _next_file(connection)
     gone = _delete_chunks(connection, place, file, keep) if row else []
     ((kept, length),) = connection.execute(
-        f"SELECT count(*), coalesce(sum(length), 0) FROM chunks WHERE {_HERE} AND file = %s", (*place, file)
+        f"SELECT count(*), coalesce(sum(length), 0) FROM chunks WHERE {_HERE} AND file = %s",  # noqa: S608 (fixed text)
+        (*place, file),
     ).fetchall()
     length += sum(entry.length for entry in entries)
+    last = storable(tail), source.stamp
     connection.execute(
         "INSERT INTO files(space, edition, id, path, kind, hash, size, mtime_ns, chunks, length, tail, stamp)"
         " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (space, edition, path) DO UPDATE SET"
         " kind = excluded.kind, hash = excluded.hash, size = excluded.size, mtime_ns = excluded.mtime_ns,"
         " chunks = excluded.chunks, length = excluded.length, tail = excluded.tail, stamp = excluded.stamp",
-        (*place, file, path, source.kind, hash, source.size, source.mtime_ns, kept + len(entries), length)
-        + (storable(tail), source.stamp),
+        (*place, file, path, source.kind, hash, source.size, source.mtime_ns, kept + len(entries), length, *last),
     )
     _drop_names(connection, place, [file])
     with connection.cursor() as cursor:
@@ -122,35 +123,37 @@ def _columns(entry: ChunkRecord) -> tuple[Any, ...]:
 
 def _delete_chunks(connection: Connection, place: Place, file: int, keep: int = 0) -> list[int]:
     rows = connection.execute(
-        f"DELETE FROM chunks WHERE {_HERE} AND file = %s AND ordinal >= %s RETURNING id, tsvector_to_array(words)",
+        f"DELETE FROM chunks WHERE {_HERE} AND file = %s AND ordinal >= %s RETURNING id, tsvector_to_array(words)",  # noqa: S608 (fixed text)
         (*place, file, keep),
     ).fetchall()
     gone = [int(row) for row, _ in rows]
     if not gone:
         return gone
-    connection.execute(f"DELETE FROM items WHERE {_HERE} AND chunk = ANY(%s)", (*place, gone))
+    connection.execute(f"DELETE FROM items WHERE {_HERE} AND chunk = ANY(%s)", (*place, gone))  # noqa: S608 (fixed text)
     counts = Counter(term for _, terms in rows for term in cast("list[str]", terms))
     connection.execute(
-        "UPDATE frequencies SET chunks = frequencies.chunks - gone.chunks FROM unnest(%s::text[], %s::bigint[])"
+        "UPDATE frequencies SET chunks = frequencies.chunks - gone.chunks FROM unnest(%s::text[], %s::bigint[])"  # noqa: S608 (fixed text)
         f" AS gone(term, chunks) WHERE frequencies.{_HERE.replace('edition', 'frequencies.edition')}"
         " AND frequencies.term = gone.term",
         (list(counts), list(counts.values()), *place),
     )
     connection.execute(
-        f"DELETE FROM frequencies WHERE {_HERE} AND term = ANY(%s) AND chunks <= 0", (*place, list(counts))
+        f"DELETE FROM frequencies WHERE {_HERE} AND term = ANY(%s) AND chunks <= 0",  # noqa: S608 (fixed text)
+        (*place, list(counts)),
     )
     return gone
 
 
 def _drop_names(connection: Connection, place: Place, files: list[int]) -> None:
     for table in ("tags", "names"):
-        connection.execute(f"DELETE FROM {table} WHERE {_HERE} AND file = ANY(%s)".encode(), (*place, files))
+        connection.execute(f"DELETE FROM {table} WHERE {_HERE} AND file = ANY(%s)".encode(), (*place, files))  # noqa: S608 (fixed text)
 
 
 def remove(connection: Connection, place: Place, paths: Collection[str]) -> None:
     """Delete files; unknown paths are ignored."""
     rows = connection.execute(
-        f"DELETE FROM files WHERE {_HERE} AND path = ANY(%s) RETURNING id", (*place, all_storable(paths))
+        f"DELETE FROM files WHERE {_HERE} AND path = ANY(%s) RETURNING id",  # noqa: S608 (fixed text)
+        (*place, all_storable(paths)),
     ).fetchall()
     files = [int(row) for (row,) in rows]
     for file in files:
@@ -160,7 +163,7 @@ def remove(connection: Connection, place: Place, paths: Collection[str]) -> None
 
 def touch(connection: Connection, place: Place, source: Source, tail: str | None) -> None:
     connection.execute(
-        f"UPDATE files SET size = %s, mtime_ns = %s, stamp = %s, tail = coalesce(%s, tail) WHERE {_HERE} AND path = %s",
+        f"UPDATE files SET size = %s, mtime_ns = %s, stamp = %s, tail = coalesce(%s, tail) WHERE {_HERE} AND path = %s",  # noqa: S608 (fixed text)
         (source.size, source.mtime_ns, source.stamp, tail, *place, storable(source.path)),
     )
 
@@ -181,13 +184,14 @@ def listing_of(connection: Connection, place: Place, paths: Collection[str]) -> 
 
 def corpus(connection: Connection, place: Place) -> Corpus:
     rows = connection.execute(
-        f"SELECT kind, count(*), sum(chunks)::bigint, sum(length)::bigint FROM files WHERE {_HERE} GROUP BY kind ORDER BY kind",
+        "SELECT kind, count(*), sum(chunks)::bigint, sum(length)::bigint FROM files"  # noqa: S608 (fixed text)
+        f" WHERE {_HERE} GROUP BY kind ORDER BY kind",
         place,
     ).fetchall()
-    kinds = {cast("SourceKind", kind): KindCount(int(files), int(chunks)) for kind, files, chunks, _ in rows}
+    kinds: dict[SourceKind, KindCount] = {kind: KindCount(int(files), int(chunks)) for kind, files, chunks, _ in rows}
     files, chunks = (sum(column) for column in zip(*kinds.values(), strict=True)) if kinds else (0, 0)
     mean = sum(int(length) for *_, length in rows) / chunks if chunks else 0.0
-    ((names,),) = connection.execute(f"SELECT EXISTS (SELECT 1 FROM names WHERE {_HERE})", place).fetchall()
+    ((names,),) = connection.execute(f"SELECT EXISTS (SELECT 1 FROM names WHERE {_HERE})", place).fetchall()  # noqa: S608 (fixed text)
     return Corpus(files, chunks, mean, bool(names), kinds)
 
 
@@ -229,20 +233,22 @@ def scoring_rows(connection: Connection, place: Place, ids: Collection[int]) -> 
 
 
 def ids_at(connection: Connection, place: Place, path: str) -> list[int]:
-    statement = f"SELECT chunks.id {_ROW} WHERE chunks.space = %s AND chunks.edition = %s AND files.path = %s ORDER BY chunks.id"
+    where = "chunks.space = %s AND chunks.edition = %s AND files.path = %s"
+    statement = f"SELECT chunks.id {_ROW} WHERE {where} ORDER BY chunks.id"
     return [int(row) for (row,) in connection.execute(statement, (*place, storable(path)))]
 
 
 def all_ids(connection: Connection, place: Place) -> list[int]:
-    return [int(row) for (row,) in connection.execute(f"SELECT id FROM chunks WHERE {_HERE} ORDER BY id", place)]
+    return [int(row) for (row,) in connection.execute(f"SELECT id FROM chunks WHERE {_HERE} ORDER BY id", place)]  # noqa: S608 (fixed text)
 
 
 def chunks_with(connection: Connection, place: Place, text: str) -> list[tuple[str, int, int]]:
     """Return path, first and last line of every chunk whose text or headings contain a text, composed or not."""
     forms = sorted(set(all_storable({text, normalize("NFC", text), normalize("NFD", text)})))
     statement = (
-        f"SELECT files.path, start_line, end_line {_ROW} WHERE chunks.space = %s AND chunks.edition = %s AND EXISTS"
-        " (SELECT 1 FROM unnest(%s::text[]) AS form WHERE strpos(chunks.text, form) > 0 OR strpos(chunks.heading, form) > 0)"
+        f"SELECT files.path, start_line, end_line {_ROW} WHERE chunks.space = %s AND chunks.edition = %s AND EXISTS"  # noqa: S608 (fixed text)
+        " (SELECT 1 FROM unnest(%s::text[]) AS form"
+        " WHERE strpos(chunks.text, form) > 0 OR strpos(chunks.heading, form) > 0)"
         " ORDER BY files.path, start_line"
     )
     return cast("list[tuple[str, int, int]]", connection.execute(statement, (*place, forms)).fetchall())
@@ -250,7 +256,7 @@ def chunks_with(connection: Connection, place: Place, text: str) -> list[tuple[s
 
 def document_frequency(connection: Connection, place: Place, terms: Collection[str]) -> dict[str, int]:
     folded = {term: fold(term) for term in terms}
-    statement = f"SELECT term, chunks FROM frequencies WHERE {_HERE} AND term = ANY(%s)"
+    statement = f"SELECT term, chunks FROM frequencies WHERE {_HERE} AND term = ANY(%s)"  # noqa: S608 (fixed text)
     counts = dict(cast("Iterable[tuple[str, int]]", connection.execute(statement, (*place, list(folded.values())))))
     return {term: counts.get(kept, 0) for term, kept in folded.items()}
 

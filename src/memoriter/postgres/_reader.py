@@ -8,7 +8,8 @@ from math import log1p
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoriter.errors import IndexUnavailable
-from memoriter.postgres import _files, _vectors, _words
+from memoriter.ids import fingerprint
+from memoriter.postgres import _files, _nearest, _vectors, _words
 from memoriter.postgres._conditions import condition, holds
 from memoriter.postgres._files import Place
 from memoriter.postgres._words import Scope
@@ -16,6 +17,7 @@ from memoriter.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+    from typing import LiteralString
 
     import numpy as np
     from numpy.typing import NDArray
@@ -32,67 +34,103 @@ _MOST_FILTERS = 8
 """Filters on phrases whose chunks are remembered while the content stays the same."""
 
 
+class Content:
+    """One state of the content, and what is remembered of it. Threads may fill it at the same time, with the same."""
+
+    def __init__(self, place: Place, version: int, content: int) -> None:
+        self.place = place
+        self.version = version
+        self.content = content
+        self.corpus: Corpus | None = None
+        self.files: dict[str, IndexedFile] | None = None
+        self.phrases: dict[Filters, list[int]] = {}
+        self.sets: dict[str, VectorSet] = {}
+        """The sets of models, by fingerprint; `NO_SET` where a model has none."""
+        self.counts: dict[tuple[int, str], tuple[int, ...]] = {}
+        """What was counted of a set, by its number and what it is."""
+
+
 class State:
-    """The content that an object reads, and what is remembered of it until it changes."""
+    """Which content an object reads."""
 
     def __init__(self, space: int, edition: int | None = None) -> None:
         self.space = space
         self.fixed = edition
         """An edition that does not serve yet; None: the one that serves."""
-        self.place = Place(space, edition or 0)
-        self.version = -1
-        self.content = 0
-        self.corpus: Corpus | None = None
-        self.files: dict[str, IndexedFile] | None = None
-        self.phrases: dict[Filters, list[int]] = {}
-        self.vectors: VectorSet | None = None
+        self.known = Content(Place(space, edition or 0), -1, 0)
+        """The content that was read last."""
 
-    def read(self, connection: Connection) -> None:
-        """Notice what any process changed."""
-        row = connection.execute(
+    @property
+    def place(self) -> Place:
+        """The place of the content that was read last."""
+        return self.known.place
+
+    @property
+    def statement(self) -> tuple[LiteralString, tuple[int | None, int]]:
+        """The statement that reads what `found` takes, with its values."""
+        statement = (
             "SELECT editions.id, changes, content FROM editions"
-            " WHERE id = coalesce(%s, (SELECT edition FROM spaces WHERE id = %s))",
-            (self.fixed, self.space),
-        ).fetchone()
+            " WHERE id = coalesce(%s, (SELECT edition FROM spaces WHERE id = %s))"
+        )
+        return statement, (self.fixed, self.space)
+
+    def found(self, row: tuple[Any, ...] | None) -> Content:
+        """Return the content that serves now: the known one, if no process changed anything."""
         if row is None:
             raise IndexUnavailable("The index was replaced while it was read.", remedy="Search again.")
-        version = (int(row[0]) << 40) + int(row[1])
-        if version != self.version:
-            self.version, self.content = version, (int(row[0]) << 40) + int(row[2])
-            self.place = Place(self.space, int(row[0]))
-            self.corpus = self.files = self.vectors = None
-            self.phrases = {}
+        edition, changes, content = (int(each) for each in row)
+        version, known = (edition << 40) + changes, self.known
+        if version != known.version:
+            self.known = known = Content(Place(self.space, edition), version, (edition << 40) + content)
+        return known
 
 
 class PostgresReader:
-    """Reads the content of a space. Several threads may share one object."""
+    """Reads the content of a space. Several threads may read through one object at the same time."""
 
     def __init__(self, server: Server, state: State, spec: ModelSpec | None = None) -> None:
         """Take an open server."""
-        self._server, self._state, self._spec = server, state, spec
+        self._server, self._state = server, state
+        self._spec: ModelSpec | None = spec
         self._lock = threading.RLock()
-        self._pinned: Connection | None = None
+        """Held by a thread that writes."""
+        self._held = threading.local()
+        """The connection that a thread reads with, and the content that it reads."""
+
+    @contextmanager
+    def _opened(self) -> Generator[tuple[Connection, Content]]:
+        """Give a connection and the content, after noticing what changed; within another reading, those of that one."""
+        held: tuple[Connection, Content] | None = getattr(self._held, "reading", None)
+        if held is not None:
+            yield held
+            return
+        with self._server.connection() as connection:
+            content = self._state.found(connection.execute(*self._state.statement).fetchone())
+            with self._holding(connection, content) as reading:
+                yield reading
+
+    @contextmanager
+    def _holding(self, connection: Connection, content: Content) -> Generator[tuple[Connection, Content]]:
+        self._held.reading = connection, content
+        try:
+            yield connection, content
+        finally:
+            self._held.reading = None
 
     @contextmanager
     def _reading(self) -> Generator[tuple[Connection, Place]]:
         """Give a connection and the place of the content, after noticing what changed."""
-        with self._lock:
-            if self._pinned is not None:
-                with self._server.translating():
-                    yield self._pinned, self._state.place
-                return
-            with self._server.connection() as connection:
-                self._state.read(connection)
-                yield connection, self._state.place
+        with self._opened() as (connection, content):
+            yield connection, content.place
 
-    def _vector_set(self, connection: Connection) -> VectorSet | None:
-        if self._spec is None:
+    def _vector_set(self, connection: Connection, content: Content) -> VectorSet | None:
+        if (spec := self._spec) is None:
             return None
-        if self._state.vectors is None:
-            found = _vectors.find_set(connection, self._spec, *self._state.place)
-            empty = _vectors.VectorSet(*self._state.place, _vectors.NO_SET, self._spec.dimensions)
-            self._state.vectors = found or empty
-        return self._state.vectors
+        name = fingerprint(spec)
+        if name not in content.sets:
+            found = _vectors.find_set(connection, spec, *content.place)
+            content.sets[name] = found or _vectors.VectorSet(*content.place, _vectors.NO_SET, spec.dimensions)
+        return content.sets[name]
 
     @property
     def spec(self) -> ModelSpec | None:
@@ -107,26 +145,24 @@ class PostgresReader:
         return self.get_meta(FORGETTING) is not None
 
     def version(self) -> int:
-        with self._reading():
-            return self._state.version
+        with self._opened() as (_, content):
+            return content.version
 
     def content(self) -> int:
-        with self._reading():
-            return self._state.content
+        with self._opened() as (_, content):
+            return content.content
 
     def at_one_state(self, read: Callable[[], T]) -> T:
-        version = self.version()
-        result = read()
-        if self.version() == version:
+        if getattr(self._held, "reading", None) is not None:
+            return read()
+        with self._server.connection() as connection:
+            with connection.pipeline():
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                cursor = connection.execute(*self._state.statement)
+            with self._holding(connection, self._state.found(cursor.fetchone())):
+                result = read()
+            connection.execute("COMMIT")
             return result
-        with self._lock, self._server.connection() as connection, connection.transaction():
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            self._state.read(connection)
-            self._pinned = connection
-            try:
-                return read()
-            finally:
-                self._pinned = None
 
     def get_meta(self, key: str) -> str | None:
         return self.metas(key, exact=True).get(key)
@@ -140,47 +176,47 @@ class PostgresReader:
     # files and chunks
 
     def files(self) -> dict[str, IndexedFile]:
-        with self._reading() as (connection, place):
-            if self._state.files is None:
-                self._state.files = _files.listing(connection, place)
-            return self._state.files
+        with self._opened() as (connection, content):
+            if content.files is None:
+                content.files = _files.listing(connection, content.place)
+            return content.files
 
     def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:
         with self._reading() as (connection, place):
             return _files.listing_of(connection, place, paths)
 
     def corpus(self) -> Corpus:
-        with self._reading() as (connection, place):
-            if self._state.corpus is None:
-                self._state.corpus = _files.corpus(connection, place)
-            return self._state.corpus
+        with self._opened() as (connection, content):
+            if content.corpus is None:
+                content.corpus = _files.corpus(connection, content.place)
+            return content.corpus
 
-    def _scope(self, connection: Connection, filters: Filters) -> Scope:
-        place = self._state.place
+    def _scope(self, connection: Connection, content: Content, filters: Filters) -> Scope:
+        place = content.place
         paths = self.files() if filters.path else ()
         where = condition(filters, space=place.space, edition=place.edition, paths=paths)
         allowed = None
         if filters.phrases or filters.without:
-            allowed = self._state.phrases.get(filters)
+            allowed = content.phrases.get(filters)
             if allowed is None:
                 statement = f"SELECT id, heading, text FROM chunks WHERE space = %s AND edition = %s AND {where.sql}"  # noqa: S608 (fixed text; values are bound)
                 rows = connection.execute(statement.encode(), (*place, *where.values))
                 allowed = [row for row, heading, text in rows if holds(filters, heading, text)]
-                if len(self._state.phrases) >= _MOST_FILTERS:
-                    self._state.phrases.clear()
-                self._state.phrases[filters] = allowed
+                if len(content.phrases) >= _MOST_FILTERS:
+                    content.phrases.clear()
+                content.phrases[filters] = allowed
         return Scope(place.space, place.edition, where, allowed)
 
     def count(self, filters: Filters) -> int:
-        with self._reading() as (connection, _):
-            scope = self._scope(connection, filters)
+        with self._opened() as (connection, content):
+            scope = self._scope(connection, content, filters)
             statement = f"SELECT count(*) FROM chunks WHERE {scope.where}"  # noqa: S608 (fixed text; values are bound)
             ((count,),) = connection.execute(statement.encode(), scope.values).fetchall()
             return int(count)
 
     def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
-        with self._reading() as (connection, _):
-            scope = self._scope(connection, filters)
+        with self._opened() as (connection, content):
+            scope = self._scope(connection, content, filters)
             statement = f"SELECT id FROM chunks WHERE {scope.where} AND id = ANY(%s)"  # noqa: S608 (fixed text; values are bound)
             rows = connection.execute(statement.encode(), (*scope.values, [int(each) for each in ids]))
             return {int(row) for (row,) in rows}
@@ -220,30 +256,29 @@ class PostgresReader:
         corpus = self.corpus()
         if weights is None:
             weights = {term: log1p(corpus.chunks / max(count, 1)) for term, count in counts.items()}
-        with self._reading() as (connection, _):
+        with self._opened() as (connection, content):
             return _words.search(
                 connection,
                 terms,
                 limit=limit,
-                scope=self._scope(connection, filters),
+                scope=self._scope(connection, content, filters),
                 frequency=counts,
                 weights=weights,
-                mean_length=corpus.mean_length,
+                corpus=corpus,
             )
 
     def keyword_search_all(
         self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
     ) -> list[tuple[int, float]]:
         counts, corpus = self.document_frequency(terms), self.corpus()
-        with self._reading() as (connection, _):
+        with self._opened() as (connection, content):
             return _words.search_all(
                 connection,
                 terms,
                 limit=limit,
-                scope=self._scope(connection, filters),
+                scope=self._scope(connection, content, filters),
                 frequency=counts,
-                chunks=corpus.chunks,
-                mean_length=corpus.mean_length,
+                corpus=corpus,
             )
 
     def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
@@ -258,28 +293,33 @@ class PostgresReader:
 
     @contextmanager
     def _with_vectors(self) -> Generator[tuple[Connection, VectorSet | None]]:
-        with self._reading() as (connection, _):
-            yield connection, self._vector_set(connection)
+        with self._opened() as (connection, content):
+            yield connection, self._vector_set(connection, content)
 
     def missing(self, limit: int, *, of: Collection[int] = ()) -> list[tuple[bytes, str]]:
         with self._with_vectors() as (connection, vectors):
             return _vectors.missing(connection, vectors, limit, [int(each) for each in of]) if vectors else []
 
+    def _count(self, what: str, count: Callable[[Connection, VectorSet], tuple[int, ...]]) -> tuple[int, ...]:
+        """Return what `count` gives for the active set, which is remembered while the content stays the same."""
+        with self._opened() as (connection, content):
+            if (vectors := self._vector_set(connection, content)) is None:
+                return 0, 0
+            if (vectors.id, what) not in content.counts:
+                content.counts[vectors.id, what] = count(connection, vectors)
+            return content.counts[vectors.id, what]
+
     def pending(self) -> int:
-        with self._with_vectors() as (connection, vectors):
-            return _vectors.count_waiting(connection, vectors)[1] if vectors else 0
+        return self._count("waiting", _vectors.count_waiting)[1]
 
     def waiting(self) -> int:
-        with self._with_vectors() as (connection, vectors):
-            return _vectors.count_waiting(connection, vectors)[0] if vectors else 0
+        return self._count("waiting", _vectors.count_waiting)[0]
 
     def failures(self) -> int:
-        with self._with_vectors() as (connection, vectors):
-            return _vectors.count_of(connection, vectors, "failures") if vectors else 0
+        return self._count("failures", _vectors.count_failures)[0]
 
     def vectors(self) -> int:
-        with self._with_vectors() as (connection, vectors):
-            return _vectors.count_of(connection, vectors, "vectors") if vectors else 0
+        return self._count("vectors", _vectors.count_vectors)[0]
 
     def referenced(self, keys: Collection[bytes]) -> set[bytes]:
         statement = (
@@ -311,12 +351,13 @@ class PostgresReader:
         filters: Filters = _EVERYTHING,
         levels: ScriptBaselines | None = None,
     ) -> list[tuple[int, float]]:
-        with self._with_vectors() as (connection, vectors):
+        with self._opened() as (connection, content):
+            vectors = self._vector_set(connection, content)
             if vectors is None or limit <= 0:
                 return []
             unit = _vectors.unit_rows(query.reshape(1, -1), vectors.dimensions)[0]
-            scope = self._scope(connection, filters)
-            return _vectors.nearest(connection, vectors, unit, limit=limit, scope=scope, levels=levels)
+            scope = self._scope(connection, content, filters)
+            return _nearest.nearest(connection, vectors, unit, limit=limit, scope=scope, levels=levels)
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
         import numpy as np
@@ -325,34 +366,25 @@ class PostgresReader:
         if not found:
             return {}
         unit = _vectors.unit_rows(query.reshape(1, -1), rows.shape[1])[0]
-        cosines = np.einsum("ij,j->i", rows, unit, dtype=np.float64)
-        return dict(zip(found, cosines.tolist(), strict=True))
+        return dict(zip(found, np.multiply(rows, unit, dtype=np.float64).sum(axis=1).tolist(), strict=True))
 
     def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
         with self._with_vectors() as (connection, vectors):
-            dimensions = vectors.dimensions if vectors else 0
             wanted = [int(each) for each in ids]
-            found = _vectors.of_chunks(connection, vectors, wanted) if vectors and wanted else []
-        return [row for row, _ in found], _stacked([vector for _, vector in found], dimensions)
+            return _vectors.of_chunks(connection, vectors, wanted) if vectors and wanted else ([], _none(vectors))
 
     def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
         with self._with_vectors() as (connection, vectors):
-            dimensions = vectors.dimensions if vectors else 0
             wanted = [int(each) for each in ids]
-            found = _vectors.of_items(connection, vectors, wanted) if vectors and wanted else []
-        kept = _stacked([vector for *_, vector in found], dimensions)
-        return [row for row, *_ in found], [script for _, script, _ in found], kept
+            return _vectors.of_items(connection, vectors, wanted) if vectors and wanted else ([], [], _none(vectors))
 
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
         with self._with_vectors() as (connection, vectors):
-            dimensions = vectors.dimensions if vectors else 0
-            found = _vectors.sample(connection, vectors, count) if vectors else []
-        return [text for text, _ in found], _stacked([vector for _, vector in found], dimensions)
+            return _vectors.sample(connection, vectors, count) if vectors else ([], _none(vectors))
 
 
-def _stacked(vectors: Sequence[Any], dimensions: int) -> NDArray[np.float32]:
+def _none(vectors: VectorSet | None) -> NDArray[np.float32]:
+    """Return no rows."""
     import numpy as np
 
-    if not vectors:
-        return np.empty((0, dimensions), dtype=np.float32)
-    return np.stack([vector.to_numpy() for vector in vectors])
+    return np.empty((0, vectors.dimensions if vectors else 0), dtype=np.float32)

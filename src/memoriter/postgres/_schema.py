@@ -54,8 +54,8 @@ TABLES = {
     ),
     "frequencies": 'term text COLLATE "C" NOT NULL, chunks bigint NOT NULL, PRIMARY KEY (space, edition, term)',
     "vectors": (
-        "set integer NOT NULL, key bytea NOT NULL, used_at double precision NOT NULL, vector {vector} NOT NULL,"
-        " PRIMARY KEY (space, edition, set, key)"
+        "set integer NOT NULL, key bytea NOT NULL, used_at double precision NOT NULL, vector {vector}, short bytea,"
+        " CHECK (num_nonnulls(vector, short) = 1), PRIMARY KEY (space, edition, set, key)"
     ),
     "failures": (
         "set integer NOT NULL, key bytea NOT NULL, message text NOT NULL, failed_at double precision NOT NULL,"

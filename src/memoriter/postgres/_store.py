@@ -208,6 +208,7 @@ class PostgresStore(PostgresReader):
             _, first = _files.put(
                 connection, place, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names
             )
+            _vectors.lengthen_those_of_chunks(connection, *place, [entry.key for entry in entries])
             keys = [entry.key for entry in entries] + [item.key for entry in entries for item in entry.items]
             connection.execute(
                 "UPDATE vectors SET used_at = %s WHERE space = %s AND edition = %s AND key = ANY(%s) AND used_at < %s",
@@ -225,9 +226,8 @@ class PostgresStore(PostgresReader):
 
     def use_vectors(self, spec: ModelSpec) -> None:
         with self._reading() as (connection, place):
-            if _vectors.find_set(connection, spec, *place) is None:
-                _vectors.register(connection, spec, *place, now=self._clock())
-            self._spec, self._state.vectors = spec, None
+            _vectors.find_set(connection, spec, *place)
+        self._spec = spec
 
     @contextmanager
     def _active(self) -> Generator[tuple[Connection, _vectors.VectorSet]]:
@@ -293,8 +293,8 @@ class PostgresStore(PostgresReader):
             (fresh, *place),
         )
         connection.execute(
-            "INSERT INTO vectors(space, edition, set, key, used_at, vector) SELECT space, %s, set, key, used_at, vector"
-            " FROM vectors WHERE space = %s AND edition = %s AND set <> %s",
+            "INSERT INTO vectors(space, edition, set, key, used_at, vector, short)"
+            " SELECT space, %s, set, key, used_at, vector, short FROM vectors WHERE space = %s AND edition = %s AND set <> %s",
             (fresh, *place, left_out),
         )
 

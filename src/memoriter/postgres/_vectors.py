@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memoriter.errors import BadVector, EmbeddingError
 from memoriter.ids import fingerprint
+from memoriter.short_vectors import full_bytes, read_stored, shorten
 from memoriter.types import Chunk, Item
 
 if TYPE_CHECKING:
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.postgres._server import Connection
-    from memoriter.postgres._words import Scope
-    from memoriter.types import ModelSpec, ScriptBaselines
+    from memoriter.types import ModelSpec
 
 NO_SET = -1
 """The number of a set that is not registered."""
@@ -38,7 +38,11 @@ class VectorSet(NamedTuple):
 
 
 def find_set(connection: Connection, spec: ModelSpec, space: int, edition: int) -> VectorSet | None:
-    """Return the set of a model, or None. Raises EmbeddingError: its vectors have another length."""
+    """Return the set of a model, or None. Raises EmbeddingError: its vectors have another length, or none."""
+    if spec.dimensions < 1:
+        raise EmbeddingError(
+            f"{spec.model!r} gives vectors of {spec.dimensions} dimensions.", remedy="Choose another model."
+        )
     row = connection.execute(
         "SELECT id, dimensions FROM sets WHERE space = %s AND edition = %s AND fingerprint = %s",
         (space, edition, fingerprint(spec)),
@@ -55,10 +59,6 @@ def find_set(connection: Connection, spec: ModelSpec, space: int, edition: int) 
 
 def register(connection: Connection, spec: ModelSpec, space: int, edition: int, *, now: float) -> None:
     """Register the set of a model; do nothing if it exists."""
-    if spec.dimensions < 1:
-        raise EmbeddingError(
-            f"{spec.model!r} gives vectors of {spec.dimensions} dimensions.", remedy="Choose another model."
-        )
     connection.execute(
         "INSERT INTO sets(space, edition, fingerprint, dimensions, spec, created_at) VALUES (%s, %s, %s, %s, %s, %s)"
         " ON CONFLICT DO NOTHING",
@@ -81,7 +81,8 @@ UNUSED = (
 """An SQL condition on rows with a key, `known`: neither a chunk nor an item refers to it."""
 _PASSAGE = "chunks.start_line, chunks.end_line, chunks.text, chunks.heading"
 _OF_ITEMS = (
-    "FROM items JOIN chunks ON chunks.space = items.space AND chunks.edition = items.edition AND chunks.id = items.chunk"
+    "FROM items JOIN chunks"
+    " ON chunks.space = items.space AND chunks.edition = items.edition AND chunks.id = items.chunk"
     " WHERE items.space = %s AND items.edition = %s"
 )
 
@@ -145,8 +146,17 @@ _EMBEDDED = (
 )
 
 
-def count_of(connection: Connection, vectors: VectorSet, table: str) -> int:
-    """Return the number of chunks that have a row in `vectors` or `failures`."""
+def count_vectors(connection: Connection, vectors: VectorSet) -> tuple[int]:
+    """Return the number of chunks that have a vector."""
+    return (_count_of(connection, vectors, "vectors"),)
+
+
+def count_failures(connection: Connection, vectors: VectorSet) -> tuple[int]:
+    """Return the number of chunks whose text the model refused."""
+    return (_count_of(connection, vectors, "failures"),)
+
+
+def _count_of(connection: Connection, vectors: VectorSet, table: str) -> int:
     statement = f"SELECT count(*) {_EMBEDDED.format(table=table)}"
     ((count,),) = connection.execute(statement.encode(), vectors.key).fetchall()
     return int(count)
@@ -155,12 +165,27 @@ def count_of(connection: Connection, vectors: VectorSet, table: str) -> int:
 def put(
     connection: Connection, vectors: VectorSet, keys: Sequence[bytes], rows: NDArray[np.float32], *, now: float
 ) -> None:
-    """Store vectors of unit length under their keys, and clear the failures of these keys."""
+    """Store vectors of unit length under keys, those of items alone in the short form, and clear their failures."""
+    import numpy as np
+
+    alone = (
+        "SELECT key FROM unnest(%s::bytea[]) AS given(key)"
+        " WHERE EXISTS (SELECT 1 FROM items WHERE space = %s AND edition = %s AND items.key = given.key)"
+        " AND NOT EXISTS (SELECT 1 FROM chunks WHERE space = %s AND edition = %s AND chunks.key = given.key)"
+    )
+    place = vectors.key[:2]
+    found = connection.execute(alone, (list(keys), *place, *place))
+    shorts = {bytes(key) for (key,) in found}
+    blobs = shorten(np.ascontiguousarray(rows)) if shorts else np.empty((len(keys), 0), np.uint8)
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO vectors(space, edition, set, key, used_at, vector) VALUES (%s, %s, %s, %s, %s, %s)"
-            " ON CONFLICT (space, edition, set, key) DO UPDATE SET used_at = excluded.used_at, vector = excluded.vector",
-            [(*vectors.key, key, now, row) for key, row in zip(keys, rows, strict=True)],
+            "INSERT INTO vectors(space, edition, set, key, used_at, vector, short) VALUES (%s, %s, %s, %s, %s, %b, %b)"
+            " ON CONFLICT (space, edition, set, key) DO UPDATE"
+            " SET used_at = excluded.used_at, vector = excluded.vector, short = excluded.short",
+            [
+                (*vectors.key, key, now, *((None, bytes(blob)) if key in shorts else (row, None)))
+                for key, row, blob in zip(keys, rows, blobs, strict=True)
+            ],
         )
     connection.execute(
         "DELETE FROM failures WHERE space = %s AND edition = %s AND set = %s AND key = ANY(%s)",
@@ -168,73 +193,82 @@ def put(
     )
 
 
-def nearest(
-    connection: Connection,
-    vectors: VectorSet,
-    query: NDArray[np.float32],
-    *,
-    limit: int,
-    scope: Scope,
-    levels: ScriptBaselines | None,
-) -> list[tuple[int, float]]:
-    """Return the chunks nearest to a query, best first, ties by id: (chunk id, cosine)."""
-    score, values = "cosine", list[Any]()
-    if levels:
-        named = [(script, *level) for script, level in levels.items() if script]
-        score = "(cosine - coalesce(level.mean, %s)) / coalesce(level.deviation, %s)"
-        values += [*levels[""]]
-    level = (
-        " LEFT JOIN (SELECT * FROM unnest(%s::text[], %s::float8[], %s::float8[]) AS level(script, mean, deviation)) AS level"
-        " USING (script)"
-        if levels
-        else ""
-    )
+def lengthen_those_of_chunks(connection: Connection, space: int, edition: int, keys: Collection[bytes]) -> None:
+    """Give vectors that only items had, and chunks have now, the form that can be searched."""
+    found = connection.execute(
+        "SELECT known.set, known.key, known.short, sets.dimensions FROM vectors AS known JOIN sets"
+        " ON sets.space = known.space AND sets.edition = known.edition AND sets.id = known.set"
+        " WHERE known.space = %s AND known.edition = %s AND known.key = ANY(%s) AND known.short IS NOT NULL",
+        (space, edition, list(keys)),
+    ).fetchall()
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE vectors SET vector = %b, short = NULL WHERE space = %s AND edition = %s AND set = %s AND key = %s",
+            [(decode([short], dimensions)[0], space, edition, number, key) for number, key, short, dimensions in found],
+        )
+
+
+def decode(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
+    """Return vectors as rows, (n, dims), from the bytes that `vector_send` gives or from the short form."""
+    import numpy as np
+
+    rows = np.empty((len(blobs), dimensions), dtype=np.float32)
+    sent = 4 + full_bytes(dimensions)
+    """Bytes of `vector_send`: the number of dimensions, two that are not used, and float32 in big endian."""
+    for is_sent in (True, False):
+        places = [place for place, blob in enumerate(blobs) if (len(blob) == sent) is is_sent]
+        if not places:
+            continue
+        stored = np.frombuffer(b"".join([blobs[place] for place in places]), dtype=np.uint8).reshape(len(places), -1)
+        part = stored[:, 4:].copy().view(">f4") if is_sent else read_stored(stored, dimensions)
+        if len(places) == len(blobs):
+            return part.astype(np.float32)
+        rows[places] = part
+    return rows
+
+
+def of_chunks(connection: Connection, vectors: VectorSet, ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
+    """Return those of the chunks that have a vector, ascending, and their vectors: (n ids, (n, dims))."""
     statement = (
-        "SELECT id, cosine FROM (SELECT chunks.id, chunks.script, -(known.vector <#> %s) AS cosine"  # noqa: S608 (fixed text; values are bound)
-        " FROM chunks JOIN vectors AS known ON known.space = chunks.space AND known.edition = chunks.edition"
-        f" AND known.key = chunks.key WHERE {_OWN} AND {scope.where}) AS found{level}"
-        f" ORDER BY {score} DESC, id LIMIT %s"
+        f"SELECT chunks.id, vector_send(known.vector) {_EMBEDDED.format(table='vectors')} AND chunks.id = ANY(%s)"
+        " ORDER BY chunks.id"
     )
-    tables = [list(column) for column in zip(*named, strict=True)] if levels and named else [[], [], []]
-    every = (query, *vectors.key, *scope.values, *(tables if levels else ()), *values, limit)
-    rows = connection.execute(statement.encode(), every).fetchall()
-    return [(int(row), float(cosine)) for row, cosine in rows]
+    rows = connection.execute(statement.encode(), (*vectors.key, list(ids)), binary=True).fetchall()
+    return [int(row) for row, _ in rows], decode([blob for _, blob in rows], vectors.dimensions)
 
 
-def of_chunks(connection: Connection, vectors: VectorSet, ids: Collection[int]) -> list[tuple[int, Any]]:
-    """Return (chunk id, vector) of those chunks that have one, ascending."""
+def of_items(
+    connection: Connection, vectors: VectorSet, ids: Sequence[int]
+) -> tuple[list[int], list[str], NDArray[np.float32]]:
+    """Return the vectors of the items of chunks: (n chunk ids, n scripts, (n, dims))."""
     statement = (
-        f"SELECT chunks.id, known.vector {_EMBEDDED.format(table='vectors')} AND chunks.id = ANY(%s) ORDER BY chunks.id"
+        "SELECT items.chunk, items.script, coalesce(known.short, vector_send(known.vector)) FROM items"  # noqa: S608 (fixed text)
+        " JOIN vectors AS known ON known.space = items.space AND known.edition = items.edition"
+        f" AND known.key = items.key WHERE {_OWN} AND items.chunk = ANY(%s) ORDER BY items.chunk, items.first"
     )
-    return cast("list[tuple[int, Any]]", connection.execute(statement.encode(), (*vectors.key, list(ids))).fetchall())
+    rows = connection.execute(statement.encode(), (*vectors.key, list(ids)), binary=True).fetchall()
+    found = decode([blob for *_, blob in rows], vectors.dimensions)
+    return [int(row) for row, *_ in rows], [str(script) for _, script, _ in rows], found
 
 
-def of_items(connection: Connection, vectors: VectorSet, ids: Collection[int]) -> list[tuple[int, str, Any]]:
-    """Return (chunk id, script, vector) of the items of chunks that have one."""
+def sample(connection: Connection, vectors: VectorSet, count: int) -> tuple[list[str], NDArray[np.float32]]:
+    """Return texts and vectors of up to `count` chunks with different texts, in the order of their hashes."""
     statement = (
-        "SELECT items.chunk, items.script, known.vector FROM items JOIN vectors AS known ON known.space = items.space"
-        f" AND known.edition = items.edition AND known.key = items.key WHERE {_OWN} AND items.chunk = ANY(%s)"
-        " ORDER BY items.chunk, items.first"
+        "SELECT chunks.text, vector_send(known.vector) FROM (SELECT known.key, min(chunks.id) AS id"  # noqa: S608 (fixed text)
+        f" {_EMBEDDED.format(table='vectors')} GROUP BY known.key ORDER BY known.key LIMIT %s) AS first"
+        " JOIN chunks ON chunks.id = first.id AND chunks.space = %s AND chunks.edition = %s"
+        f" JOIN vectors AS known ON known.key = first.key AND {_OWN} ORDER BY first.key"
     )
-    rows = connection.execute(statement.encode(), (*vectors.key, list(ids))).fetchall()
-    return cast("list[tuple[int, str, Any]]", rows)
-
-
-def sample(connection: Connection, vectors: VectorSet, count: int) -> list[tuple[str, Any]]:
-    """Return (text, vector) of up to `count` chunks with different texts, in the order of the hashes of their texts."""
-    statement = (
-        "SELECT chunks.text, first.vector FROM (SELECT known.key, min(chunks.id) AS id, (array_agg(known.vector))[1]"  # noqa: S608 (fixed text)
-        f" AS vector {_EMBEDDED.format(table='vectors')} GROUP BY known.key ORDER BY known.key LIMIT %s) AS first"
-        " JOIN chunks ON chunks.id = first.id AND chunks.space = %s AND chunks.edition = %s ORDER BY first.key"
-    )
-    rows = connection.execute(statement.encode(), (*vectors.key, count, vectors.space, vectors.edition)).fetchall()
-    return cast("list[tuple[str, Any]]", rows)
+    values = (*vectors.key, count, vectors.space, vectors.edition, *vectors.key)
+    rows = connection.execute(statement.encode(), values, binary=True).fetchall()
+    return [str(text) for text, _ in rows], decode([blob for _, blob in rows], vectors.dimensions)
 
 
 def evict(connection: Connection, space: int, edition: int, *, max_entries: int, max_bytes: int) -> int:
     """Delete unused vectors, the least recently used first, until the others fit; return how many."""
     statement = (
-        "WITH sized AS (SELECT known.set, known.key, known.used_at, vector_dims(known.vector) * 4 AS bytes,"  # noqa: S608 (fixed text)
+        "WITH sized AS (SELECT known.set, known.key, known.used_at,"  # noqa: S608 (fixed text)
+        " coalesce(length(known.short), vector_dims(known.vector) * 4) AS bytes,"
         f" {UNUSED} AS unused FROM vectors AS known WHERE space = %s AND edition = %s),"
         " totals AS (SELECT count(*) AS entries, coalesce(sum(bytes), 0) AS bytes FROM sized),"
         " idle AS (SELECT set, key, row_number() OVER oldest - 1 AS gone, sum(bytes) OVER oldest - bytes AS freed"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from itertools import accumulate
+from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memoriter.postgres._conditions import storable
@@ -18,13 +19,16 @@ if TYPE_CHECKING:
 
     from memoriter.postgres._conditions import Condition
     from memoriter.postgres._server import Connection
+    from memoriter.records import Corpus
 
 MAX_PROPOSING = 4_096
 """Chunks that the rarest terms may propose in all."""
 MAX_SINGLE_LIST = 16_384
 """Chunks that the rarest term may propose if it alone does; of more, the newest are read."""
 MAX_RANKED = 1_024
-"""Chunks with the same terms that BM25 ranks."""
+"""Chunks with the same terms that BM25 ranks; of more, the newest are ranked."""
+MAX_COUNTED = 262_144
+"""Chunks that all counted terms may be in, in all: a more frequent term has next to no weight."""
 K1, B = 1.2, 0.75
 """The constants of BM25, as in SQLite's FTS5."""
 MOST_POSITIONS = 255
@@ -78,6 +82,26 @@ def distinct(terms: str) -> set[str]:
     return {folded for term in terms.split(" ") if (folded := fold(term))}
 
 
+class _Ranked(NamedTuple):
+    """What ranks chunks by the words that they share with a query."""
+
+    connection: Connection
+    scope: Scope
+    corpus: Corpus
+    frequency: Mapping[str, int]
+    """The number of chunks with each word."""
+
+
+class _Group(NamedTuple):
+    """Chunks that contain the same words."""
+
+    bits: int
+    """The words, one bit for each by its place."""
+    weight: float
+    chunks: list[int]
+    """Ascending."""
+
+
 def search(
     connection: Connection,
     terms: Sequence[str],
@@ -86,38 +110,33 @@ def search(
     scope: Scope,
     frequency: Mapping[str, int],
     weights: Mapping[str, float],
-    mean_length: float,
+    corpus: Corpus,
 ) -> list[tuple[int, float]]:
     """Return chunks with any of the terms, heaviest first: (chunk id, total weight of its terms)."""
     words = {folded: term for term in terms if (folded := fold(term)) and frequency[term]}
     if limit <= 0 or not words:
         return []
-    ordered = sorted(words, key=lambda word: frequency[words[word]])
-    sums = list(accumulate(frequency[words[word]] for word in ordered))
+    ranked = _Ranked(connection, scope, corpus, {word: frequency[term] for word, term in words.items()})
+    ordered = sorted(words, key=ranked.frequency.__getitem__)
+    sums = list(accumulate(map(ranked.frequency.__getitem__, ordered)))
     cut = bisect_right(sums, MAX_PROPOSING) or bisect_right(sums[:1], MAX_SINGLE_LIST)
-    if not cut:
-        return _newest(connection, ordered, limit, scope)
-    groups = _groups(connection, ordered[:cut], ordered, [weights[words[word]] for word in ordered], scope)
+    counted = ordered[: max(cut, bisect_right(sums, MAX_COUNTED))]
+    groups = _groups(ranked, ordered[:cut], counted, [weights[words[word]] for word in counted]) if cut else []
     hits: list[tuple[int, float]] = []
-    for bits, weight, chunks in groups:
+    for group in groups:
         remaining = limit - len(hits)
         if remaining <= 0:
             break
-        rarest = ordered[(bits & -bits).bit_length() - 1]
-        chosen = (
-            chunks if len(chunks) <= remaining else _best(connection, rarest, chunks, remaining, scope, mean_length)
-        )
-        hits += [(row, weight) for row in sorted(chosen)]
+        chosen = group.chunks if len(group.chunks) <= remaining else _best(ranked, ordered, groups, group, remaining)
+        hits += [(row, group.weight) for row in sorted(chosen)]
     if len(hits) < limit and ordered[cut:]:
-        seen = {row for row, _ in hits}
-        hits += [hit for hit in _newest(connection, ordered[cut:], limit, scope) if hit[0] not in seen]
+        hits += _newest(ranked, ordered[cut:], limit, seen={row for row, _ in hits})
     return hits[:limit]
 
 
-def _groups(
-    connection: Connection, rare: Sequence[str], words: Sequence[str], weights: Sequence[float], scope: Scope
-) -> list[tuple[int, float, list[int]]]:
-    """Return the chunks with any of the rare terms by the set of their terms, heaviest first: (bits, weight, ids)."""
+def _groups(ranked: _Ranked, rare: Sequence[str], words: Sequence[str], weights: Sequence[float]) -> list[_Group]:
+    """Return the chunks with any of the rare words, grouped by the words they contain, heaviest group first."""
+    scope = ranked.scope
     statement = (
         f"WITH proposed AS MATERIALIZED (SELECT chunks.id, chunks.words FROM chunks WHERE {scope.where}"  # noqa: S608 (fixed text; values are bound)
         " AND chunks.words @@ %s::text::tsquery)"
@@ -127,41 +146,67 @@ def _groups(
     any_rare = " | ".join(_quoted(word) for word in rare)
     values = (*scope.values, any_rare, [_quoted(word) for word in words])
     classes = dict[int, list[int]]()
-    for row, places in cast("Iterable[tuple[int, list[int]]]", connection.execute(statement.encode(), values)):
+    found = cast("Iterable[tuple[int, list[int]]]", ranked.connection.execute(statement.encode(), values))
+    for row, places in found:
         classes.setdefault(sum(1 << (place - 1) for place in places), []).append(row)
-    weighed = [
-        (bits, sum(weight for place, weight in enumerate(weights) if bits >> place & 1), sorted(rows))
+    groups = [
+        _Group(bits, sum(weight for place, weight in enumerate(weights) if bits >> place & 1), sorted(rows))
         for bits, rows in classes.items()
     ]
-    return sorted(weighed, key=lambda group: (-group[1], group[2][0]))
+    return sorted(groups, key=lambda group: (-group.weight, group.chunks[0]))
 
 
-def _best(
-    connection: Connection, rarest: str, chunks: Sequence[int], count: int, scope: Scope, mean_length: float
-) -> list[int]:
-    """Return the best chunks of a group by BM25 of its rarest term."""
-    statement = (
-        "SELECT chunks.id FROM chunks, LATERAL (SELECT cardinality(positions) AS count FROM unnest(chunks.words)"
-        " WHERE lexeme = %s) AS term WHERE chunks.space = %s AND chunks.edition = %s AND chunks.id = ANY(%s)"
-        " ORDER BY term.count * %s / (term.count + %s * (1 - %s + %s * chunks.length / %s)) DESC, chunks.id LIMIT %s"
-    )
-    newest = list(chunks)[-MAX_RANKED:]
-    values = (rarest, scope.space, scope.edition, newest, K1 + 1, K1, B, B, max(mean_length, 1e-9), count)
-    best = [int(row) for (row,) in connection.execute(statement.encode(), values)]
-    return best if len(best) == count else [*best, *sorted(set(chunks).difference(best), reverse=True)][:count]
+_SCORED = (
+    "SELECT id, (SELECT -sum(wanted.idf * cardinality(term.positions) * %s / (cardinality(term.positions)"
+    " + %s * (1 - %s + %s * chosen.length / %s))) FROM unnest(chosen.words) AS term"
+    " JOIN unnest(%s::text[], %s::float8[]) AS wanted(lexeme, idf) USING (lexeme)) AS score FROM ({chosen}) AS chosen"
+    " ORDER BY score, id LIMIT %s"
+)
+"""Chunks by BM25 of some words, as FTS5 computes it: the lower, the better."""
 
 
-def _newest(connection: Connection, words: Sequence[str], limit: int, scope: Scope) -> list[tuple[int, float]]:
-    """Return the newest chunks: those with all terms, then with the rarest and another one, then with the rarest."""
-    first, others = _quoted(words[0]), " | ".join(_quoted(word) for word in words[1:])
+def _rank(ranked: _Ranked, words: Sequence[str], chosen: str, values: tuple[Any, ...], limit: int) -> list[int]:
+    """Return the best of the chosen chunks, whose columns are id, length and words, by BM25 of the words."""
+    return [row for row, _ in _scores(ranked, words, chosen, values, limit)]
+
+
+def _scores(
+    ranked: _Ranked, words: Sequence[str], chosen: str, values: tuple[Any, ...], limit: int
+) -> list[tuple[int, float]]:
+    chunks, mean = ranked.corpus.chunks, max(ranked.corpus.mean_length, 1e-9)
+    counts = [ranked.frequency[word] for word in words]
+    idf = [max(log((chunks - count + 0.5) / (count + 0.5)), 1e-6) for count in counts]
+    every = (K1 + 1, K1, B, B, mean, list(words), idf, *values, limit)
+    rows = ranked.connection.execute(_SCORED.format(chosen=chosen).encode(), every)
+    return [(int(row), float(score)) for row, score in rows]
+
+
+def _best(ranked: _Ranked, ordered: Sequence[str], groups: Sequence[_Group], group: _Group, count: int) -> list[int]:
+    """Return the best chunks of a group, by BM25 of its rarest word among the newest chunks that have it."""
+    bit = group.bits & -group.bits
+    having = sorted(row for each in groups if each.bits & bit for row in each.chunks)[-MAX_RANKED:]
+    newest = sorted(set(group.chunks).intersection(having))
+    scope = ranked.scope
+    chosen = "SELECT chunks.id, chunks.length, chunks.words FROM chunks WHERE chunks.space = %s AND chunks.edition = %s AND chunks.id = ANY(%s)"  # noqa: E501 (one statement)
+    best = _rank(ranked, [ordered[bit.bit_length() - 1]], chosen, (scope.space, scope.edition, newest), count)
+    return best if len(best) == count else [*best, *sorted(set(group.chunks).difference(best), reverse=True)][:count]
+
+
+def _newest(ranked: _Ranked, words: Sequence[str], limit: int, *, seen: set[int]) -> list[tuple[int, float]]:
+    """Return the best of the newest chunks: all words first, then the rarest and another one, then it alone."""
+    scope, first, others = ranked.scope, _quoted(words[0]), " | ".join(_quoted(word) for word in words[1:])
     every = " & ".join(_quoted(word) for word in words)
-    seen = dict[int, None]()
+    hits = dict[int, None]()
     for query in [every, f"{first} & ({others})", first] if others else [first]:
-        if len(seen) < limit:
-            statement = f"SELECT chunks.id FROM chunks WHERE {scope.where} AND chunks.words @@ %s::text::tsquery ORDER BY chunks.id DESC LIMIT %s"  # noqa: S608, E501 (fixed text; values are bound)
-            rows = connection.execute(statement.encode(), (*scope.values, query, limit))
-            seen |= dict.fromkeys(int(row) for (row,) in rows)
-    return [(row, 0.0) for row in seen][:limit]
+        if len(seen) + len(hits) < limit:
+            chosen = (
+                f"SELECT chunks.id, chunks.length, chunks.words FROM chunks WHERE {scope.where}"  # noqa: S608 (fixed text; values are bound)
+                " AND chunks.words @@ %s::text::tsquery ORDER BY chunks.id DESC LIMIT %s"
+            )
+            scored = words[:1] if query == first else words
+            rows = _rank(ranked, scored, chosen, (*scope.values, query, MAX_RANKED), limit)
+            hits |= dict.fromkeys(row for row in rows if row not in seen)
+    return [(row, 0.0) for row in hits]
 
 
 def search_all(
@@ -171,25 +216,16 @@ def search_all(
     limit: int,
     scope: Scope,
     frequency: Mapping[str, int],
-    chunks: int,
-    mean_length: float,
+    corpus: Corpus,
 ) -> list[tuple[int, float]]:
     """Return chunks with all of the terms, best first: (chunk id, negative BM25, as FTS5 gives it)."""
-    from math import log
-
-    words = {folded: term for term in terms if (folded := fold(term))}
+    words = {folded: frequency[term] for term in terms if (folded := fold(term))}
     if limit <= 0 or not words:
         return []
-    idf = [max(log((chunks - frequency[term] + 0.5) / (frequency[term] + 0.5)), 1e-6) for term in words.values()]
-    statement = (
-        f"SELECT chunks.id, (SELECT -sum(wanted.idf * cardinality(term.positions) * %s / (cardinality(term.positions)"  # noqa: S608 (fixed text; values are bound)
-        " + %s * (1 - %s + %s * chunks.length / %s))) FROM unnest(chunks.words) AS term"
-        " JOIN unnest(%s::text[], %s::float8[]) AS wanted(lexeme, idf) USING (lexeme)) AS score"
-        f" FROM chunks WHERE {scope.where} AND chunks.words @@ %s::text::tsquery ORDER BY score, chunks.id LIMIT %s"
-    )
+    chosen = f"SELECT chunks.id, chunks.length, chunks.words FROM chunks WHERE {scope.where} AND chunks.words @@ %s::text::tsquery"  # noqa: S608, E501 (fixed text; values are bound)
     query = " & ".join(_quoted(word) for word in words)
-    values = (K1 + 1, K1, B, B, max(mean_length, 1e-9), list(words), idf, *scope.values, query, limit)
-    return [(int(row), float(score)) for row, score in connection.execute(statement.encode(), values)]
+    ranked = _Ranked(connection, scope, corpus, words)
+    return _scores(ranked, list(words), chosen, (*scope.values, query), limit)
 
 
 def _quoted(term: str) -> str:

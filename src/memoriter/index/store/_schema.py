@@ -161,7 +161,7 @@ CREATE TABLE sets(
   created_at REAL NOT NULL
 ) STRICT;
 
--- vector: length 1, in one of the two forms of `vectors/_forms.py`; sum: its checksum; NULL: written before there were
+-- vector: length 1, in one of the two forms of `short_vectors.py`; sum: its checksum; NULL: written before there were
 -- any. counters: long_items is the last id that may be of an item alone in full precision
 CREATE TABLE embedding_cache(
   id INTEGER PRIMARY KEY,
