@@ -53,6 +53,8 @@ class Server:
         self._pool: ConnectionPool[Connection] | None = None
         self.vector_type = ""
         """The type `vector` with its schema, once `prepare` has run."""
+        self.is_replica = False
+        """Whether it is a standby server, which can only be read; known once `prepare` has run."""
 
     @property
     def name(self) -> str:
@@ -130,7 +132,7 @@ class Server:
             pool.close()
 
     def prepare(self, *, create: bool) -> bool:
-        """Check the server and its schema, and return whether the schema exists; `create` makes it if not.
+        """Check the server and its schema, and return whether the schema exists; `create` makes it on a primary server.
 
         Raises:
             IndexUnavailable: the server, its version, pgvector or a right is missing; the remedy names the statement.
@@ -143,6 +145,8 @@ class Server:
                     f"The server {self.name} is PostgreSQL {found}, which is too old.",
                     remedy="Use PostgreSQL 15 or newer.",
                 )
+            self.is_replica = connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
+            create = create and not self.is_replica
             self.vector_type = self._vector_type(connection, create=create)
             exists = connection.execute(
                 "SELECT to_regclass(format('%%I.schema_version', %s::text)) IS NOT NULL", (self.settings.schema,)

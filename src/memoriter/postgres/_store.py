@@ -14,7 +14,7 @@ from memoriter.postgres._reader import FORGETTING, PostgresReader, State
 from memoriter.postgres._rights import Right
 from memoriter.postgres._schema import TABLES, partition_statements, partitions
 from memoriter.postgres._server import Server
-from memoriter.types import CompactReport
+from memoriter.types import CompactReport, Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from memoriter.postgres._server import Connection, ServerSettings
     from memoriter.records import ChunkRecord
-    from memoriter.types import Diagnostic, ModelSpec, Source
+    from memoriter.types import ModelSpec, Source
 
 _WAIT = "Wait until it is done; searches work meanwhile."
 _COPIED = ("sets", "vectors", "failures", "meta")
@@ -40,7 +40,7 @@ class PostgresStore(PostgresReader):
 
     engine = "exact"
     oversampling = None
-    read_only = False
+    read_only: bool = False
 
     def __init__(
         self, server: Server, name: str, state: State, *, clock: Callable[[], float], spec: ModelSpec | None = None
@@ -72,7 +72,7 @@ class PostgresStore(PostgresReader):
 
     @classmethod
     def open(cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]) -> Self:
-        """Open the space of a name, and create it and the schema if needed.
+        """Open the space of a name, and create it and the schema if needed. On a replica, it can only be read.
 
         Args:
             settings: where the server is.
@@ -84,12 +84,19 @@ class PostgresStore(PostgresReader):
             MissingPackage: the extra `postgres` is not installed.
         """
         server = Server(settings)
-        server.prepare(create=True)
+        missing = IndexUnavailable(
+            f"The replica {server.name} has no index of {name!r}.",
+            remedy="Run `memoriter index` with the primary server in memorySearch.store.postgres.dsn.",
+        )
+        if not server.prepare(create=True):
+            raise missing
         with server.connection() as connection, connection.transaction():
             connection.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{settings.schema}/{name}/open",)
             )
             row = connection.execute("SELECT id FROM spaces WHERE name = %s", (name,)).fetchone()
+            if row is None and server.is_replica:
+                raise missing
             if row is None:
                 row = connection.execute(
                     "INSERT INTO spaces(name, edition) VALUES (%s, 0) RETURNING id", (name,)
@@ -99,12 +106,17 @@ class PostgresStore(PostgresReader):
                     connection.execute(statement.encode())
                 edition = _new_edition(connection, space)
                 connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (edition, space))
-        return cls(server, name, State(int(cast("tuple[int]", row)[0])), clock=clock)
+        store = cls(server, name, State(int(cast("tuple[int]", row)[0])), clock=clock)
+        store.read_only = server.is_replica
+        return store
 
     @property
     def notices(self) -> tuple[Diagnostic, ...]:
         """Diagnostics about the store itself."""
-        return ()
+        if not self.read_only:
+            return ()
+        message = f"{self._server.name} is a replica, so the index does not include new changes."
+        return (Diagnostic("index_read_only", message, "Let a process with the primary server index the notes."),)
 
     def refresh(self) -> bool:
         """Notice another content; return whether there is one since the last call."""
