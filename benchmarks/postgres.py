@@ -43,14 +43,18 @@ def main() -> int:
     parser.add_argument("--sizes", type=_numbers, default=SIZES, help="passages, such as 10000,100000")
     parser.add_argument("--clients", type=_numbers, default=CLIENTS, help="processes that search, such as 1,16")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long each number of clients searches")
-    parser.add_argument("--quick", action="store_true", help="10,000 passages, 1 and 4 clients, one second each")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="10,000 passages, 1 and 4 clients, one second each; the figures are only printed",
+    )
     parser.add_argument("--json", type=Path, help="a file that keeps the figures")
     parser.add_argument("--date", default="", help="the date of the results")
     parser.add_argument("--notes", type=Path, help="a folder that keeps the prepared notes for the next run")
     parser.add_argument("--folder", type=Path, help="where the stores are made; without it, a temporary folder")
     given = parser.parse_args()
     if given.quick:
-        given.sizes, given.clients, given.seconds = (10_000,), (1, 4), 1.0
+        given.sizes, given.clients, given.seconds, given.json = (10_000,), (1, 4), 1.0, None
     figures: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if _exists(given.json) else {}
     known = {each["size"] for each in figures.setdefault("sizes", [])}
     for size in given.sizes:
