@@ -71,6 +71,8 @@ class Assembly:
     env: Environment
     remote: Callable[[Path], bool]
     """Whether a folder is on a network file system."""
+    builtin: BuiltinBackend
+    """The builtin engine, which answers alone or beside QMD."""
     again: Callable[[], Assembly]
     """Returns a second assembly with the same settings, for another thread."""
     notices: tuple[Diagnostic, ...] = ()
@@ -184,6 +186,7 @@ def assemble(
         env.monotonic,
         env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
+        builtin=builtin,
         again=lambda: assemble(workspace, config=config, agent=agent, env=env, **same),
         notices=(
             *foreign_diagnostics(index),
@@ -333,7 +336,7 @@ def _backend_settings(
         workspace_reason=reason,
         index_path=index.path,
         open_store=_store_opener(settings, env, index, workspace=workspace, agent=agent),
-        index_reason=index.reason,
+        index_reason=index.reason if settings.store.driver == "sqlite" else "",
         search=_search_settings(settings),
         sync=SyncSettings(
             chunking=_cutting(settings),
@@ -395,8 +398,10 @@ class _PostgresOpener:
     agent: str
 
     def __call__(self, *, inspect: bool) -> Store:
-        from memoriter.postgres import PostgresStore
+        from memoriter.postgres import InspectedStore, PostgresStore
 
+        if inspect:
+            return InspectedStore.inspect(self._server, self._space, clock=self.env.wall)
         return PostgresStore.open(self._server, self._space, clock=self.env.wall)
 
     def runs_in_background(self) -> bool:
@@ -414,6 +419,7 @@ class _PostgresOpener:
             service=given.service or "",
             password=expand(given.password or "", self.env.environ),
             schema=given.schema,
+            role=given.role or "",
             pool_size=given.pool_size,
             statement_timeout_ms=given.statement_timeout_ms,
         )

@@ -94,6 +94,24 @@ def cancelled_by(event: Event) -> Generator[None]:
         _CANCELLATION.reset(token)
 
 
+_WORK_DEADLINE: ContextVar[Deadline | None] = ContextVar("work_deadline", default=None)
+
+
+@contextmanager
+def work_until(deadline: Deadline) -> Generator[None]:
+    """Let what this thread waits for know until when a caller needs an answer."""
+    token = _WORK_DEADLINE.set(deadline)
+    try:
+        yield
+    finally:
+        _WORK_DEADLINE.reset(token)
+
+
+def work_deadline() -> Deadline | None:
+    """Return the deadline of the operation of this thread, or None if it may take as long as it needs."""
+    return _WORK_DEADLINE.get()
+
+
 class Stopwatch:
     """Adds up the time of named stages, for one thread. A stage inside another one counts for itself alone."""
 

@@ -6,10 +6,10 @@ import hashlib
 import json
 import re
 import unicodedata
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from memoriter.types import Chunk, ModelSpec
@@ -66,6 +66,16 @@ def fingerprint(spec: ModelSpec) -> str:
     """Return the name of a set of comparable vectors: 16 hex digits over every field that affects them."""
     identity = {key: value for key, value in asdict(spec).items() if key not in {"background", "max_tokens"}}
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def spec_of(description: str) -> ModelSpec:
+    """Return a model from the JSON of its fields, as a store keeps it."""
+    from memoriter.types import ModelSpec
+
+    fields: dict[str, Any] = json.loads(description)
+    background: list[float] = fields.pop("background", [])
+    spec = ModelSpec(**fields)
+    return replace(spec, background=(background[0], background[1])) if background else spec
 
 
 def holds_phrase(heading: str, text: str, phrase: str) -> bool:

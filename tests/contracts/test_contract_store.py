@@ -391,7 +391,31 @@ def test_forgetting_leaves_neither_items_nor_their_vectors(store: Store) -> None
     assert store.waiting() == 3, "no vector was kept"
 
 
-def test_a_store_has_a_size_that_counts_what_it_holds(store: Store) -> None:
-    empty = store.size()
-    put(store, "a.md", *(f"passage {number} with words of its own" for number in range(2_000)))
-    assert store.size() > empty
+def test_every_stored_vector_is_listed_by_key_with_its_model_also_one_that_no_chunk_uses(store: Store) -> None:
+    put(store, "a.md", "one", "two two")
+    embed(store)
+    with store.lease():
+        store.put_file(source("a.md"), "edited", entries("one"))
+    used, unused = sorted(vector_key(entry.chunk) for entry in entries("one", "two two"))
+    keys, vectors = store.stored_vectors(b"", 10)
+    assert (list(keys), vectors.shape, store.models()) == ([used, unused], (2, 4), {SPEC: 2})
+    assert [list(store.stored_vectors(after, 1)[0]) for after in (b"", used, unused)] == [[used], [unused], []]
+    assert set(store.having_vectors([used, unused, b"other"])) == {used, unused}
+    by_key = dict(zip(keys, vectors, strict=True))
+    [row] = store.all_ids()
+    assert np.allclose(by_key[vector_key(entries("one")[0].chunk)], store.vectors_at([row])[1][0])
+
+
+def test_what_a_model_refused_is_listed_with_the_reason_and_each_model_has_its_own(store: Store) -> None:
+    put(store, "a.md", "one")
+    [(key, _)] = store.missing(1)
+    with store.storing():
+        store.put_failure(key, "too long")
+    assert (store.refused(), store.models()) == ({key: "too long"}, {SPEC: 0})
+    other = ModelSpec("fake", "other", 3, background=(0.25, 0.5))
+    store.use_vectors(other)
+    assert (store.refused(), list(store.having_vectors([key]))) == ({}, [])
+    with store.storing():
+        store.put_vectors([key], np.ones((1, 3), dtype=np.float32))
+    assert store.models() == {SPEC: 0, other: 1}
+    assert next(reversed(store.models())).background == (0.25, 0.5)

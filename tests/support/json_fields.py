@@ -369,6 +369,23 @@ index | [CompactReport] or null | what was removed from the index; null if it wa
 left | list of [Reason] | the steps that remain
 unreached | list of [Reason] | where the text may still be
 
+StoreCopy: What a copy of an index holds, and how it was checked.
+agent | text or null | the agent, if several are served
+dryRun | boolean | whether nothing was copied
+files | integer | files in the copy
+chunks | integer | their chunks
+vectors | integer | vectors of all models, also unused ones
+models | integer | models that have vectors
+copied | integer | vectors that the copy did not have before
+waiting | integer | texts without a vector, in both
+questions | integer | questions that were asked of both
+different | list of text | those with other hits or scores
+seconds | number | duration
+setting | text | the setting that chooses the store
+value | text | its value for the copy
+switched | boolean | whether it was set
+file | text or null | where it was set
+
 Removal: Passages of one note.
 path | text | the note
 whole | boolean | whether the file itself is removed
@@ -812,6 +829,7 @@ status | list of [Status]
 doctor | [Checks]
 cost | [Cost]
 compact | [CompactReport]
+store copy | [StoreCopy]; with several agents, a list
 config show | [Settings] of [SettingValue]
 config get | [Setting]
 config set | [SettingChanged]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._ports import Ledger, OpenStore, Store
     from memoriter.backends._reranking import TO_RERANK, Reranking
+    from memoriter.backends._store_copy import CopyReport, copy_index, plan_copy
 
 __all__ = [
     "TO_RERANK",
@@ -19,6 +20,7 @@ __all__ = [
     "Budget",
     "BuiltinBackend",
     "Clocks",
+    "CopyReport",
     "Embedding",
     "ForgetPlan",
     "ForgetRequest",
@@ -30,11 +32,13 @@ __all__ = [
     "Store",
     "UsageMeter",
     "WatchRun",
+    "copy_index",
+    "plan_copy",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names for forgetting, reranking and typing on first use."""
+    """Load the names for forgetting, reranking, copying and typing on first use."""
     if name in {"TO_RERANK", "Reranking"}:
         from memoriter.backends import _reranking
 
@@ -47,4 +51,8 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _ports
 
         return getattr(_ports, name)
+    if name in {"CopyReport", "copy_index", "plan_copy"}:
+        from memoriter.backends import _store_copy
+
+        return getattr(_store_copy, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

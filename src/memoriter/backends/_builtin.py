@@ -15,7 +15,7 @@ from memoriter.backends._health import are_to_come, explain_empty, health_of, st
 from memoriter.backends._indexing import Indexing
 from memoriter.backends._query_vectors import lines_of, query_vectors, texts_of, typed_query, unsearched
 from memoriter.backends._verified import Verified, Verifier
-from memoriter.environment import Deadline, Listed, Stopwatch
+from memoriter.environment import Deadline, Listed, Stopwatch, work_until
 from memoriter.errors import IndexBusy
 from memoriter.search import Trace, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
@@ -95,8 +95,11 @@ class BuiltinBackend:
     ) -> SearchResult:
         """Return the hits of a query; `observe` receives index, question and ranking. Raises InvalidQuery."""
         text, watch = clean_query(query.text), Stopwatch(self.clocks.monotonic)
+        limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
+        deadline = Deadline.within(limit, self.clocks.monotonic)
         act = partial(self._search, text=text, query=query, progress=progress, watch=watch, observe=observe)
-        result, timings = self._context.with_recovery(act), watch.timings()
+        with work_until(deadline):
+            result, timings = self._context.with_recovery(partial(act, deadline=deadline)), watch.timings()
         log.debug("search stages: %s", Listed(timings))
         values = len(text), result.mode, len(result.hits), result.outcome, timings["total"]
         log.info("search: %d characters, %s, %d hits, outcome %s, %.1f ms", *values)
@@ -111,9 +114,9 @@ class BuiltinBackend:
         watch: Stopwatch,
         *,
         observe: Callable[[Store, Question, Ranking], None] | None,
+        deadline: Deadline,
     ) -> SearchResult:
-        limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
-        deadline, hasty = Deadline.within(limit, self.clocks.monotonic), limit < self.settings.deadline_ms
+        hasty = query.deadline_ms is not None and query.deadline_ms < self.settings.deadline_ms
         with watch.stage("embed"):
             if not query.update:
                 self.embedding.warm()

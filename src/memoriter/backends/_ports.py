@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.records import Corpus, StoredChunk
-    from memoriter.types import CompactReport, Diagnostic, Filters, Spent
+    from memoriter.types import CompactReport, Diagnostic, Filters, ModelSpec, Spent
 
 _T = TypeVar("_T")
 
@@ -48,6 +48,10 @@ class Store(WritableStore, Reader, Protocol):
         """Vectors that an approximate engine compares for each wanted one; None if it compares all."""
         ...
 
+    def size_on_disk(self) -> int:
+        """Return the bytes that the store takes up, with its log."""
+        ...
+
     def refresh(self) -> bool:
         """Open the active content if another process replaced it, and return whether it did."""
         ...
@@ -78,10 +82,6 @@ class Store(WritableStore, Reader, Protocol):
 
     def corpus(self) -> Corpus:
         """Return the totals."""
-        ...
-
-    def size(self) -> int:
-        """Return the bytes of disk that the store takes; 0 if there is nothing yet."""
         ...
 
     def ids_at(self, path: str) -> list[int]:
@@ -118,6 +118,27 @@ class Store(WritableStore, Reader, Protocol):
 
     def providers(self) -> set[str]:
         """Return the providers whose models made the stored vectors."""
+        ...
+
+    def models(self) -> Mapping[ModelSpec, int]:
+        """Return the models that have vectors or refused texts here, with the number of their vectors."""
+        ...
+
+    def stored_vectors(self, after: bytes, limit: int) -> tuple[Sequence[bytes], NDArray[np.float32]]:
+        """Return up to `limit` vectors of the active model, also unused ones, by ascending key: (n keys, (n, dims)).
+
+        Args:
+            after: the key before the first; empty: from the beginning.
+            limit: the most vectors.
+        """
+        ...
+
+    def having_vectors(self, keys: Collection[bytes]) -> Collection[bytes]:
+        """Return those of the keys that have a vector of the active model."""
+        ...
+
+    def refused(self) -> Mapping[bytes, str]:
+        """Return why the active model refused texts, by their keys."""
         ...
 
     def places_of(self, text: str) -> Sequence[tuple[str, int, int]]:

@@ -71,7 +71,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         workspace_reason=settings.workspace_reason,
         index=str(index.path),
         index_reason=settings.index_reason,
-        index_bytes=index.size(),
+        index_bytes=index.size_on_disk(),
         files=corpus.files,
         chunks=corpus.chunks,
         vectors=index.vectors() if spec else 0,

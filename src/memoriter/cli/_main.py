@@ -30,7 +30,7 @@ SECTIONS = {
         "chat": "_chat",
         "ltm": "_ltm",
     },
-    "Move": {"import": "_import", "export": "_import"},
+    "Move": {"import": "_import", "export": "_import", "store": "_store"},
     "Maintenance": {
         "status": "_status",
         "doctor": "_doctor",

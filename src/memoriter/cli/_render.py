@@ -38,6 +38,7 @@ WORK = {
     "download": "Downloading the model",
     "import": "Importing",
     "export": "Exporting notes",
+    "copy": "Copying vectors",
 }
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 

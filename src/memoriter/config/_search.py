@@ -114,6 +114,9 @@ class PostgresSection(Section):
         str | None,
         Doc("Name of the memory on the server; hosts that give the same name share it; unset: the host and its folder"),
     ] = None
+    role: Annotated[
+        str | None, Doc("A role of the server whose members may use the memory; unset: the user alone, or as it is")
+    ] = None
     pool_size: Annotated[Whole, Doc("The most connections of one process", low=1)] = 4
     statement_timeout_ms: Annotated[Whole, Doc("Milliseconds after which a statement is cancelled", low=100)] = 30_000
 

@@ -80,12 +80,6 @@ class Index(IndexReader):
             with translate_errors(self.path):
                 check_if_changed(opened.file, self._file.storage.seal, self._file.storage.lease)
 
-    def size(self) -> int:
-        """Return the bytes of the file and its write-ahead log; 0 if there is no file."""
-        file = self.path.resolve()
-        parts = (file, file.with_name(f"{file.name}-wal"))
-        return sum(part.stat().st_size for part in parts if part.exists())
-
     # the rights to index, to embed and to watch
 
     def lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:

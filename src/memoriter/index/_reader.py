@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from memoriter.index._upkeep import FORGETTING
 from memoriter.index.files import _files, _queries
 from memoriter.index.store import _connection
-from memoriter.index.vectors import _cache
+from memoriter.index.vectors import _cache, _listing
 from memoriter.types import Filters
 
 if TYPE_CHECKING:
@@ -72,6 +72,12 @@ class IndexReader:
     def forgetting(self) -> bool:
         """Whether text was removed from notes and `forget` has not finished since."""
         return self.get_meta(FORGETTING) is not None
+
+    def size_on_disk(self) -> int:
+        """Return the size of the index and its write-ahead log in bytes; 0 if there is none."""
+        file = self.path.resolve()
+        parts = (file, file.with_name(f"{file.name}-wal"))
+        return sum(part.stat().st_size for part in parts if part.exists())
 
     def version(self) -> int:
         """Return a number that changes whenever the content may have changed, in any process. Use it as a cache key."""
@@ -285,6 +291,26 @@ class IndexReader:
         """Return the providers whose models made the stored vectors."""
         with self._file.reading() as connection:
             return _cache.providers(connection)
+
+    def models(self) -> dict[ModelSpec, int]:
+        """Return the models that have vectors or refused texts here, with the number of their vectors."""
+        with self._file.reading() as connection:
+            return _listing.models(connection)
+
+    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        """Return vectors of the active model by ascending key, those after a key, also unused ones."""
+        with self._file.reading():
+            return self._file.vectors.stored(after, limit)
+
+    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        """Return those of the keys that have a vector of the active model."""
+        with self._file.reading() as connection:
+            return _listing.having(connection, self._file.vectors.active(), keys)
+
+    def refused(self) -> dict[bytes, str]:
+        """Return why the active model refused texts, by their keys."""
+        with self._file.reading() as connection:
+            return _listing.refused(connection, self._file.vectors.active())
 
     def vector_keys(self) -> set[bytes]:
         """Return the keys of the vectors of all chunks and items."""

@@ -1,6 +1,7 @@
 """The index on a PostgreSQL server, for many hosts."""
 
+from memoriter.postgres._inspected import InspectedStore
 from memoriter.postgres._server import ServerSettings
 from memoriter.postgres._store import PostgresStore, runs_in_background
 
-__all__ = ["PostgresStore", "ServerSettings", "runs_in_background"]
+__all__ = ["InspectedStore", "PostgresStore", "ServerSettings", "runs_in_background"]

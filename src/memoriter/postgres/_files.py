@@ -254,6 +254,12 @@ def chunks_with(connection: Connection, place: Place, text: str) -> list[tuple[s
     return cast("list[tuple[str, int, int]]", connection.execute(statement, (*place, forms)).fetchall())
 
 
+def settings(connection: Connection, place: Place, prefix: str) -> dict[str, str]:
+    """Return the settings whose names start with a text, by name."""
+    statement = f"SELECT key, value FROM meta WHERE {_HERE} AND starts_with(key, %s) ORDER BY key"  # noqa: S608 (fixed text)
+    return dict(cast("Iterable[tuple[str, str]]", connection.execute(statement, (*place, prefix))))
+
+
 def document_frequency(connection: Connection, place: Place, terms: Collection[str]) -> dict[str, int]:
     folded = {term: fold(term) for term in terms}
     statement = f"SELECT term, chunks FROM frequencies WHERE {_HERE} AND term = ANY(%s)"  # noqa: S608 (fixed text)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from memoriter.postgres._vectors import decode
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -19,6 +23,10 @@ _JOINED = (
 )
 
 
+_SPARE = 8
+"""Chunks that are read beyond the limit, because the server computes cosines in single precision."""
+
+
 def nearest(
     connection: Connection,
     vectors: VectorSet,
@@ -28,7 +36,7 @@ def nearest(
     scope: Scope,
     levels: ScriptBaselines | None,
 ) -> list[tuple[int, float]]:
-    """Return the chunks nearest to a query, best first, ties by id: (chunk id, cosine). All are compared.
+    """Return the chunks nearest to a query, best first, ties by id: (chunk id, exact cosine). All are compared.
 
     Args:
         connection: the connection.
@@ -39,12 +47,41 @@ def nearest(
         levels: mean and deviation of the cosines of each script; with them, chunks are ordered by how far they stand
             out in their script.
     """
-    found = f"SELECT chunks.id, chunks.script, -(known.vector <#> %b) AS cosine {_JOINED} AND {scope.where}"
     order, values = _order(levels)
-    statement = f"SELECT id, cosine FROM ({found}) AS found ORDER BY {order} DESC, id LIMIT %s"  # noqa: S608 (fixed text; values are bound)
-    every = (query, *vectors.key, *scope.values, *values, limit)
-    rows = connection.execute(statement.encode(), every).fetchall()
-    return [(int(row), float(cosine)) for row, cosine in rows]
+    found = f"SELECT chunks.id, chunks.script, known.key, -(known.vector <#> %b) AS cosine {_JOINED} AND {scope.where}"
+    statement = (
+        "SELECT best.id, best.script, vector_send(known.vector)"  # noqa: S608 (fixed text; values are bound)
+        f" FROM (SELECT id, script, key FROM ({found}) AS found ORDER BY {order} DESC, id LIMIT %s) AS best"
+        " JOIN vectors AS known ON known.space = %s AND known.edition = %s AND known.set = %s AND known.key = best.key"
+    )
+    every = (query, *vectors.key, *scope.values, *values, limit + _SPARE, *vectors.key)
+    rows = connection.execute(statement.encode(), every, binary=True).fetchall()
+    return ranked(rows, query, limit=limit, levels=levels)
+
+
+def ranked(
+    rows: Sequence[tuple[Any, ...]], query: NDArray[np.float32], *, limit: int, levels: ScriptBaselines | None
+) -> list[tuple[int, float]]:
+    """Return the best chunks by exact cosines, ties by id: (chunk id, cosine).
+
+    Args:
+        rows: chunk ids, scripts and vectors as `vector_send` gives them.
+        query: (dims,), unit length.
+        limit: the most chunks.
+        levels: mean and deviation of the cosines of each script.
+    """
+    import numpy as np
+
+    vectors = decode([blob for *_, blob in rows], query.shape[0])
+    cosines = np.multiply(vectors, query, dtype=np.float64).sum(axis=1)
+    scores = cosines
+    if levels:
+        of_rows = [levels.get(script, levels[""]) for _, script, _ in rows]
+        means, deviations = np.array(of_rows, dtype=np.float64).reshape(-1, 2).T
+        scores = (cosines - means) / deviations
+    ids = np.array([row for row, *_ in rows], dtype=np.int64)
+    best = np.lexsort((ids, -scores))[:limit]
+    return list(zip(ids[best].tolist(), cosines[best].tolist(), strict=True))
 
 
 def _order(levels: ScriptBaselines | None) -> tuple[str, tuple[Any, ...]]:

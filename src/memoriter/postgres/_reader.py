@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoriter.errors import IndexUnavailable
 from memoriter.ids import fingerprint
-from memoriter.postgres import _files, _nearest, _vectors, _words
+from memoriter.postgres import _files, _listing, _nearest, _vectors, _words
 from memoriter.postgres._conditions import condition, holds
 from memoriter.postgres._files import Place
 from memoriter.postgres._words import Scope
@@ -48,6 +48,8 @@ class Content:
         """The sets of models, by fingerprint; `NO_SET` where a model has none."""
         self.counts: dict[tuple[int, str], tuple[int, ...]] = {}
         """What was counted of a set, by its number and what it is."""
+        self.metas: dict[str, dict[str, str]] = {}
+        """Settings, by the start of their names."""
 
 
 class State:
@@ -110,12 +112,15 @@ class PostgresReader:
                 yield reading
 
     @contextmanager
-    def _holding(self, connection: Connection, content: Content) -> Generator[tuple[Connection, Content]]:
-        self._held.reading = connection, content
+    def _holding(
+        self, connection: Connection, content: Content, *, ahead: bool = False
+    ) -> Generator[tuple[Connection, Content]]:
+        """Let the thread read with a connection; with `ahead`, vectors are read together with those of items."""
+        self._held.reading, self._held.vectors = (connection, content), _vectors.ReadAhead() if ahead else None
         try:
             yield connection, content
         finally:
-            self._held.reading = None
+            self._held.reading = self._held.vectors = None
 
     @contextmanager
     def _reading(self) -> Generator[tuple[Connection, Place]]:
@@ -159,19 +164,19 @@ class PostgresReader:
             with connection.pipeline():
                 connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 cursor = connection.execute(*self._state.statement)
-            with self._holding(connection, self._state.found(cursor.fetchone())):
+            with self._holding(connection, self._state.found(cursor.fetchone()), ahead=True):
                 result = read()
             connection.execute("COMMIT")
             return result
 
     def get_meta(self, key: str) -> str | None:
-        return self.metas(key, exact=True).get(key)
+        return self.metas(key).get(key)
 
-    def metas(self, prefix: str, *, exact: bool = False) -> dict[str, str]:
-        which = "key = %s" if exact else "starts_with(key, %s)"
-        with self._reading() as (connection, place):
-            statement = f"SELECT key, value FROM meta WHERE space = %s AND edition = %s AND {which} ORDER BY key"  # noqa: S608 (fixed text)
-            return dict(connection.execute(statement.encode(), (*place, prefix)).fetchall())  # type: ignore[arg-type]
+    def metas(self, prefix: str) -> dict[str, str]:
+        with self._opened() as (connection, content):
+            if prefix not in content.metas:
+                content.metas[prefix] = _files.settings(connection, content.place, prefix)
+            return dict(content.metas[prefix])
 
     # files and chunks
 
@@ -371,20 +376,39 @@ class PostgresReader:
     def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
         with self._with_vectors() as (connection, vectors):
             wanted = [int(each) for each in ids]
-            return _vectors.of_chunks(connection, vectors, wanted) if vectors and wanted else ([], _none(vectors))
+            if vectors is None or not wanted:
+                return [], _vectors.no_rows(vectors)
+            ahead: _vectors.ReadAhead | None = self._held.vectors
+            if ahead is not None and len(wanted) <= _vectors.MOST_AHEAD:
+                return ahead.chunks(connection, vectors, wanted)
+            return _vectors.of_chunks(connection, vectors, wanted)
 
     def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
         with self._with_vectors() as (connection, vectors):
             wanted = [int(each) for each in ids]
-            return _vectors.of_items(connection, vectors, wanted) if vectors and wanted else ([], [], _none(vectors))
+            if vectors is None or not wanted:
+                return [], [], _vectors.no_rows(vectors)
+            ahead: _vectors.ReadAhead | None = self._held.vectors
+            if ahead is not None and len(wanted) <= _vectors.MOST_AHEAD:
+                return ahead.items(connection, vectors, wanted)
+            return _vectors.of_items(connection, vectors, wanted)
 
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
         with self._with_vectors() as (connection, vectors):
-            return _vectors.sample(connection, vectors, count) if vectors else ([], _none(vectors))
+            return _vectors.sample(connection, vectors, count) if vectors else ([], _vectors.no_rows(None))
 
+    def models(self) -> dict[ModelSpec, int]:
+        with self._reading() as (connection, place):
+            return _listing.models(connection, place)
 
-def _none(vectors: VectorSet | None) -> NDArray[np.float32]:
-    """Return no rows."""
-    import numpy as np
+    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.stored(connection, vectors, after, limit) if vectors else ([], _vectors.no_rows(None))
 
-    return np.empty((0, vectors.dimensions if vectors else 0), dtype=np.float32)
+    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.having(connection, vectors, keys) if vectors else set()
+
+    def refused(self) -> dict[bytes, str]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.refused(connection, vectors) if vectors else {}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from memoriter.errors import IndexBusy, IndexUnavailable
 
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.05
 """How often a waiting process tries the lock."""
+_INHERITED = list["Connection"]()
+"""Connections of a parent process, which still speaks on their sockets: never used and never closed."""
 
 
 class Right:
-    """A lock that belongs to a connection of its own: the server releases it when that connection ends, however it ends."""
+    """A lock that belongs to a connection of its own; the server releases it whenever and however that one ends."""
 
     def __init__(
         self, server: Server, name: str, doing: str, remedy: str, *, taken: Callable[[Connection], None]
@@ -36,6 +39,7 @@ class Right:
         self._server, self._name, self._doing, self._remedy, self._taken = server, name, doing, remedy, taken
         self._threads = threading.RLock()
         self._connection: Connection | None = None
+        self._process = os.getpid()
         self._depth = 0
 
     @property
@@ -62,6 +66,15 @@ class Right:
         finally:
             self._threads.release()
 
+    def check(self) -> None:
+        """Raise IndexUnavailable if this process has the right and the connection that it belongs to has broken."""
+        connection = self._connection
+        if connection is not None and self.held:
+            from memoriter.postgres._connections import check
+
+            with self._server.translating():
+                check(connection)
+
     def is_taken(self) -> bool:
         """Return whether any process has it."""
         with self._server.connection() as connection:
@@ -71,23 +84,30 @@ class Right:
         connection = self._server.connect()
         try:
             with self._server.translating():
-                while connection.execute(
-                    "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (self._name,)
-                ).fetchone() != (True,):
+                while not self._try_lock(connection):
                     if time.monotonic() >= deadline:
-                        holder = _holder(connection, self._name)
-                        who = f": {holder}" if holder else ""
-                        raise IndexBusy(f"Another process {self._doing}{who}.", remedy=self._remedy)
+                        self._refuse(connection)
                     time.sleep(POLL_SECONDS)
                 self._taken(connection)
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
+        self._connection, self._process = connection, os.getpid()
+
+    def _try_lock(self, connection: Connection) -> bool:
+        statement = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
+        return connection.execute(statement, (self._name,)).fetchone() == (True,)
+
+    def _refuse(self, connection: Connection) -> NoReturn:
+        holder = _holder(connection, self._name)
+        who = f": {holder}" if holder else ""
+        raise IndexBusy(f"Another process {self._doing}{who}.", remedy=self._remedy)
 
     def _unlock(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
+        if connection is not None and self._process != os.getpid():
+            _INHERITED.append(connection)
+        elif connection is not None:
             # A connection that is closed keeps its locks until the server has noticed.
             with suppress(IndexUnavailable), closing(connection), self._server.translating():
                 connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (self._name,))

@@ -1,20 +1,21 @@
-"""The tables of the store. Each row belongs to a space (a workspace and an agent), by which every table is partitioned."""
+"""The tables of the store. Each row belongs to a space (a workspace and an agent), by which tables are partitioned."""
 
 from __future__ import annotations
 
-VERSION = 1
-"""The number of the schema, kept in the table `schema_version`."""
+VERSION = 2
+"""The number of the schema, kept in the table `schema_version`. A change needs a step in `_migrations.py`."""
 
 SHARED = """
 CREATE TABLE IF NOT EXISTS schema_version(version integer NOT NULL);
 INSERT INTO schema_version SELECT {version} WHERE NOT EXISTS (SELECT 1 FROM schema_version);
 
--- edition: the content that serves; epoch: grows whenever a process takes the right to index
+-- edition: the content that serves; epoch: grows whenever a process takes the right to index; owner: a role
 CREATE TABLE IF NOT EXISTS spaces(
   id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL UNIQUE,
   edition bigint NOT NULL,
-  epoch bigint NOT NULL DEFAULT 0
+  epoch bigint NOT NULL DEFAULT 0,
+  owner name NOT NULL
 );
 
 -- changes: grows with every write; content: with every change of chunks or vectors; newest: the last id of a chunk
@@ -81,9 +82,9 @@ def shared_statements(vector_type: str) -> list[str]:
     """
     made = [statement for statement in SHARED.format(version=VERSION).split(";\n") if statement.strip()]
     for table, columns in TABLES.items():
-        columns = columns.format(vector=vector_type) if table == "vectors" else columns
         made.append(
-            f"CREATE TABLE IF NOT EXISTS {table}(space integer NOT NULL, edition bigint NOT NULL, {columns})"
+            f"CREATE TABLE IF NOT EXISTS {table}(space integer NOT NULL, edition bigint NOT NULL,"
+            f" {columns.format(vector=vector_type)})"
             " PARTITION BY LIST (space)"
         )
     for table, indexes in INDEXES.items():
@@ -91,14 +92,6 @@ def shared_statements(vector_type: str) -> list[str]:
             on = index if index.startswith("USING") else f"USING btree {index}"
             made.append(f"CREATE INDEX IF NOT EXISTS {table}_index_{number} ON {table} {on}")
     return made
-
-
-def partition_statements(space: int) -> list[str]:
-    """Return the statements that make the partitions of a space."""
-    return [
-        f"CREATE TABLE IF NOT EXISTS {table}_of_{space} PARTITION OF {table} FOR VALUES IN ({space})"
-        for table in TABLES
-    ]
 
 
 def partitions(space: int) -> list[str]:

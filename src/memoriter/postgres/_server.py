@@ -3,29 +3,49 @@
 from __future__ import annotations
 
 import os
+import re
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.environment import host_name, program_name
+from memoriter.environment import host_name, program_name, variables
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
 from memoriter.extras import require
 from memoriter.postgres._schema import VERSION, shared_statements
+from memoriter.postgres._tenants import enter_owner, tenant_statements
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator, Iterable
 
-    import psycopg
-    from psycopg_pool import ConnectionPool
+    from memoriter.postgres._connections import LimitedConnection, Pool
 
-    Connection = psycopg.Connection[tuple[Any, ...]]
+    Connection = LimitedConnection
 
 OLDEST_SERVER = 150_000
 """PostgreSQL 15."""
 OLDEST_VECTOR = (0, 8)
 """The version of pgvector from which a filtered search goes on until it has found enough."""
 CONNECT_SECONDS = 5
-"""Seconds to wait for the server at each connection."""
+"""Seconds to wait for the server at each connection, and for a free one of the pool."""
+_ALIVE = {
+    "keepalives": "1",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+"""With these parameters of libpq a client notices that the server's host has gone; the connection string may differ."""
+_SESSION = {
+    "jit": "off",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+    "client_connection_check_interval": "2000",
+    "idle_in_transaction_session_timeout": "60000",
+}
+"""Settings of each session. The server notices that a client has gone, even without a word, and frees its locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,88 +62,131 @@ class ServerSettings:
     pool_size: int = 4
     """The most connections for reading and writing; a right to index needs one more."""
     statement_timeout_ms: int = 30_000
+    role: str = ""
+    """The role whose members may use a space; empty: the user of the connection, or the role that owns it already."""
 
 
 class Server:
-    """A schema on a server."""
+    """A schema on a server. Several threads may share it; a forked process gets connections of its own."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        """Name a server; nothing is connected yet."""
+        """Name a server; nothing is connected yet. Raises MissingPackage."""
+        require("postgres", "memorySearch.store.driver postgres")
         self.settings = settings
-        self._pool: ConnectionPool[Connection] | None = None
+        self.lost_connections = 0
+        """How often a connection broke; what was read before may have been lost on a server that took over."""
         self.vector_type = ""
         """The type `vector` with its schema, once `prepare` has run."""
         self.is_replica = False
         """Whether it is a standby server, which can only be read; known once `prepare` has run."""
+        self._vector_schema = "public"
+        self._types = list[tuple[str, int, int]]()
+        self._pool: Pool | None = None
+        self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
         """The server and the schema for messages, without user and password."""
-        from psycopg.conninfo import conninfo_to_dict
-
-        parts = conninfo_to_dict(self._conninfo)
-        place = str(parts.get("host") or parts.get("service") or os.environ.get("PGHOST") or "local")
-        database = parts.get("dbname") or os.environ.get("PGDATABASE") or "postgres"
+        parts = self._parts()
+        environ = variables()
+        place = str(parts.get("host") or parts.get("service") or environ.get("PGHOST") or "local")
+        database = parts.get("dbname") or environ.get("PGDATABASE") or "postgres"
         return f"{place}/{database}:{self.settings.schema}"
 
-    @property
-    def _conninfo(self) -> str:
+    def _parts(self) -> dict[str, Any]:
+        """Return the parameters of a connection. Raises IndexUnavailable, without any part of the connection string."""
         import psycopg
-        from psycopg.conninfo import make_conninfo
+        from psycopg.conninfo import conninfo_to_dict
 
-        given: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "client_encoding": "UTF8"}
+        given: dict[str, Any] = {"client_encoding": "UTF8"}
         if self.settings.service:
             given["service"] = self.settings.service
         if self.settings.password:
             given["password"] = self.settings.password
         given["application_name"] = f"memoriter {program_name()} {host_name()} {os.getpid()}"[:63]
+        if _has_stray_at_sign(self.settings.dsn):
+            raise IndexUnavailable(
+                "memorySearch.store.postgres.dsn is not a valid address: it has an @ where none is allowed.",
+                remedy="Write special characters of user and password as %40 (@), %2F (/), %3A (:) or %3F (?).",
+            )
         try:
-            return make_conninfo(self.settings.dsn, **given)
-        except psycopg.ProgrammingError as error:
-            message = f"memorySearch.store.postgres.dsn is not a connection string: {sentence(error)}"
-            raise IndexUnavailable(message, remedy="See docs/postgres.md for examples.") from None
+            return {**_ALIVE, **conninfo_to_dict(self.settings.dsn, **given)}
+        except psycopg.ProgrammingError:  # its message quotes parts of the string, even of a password
+            raise IndexUnavailable(
+                "memorySearch.store.postgres.dsn is not a valid connection string.",
+                remedy="Write postgresql://USER@HOST:PORT/DATABASE or host=HOST dbname=DATABASE user=USER.",
+            ) from None
+
+    @property
+    def _conninfo(self) -> str:
+        from psycopg.conninfo import make_conninfo
+
+        return make_conninfo("", **{"connect_timeout": CONNECT_SECONDS, **self._parts()})
 
     def connect(self) -> Connection:
         """Return a new connection outside the pool. Raises IndexUnavailable."""
-        import psycopg
+        from memoriter.postgres._connections import connect, seconds_left
 
         with self.translating():
-            connection = psycopg.connect(self._conninfo, autocommit=True)
+            hosts = str(self._parts().get("host", "")).count(",") + 1
+            connection = connect(self._conninfo, seconds=seconds_left(CONNECT_SECONDS * hosts) / hosts)
             self._configure(connection)
             return connection
 
-    def _configure(self, connection: Connection) -> None:
-        path = f'"{self.settings.schema}", public'
-        connection.execute("SELECT set_config('search_path', %s, false)", (path,))
-        connection.execute(
-            "SELECT set_config('statement_timeout', %s, false)", (str(self.settings.statement_timeout_ms),)
-        )
-        connection.execute("SELECT set_config('jit', 'off', false)")
-        if self.vector_type:
-            from pgvector.psycopg import register_vector
+    def _configure(self, connection: LimitedConnection) -> None:
+        from memoriter.postgres._connections import SLACK_SECONDS
 
-            register_vector(connection)
+        timeout = self.settings.statement_timeout_ms
+        names = ", ".join(_quoted(name) for name in dict.fromkeys((self.settings.schema, self._vector_schema)))
+        values = {**_SESSION, "search_path": names, "statement_timeout": str(timeout)}
+        connection.execute(
+            "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value)"
+            # Only some systems can notice that a client has gone while a statement runs.
+            " WHERE name <> 'client_connection_check_interval' OR version() !~* 'mingw|visual'",
+            (list(values), list(values.values())),
+        )
+        connection.limit = timeout / 1000 + SLACK_SECONDS
+        _register(connection, self._types)
 
     @contextmanager
     def connection(self) -> Generator[Connection]:
         """Lend a connection of the pool, in autocommit mode. Raises IndexUnavailable."""
-        with self.translating():
-            if self._pool is None:
-                require("postgres", "memorySearch.store.driver postgres")
-                from psycopg_pool import ConnectionPool
+        from memoriter.postgres._connections import seconds_left
 
-                self._pool = ConnectionPool(
-                    self._conninfo,
-                    min_size=0,
-                    max_size=self.settings.pool_size,
-                    kwargs={"autocommit": True},
-                    configure=self._configure,
-                    check=ConnectionPool.check_connection,
-                    timeout=CONNECT_SECONDS,
-                    open=True,
-                )
-            with self._pool.connection() as connection:
+        with self.translating():
+            pool = self._open_pool()
+            connection = pool.take(seconds_left(CONNECT_SECONDS))
+            try:
                 yield connection
+            finally:
+                pool.give_back(connection)
+
+    def _open_pool(self) -> Pool:
+        from memoriter.postgres._connections import Pool
+
+        with self._lock:
+            if self._pool is not None and self._pool.inherited:
+                self._pool.close()
+                self._pool = None
+            if self._pool is None:
+                self._pool = Pool(self._conninfo, self._configure, self._count_lost, size=self.settings.pool_size)
+            return self._pool
+
+    def _count_lost(self) -> None:
+        self.lost_connections += 1
+
+    @contextmanager
+    def unlimited(self, connection: Connection) -> Generator[None]:
+        """Let statements of a connection take as long as they need, as those on whole tables do."""
+        limit, connection.limit = connection.limit, None
+        try:
+            connection.execute("SELECT set_config('statement_timeout', '0', false)")
+            yield
+        finally:
+            connection.limit = limit
+            if not connection.closed and connection.info.transaction_status.name in {"IDLE", "INTRANS"}:
+                timeout = str(self.settings.statement_timeout_ms)
+                connection.execute("SELECT set_config('statement_timeout', %s, false)", (timeout,))
 
     def close(self) -> None:
         """Close all connections of the pool."""
@@ -137,8 +200,7 @@ class Server:
         Raises:
             IndexUnavailable: the server, its version, pgvector or a right is missing; the remedy names the statement.
         """
-        require("postgres", "memorySearch.store.driver postgres")
-        with self.connect() as connection, self.translating():
+        with self.connection() as connection:
             if connection.info.server_version < OLDEST_SERVER:
                 found = connection.info.server_version // 10_000
                 raise IndexUnavailable(
@@ -147,22 +209,38 @@ class Server:
                 )
             self.is_replica = connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
             create = create and not self.is_replica
-            self.vector_type = self._vector_type(connection, create=create)
+            self._check_usage(connection)
             exists = connection.execute(
                 "SELECT to_regclass(format('%%I.schema_version', %s::text)) IS NOT NULL", (self.settings.schema,)
             ).fetchone() == (True,)
             if not exists and not create:
                 return False
+            self._find_vectors(connection, create=create)
             if not exists:
-                self._create(connection)
-            self._check_version(connection)
+                self._create(connection)  # a schema without tables is completed, too
+            self._check_version(connection, create=create)
             return True
 
-    def _vector_type(self, connection: Connection, *, create: bool) -> str:
+    def _check_usage(self, connection: Connection) -> None:
+        """Raise IndexUnavailable if the user may not use a schema that exists."""
+        schema, user = self.settings.schema, connection.info.user
+        refused = "SELECT true FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE')"
+        if connection.execute(refused, (schema,)).fetchone() is not None:
+            raise IndexUnavailable(
+                f"The user {user!r} may not use the schema {schema!r} of {self.name}.",
+                remedy=f"Let its owner run: `GRANT USAGE ON SCHEMA {_quoted(schema)} TO {_quoted(user)};`.",
+            )
+
+    def repair(self) -> None:
+        """Make the tables that are missing. Raises IndexUnavailable."""
+        with self.connection() as connection:
+            self._create(connection)
+
+    def _find_vectors(self, connection: LimitedConnection, *, create: bool) -> None:
         import psycopg
 
         find = (
-            "SELECT quote_ident(n.nspname), e.extversion FROM pg_extension e"
+            "SELECT n.nspname, e.extversion FROM pg_extension e"
             " JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
         )
         row = connection.execute(find).fetchone()
@@ -186,34 +264,64 @@ class Server:
                 f"The database of {self.name} has pgvector {version}, which is too old.",
                 remedy="Install pgvector 0.8 or newer, and run there: ALTER EXTENSION vector UPDATE;",
             )
-        return f"{schema}.vector"
+        self._vector_schema, self.vector_type = schema, f"{_quoted(schema)}.vector"
+        self._types = connection.execute(
+            "SELECT typname, oid::bigint, typarray::bigint FROM pg_type"
+            " WHERE typname = ANY('{vector,halfvec,sparsevec}') AND typnamespace = %s::regnamespace"
+            " OR typname = 'bit' AND typnamespace = 'pg_catalog'::regnamespace",
+            (_quoted(schema),),
+        ).fetchall()
+        self._configure(connection)
 
     def _create(self, connection: Connection) -> None:
         import psycopg
 
-        schema = '"' + self.settings.schema.replace('"', '""') + '"'
+        schema = _quoted(self.settings.schema)
         try:
             with connection.transaction():
                 # Of two processes that come first, one waits here, and finds all tables.
                 connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"create {schema}",))
-                connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}".encode())
-                for statement in shared_statements(self.vector_type):
+                # IF NOT EXISTS demands the right to create schemas even for one that is there.
+                if connection.execute("SELECT to_regnamespace(%s) IS NULL", (schema,)).fetchone() == (True,):
+                    connection.execute(f"CREATE SCHEMA {schema}".encode())
+                enter_owner(connection)
+                for statement in (*shared_statements(self.vector_type), *tenant_statements(schema)):
                     connection.execute(statement.encode())
         except psycopg.errors.InsufficientPrivilege as error:
             user = connection.info.user
             raise IndexUnavailable(
                 f"The user {user!r} may not create the schema {schema} of {self.name}: {sentence(_first_line(error))}",
-                remedy=f'Let an administrator run: CREATE SCHEMA {schema} AUTHORIZATION "{user}";',
+                remedy=f"Let an administrator run: CREATE SCHEMA {schema} AUTHORIZATION {_quoted(user)};",
             ) from error
 
-    def _check_version(self, connection: Connection) -> None:
-        row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
-        version = int(cast("tuple[int | None]", row)[0] or 0)
+    def _check_version(self, connection: Connection, *, create: bool) -> None:
+        """Bring an older schema up to date if `create`. Raises IndexUnavailable: it is newer, or may not be changed."""
+        import psycopg
+
+        from memoriter.postgres._migrations import migrate, stored_version
+
+        version = stored_version(connection)
         if version > VERSION:
             raise IndexUnavailable(
                 f"The schema of {self.name} has version {version}; this memoriter knows versions up to {VERSION}.",
-                remedy="Update memoriter: pip install --upgrade memoriter.",
+                remedy="Update memoriter: `pip install --upgrade memoriter`.",
             )
+        if version < VERSION and not create:
+            raise IndexUnavailable(
+                f"The schema of {self.name} has version {version}; this memoriter uses version {VERSION}.",
+                remedy="Run `memoriter index`, which brings it up to date and keeps all vectors.",
+            )
+        if version < VERSION:
+            try:
+                with self.unlimited(connection):
+                    migrate(connection, _quoted(self.settings.schema))
+            except psycopg.errors.InsufficientPrivilege as error:
+                user = connection.info.user
+                raise IndexUnavailable(
+                    f"The schema of {self.name} has version {version}, and {user!r} may not bring it up to date:"
+                    f" {sentence(_first_line(error))}",
+                    remedy="Let the owner of the schema run `memoriter index` once with this version of memoriter.",
+                ) from error
 
     @contextmanager
     def translating(self) -> Generator[None]:
@@ -221,18 +329,29 @@ class Server:
         import psycopg
         from psycopg_pool import PoolTimeout
 
+        from memoriter.postgres._connections import OutOfTime
+
         try:
             yield
         except PoolTimeout as error:
             raise IndexBusy(
-                f"No connection to {self.name} was free or could be made within {CONNECT_SECONDS} s.",
-                remedy="Check that the server runs, or raise memorySearch.store.postgres.poolSize.",
+                f"All {self.settings.pool_size} connections of this process to {self.name} are in use.",
+                remedy="Try again, or raise memorySearch.store.postgres.poolSize.",
+            ) from error
+        except OutOfTime as error:
+            raise IndexUnavailable(
+                f"The server of {self.name} did not answer within {error.seconds:.1f} s.", remedy=_NO_ANSWER
             ) from error
         except psycopg.errors.QueryCanceled as error:
             seconds = self.settings.statement_timeout_ms / 1000
             raise IndexUnavailable(
                 f"A statement on {self.name} took longer than {seconds:g} s.",
                 remedy="Try again, or raise memorySearch.store.postgres.statementTimeoutMs.",
+            ) from error
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise IndexUnavailable(
+                f"The user of {self.name} lacks a right: {sentence(_first_line(error))}",
+                remedy=f"Let the owner of the schema {self.settings.schema!r} grant it, or name another schema.",
             ) from error
         except psycopg.errors.DiskFull as error:
             raise IndexUnavailable(
@@ -249,17 +368,55 @@ class Server:
         ) as error:
             raise IndexDamaged(
                 f"The tables of {self.name} are not those of memoriter: {sentence(_first_line(error))}",
-                remedy="Run `memoriter index --force`.",
+                remedy="Restore them from a backup, or name another schema in memorySearch.store.postgres.schema.",
             ) from error
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             raise IndexUnavailable(
                 f"The server of {self.name} does not answer: {sentence(_first_line(error))}",
-                remedy="Check that it runs and that memorySearch.store.postgres names it.",
+                remedy=_NO_ANSWER,
             ) from error
         except psycopg.Error as error:
             raise IndexUnavailable(
                 f"{self.name} refused a statement: {sentence(_first_line(error))}", remedy="Run `memoriter doctor`."
             ) from error
+
+
+_NO_ANSWER = "Check that it runs and that memorySearch.store.postgres names it; then try again."
+
+
+def _quoted(name: str) -> str:
+    """Return a name as an identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _has_stray_at_sign(dsn: str) -> bool:
+    """Return whether an address has an @ that is not the one after user and password.
+
+    libpq would read a part of the password as the host or the port, and quote it in its messages.
+    """
+    scheme, separator, rest = dsn.partition("://")
+    if not separator or scheme not in {"postgres", "postgresql"}:
+        return False
+    authority = re.split(r"[/?]", rest, maxsplit=1)[0]
+    return rest.count("@") > 1 or "@" in rest[len(authority) :]
+
+
+def _register(connection: LimitedConnection, types: Iterable[tuple[str, int, int]]) -> None:
+    """Let a connection convert vectors; `types` are the names and numbers of their types and arrays."""
+    from pgvector.psycopg.bit import register_bit_info
+    from pgvector.psycopg.halfvec import register_halfvec_info
+    from pgvector.psycopg.sparsevec import register_sparsevec_info
+    from pgvector.psycopg.vector import register_vector_info
+    from psycopg.types import TypeInfo
+
+    registering: dict[str, Callable[[Any, TypeInfo], None]] = {
+        "bit": register_bit_info,
+        "halfvec": register_halfvec_info,
+        "sparsevec": register_sparsevec_info,
+        "vector": register_vector_info,
+    }
+    for name, number, array in types:
+        registering[name](connection, TypeInfo(name, number, array))
 
 
 def _first_line(error: BaseException) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
+from memoriter.environment import work_deadline
 from memoriter.errors import EmbeddingError, IndexBusy, IndexUnavailable
-from memoriter.postgres import _files, _vectors
+from memoriter.postgres import _editions, _files, _vectors
 from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
-from memoriter.postgres._reader import FORGETTING, PostgresReader, State
+from memoriter.postgres._reader import FORGETTING, Content, PostgresReader, State
 from memoriter.postgres._rights import Right
-from memoriter.postgres._schema import TABLES, partition_statements, partitions
+from memoriter.postgres._schema import TABLES, partitions
 from memoriter.postgres._server import Server
 from memoriter.types import CompactReport, Diagnostic
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from memoriter.types import ModelSpec, Source
 
 _WAIT = "Wait until it is done; searches work meanwhile."
-_COPIED = ("sets", "vectors", "failures", "meta")
-"""The tables whose rows a rebuild takes along."""
+FEW_ROWS = 500
+"""New rows after which the server is asked to look at the tables."""
 
 
 class PostgresStore(PostgresReader):
@@ -47,11 +48,14 @@ class PostgresStore(PostgresReader):
     ) -> None:
         """Take an open server; use `open`."""
         super().__init__(server, state, spec)
+        self._spec: ModelSpec | None = spec
         self.path = Path(server.name) / name
         """The place of the store, for messages."""
         self._name, self._clock = name, clock
         self._epoch: int | None = None
-        self._seen = state.place.edition
+        self._seen, self._lost = state.place.edition, server.lost_connections
+        self._repaired: Diagnostic | None = None
+        self._unknown_rows, self._known_rows = 0, 0
         lock = f"{server.settings.schema}/{name}/"
         self._indexing = Right(server, f"{lock}index", f"is indexing {name!r}", _WAIT, taken=self._begin_epoch)
         self._embedding = self._right(
@@ -84,57 +88,65 @@ class PostgresStore(PostgresReader):
             MissingPackage: the extra `postgres` is not installed.
         """
         server = Server(settings)
-        missing = IndexUnavailable(
-            f"The replica {server.name} has no index of {name!r}.",
-            remedy="Run `memoriter index` with the primary server in memorySearch.store.postgres.dsn.",
-        )
-        if not server.prepare(create=True):
-            raise missing
-        with server.connection() as connection, connection.transaction():
-            connection.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{settings.schema}/{name}/open",)
-            )
-            row = connection.execute("SELECT id FROM spaces WHERE name = %s", (name,)).fetchone()
-            if row is None and server.is_replica:
-                raise missing
-            if row is None:
-                row = connection.execute(
-                    "INSERT INTO spaces(name, edition) VALUES (%s, 0) RETURNING id", (name,)
-                ).fetchone()
-                space = int(cast("tuple[int]", row)[0])
-                for statement in partition_statements(space):
-                    connection.execute(statement.encode())
-                edition = _new_edition(connection, space)
-                connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (edition, space))
-        store = cls(server, name, State(int(cast("tuple[int]", row)[0])), clock=clock)
+        try:
+            space = _editions.enter(server, name) if server.prepare(create=True) else None
+        except BaseException:
+            server.close()
+            raise
+        if space is None:
+            server.close()
+            raise _editions.missing_on(server, name)
+        store = cls(server, name, State(space), clock=clock)
         store.read_only = server.is_replica
         return store
 
     @property
     def notices(self) -> tuple[Diagnostic, ...]:
         """Diagnostics about the store itself."""
-        if not self.read_only:
-            return ()
+        repaired = () if self._repaired is None else (self._repaired,)
+        if not self._server.is_replica:
+            return repaired
         message = f"{self._server.name} is a replica, so the index does not include new changes."
-        return (Diagnostic("index_read_only", message, "Let a process with the primary server index the notes."),)
+        return (
+            *repaired,
+            Diagnostic("index_read_only", message, "Let a host with the primary server index the notes."),
+        )
 
     def refresh(self) -> bool:
-        """Notice another content; return whether there is one since the last call."""
+        """Notice another content, or a server that took over; return whether there is one since the last call."""
+        if (deadline := work_deadline()) is not None and deadline.passed:
+            return False
         with self._reading() as (_, place):
             moved, self._seen = place.edition != self._seen, place.edition
-            return moved
+        lost, self._lost = self._server.lost_connections != self._lost, self._server.lost_connections
+        if lost:  # a server that took over may lack the last changes, and count others with the same numbers
+            self._state.known = Content(self._state.place, -1, 0)
+        return moved or lost
 
     def quarantine(self) -> None:
-        """Raise IndexUnavailable: tables of a server are repaired by its administrator, or built again."""
-        raise IndexUnavailable(
-            f"The tables of {str(self.path)!r} cannot be used.", remedy="Run `memoriter index --force`."
+        """Make missing tables again, and start empty with the vectors that are left."""
+        self._server.repair()
+        self._state.space = _editions.enter(self._server, self._name, repair=True)
+        with self._server.connection() as connection, connection.transaction():
+            row = connection.execute(
+                "SELECT edition FROM spaces WHERE id = %s FOR UPDATE", (self._state.space,)
+            ).fetchone()
+            old = Place(self._state.space, int(cast("tuple[int]", row)[0]))
+            fresh = _editions.create(connection, old.space, after=old.edition)
+            _editions.copy_vectors(connection, old, fresh)
+            connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (fresh, old.space))
+        self._state.known = Content(self._state.place, -1, 0)
+        self._repaired = Diagnostic(
+            "index_quarantined",
+            f"Tables of {str(self.path)!r} were missing; they were made again.",
+            "Run `memoriter index` to index the rest.",
         )
 
     def check(self) -> None:
         """Raise IndexDamaged if the tables are not those of memoriter. The server checks its own pages."""
         with self._reading() as (connection, place):
             for table in TABLES:
-                connection.execute(f"SELECT 1 FROM {table} WHERE space = %s AND edition = %s LIMIT 1".encode(), place)
+                connection.execute(f"SELECT 1 FROM {table} WHERE space = %s AND edition = %s LIMIT 1".encode(), place)  # noqa: S608 (fixed text)
 
     def check_if_changed(self) -> None:
         """Do nothing: only the server writes its files."""
@@ -148,9 +160,12 @@ class PostgresStore(PostgresReader):
         return self._indexing.hold(wait)
 
     def storing(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
+        self._embedding.check()
+        self._learn_sizes()
         return self._indexing.hold(wait)
 
     def embedding_lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
+        self._learn_sizes()
         return self._embedding.hold(wait)
 
     def background_lease(self) -> AbstractContextManager[None]:
@@ -165,7 +180,10 @@ class PostgresStore(PostgresReader):
 
     def _begin_epoch(self, connection: Connection) -> None:
         row = connection.execute(
-            "UPDATE spaces SET epoch = epoch + 1 WHERE id = %s RETURNING epoch", (self._state.space,)
+            # The time makes the number new even on a server that took over without the last changes.
+            "UPDATE spaces SET epoch = greatest(epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
+            " WHERE id = %s RETURNING epoch",
+            (self._state.space,),
         ).fetchone()
         self._epoch = int(cast("tuple[int]", row)[0])
 
@@ -190,6 +208,14 @@ class PostgresStore(PostgresReader):
                 "UPDATE editions SET changes = changes + 1, content = content + %s WHERE id = %s",
                 (int(content), place.edition),
             )
+
+    def _learn_sizes(self) -> None:
+        """Let the server learn how large tables have become; until then it plans as if they were empty."""
+        if self._unknown_rows > max(FEW_ROWS, self._known_rows):
+            with self._server.connection() as connection, self._server.unlimited(connection):
+                for table in ("chunks", "items", "vectors"):
+                    connection.execute(f"ANALYZE {table}_of_{self._state.space}".encode())
+            self._unknown_rows, self._known_rows = 0, self._known_rows + self._unknown_rows
 
     def set_meta(self, key: str, value: str) -> None:
         with self._writing(content=False) as (connection, place):
@@ -217,16 +243,14 @@ class PostgresStore(PostgresReader):
         names: Collection[str] = (),
     ) -> None:
         with self._writing() as (connection, place):
-            _, first = _files.put(
-                connection, place, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names
-            )
+            _files.put(connection, place, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
             _vectors.lengthen_those_of_chunks(connection, *place, [entry.key for entry in entries])
             keys = [entry.key for entry in entries] + [item.key for entry in entries for item in entry.items]
             connection.execute(
                 "UPDATE vectors SET used_at = %s WHERE space = %s AND edition = %s AND key = ANY(%s) AND used_at < %s",
                 (self._clock(), *place, keys, self._clock()),
             )
-            del first
+            self._unknown_rows += len(keys)
 
     def touch_file(self, source: Source, *, tail: str | None = None) -> None:
         with self._writing(content=False) as (connection, place):
@@ -258,6 +282,7 @@ class PostgresStore(PostgresReader):
             if len(rows) != len(keys):
                 raise EmbeddingError(f"{len(keys)} keys were given with {len(rows)} vectors.")
             _vectors.put(connection, active, keys, rows, now=self._clock())
+            self._unknown_rows += len(keys)
 
     def put_failure(self, key: bytes, message: str) -> None:
         with self._active() as (connection, active):
@@ -282,82 +307,51 @@ class PostgresStore(PostgresReader):
     def rebuild(self, *, vectors: bool = True) -> Generator[Self]:
         """Yield an empty store that replaces this one at the end, unless something fails. It keeps the vectors."""
         with self.lease():
-            with self._writing(content=False) as (connection, place):
-                fresh = _new_edition(connection, place.space, after=place.edition)
-                self._copy(connection, place, fresh, vectors=vectors)
+            _editions.drop_leftovers(self._server, self._state.space)
+            with self._writing(content=False) as (connection, place), self._server.unlimited(connection):
+                fresh = _editions.create(connection, place.space, after=place.edition)
+                _editions.copy_vectors(connection, place, fresh, left_out=None if vectors else self._spec)
             store = type(self)(self._server, self._name, State(place.space, fresh), clock=self._clock, spec=self._spec)
             try:
                 yield store
                 with self._writing(content=False) as (connection, place):
                     connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (fresh, place.space))
             except BaseException:
-                self._drop(Place(place.space, fresh))
+                with suppress(IndexUnavailable):  # a later run deletes what is left
+                    _editions.drop(self._server, Place(place.space, fresh))
                 raise
-            self._drop(place)
-
-    def _copy(self, connection: Connection, place: Place, fresh: int, *, vectors: bool) -> None:
-        left_out = -1
-        if not vectors and self._spec is not None and (active := _vectors.find_set(connection, self._spec, *place)):
-            left_out = active.id
-        connection.execute(
-            "INSERT INTO sets(space, edition, id, fingerprint, dimensions, spec, created_at) OVERRIDING SYSTEM VALUE"
-            " SELECT space, %s, id, fingerprint, dimensions, spec, created_at FROM sets WHERE space = %s AND edition = %s",
-            (fresh, *place),
-        )
-        connection.execute(
-            "INSERT INTO vectors(space, edition, set, key, used_at, vector, short)"
-            " SELECT space, %s, set, key, used_at, vector, short FROM vectors WHERE space = %s AND edition = %s AND set <> %s",
-            (fresh, *place, left_out),
-        )
-
-    def _drop(self, place: Place) -> None:
-        with self._server.connection() as connection, connection.transaction():
-            for table in TABLES:
-                connection.execute(f"DELETE FROM {table} WHERE space = %s AND edition = %s".encode(), place)
-            connection.execute("DELETE FROM editions WHERE id = %s", (place.edition,))
+            _editions.drop(self._server, place)
 
     def purge(self) -> None:
-        """Let the server reuse the space of deleted rows."""
+        """Let the server reuse the space of deleted rows, and of a rebuild that was killed."""
+        with suppress(IndexBusy), self.lease():
+            _editions.drop_leftovers(self._server, self._state.space)
         self._vacuum("VACUUM")
 
     def _vacuum(self, how: str) -> None:
-        with self._server.connection() as connection:
-            connection.execute("SET statement_timeout = 0")
-            try:
-                for table in partitions(self._state.space):
-                    connection.execute(f"{how} {table}".encode())
-            finally:
-                connection.execute(
-                    "SELECT set_config('statement_timeout', %s, false)",
-                    (str(self._server.settings.statement_timeout_ms),),
-                )
+        with self._server.connection() as connection, self._server.unlimited(connection):
+            for table in partitions(self._state.space):
+                connection.execute(f"{how} {table}".encode())
 
-    def size(self) -> int:
-        """Return the bytes of the tables and indexes of the space."""
+    def size_on_disk(self) -> int:
+        """Return the bytes of the tables of the space and of their indexes."""
         with self._reading() as (connection, _):
             ((size,),) = connection.execute(
-                "SELECT coalesce(sum(pg_total_relation_size(to_regclass(name))), 0)::bigint FROM unnest(%s::text[]) AS name",
+                "SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(%s::text[]) AS name",
                 (partitions(self._state.space),),
             ).fetchall()
             return int(size)
 
     def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False, wait: float = 0.0) -> CompactReport:
         with self.lease(wait=wait):
-            before = self.size()
+            before = self.size_on_disk()
             evicted = self.evict(max_entries=max_entries, max_bytes=max_bytes)
-            self._drop_leftover_editions()
+            _editions.drop_leftovers(self._server, self._state.space)
             self._vacuum("VACUUM (FULL, ANALYZE)")
             with self._reading() as (connection, place):
                 statement = f"SELECT count(*) FROM vectors AS known WHERE known.space = %s AND known.edition = %s AND {_vectors.UNUSED}"  # noqa: S608, E501 (fixed text)
                 ((unused,),) = connection.execute(statement.encode(), place).fetchall()
-            return CompactReport(before, self.size(), evicted, int(unused), (), 0, damaged_removed=damaged)
-
-    def _drop_leftover_editions(self) -> None:
-        """Delete what a rebuild that was killed has left."""
-        with self._reading() as (connection, place):
-            rows = connection.execute("SELECT id FROM editions WHERE space = %s AND id <> %s", place).fetchall()
-        for (edition,) in rows:
-            self._drop(Place(place.space, int(edition)))
+            return CompactReport(before, self.size_on_disk(), evicted, int(unused), (), 0, damaged_removed=damaged)
 
     def begin_forgetting(self) -> None:
         self.set_meta(FORGETTING, "1")
@@ -378,16 +372,6 @@ class PostgresStore(PostgresReader):
             report = self.compact(max_entries=0, max_bytes=0, damaged=True)
             self.end_forgetting()
         return report
-
-
-def _new_edition(connection: Connection, space: int, *, after: int = 0) -> int:
-    """Create an empty edition, whose chunks get ids after those of another one."""
-    row: Any = connection.execute(
-        "INSERT INTO editions(space, newest) SELECT %s, coalesce((SELECT newest FROM editions WHERE id = %s), 0)"
-        " RETURNING id",
-        (space, after),
-    ).fetchone()
-    return int(row[0])
 
 
 def runs_in_background(settings: ServerSettings, name: str) -> bool:

@@ -227,13 +227,20 @@ def decode(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
     return rows
 
 
+_OF_CHUNKS = (
+    f"SELECT chunks.id, vector_send(known.vector) {_EMBEDDED.format(table='vectors')} AND chunks.id = ANY(%s)"
+    " ORDER BY chunks.id"
+)
+_OF_ITEMS_OF_CHUNKS = (
+    "SELECT items.chunk, items.script, coalesce(known.short, vector_send(known.vector)) FROM items"  # noqa: S608 (fixed text)
+    " JOIN vectors AS known ON known.space = items.space AND known.edition = items.edition"
+    f" AND known.key = items.key WHERE {_OWN} AND items.chunk = ANY(%s) ORDER BY items.chunk, items.first"
+)
+
+
 def of_chunks(connection: Connection, vectors: VectorSet, ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
     """Return those of the chunks that have a vector, ascending, and their vectors: (n ids, (n, dims))."""
-    statement = (
-        f"SELECT chunks.id, vector_send(known.vector) {_EMBEDDED.format(table='vectors')} AND chunks.id = ANY(%s)"
-        " ORDER BY chunks.id"
-    )
-    rows = connection.execute(statement.encode(), (*vectors.key, list(ids)), binary=True).fetchall()
+    rows = connection.execute(_OF_CHUNKS.encode(), (*vectors.key, list(ids)), binary=True).fetchall()
     return [int(row) for row, _ in rows], decode([blob for _, blob in rows], vectors.dimensions)
 
 
@@ -241,14 +248,67 @@ def of_items(
     connection: Connection, vectors: VectorSet, ids: Sequence[int]
 ) -> tuple[list[int], list[str], NDArray[np.float32]]:
     """Return the vectors of the items of chunks: (n chunk ids, n scripts, (n, dims))."""
-    statement = (
-        "SELECT items.chunk, items.script, coalesce(known.short, vector_send(known.vector)) FROM items"  # noqa: S608 (fixed text)
-        " JOIN vectors AS known ON known.space = items.space AND known.edition = items.edition"
-        f" AND known.key = items.key WHERE {_OWN} AND items.chunk = ANY(%s) ORDER BY items.chunk, items.first"
-    )
-    rows = connection.execute(statement.encode(), (*vectors.key, list(ids)), binary=True).fetchall()
+    rows = connection.execute(_OF_ITEMS_OF_CHUNKS.encode(), (*vectors.key, list(ids)), binary=True).fetchall()
     found = decode([blob for *_, blob in rows], vectors.dimensions)
     return [int(row) for row, *_ in rows], [str(script) for _, script, _ in rows], found
+
+
+MOST_AHEAD = 4_096
+"""Chunks whose vectors are read together with those of their items."""
+
+
+class ReadAhead:
+    """The vectors of candidates and of their items, which one search asks for several times, read at once."""
+
+    def __init__(self) -> None:
+        """Start without vectors."""
+        self._read = set[int]()
+        self._chunks: dict[int, NDArray[np.float32]] = {}
+        self._items: dict[int, list[tuple[str, NDArray[np.float32]]]] = {}
+
+    def chunks(
+        self, connection: Connection, vectors: VectorSet, ids: Sequence[int]
+    ) -> tuple[list[int], NDArray[np.float32]]:
+        """Return what `of_chunks` does."""
+        self._read_those(connection, vectors, ids)
+        found = sorted(set(ids).intersection(self._chunks))
+        return found, _stacked([self._chunks[row] for row in found], vectors)
+
+    def items(
+        self, connection: Connection, vectors: VectorSet, ids: Sequence[int]
+    ) -> tuple[list[int], list[str], NDArray[np.float32]]:
+        """Return what `of_items` does."""
+        self._read_those(connection, vectors, ids)
+        found = [(row, *item) for row in sorted(set(ids)) for item in self._items.get(row, ())]
+        rows = _stacked([vector for *_, vector in found], vectors)
+        return [row for row, *_ in found], [script for _, script, _ in found], rows
+
+    def _read_those(self, connection: Connection, vectors: VectorSet, ids: Sequence[int]) -> None:
+        if not (wanted := list(set(ids).difference(self._read))):
+            return
+        values = (*vectors.key, wanted)
+        with connection.pipeline():
+            own = connection.execute(_OF_CHUNKS.encode(), values, binary=True)
+            parts = connection.execute(_OF_ITEMS_OF_CHUNKS.encode(), values, binary=True)
+        of_chunks, of_items = own.fetchall(), parts.fetchall()
+        rows = decode([blob for *_, blob in (*of_chunks, *of_items)], vectors.dimensions)
+        self._chunks.update(zip([int(row) for row, _ in of_chunks], rows, strict=False))
+        for (row, script, _), vector in zip(of_items, rows[len(of_chunks) :], strict=True):
+            self._items.setdefault(int(row), []).append((str(script), vector))
+        self._read.update(wanted)
+
+
+def no_rows(vectors: VectorSet | None) -> NDArray[np.float32]:
+    """Return no vectors of a set: (0, dims)."""
+    import numpy as np
+
+    return np.empty((0, vectors.dimensions if vectors else 0), dtype=np.float32)
+
+
+def _stacked(rows: Sequence[NDArray[np.float32]], vectors: VectorSet) -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.stack(rows) if rows else no_rows(vectors)
 
 
 def sample(connection: Connection, vectors: VectorSet, count: int) -> tuple[list[str], NDArray[np.float32]]:

@@ -49,6 +49,11 @@ class Scope(NamedTuple):
     """The ids that pass the filters on phrases; None: there are none."""
 
     @property
+    def table(self) -> str:
+        """The chunks of the space: its partition, because the policies of the whole table keep GIN from being used."""
+        return f"chunks_of_{self.space} AS chunks"
+
+    @property
     def where(self) -> str:
         allowed = "" if self.allowed is None else " AND chunks.id = ANY(%s)"
         return f"chunks.space = %s AND chunks.edition = %s AND {self.condition.sql}{allowed}"
@@ -138,7 +143,7 @@ def _groups(ranked: _Ranked, rare: Sequence[str], words: Sequence[str], weights:
     """Return the chunks with any of the rare words, grouped by the words they contain, heaviest group first."""
     scope = ranked.scope
     statement = (
-        f"WITH proposed AS MATERIALIZED (SELECT chunks.id, chunks.words FROM chunks WHERE {scope.where}"  # noqa: S608 (fixed text; values are bound)
+        f"WITH proposed AS MATERIALIZED (SELECT chunks.id, chunks.words FROM {scope.table} WHERE {scope.where}"  # noqa: S608 (fixed text; values are bound)
         " AND chunks.words @@ %s::text::tsquery)"
         " SELECT proposed.id, array_agg(wanted.place) FROM proposed JOIN unnest(%s::text[]) WITH ORDINALITY"
         " AS wanted(query, place) ON proposed.words @@ wanted.query::tsquery GROUP BY proposed.id"
@@ -200,7 +205,7 @@ def _newest(ranked: _Ranked, words: Sequence[str], limit: int, *, seen: set[int]
     for query in [every, f"{first} & ({others})", first] if others else [first]:
         if len(seen) + len(hits) < limit:
             chosen = (
-                f"SELECT chunks.id, chunks.length, chunks.words FROM chunks WHERE {scope.where}"  # noqa: S608 (fixed text; values are bound)
+                f"SELECT chunks.id, chunks.length, chunks.words FROM {scope.table} WHERE {scope.where}"  # noqa: S608 (fixed text; values are bound)
                 " AND chunks.words @@ %s::text::tsquery ORDER BY chunks.id DESC LIMIT %s"
             )
             scored = words[:1] if query == first else words
@@ -222,7 +227,7 @@ def search_all(
     words = {folded: frequency[term] for term in terms if (folded := fold(term))}
     if limit <= 0 or not words:
         return []
-    chosen = f"SELECT chunks.id, chunks.length, chunks.words FROM chunks WHERE {scope.where} AND chunks.words @@ %s::text::tsquery"  # noqa: S608, E501 (fixed text; values are bound)
+    chosen = f"SELECT chunks.id, chunks.length, chunks.words FROM {scope.table} WHERE {scope.where} AND chunks.words @@ %s::text::tsquery"  # noqa: S608, E501 (fixed text; values are bound)
     query = " & ".join(_quoted(word) for word in words)
     ranked = _Ranked(connection, scope, corpus, words)
     return _scores(ranked, list(words), chosen, (*scope.values, query), limit)

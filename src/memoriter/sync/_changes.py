@@ -228,8 +228,8 @@ def _without(indexed: Mapping[str, IndexedFile], paths: Collection[str]) -> dict
 class Progress:
     """The progress of a run."""
 
-    stage: Literal["read", "embed", "download", "import", "export"]
-    """The unit depends on the stage: bytes of a model for `download`, files for `read`, vectors for `embed`."""
+    stage: Literal["read", "embed", "download", "import", "export", "copy"]
+    """The unit depends on the stage: bytes of a model for `download`, files for `read`, vectors for `embed`, `copy`."""
     done: int
     total: int
 

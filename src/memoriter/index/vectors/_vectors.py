@@ -10,7 +10,7 @@ from memoriter.ids import fingerprint
 from memoriter.index.files import _files
 from memoriter.index.store._connection import counter, increment, transaction
 from memoriter.index.store._schema import LONG_ITEMS
-from memoriter.index.vectors import _binary_quantization, _cache, _engines, _items, _segments
+from memoriter.index.vectors import _binary_quantization, _cache, _engines, _items, _listing, _segments
 from memoriter.index.vectors._binary_quantization import RECALL, Measurement
 from memoriter.index.vectors._cache import BrokenCodes, BrokenVectors
 from memoriter.index.vectors._codes_engine import CodesEngine, needs_settling
@@ -258,6 +258,15 @@ class Vectors:
         kept = [chunk_id for chunk_id in chosen if chunk_id in positions]
         texts = _files.texts(self._connection, kept)
         return [texts[chunk_id] for chunk_id in kept], vectors[[positions[chunk_id] for chunk_id in kept]]
+
+    def stored(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        """Return vectors of the active set by ascending key, those after a key."""
+        for _ in range(MAX_REPAIRS):
+            try:
+                return _listing.stored(self._connection, self.active(), after, limit)
+            except BrokenVectors as broken:
+                self._repair(broken)
+        return _listing.stored(self._connection, self.active(), after, limit)
 
     def _query_engine(self, version: int, operation: Callable[[VectorEngine], _T]) -> _T:
         """Return the result of an operation of the engine. Repair what is damaged, and replace a failing engine."""

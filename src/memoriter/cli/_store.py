@@ -1,0 +1,173 @@
+"""`memoriter store`: the place of the index."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from dataclasses import asdict, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions, agent_options, missing_folder, serve_agents
+from memoriter.cli._render import pluralize
+from memoriter.errors import ConfigError, UsageError, WorkspaceNotFound
+
+if TYPE_CHECKING:
+    from memoriter.backends import CopyReport
+    from memoriter.cli._render import Line
+    from memoriter.config import MemorySearch
+
+Driver = Literal["sqlite", "postgres"]
+DRIVERS: dict[Driver, str] = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
+SETTING = "memorySearch.store.driver"
+
+
+@click.group(cls=CommandGroup, name="store", invoke_without_command=True)
+@click.pass_context
+def store_command(context: click.Context) -> None:
+    """Move the index to a PostgreSQL server, or back.
+
+        memoriter store copy --to postgres --dry-run
+        memoriter store copy --to postgres --switch
+        memoriter store copy --to sqlite --replace --switch
+
+    The setting memorySearch.store.driver chooses between a file of SQLite and a server. Next: memoriter status.
+    """
+    if context.invoked_subcommand is None:
+        GlobalOptions.current().screen.text(context.get_help())
+
+
+@store_command.command(cls=Command, name="copy")
+@click.option("--to", "driver", type=click.Choice(list(DRIVERS)), required=True, help="The store that gets the copy.")
+@click.option("--switch", is_flag=True, help="Then use the copy: set memorySearch.store.driver.")
+@click.option("--replace", "replace_all", is_flag=True, help="Copy also into an index that is not empty.")
+@click.option("--dry-run", is_flag=True, help="Only check both stores and count what would be copied.")
+def copy(*, driver: Driver, switch: bool, replace_all: bool, dry_run: bool) -> None:
+    """Copy the index into the other store, with its vectors.
+
+        memoriter store copy --to postgres --dry-run
+        memoriter store copy --to postgres --switch
+        memoriter store copy --to sqlite --replace --switch
+
+    No vector is computed and no service is called: text is read from the notes, vectors are taken along. At the end
+    the counts of both stores are compared, and questions are asked of both. A copy that was interrupted goes on when
+    the command runs again. The index that was copied stays as it is. It serves every agent of the configuration, unless
+    --agent, -w or the current folder selects one memory; with several agents, --json prints a list. The server is the
+    one of memorySearch.store.postgres. Next: memoriter status.
+    """
+    if switch and dry_run:
+        raise click.UsageError("The options --switch and --dry-run cannot be combined.")
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    results = serve_agents(
+        agent_options(options, here=True),
+        lambda agent: _copy(agent, driver, replace_all=replace_all, dry_run=dry_run),
+    )
+    file = _switch(options, driver) if switch else None
+    if screen.as_json:
+        values = [_json(agent, result, driver, file, dry_run=dry_run) for agent, result in results]
+        screen.json(values[0] if len(values) == 1 else values)
+        return
+    for agent, result in results:
+        if isinstance(result, WorkspaceNotFound):
+            screen.show_diagnostics([missing_folder(agent, result)])
+            continue
+        if len(results) > 1:
+            screen.show([((f"{agent.agent}", "bold"), (":", ""))])
+        screen.show(_planned_lines(result) if dry_run else _report_lines(result))
+    if file is not None:
+        screen.show([((f"{SETTING} is set to {driver} in {file}.", ""),)])
+    elif not dry_run:
+        screen.show([((f"To use it: memoriter config set {SETTING} {driver}", ""),)])
+
+
+def _copy(options: GlobalOptions, driver: Driver, *, replace_all: bool, dry_run: bool) -> CopyReport:
+    """Copy the index of one memory. Raises UsageError if it is in that store already."""
+    from memoriter.app import assemble
+    from memoriter.backends import copy_index, plan_copy
+
+    def with_driver(settings: MemorySearch) -> MemorySearch:
+        return replace(settings, store=replace(settings.store, driver=driver))
+
+    with ExitStack() as stack:
+        named: Any = {"config": options.config, "agent": options.agent, "by_person": True}
+        named["scratch"] = Path(stack.enter_context(TemporaryDirectory())) if dry_run else None
+        own = assemble(options.workspace, **named)
+        if own.settings.store.driver == driver:
+            other = next(name for name in DRIVERS if name != driver)
+            raise UsageError(
+                f"The setting {SETTING} is {driver} already, so there is nothing to move.",
+                remedy=f"To go back, run `memoriter store copy --to {other}`.",
+            )
+        source = stack.enter_context(closing(own.builtin))
+        target = stack.enter_context(closing(assemble(options.workspace, **named, adjust=with_driver).builtin))
+        if dry_run:
+            return plan_copy(source, target, replace_all=replace_all)
+        progress = stack.enter_context(options.screen.progress())
+        return copy_index(source, target, replace_all=replace_all, progress=progress)
+
+
+def _switch(options: GlobalOptions, driver: Driver) -> Path:
+    """Write the setting into the user's file, and return the file. Raises ConfigError if another value is in force."""
+    from memoriter.app import read_environment, settle
+    from memoriter.cli._config import FILE
+    from memoriter.config import reference, setting_names
+    from memoriter.settings_file import write_settings
+
+    env = read_environment()
+    _, configuration, _ = settle(env, options.workspace, options.config, options.agent, by_person=True)
+    file = configuration.path or env.home / FILE
+    write_settings(file, {setting_names(SETTING, [row.key for row in reference()]): driver})
+    _, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
+    if configuration.search_for(agent).store.driver != driver:
+        raise ConfigError(
+            f"The setting {SETTING} is {driver} in {file}, but another value is in force.",
+            remedy=f"Run `memoriter config get {SETTING}`, which shows where that comes from, and remove it there.",
+        )
+    return file
+
+
+def _json(
+    options: GlobalOptions,
+    result: CopyReport | WorkspaceNotFound,
+    driver: Driver,
+    file: Path | None,
+    *,
+    dry_run: bool,
+) -> dict[str, Any]:
+    from memoriter.api_json import error_json
+
+    if isinstance(result, WorkspaceNotFound):
+        return {"agent": options.agent, **error_json(result.code, result.message, result.remedy)}
+    switched = {"setting": SETTING, "value": driver, "switched": file is not None, "file": str(file) if file else None}
+    return {
+        "agent": options.agent,
+        "dryRun": dry_run,
+        **asdict(result),
+        "different": list(result.different),
+        **switched,
+    }
+
+
+def _planned_lines(report: CopyReport) -> list[Line]:
+    return [
+        (
+            (f"{pluralize(report.files, 'file')}, {pluralize(report.chunks, 'chunk')}", "bold"),
+            (f" and {pluralize(report.vectors, 'vector')} would be copied; none would be computed.", ""),
+        )
+    ]
+
+
+def _report_lines(report: CopyReport) -> list[Line]:
+    same = report.questions - len(report.different)
+    waiting = f" {pluralize(report.waiting, 'text')} had no vector, and still has none." if report.waiting else ""
+    lines: list[Line] = [
+        (
+            (f"{pluralize(report.files, 'file')}, {pluralize(report.chunks, 'chunk')}", "bold"),
+            (f" and {pluralize(report.vectors, 'vector')} are in both; {report.copied} were copied, none computed", ""),
+            (f"; {report.seconds:.1f} s.{waiting}", ""),
+        ),
+        ((f"{same} of {pluralize(report.questions, 'question')} have the same hits and scores in both.", ""),),
+    ]
+    return [*lines, *(((f"  different: {text}", "dim"),) for text in report.different)]

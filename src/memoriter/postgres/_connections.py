@@ -1,0 +1,205 @@
+"""Connections to a server whose statements end in time, and the pool that lends them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from memoriter.environment import work_deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+SHORTEST_SECONDS = 1.0
+"""A statement gets at least this long, so that a search that is late for another reason still gets its passages."""
+RESERVED_SECONDS = 0.2
+"""Seconds before the deadline of a search at which it stops waiting for the server."""
+SLACK_SECONDS = 1.0
+"""Seconds after the server should have cancelled a statement until the client stops waiting for it."""
+LOOK_SECONDS = 0.1
+"""How often a waiting thread looks at the clock."""
+_STARTING = ("starting up", "recovery mode", "shutting down", "not yet accepting connections")
+"""Parts of the server's messages while it starts again."""
+
+# The pool reports each attempt as a warning; the failures that matter become errors of memoriter.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
+_INHERITED = list[Any]()
+"""Pools of a parent process: never used and never closed, because the parent still speaks on their sockets."""
+
+
+class OutOfTime(psycopg.OperationalError):
+    """The server did not answer in time; the connection is closed."""
+
+    def __init__(self, seconds: float) -> None:
+        """Record how long the caller waited."""
+        super().__init__(f"no answer within {seconds:.1f} s")
+        self.seconds = seconds
+
+
+class LimitedConnection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that stops waiting for a statement, even if the server hangs and cancels nothing."""
+
+    limit: float | None = 10.0
+    """Seconds that a statement may take; None: as long as it needs."""
+
+    def wait(self, gen: Any, *options: Any, **more: Any) -> Any:
+        """Wait for an answer; close the connection and raise OutOfTime when there is no more time."""
+        more = {"interval": LOOK_SECONDS, **more} if not options else more
+        try:
+            return super().wait(self._limited(gen), *options, **more)
+        except OutOfTime:
+            self.pgconn.finish()
+            raise
+
+    def _limited(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        began, deadline = time.monotonic(), work_deadline()
+        try:
+            wanted = next(steps)
+            while True:
+                ready = yield wanted
+                if not ready:
+                    waited = time.monotonic() - began
+                    late = deadline is not None and deadline.left <= RESERVED_SECONDS and waited >= SHORTEST_SECONDS
+                    if late or (self.limit is not None and waited >= self.limit):
+                        raise OutOfTime(waited)
+                wanted = steps.send(ready)
+        except StopIteration as end:
+            return end.value
+
+
+def connect(conninfo: str, *, seconds: float) -> LimitedConnection:
+    """Return a new connection in autocommit mode; wait up to `seconds` for each host. Raises psycopg.Error."""
+    whole = max(int(seconds), 2)
+    return LimitedConnection.connect(conninfo, autocommit=True, connect_timeout=whole)
+
+
+def seconds_left(most: float) -> float:
+    """Return how many seconds a caller may wait: `most`, or less before the deadline of a search."""
+    deadline = work_deadline()
+    return most if deadline is None else min(most, max(deadline.left - RESERVED_SECONDS, SHORTEST_SECONDS))
+
+
+class Pool:
+    """Lends connections to threads. A failed attempt to connect is reported at once."""
+
+    def __init__(
+        self, conninfo: str, configure: Callable[[LimitedConnection], None], lost: Callable[[], None], *, size: int
+    ) -> None:
+        """Start without a connection.
+
+        Args:
+            conninfo: names the server.
+            configure: called with each new connection.
+            lost: called whenever a connection turns out to be broken.
+            size: the most connections.
+        """
+        self.size, self._lost = size, lost
+        self.lent = 0
+        self._count = threading.Lock()
+        self._process = os.getpid()
+        self._failed = -1.0, psycopg.Error()
+        """The last failure to connect, and when it happened (monotonic seconds)."""
+        pool = self
+
+        class Recorded(LimitedConnection):
+            """A connection that tells its pool why it could not be made."""
+
+            @classmethod
+            def connect(cls, conninfo: str = "", **options: Any) -> Self:  # type: ignore[override]
+                try:
+                    return super().connect(conninfo, **options)
+                except psycopg.Error as error:
+                    pool._failed = time.monotonic(), error
+                    raise
+
+        def configured(connection: LimitedConnection) -> None:
+            try:
+                configure(connection)
+            except psycopg.Error as error:
+                pool._failed = time.monotonic(), error
+                raise
+
+        self._pool: ConnectionPool[Any] = ConnectionPool(
+            conninfo,
+            connection_class=Recorded,
+            kwargs={"autocommit": True},
+            min_size=0,
+            max_size=size,
+            configure=configured,
+            check=self._check,
+            reconnect_timeout=0.0,
+            open=True,
+        )
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all connections are in use."""
+        return self.lent >= self.size
+
+    @property
+    def inherited(self) -> bool:
+        """Whether this process was forked from the one that made the pool."""
+        return self._process != os.getpid()
+
+    def take(self, seconds: float) -> LimitedConnection:
+        """Return a connection, which must be given back. Raises psycopg.Error, and PoolTimeout if all are in use."""
+        began = time.monotonic()
+        while True:
+            left = began + seconds - time.monotonic()
+            try:
+                taken = cast("LimitedConnection", self._pool.getconn(timeout=min(max(left, 0.01), LOOK_SECONDS)))
+            except PoolTimeout:
+                at, error = self._failed
+                if at >= began and (left <= 0 or not any(part in str(error) for part in _STARTING)):
+                    raise error from None
+                if left <= 0 and self.exhausted:
+                    raise
+                if left <= 0:
+                    raise OutOfTime(seconds) from None
+                continue
+            with self._count:
+                self.lent += 1
+            return taken
+
+    def give_back(self, connection: LimitedConnection) -> None:
+        """Return a connection to the pool."""
+        with self._count:
+            self.lent -= 1
+        if connection.closed:
+            self._lost()
+        self._pool.putconn(connection)
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self.inherited:
+            _INHERITED.append(self)
+        else:
+            self._pool.close(timeout=1.0)
+
+    def _check(self, connection: LimitedConnection) -> None:
+        try:
+            check(connection)
+        except psycopg.Error:
+            self._lost()
+            raise
+
+
+def check(connection: LimitedConnection) -> None:
+    """Raise psycopg.Error if a connection that is idle is broken.
+
+    The server is asked only if the socket has something unexpected, such as its end.
+    """
+    if hasattr(select, "poll") and not connection.closed:
+        poll = select.poll()
+        poll.register(connection.fileno(), select.POLLIN)
+        if not poll.poll(0):
+            return
+    ConnectionPool.check_connection(connection)

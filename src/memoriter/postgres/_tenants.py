@@ -1,0 +1,104 @@
+"""Who may use a space: the members of the role that owns it. The server enforces it, by policies on every table.
+
+Only the functions here, which run with the rights of the owner of the schema, create spaces and their partitions. A
+role that shall use the schema needs nothing but USAGE on it. Whoever owns the schema sees the names of all spaces, and
+the rows of its own ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memoriter.postgres._schema import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memoriter.postgres._server import Connection
+
+_IS_MEMBER = "pg_has_role(to_regrole(quote_ident(owner)), 'USAGE')"
+"""A role that was dropped has no members."""
+_OWN_SPACES = f"space = ANY (ARRAY(SELECT id FROM spaces WHERE {_IS_MEMBER}))"  # noqa: S608 (fixed text)
+"""The condition is computed once for each statement."""
+
+_OPEN_SPACE = """
+CREATE OR REPLACE FUNCTION open_space(wanted text, team text) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body$
+DECLARE
+  number integer;
+  holder name;
+  owning name := coalesce(nullif(team, ''), session_user);
+  part text;
+BEGIN
+  IF to_regrole(quote_ident(owning)) IS NULL THEN
+    RAISE EXCEPTION 'There is no role "%".', owning USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  IF NOT pg_has_role(session_user, owning, 'USAGE') THEN
+    RAISE EXCEPTION 'The user "%" is not a member of the role "%".', session_user, owning
+      USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  PERFORM pg_advisory_xact_lock(hashtextextended('{lock}' || wanted, 0));
+  SELECT id, owner INTO number, holder FROM spaces WHERE name = wanted;
+  IF number IS NULL THEN
+    INSERT INTO spaces(name, edition, owner) VALUES (wanted, 0, owning) RETURNING id INTO number;
+  ELSIF NOT coalesce(pg_has_role(session_user, to_regrole(quote_ident(holder)), 'USAGE'), false) THEN
+    RAISE EXCEPTION 'The memory "%" belongs to another role than those of the user "%".', wanted, session_user
+      USING ERRCODE = 'insufficient_privilege';
+  ELSIF team = '' THEN
+    owning := holder;
+  ELSIF holder <> owning THEN
+    UPDATE spaces SET owner = owning WHERE id = number;
+  END IF;
+  FOREACH part IN ARRAY '{{{tables}}}'::text[] LOOP
+    EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF %I FOR VALUES IN (%s)',
+                   part || '_of_' || number, part, number);
+    EXECUTE format('REVOKE ALL ON %I FROM PUBLIC', part || '_of_' || number);
+    IF holder <> owning THEN
+      EXECUTE format('REVOKE ALL ON %I FROM %I', part || '_of_' || number, holder);
+    END IF;
+    IF current_setting('server_version_num')::integer >= 170000 THEN
+      EXECUTE format('GRANT MAINTAIN ON %I TO %I', part || '_of_' || number, owning);
+    END IF;
+  END LOOP;
+  EXECUTE format('GRANT SELECT ON %I TO %I', 'chunks_of_' || number, owning);
+  RETURN number;
+END
+$body$
+"""
+
+
+def enter_owner(connection: Connection) -> None:
+    """Act as the owner of the tables until the transaction ends, if there are any. Raises InsufficientPrivilege."""
+    connection.execute(
+        "SELECT set_config('role', tableowner, true) FROM pg_tables"
+        " WHERE schemaname = current_schema AND tablename = 'schema_version' AND tableowner <> current_user"
+    )
+
+
+def tenant_statements(schema: str) -> list[str]:
+    """Return the statements that let only members of its owner use a space. They may run again.
+
+    Args:
+        schema: the quoted name of the schema.
+    """
+    lock = schema.replace("'", "''") + "/"
+    opening = _OPEN_SPACE.format(schema=schema, lock=lock, tables=",".join(TABLES))
+    return [opening.strip(), *_policies(), *_grants()]
+
+
+def _policies() -> Iterator[str]:
+    conditions = {"spaces": _IS_MEMBER, "editions": _OWN_SPACES, **dict.fromkeys(TABLES, _OWN_SPACES)}
+    for table, condition in conditions.items():
+        yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"
+        yield f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"
+        yield f"DROP POLICY IF EXISTS members ON {table}"
+        yield f"CREATE POLICY members ON {table} USING ({condition}) WITH CHECK ({condition})"
+    yield "DROP POLICY IF EXISTS administration ON spaces"
+    yield "CREATE POLICY administration ON spaces TO CURRENT_USER USING (true) WITH CHECK (true)"
+
+
+def _grants() -> Iterator[str]:
+    yield "GRANT SELECT ON schema_version TO PUBLIC"
+    yield "GRANT SELECT, UPDATE (edition, epoch) ON spaces TO PUBLIC"
+    yield f"GRANT SELECT, INSERT, UPDATE, DELETE ON editions, {', '.join(TABLES)} TO PUBLIC"
+    yield "GRANT USAGE ON SEQUENCE file_ids TO PUBLIC"

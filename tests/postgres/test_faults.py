@@ -1,0 +1,474 @@
+"""What can happen to a PostgreSQL server that has the index: each failure gives a reason in time, and passes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+import memoriter
+from breakable_postgres import BreakableServer, new_server
+from faults import answered, fill, found, refused, run, small_disk
+from memoriter import Memory
+from memoriter.errors import IndexBusy, IndexUnavailable
+from memoriter.postgres import ServerSettings, _server
+from memoriter.postgres._server import Server
+from memory_env import QUESTION, MemoryEnv, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from concurrent.futures import Future
+
+pytestmark = pytest.mark.slow
+
+CANARY = "c4nary+p4ssw0rd"
+LEDGER = "MEMORY.md"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[BreakableServer]:
+    server = new_server()
+    server.run("CREATE EXTENSION vector")
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def env(tmp_path: Path, server: BreakableServer) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    configure(env, server)
+    yield env
+    env.close()
+    server.run(f'DROP SCHEMA IF EXISTS "{schema_of(env)}" CASCADE')
+
+
+def schema_of(env: MemoryEnv) -> str:
+    return f"faults of {env.home.parent.name}"[-60:]
+
+
+def configure(env: MemoryEnv, server: BreakableServer, **more: Any) -> None:
+    place = {"dsn": server.dsn(), "schema": schema_of(env), "workspace": "team", **more}
+    env.configure(provider="fake", store={"driver": "postgres", "postgres": place})
+
+
+def real_memory(env: MemoryEnv) -> Memory:
+    """A memory with real clocks."""
+    memory = Memory.open(env.notes, home=env.home)
+    env.opened.append(memory)
+    return memory
+
+
+@contextmanager
+def blocked(server: BreakableServer, env: MemoryEnv, table: str = "chunks") -> Generator[psycopg.Connection[Any]]:
+    """Let every statement on a table wait, so that an operation is in the middle of it for sure."""
+    connection = psycopg.connect(server.dsn())
+    connection.execute(f'LOCK TABLE "{schema_of(env)}".{table} IN ACCESS EXCLUSIVE MODE'.encode())
+    yield connection
+    connection.close()
+
+
+def await_blocked(server: BreakableServer, count: int = 1) -> None:
+    """Wait until so many statements wait for a lock."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    for _ in range(600):
+        if server.run(waiting)[0][0] >= count:
+            return
+        time.sleep(0.05)
+    pytest.fail("no statement waits")
+
+
+@contextmanager
+def thread(act: Callable[[], Any]) -> Generator[Future[Any]]:
+    """Run something in a thread, which ends before the block does."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(act)
+        yield running
+        wait([running], timeout=60)
+
+
+def test_without_its_server_every_door_gives_the_reason_and_works_again_when_it_is_back(
+    env: MemoryEnv, server: BreakableServer
+) -> None:
+    memory = real_memory(env)
+    assert memory.search(QUESTION).hits[0].path == LEDGER
+    server.stop()
+    try:
+        with pytest.raises(IndexUnavailable, match="does not answer") as raised:
+            memory.search(QUESTION)
+        assert raised.value.remedy
+        error = refused(env, "search", QUESTION)
+        assert (error["code"], "Connection refused" in error["message"]) == ("index", True)
+        refused(env, "index")
+        answered(env, "remember", "The coffee machine needs descaling.")
+    finally:
+        server.start()
+    assert memory.search(QUESTION).hits[0].path == LEDGER
+    assert found(env, "what does the coffee machine need")[0].startswith("memory/")
+
+
+def test_a_hook_stays_quiet_without_its_server(env: MemoryEnv, server: BreakableServer) -> None:
+    env.trust()
+    answered(env, "index")
+    server.stop()
+    try:
+        prompt = {"hook_event_name": "UserPromptSubmit", "prompt": QUESTION, "cwd": str(env.notes), "session_id": "s"}
+        done = env.run("hook", "claude-code", "prompt", typed=json.dumps(prompt))
+    finally:
+        server.start()
+    assert done.exit_code == 0
+    assert "Traceback" not in done.err
+
+
+def test_a_search_on_a_server_that_hangs_ends_at_its_deadline_with_the_reason(
+    env: MemoryEnv, server: BreakableServer
+) -> None:
+    memory = real_memory(env)
+    memory.sync()
+    with blocked(server, env), thread(lambda: memory.search(QUESTION, deadline_ms=4_000)) as searching:
+        await_blocked(server)
+        with server.frozen():
+            error = searching.exception(timeout=30)
+    assert isinstance(error, IndexUnavailable)
+    assert "did not answer within" in error.message
+    assert memory.search(QUESTION).hits[0].path == LEDGER
+
+
+def test_a_search_in_whose_middle_the_server_is_killed_gives_the_reason(
+    env: MemoryEnv, server: BreakableServer
+) -> None:
+    memory = real_memory(env)
+    memory.sync()
+    with blocked(server, env), thread(lambda: memory.search(QUESTION)) as searching:
+        await_blocked(server)
+        server.kill()
+    server.start()
+    assert isinstance(searching.exception(), IndexUnavailable)
+    assert memory.search(QUESTION).hits[0].path == LEDGER
+
+
+def test_a_run_in_whose_middle_the_server_is_killed_goes_on_afterwards(env: MemoryEnv, server: BreakableServer) -> None:
+    memory = real_memory(env)
+    memory.sync()
+    env.write("memory/new.md", "# Kettle\n\nThe kettle is descaled on Fridays.\n")
+    with blocked(server, env), thread(memory.sync) as indexing:
+        await_blocked(server)
+        server.kill()
+    server.start()
+    assert isinstance(indexing.exception(), IndexUnavailable)
+    report = memory.sync()
+    assert (report.added, report.pending) == (1, 0)
+    assert memory.search("when is the kettle descaled").hits[0].path == "memory/new.md"
+
+
+def test_a_run_survives_a_restart_that_its_server_is_asked_for(env: MemoryEnv, server: BreakableServer) -> None:
+    memory = real_memory(env)
+    memory.sync()
+    server.restart()
+    env.write("memory/new.md", "# Kettle\n\nThe kettle is descaled on Fridays.\n")
+    assert memory.sync().added == 1
+
+
+def test_a_full_pool_is_reported_as_busy(server: BreakableServer) -> None:
+    full = Server(ServerSettings(dsn=server.dsn(), pool_size=2))
+    with ExitStack() as lent:
+        for _ in range(2):
+            lent.enter_context(full.connection())
+        with pytest.raises(IndexBusy, match="All 2 connections") as raised, full.connection():
+            pass
+    assert "poolSize" in raised.value.remedy
+    with full.connection() as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    full.close()
+
+
+def test_a_statement_beyond_its_time_is_cancelled_and_named(env: MemoryEnv, server: BreakableServer) -> None:
+    answered(env, "index")
+    configure(env, server, statementTimeoutMs=300)
+    with blocked(server, env):
+        error = refused(env, "search", QUESTION)
+    assert "took longer than 0.3 s" in error["message"]
+    assert "statementTimeoutMs" in error["remedy"]
+    assert found(env, QUESTION)[0] == LEDGER
+
+
+def test_after_a_failover_searches_and_writes_go_to_the_new_primary(tmp_path: Path) -> None:
+    primary = new_server()
+    env, replica = MemoryEnv.at(tmp_path), None
+    try:
+        replica = primary.replica()
+        hosts = f"127.0.0.1:{primary.port},127.0.0.1:{replica.port}"
+        configure(env, primary, dsn=f"postgresql://postgres@{hosts}/postgres?target_session_attrs=read-write")
+        memory = real_memory(env)
+        assert memory.search(QUESTION).hits[0].path == LEDGER
+        replica.caught_up(primary)
+        primary.kill()
+        with pytest.raises(IndexUnavailable):
+            memory.search(QUESTION)
+        replica.promote()
+        assert memory.search(QUESTION).hits[0].path == LEDGER
+        env.write("memory/new.md", "# Kettle\n\nThe kettle is descaled on Fridays.\n")
+        assert memory.search("when is the kettle descaled").hits[0].path == "memory/new.md"
+    finally:
+        env.close()
+        primary.remove()
+        if replica is not None:
+            replica.remove()
+
+
+def test_on_a_full_disk_searches_answer_and_indexing_goes_on_once_there_is_room(
+    env: MemoryEnv, server: BreakableServer
+) -> None:
+    folder = server.folder / "disk"
+    folder.mkdir()
+    with small_disk(folder, "16m"):
+        if server.user is not None:
+            subprocess.run(["chown", server.user, str(folder)], check=True)
+        server.run(
+            f"CREATE TABLESPACE small LOCATION '{folder}'",
+            "CREATE DATABASE small",
+            "ALTER DATABASE small SET default_tablespace = small",
+        )
+        try:
+            configure(env, server, dsn=server.dsn(database="small"))
+            answered(env, "index")
+            for number in range(20):
+                lines = "".join(f"Label {number}x{place} is on the box of the archive.\n" for place in range(20))
+                env.write(f"memory/archive/{number:02}.md", f"# Archive {number}\n\n{lines}")
+            filler = fill(folder)
+            error = refused(env, "index")
+            assert (error["code"], "disk" in error["message"]) == ("index", True), error
+            assert found(env, QUESTION)[0] == LEDGER
+            filler.unlink()
+            report = answered(env, "index")
+            assert report["pending"] == 0
+            assert found(env, "label 19x10")[0] == "memory/archive/19.md"
+        finally:
+            server.run("DROP DATABASE small WITH (FORCE)", "DROP TABLESPACE small")
+
+
+def test_a_schema_of_a_newer_memoriter_is_left_alone(env: MemoryEnv, server: BreakableServer) -> None:
+    answered(env, "index")
+    server.run(f'UPDATE "{schema_of(env)}".schema_version SET version = 999')
+    error = refused(env, "search", QUESTION)
+    assert "version 999" in error["message"]
+    assert "Update memoriter" in error["remedy"]
+    assert server.run(f'SELECT version FROM "{schema_of(env)}".schema_version') == [(999,)]
+
+
+def test_tables_that_were_dropped_are_made_again_while_a_memory_is_open(
+    env: MemoryEnv, server: BreakableServer
+) -> None:
+    memory = real_memory(env)
+    memory.sync()
+    for lost in ("TABLE {}.files", "SCHEMA {}"):
+        server.run(f"DROP {lost.format(chr(34) + schema_of(env) + chr(34))} CASCADE")
+        answer = memory.search(QUESTION)
+        assert answer.hits[0].path == LEDGER
+        assert "index_quarantined" in [reason.code for reason in answer.health.reasons]
+
+
+# who may connect
+
+
+@contextmanager
+def role(server: BreakableServer, name: str, *statements: str) -> Generator[None]:
+    server.run(f"CREATE ROLE {name} LOGIN IN ROLE passwordless", *statements)
+    try:
+        yield
+    finally:
+        server.run(f"DROP OWNED BY {name} CASCADE", f"DROP ROLE {name}")
+
+
+def test_a_user_who_may_create_no_schema_is_told_the_statement_which_then_works(
+    env: MemoryEnv, server: BreakableServer
+) -> None:
+    with role(server, "guest"):
+        configure(env, server, dsn=server.dsn("guest"))
+        error = refused(env, "index")
+        assert "'guest' may not create the schema" in error["message"]
+        statement = error["remedy"].partition("run: ")[2]
+        assert statement == f'CREATE SCHEMA "{schema_of(env)}" AUTHORIZATION "guest";'
+        server.run(statement)
+        assert found(env, QUESTION)[0] == LEDGER
+
+
+def test_a_user_without_rights_in_a_schema_gets_the_reason(env: MemoryEnv, server: BreakableServer) -> None:
+    answered(env, "index")
+    with role(server, "stranger"):
+        configure(env, server, dsn=server.dsn("stranger"))
+        assert "permission denied" in refused(env, "search", QUESTION)["message"]
+
+
+def test_a_database_without_the_extension_names_the_statement_which_then_works(
+    env: MemoryEnv, server: BreakableServer
+) -> None:
+    with role(server, "owner"):
+        server.run("CREATE DATABASE bare", "GRANT TEMPORARY ON DATABASE bare TO owner")
+        try:
+            configure(env, server, dsn=server.dsn("owner", "bare"))
+            server.run(f'CREATE SCHEMA "{schema_of(env)}" AUTHORIZATION owner', database="bare")
+            error = refused(env, "index")
+            assert "has no extension pgvector" in error["message"]
+            server.run(error["remedy"].rpartition("run: ")[2], database="bare")
+            assert found(env, QUESTION)[0] == LEDGER
+        finally:
+            server.run("DROP DATABASE bare WITH (FORCE)")
+
+
+def test_servers_and_extensions_that_are_too_old_are_named(
+    env: MemoryEnv, server: BreakableServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_server, "OLDEST_SERVER", 990_000)
+    assert "is PostgreSQL 18, which is too old" in refused(env, "search", QUESTION)["message"]
+    monkeypatch.undo()
+    monkeypatch.setattr(_server, "OLDEST_VECTOR", (99, 0))
+    error = refused(env, "search", QUESTION)
+    assert "which is too old" in error["message"]
+    assert error["remedy"].endswith("ALTER EXTENSION vector UPDATE;")
+
+
+@pytest.fixture
+def secret_role(server: BreakableServer) -> Iterator[str]:
+    server.run(f"CREATE ROLE keeper LOGIN PASSWORD '{CANARY}' SUPERUSER")
+    yield "keeper"
+    server.run("DROP OWNED BY keeper CASCADE", "DROP ROLE keeper")
+
+
+def test_a_password_is_printed_nowhere_whichever_way_it_is_given(
+    env: MemoryEnv, server: BreakableServer, secret_role: str
+) -> None:
+    plain, address = server.dsn(secret_role), f"127.0.0.1:{server.port}/postgres"
+    services = env.home / "services.conf"
+    parts = {"host": "127.0.0.1", "port": server.port, "user": secret_role, "dbname": "postgres", "password": CANARY}
+    services.write_text("[memory]\n" + "".join(f"{name}={value}\n" for name, value in parts.items()))
+    ways: list[tuple[dict[str, Any], dict[str, str]]] = [
+        ({"dsn": f"postgresql://{secret_role}:{CANARY}@{address}"}, {}),
+        ({"dsn": plain}, {"PGPASSWORD": CANARY}),
+        ({"dsn": plain, "password": CANARY}, {}),
+        ({"dsn": plain, "password": "${MEMORY_SECRET}"}, {"MEMORY_SECRET": CANARY}),
+        ({"dsn": None, "service": "memory"}, {"PGSERVICEFILE": str(services)}),
+    ]
+    printed = list[str]()
+
+    def outputs(*words: str) -> Outcome:
+        done = run(env, *words)
+        printed.extend((done.out, done.err, repr(done)))
+        return done
+
+    for settings, variables in ways:
+        configure(env, server, **settings)
+        env.environ = variables
+        assert outputs("search", QUESTION).exit_code == 0, settings
+        for words in (("config", "list"), ("config", "list", "--all"), ("status",), ("doctor",), ("index",)):
+            outputs(*words)
+    env.environ = {}
+    for settings in (
+        {"dsn": f"postgresql://{secret_role}:{CANARY}@127.0.0.1:1/postgres"},
+        {"dsn": f"postgresql://{secret_role}:{CANARY}/x@{address}"},
+        {"dsn": f"postgresql://{secret_role}:x@{CANARY}@{address}"},
+        {"dsn": f"postgresql://{secret_role}:x?{CANARY}@{address}"},
+        {"dsn": f"host=127.0.0.1 password=x {CANARY}"},
+        {"dsn": f"postgresql://nobody:{CANARY}@{address}"},
+    ):
+        configure(env, server, **settings)
+        assert outputs("search", QUESTION).json["error"]["remedy"], settings
+        outputs("status")
+    assert not [text for text in printed if CANARY in str(text) or CANARY.partition("+")[0] in str(text)]
+    assert CANARY not in repr(ServerSettings(dsn=plain, password=CANARY))
+
+
+def test_a_projects_own_settings_cannot_name_a_server(env: MemoryEnv, server: BreakableServer) -> None:
+    settings = {"memorySearch": {"store": {"driver": "postgres", "postgres": {"dsn": server.dsn()}}}}
+    (env.notes / ".memoriter.json5").write_text(json.dumps({"agents": {"defaults": settings}}))
+    error = refused(env, "search", QUESTION)
+    assert error["code"] == "config"
+    assert "store.postgres.dsn may not be set by" in error["message"]
+
+
+# processes that end in the middle
+
+
+def started(env: MemoryEnv, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        env.command("-w", str(env.notes), *words),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=env.environment(),
+        cwd=env.notes,
+        text=True,
+    )
+
+
+def editions(server: BreakableServer, env: MemoryEnv) -> int:
+    ((count,),) = server.run(f'SELECT count(*) FROM "{schema_of(env)}".editions')
+    return int(count)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_rebuild_that_ends_in_the_middle_leaves_no_lock_and_its_leftovers_are_removed(
+    number: signal.Signals, env: MemoryEnv, server: BreakableServer
+) -> None:
+    env.many(20)
+    answered(env, "index")
+    env.write("memory/many/extra.md", "# Extra\n\nThe kettle is descaled on Fridays.\n")
+    with blocked(server, env, "names") as blocker, started(env, "index", "--force") as process:
+        await_blocked(server)
+        process.send_signal(number)
+        if number is signal.SIGKILL:
+            process.wait(30)
+        else:
+            time.sleep(0.2)
+        blocker.rollback()
+        _, problems = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert "Traceback" not in problems
+    for _ in range(100):  # a session that waited for the lock ends once the server sees that its client has gone
+        if server.run("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(0,)]:
+            break
+        time.sleep(0.1)
+    assert server.run("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(0,)]
+    assert found(env, QUESTION)[0] == LEDGER
+    report = answered(env, "index")
+    assert report["pending"] == 0
+    assert editions(server, env) == 1
+    assert found(env, "when is the kettle descaled")[0] == "memory/many/extra.md"
+
+
+def test_a_forked_process_uses_connections_of_its_own(env: MemoryEnv) -> None:
+    answered(env, "index")
+    program = f"""
+import os
+from memoriter import Memory
+with Memory.open({str(env.notes)!r}) as memory:
+    first = memory.search({QUESTION!r}).hits[0].path
+    if (child := os.fork()) == 0:
+        os._exit(0 if memory.search({QUESTION!r}).hits[0].path == first else 9)
+    assert os.waitpid(child, 0)[1] == 0
+    assert memory.search({QUESTION!r}).hits[0].path == first
+    assert memory.sync().files == 4
+"""
+    done = subprocess.run(
+        env.command("--version", before=program), capture_output=True, text=True, env=env.environment(), timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert Path(memoriter.__file__).is_file()
+
+
+def test_status_and_doctor_give_the_reason_without_their_server(env: MemoryEnv, server: BreakableServer) -> None:
+    answered(env, "index")
+    server.stop()
+    try:
+        for words in (("status",), ("doctor",)):
+            done = run(env, *words)
+            assert "Traceback" not in done.err
+            assert "does not answer" in done.out + done.err
+    finally:
+        server.start()

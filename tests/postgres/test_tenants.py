@@ -1,0 +1,204 @@
+"""Roles of a server: only members of the role that owns a memory may use it, whichever way they try."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from memoriter.errors import IndexUnavailable
+from memoriter.ids import vector_key
+from memoriter.postgres import PostgresStore, ServerSettings
+from memoriter.postgres._schema import TABLES, partitions
+from memoriter.records import ChunkRecord
+from memoriter.types import Chunk, Filters, ModelSpec, Source
+from postgres_server import postgres_dsn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SPEC = ModelSpec("fake", "tenants", 2)
+_NUMBERS = count()
+
+
+class Tenants(NamedTuple):
+    """A schema whose owner is no superuser, and the roles that use it. No role is a member of another one."""
+
+    schema: str
+    keeper: str
+    anna: str
+    ben: str
+    team: str
+
+    def settings(self, user: str, role: str = "") -> ServerSettings:
+        return ServerSettings(dsn=make_conninfo(postgres_dsn(), user=user), schema=self.schema, role=role)
+
+    def connect(self, user: str) -> psycopg.Connection:
+        options = f"-c search_path={self.schema},public"
+        return psycopg.connect(postgres_dsn(), user=user, options=options, autocommit=True)
+
+    def administer(self, statement: str, *names: str) -> None:
+        with psycopg.connect(postgres_dsn(), autocommit=True) as connection:
+            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+
+@pytest.fixture
+def tenants() -> Iterator[Tenants]:
+    mark = f"{os.getpid()}_{next(_NUMBERS)}"
+    made = Tenants(f"tenants_{mark}", *(f"{name}_{mark}" for name in ("keeper", "anna", "ben", "team")))
+    for role in made[1:4]:
+        made.administer("CREATE ROLE {} LOGIN", role)
+    made.administer("CREATE ROLE {}", made.team)
+    made.administer("CREATE EXTENSION IF NOT EXISTS vector")
+    made.administer("CREATE SCHEMA {} AUTHORIZATION {}", made.schema, made.keeper)
+    yield made
+    made.administer("DROP SCHEMA {} CASCADE", made.schema)
+    for role in made[1:]:
+        made.administer("DROP ROLE {}", role)
+
+
+@pytest.fixture
+def opened(tenants: Tenants) -> Iterator[Callable[..., PostgresStore]]:
+    stores = list[PostgresStore]()
+
+    def open_(user: str, name: str, role: str = "") -> PostgresStore:
+        stores.append(PostgresStore.open(tenants.settings(user, role), name, clock=lambda: 0.0))
+        stores[-1].use_vectors(SPEC)
+        return stores[-1]
+
+    open_(tenants.keeper, "of the keeper")
+    tenants.administer("GRANT USAGE ON SCHEMA {} TO {}, {}", tenants.schema, tenants.anna, tenants.ben)
+    yield open_
+    for store in stores:
+        store.close()
+
+
+def fill(store: PostgresStore, text: str) -> None:
+    """Store a note with a tag, two names, a vector, a failure and a setting."""
+    from pathlib import Path
+
+    chunks = [Chunk(1, 1, text), Chunk(2, 2, f"refused {text}")]
+    entries = [ChunkRecord(chunk, vector_key(chunk), chunk.text, 2, b"", 1) for chunk in chunks]
+    with store.lease():
+        store.put_file(Source("a.md", "memory", Path("/a.md"), 1, 1), "hash", entries, tags=["t"], names=["a", "b"])
+        store.set_meta("key", text)
+        store.put_vectors([entries[0].key], np.ones((1, 2), dtype=np.float32))
+        store.put_failure(entries[1].key, "no")
+
+
+def texts(store: PostgresStore, term: str) -> list[str]:
+    rows = store.keyword_search([term], limit=5)
+    return [row.chunk.text for row in store.rows([each for each, _ in rows]).values()]
+
+
+@pytest.mark.slow
+def test_a_role_neither_reads_nor_writes_rows_of_another_one_by_sql(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    stores = {user: opened(user, f"of {user}") for user in (tenants.anna, tenants.ben)}
+    for user, store in stores.items():
+        fill(store, f"secret{user}")
+    spaces = {user: store._state.space for user, store in stores.items()}
+    for user, other in ((tenants.anna, tenants.ben), (tenants.ben, tenants.anna), (tenants.keeper, tenants.anna)):
+        foreign, own = spaces[other], spaces.get(user, -1)
+        with tenants.connect(user) as connection:
+            for table in ("editions", *(each for each in TABLES if each not in {"items"})):
+                name = sql.Identifier(table)
+                seen = {row[0] for row in connection.execute(sql.SQL("SELECT DISTINCT space FROM {}").format(name))}
+                assert foreign not in seen, table
+                assert own in seen or own == -1, table
+                for change in ("UPDATE {} SET space = space WHERE space = %s", "DELETE FROM {} WHERE space = %s"):
+                    assert connection.execute(sql.SQL(change).format(name), (foreign,)).rowcount == 0, (table, change)
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute("INSERT INTO meta(space, edition, key, value) VALUES (%s, 1, 'x', 'y')", (foreign,))
+            if own != -1:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute("UPDATE meta SET space = %s WHERE space = %s", (foreign, own))
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute("UPDATE spaces SET owner = current_user WHERE id = %s", (foreign,))
+                assert connection.execute("UPDATE spaces SET epoch = 9 WHERE id = %s", (foreign,)).rowcount == 0
+                for table in partitions(foreign):
+                    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                        connection.execute(sql.SQL("SELECT 1 FROM {}").format(sql.Identifier(table)))
+    assert [texts(store, f"secret{user}") for user, store in stores.items()] == [
+        [f"secret{user}", f"refused secret{user}"] for user in stores
+    ]
+
+
+@pytest.mark.slow
+def test_a_memory_of_another_role_is_refused_with_what_to_do(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    fill(opened(tenants.anna, "plans"), "secret")
+    for user in (tenants.ben, tenants.keeper):
+        with pytest.raises(IndexUnavailable, match="belongs to another role") as refused:
+            opened(user, "plans")
+        assert "memorySearch.store.postgres.workspace" in refused.value.remedy
+    with pytest.raises(IndexUnavailable, match="is not a member of the role"):
+        opened(tenants.ben, "new", tenants.team)
+    with pytest.raises(IndexUnavailable, match="There is no role"):
+        opened(tenants.ben, "new", "nobody at all")
+    tenants.administer("REVOKE USAGE ON SCHEMA {} FROM {}", tenants.schema, tenants.ben)
+    with pytest.raises(IndexUnavailable, match="may not use the schema") as refused:
+        opened(tenants.ben, "of ben")
+    assert "GRANT USAGE ON SCHEMA" in refused.value.remedy
+
+
+@pytest.mark.slow
+def test_members_of_a_role_share_its_memory_until_they_leave(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    tenants.administer("GRANT {} TO {}, {}", tenants.team, tenants.anna, tenants.ben)
+    fill(opened(tenants.anna, "plans", tenants.team), "shared")
+    of_ben = opened(tenants.ben, "plans", tenants.team)
+    assert texts(of_ben, "shared") == ["shared", "refused shared"]
+    assert (of_ben.vectors(), of_ben.failures(), of_ben.get_meta("key")) == (1, 1, "shared")
+    with of_ben.lease():
+        of_ben.set_meta("key", "from ben")
+        of_ben.compact(max_entries=10, max_bytes=10_000)
+        with of_ben.rebuild() as rebuilt:
+            assert rebuilt.files() == {}
+    assert opened(tenants.anna, "plans").files() == {}
+    fill(of_ben, "again")
+    tenants.administer("REVOKE {} FROM {}", tenants.team, tenants.ben)
+    with pytest.raises(IndexUnavailable):
+        texts(of_ben, "again")
+    with pytest.raises(IndexUnavailable, match="belongs to another role"):
+        opened(tenants.ben, "plans")
+    assert texts(opened(tenants.anna, "plans"), "again") == ["again", "refused again"]
+
+
+@pytest.mark.slow
+def test_an_owner_gives_a_memory_to_a_role_and_only_then_others_find_it(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    tenants.administer("GRANT {} TO {}, {}", tenants.team, tenants.anna, tenants.ben)
+    fill(opened(tenants.anna, "plans"), "shared")
+    with pytest.raises(IndexUnavailable, match="belongs to another role"):
+        opened(tenants.ben, "plans", tenants.team)
+    opened(tenants.anna, "plans", tenants.team)
+    assert texts(opened(tenants.ben, "plans"), "shared") == ["shared", "refused shared"]
+
+
+@pytest.mark.slow
+def test_a_filter_by_vector_words_and_tag_finds_the_own_note_with_the_rights_of_a_plain_user(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    store = opened(tenants.anna, "plans")
+    fill(store, "mine")
+    nearest = store.vector_search(np.ones(2, dtype=np.float32), limit=3, filters=Filters(tags=("t",)))
+    assert [round(cosine, 4) for _, cosine in nearest] == [1.0]
+    assert len(store.keyword_search_all(["mine", "refused"], limit=3)) == 1
+    with tenants.connect(tenants.anna) as connection:
+        connection.execute("SET enable_seqscan = off")
+        table = sql.Identifier(f"chunks_of_{store._state.space}")
+        query = sql.SQL("EXPLAIN SELECT id FROM {} WHERE words @@ 'mine'::tsquery").format(table)
+        plan = "\n".join(row[0] for row in connection.execute(query))
+    assert "Bitmap Index Scan" in plan, "policies must not keep the index of words from being used"
