@@ -213,6 +213,20 @@ class AbsentStore(InspectedStore):
         del count
         return [], self._no_rows()
 
+    def models(self) -> dict[ModelSpec, int]:
+        return {}
+
+    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        del after, limit
+        return [], self._no_rows()
+
+    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        del keys
+        return set()
+
+    def refused(self) -> dict[bytes, str]:
+        return {}
+
     def _no_rows(self) -> NDArray[np.float32]:
         import numpy as np
 
