@@ -39,6 +39,8 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
         ).fetchone()
         if row is not None and not repair:
             return int(row[0])
+        if server.is_replica:
+            raise missing_on(server, name)
         try:
             with connection.transaction():
                 ((space,),) = connection.execute("SELECT open_space(%s, %s)", (name, role)).fetchall()
@@ -53,6 +55,14 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
                 remedy="Let a member of the role that owns it add you with GRANT, or set another name in"
                 " memorySearch.store.postgres.workspace.",
             ) from error
+
+
+def missing_on(replica: Server, name: str) -> IndexUnavailable:
+    """Return the error of a space that a replica does not have, or not yet."""
+    return IndexUnavailable(
+        f"The replica {replica.name} has no index of {name!r}.",
+        remedy="Run `memoriter index` with the primary server in memorySearch.store.postgres.dsn.",
+    )
 
 
 def create(connection: Connection, space: int, *, after: int = 0) -> int:

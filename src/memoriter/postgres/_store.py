@@ -40,7 +40,7 @@ class PostgresStore(PostgresReader):
     Any method may raise `IndexBusy`, `IndexDamaged` or another `IndexUnavailable`; each has a remedy.
     """
 
-    read_only = False
+    read_only: bool = False
 
     def __init__(
         self, server: Server, name: str, state: State, *, clock: Callable[[], float], spec: ModelSpec | None = None
@@ -76,7 +76,7 @@ class PostgresStore(PostgresReader):
 
     @classmethod
     def open(cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]) -> Self:
-        """Open the space of a name, and create it and the schema if needed.
+        """Open the space of a name, and create it and the schema if needed. On a replica, it can only be read.
 
         Args:
             settings: where the server is.
@@ -89,16 +89,28 @@ class PostgresStore(PostgresReader):
         """
         server = Server(settings)
         try:
-            server.prepare(create=True)
-            return cls(server, name, State(_editions.enter(server, name)), clock=clock)
+            space = _editions.enter(server, name) if server.prepare(create=True) else None
         except BaseException:
             server.close()
             raise
+        if space is None:
+            server.close()
+            raise _editions.missing_on(server, name)
+        store = cls(server, name, State(space), clock=clock)
+        store.read_only = server.is_replica
+        return store
 
     @property
     def notices(self) -> tuple[Diagnostic, ...]:
         """Diagnostics about the store itself."""
-        return () if self._repaired is None else (self._repaired,)
+        repaired = () if self._repaired is None else (self._repaired,)
+        if not self._server.is_replica:
+            return repaired
+        message = f"{self._server.name} is a replica, so the index does not include new changes."
+        return (
+            *repaired,
+            Diagnostic("index_read_only", message, "Let a host with the primary server index the notes."),
+        )
 
     def refresh(self) -> bool:
         """Notice another content, or a server that took over; return whether there is one since the last call."""
