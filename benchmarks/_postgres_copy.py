@@ -111,7 +111,7 @@ class CopyFiller:
             "UPDATE editions SET newest = %s, changes = changes + 1, content = content + 1 WHERE id = %s",
             (self._chunks, self._edition),
         )
-        self._connection.execute("SELECT setval('file_ids', %s)", (self._files,))
+        self._connection.execute("SELECT setval('file_ids', %s)", (max(self._files, 1),))
         self._connection.commit()
         self._connection.autocommit = True
         self._connection.execute("VACUUM (ANALYZE)")
