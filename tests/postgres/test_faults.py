@@ -6,92 +6,24 @@ import json
 import signal
 import subprocess
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
-import psycopg
 import pytest
 
-import memoriter
 from breakable_postgres import BreakableServer, new_server
 from faults import answered, fill, found, refused, run, small_disk
-from memoriter import Memory
 from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.postgres import ServerSettings, _server
+from memoriter.postgres import ServerSettings
 from memoriter.postgres._server import Server
-from memory_env import QUESTION, MemoryEnv, Outcome
+from memory_env import QUESTION, MemoryEnv
+from server_faults import LEDGER, await_blocked, blocked, configure, real_memory, schema_of, thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-    from concurrent.futures import Future
+    from pathlib import Path
 
 pytestmark = pytest.mark.slow
-
-CANARY = "c4nary+p4ssw0rd"
-LEDGER = "MEMORY.md"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[BreakableServer]:
-    server = new_server()
-    server.run("CREATE EXTENSION vector")
-    yield server
-    server.remove()
-
-
-@pytest.fixture
-def env(tmp_path: Path, server: BreakableServer) -> Iterator[MemoryEnv]:
-    env = MemoryEnv.at(tmp_path)
-    configure(env, server)
-    yield env
-    env.close()
-    server.run(f'DROP SCHEMA IF EXISTS "{schema_of(env)}" CASCADE')
-
-
-def schema_of(env: MemoryEnv) -> str:
-    return f"faults of {env.home.parent.name}"[-60:]
-
-
-def configure(env: MemoryEnv, server: BreakableServer, **more: Any) -> None:
-    place = {"dsn": server.dsn(), "schema": schema_of(env), "workspace": "team", **more}
-    env.configure(provider="fake", store={"driver": "postgres", "postgres": place})
-
-
-def real_memory(env: MemoryEnv) -> Memory:
-    """A memory with real clocks."""
-    memory = Memory.open(env.notes, home=env.home)
-    env.opened.append(memory)
-    return memory
-
-
-@contextmanager
-def blocked(server: BreakableServer, env: MemoryEnv, table: str = "chunks") -> Generator[psycopg.Connection[Any]]:
-    """Let every statement on a table wait, so that an operation is in the middle of it for sure."""
-    connection = psycopg.connect(server.dsn())
-    connection.execute(f'LOCK TABLE "{schema_of(env)}".{table} IN ACCESS EXCLUSIVE MODE'.encode())
-    yield connection
-    connection.close()
-
-
-def await_blocked(server: BreakableServer, count: int = 1) -> None:
-    """Wait until so many statements wait for a lock."""
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    for _ in range(600):
-        if server.run(waiting)[0][0] >= count:
-            return
-        time.sleep(0.05)
-    pytest.fail("no statement waits")
-
-
-@contextmanager
-def thread(act: Callable[[], Any]) -> Generator[Future[Any]]:
-    """Run something in a thread, which ends before the block does."""
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(act)
-        yield running
-        wait([running], timeout=60)
+pytest_plugins = ["server_fault_fixtures"]
 
 
 def test_without_its_server_every_door_gives_the_reason_and_works_again_when_it_is_back(
@@ -275,124 +207,6 @@ def test_tables_that_were_dropped_are_made_again_while_a_memory_is_open(
         assert "index_quarantined" in [reason.code for reason in answer.health.reasons]
 
 
-# who may connect
-
-
-@contextmanager
-def role(server: BreakableServer, name: str, *statements: str) -> Generator[None]:
-    server.run(f"CREATE ROLE {name} LOGIN IN ROLE passwordless", *statements)
-    try:
-        yield
-    finally:
-        server.run(f"DROP OWNED BY {name} CASCADE", f"DROP ROLE {name}")
-
-
-def test_a_user_who_may_create_no_schema_is_told_the_statement_which_then_works(
-    env: MemoryEnv, server: BreakableServer
-) -> None:
-    with role(server, "guest"):
-        configure(env, server, dsn=server.dsn("guest"))
-        error = refused(env, "index")
-        assert "'guest' may not create the schema" in error["message"]
-        statement = error["remedy"].partition("run: ")[2]
-        assert statement == f'CREATE SCHEMA "{schema_of(env)}" AUTHORIZATION "guest";'
-        server.run(statement)
-        assert found(env, QUESTION)[0] == LEDGER
-
-
-def test_a_user_without_rights_in_a_schema_gets_the_reason(env: MemoryEnv, server: BreakableServer) -> None:
-    answered(env, "index")
-    with role(server, "stranger"):
-        configure(env, server, dsn=server.dsn("stranger"))
-        assert "permission denied" in refused(env, "search", QUESTION)["message"]
-
-
-def test_a_database_without_the_extension_names_the_statement_which_then_works(
-    env: MemoryEnv, server: BreakableServer
-) -> None:
-    with role(server, "owner"):
-        server.run("CREATE DATABASE bare", "GRANT TEMPORARY ON DATABASE bare TO owner")
-        try:
-            configure(env, server, dsn=server.dsn("owner", "bare"))
-            server.run(f'CREATE SCHEMA "{schema_of(env)}" AUTHORIZATION owner', database="bare")
-            error = refused(env, "index")
-            assert "has no extension pgvector" in error["message"]
-            server.run(error["remedy"].rpartition("run: ")[2], database="bare")
-            assert found(env, QUESTION)[0] == LEDGER
-        finally:
-            server.run("DROP DATABASE bare WITH (FORCE)")
-
-
-def test_servers_and_extensions_that_are_too_old_are_named(
-    env: MemoryEnv, server: BreakableServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_server, "OLDEST_SERVER", 990_000)
-    assert "is PostgreSQL 18, which is too old" in refused(env, "search", QUESTION)["message"]
-    monkeypatch.undo()
-    monkeypatch.setattr(_server, "OLDEST_VECTOR", (99, 0))
-    error = refused(env, "search", QUESTION)
-    assert "which is too old" in error["message"]
-    assert error["remedy"].endswith("ALTER EXTENSION vector UPDATE;")
-
-
-@pytest.fixture
-def secret_role(server: BreakableServer) -> Iterator[str]:
-    server.run(f"CREATE ROLE keeper LOGIN PASSWORD '{CANARY}' SUPERUSER")
-    yield "keeper"
-    server.run("DROP OWNED BY keeper CASCADE", "DROP ROLE keeper")
-
-
-def test_a_password_is_printed_nowhere_whichever_way_it_is_given(
-    env: MemoryEnv, server: BreakableServer, secret_role: str
-) -> None:
-    plain, address = server.dsn(secret_role), f"127.0.0.1:{server.port}/postgres"
-    services = env.home / "services.conf"
-    parts = {"host": "127.0.0.1", "port": server.port, "user": secret_role, "dbname": "postgres", "password": CANARY}
-    services.write_text("[memory]\n" + "".join(f"{name}={value}\n" for name, value in parts.items()))
-    ways: list[tuple[dict[str, Any], dict[str, str]]] = [
-        ({"dsn": f"postgresql://{secret_role}:{CANARY}@{address}"}, {}),
-        ({"dsn": plain}, {"PGPASSWORD": CANARY}),
-        ({"dsn": plain, "password": CANARY}, {}),
-        ({"dsn": plain, "password": "${MEMORY_SECRET}"}, {"MEMORY_SECRET": CANARY}),
-        ({"dsn": None, "service": "memory"}, {"PGSERVICEFILE": str(services)}),
-    ]
-    printed = list[str]()
-
-    def outputs(*words: str) -> Outcome:
-        done = run(env, *words)
-        printed.extend((done.out, done.err, repr(done)))
-        return done
-
-    for settings, variables in ways:
-        configure(env, server, **settings)
-        env.environ = variables
-        assert outputs("search", QUESTION).exit_code == 0, settings
-        for words in (("config", "list"), ("config", "list", "--all"), ("status",), ("doctor",), ("index",)):
-            outputs(*words)
-    env.environ = {}
-    for settings in (
-        {"dsn": f"postgresql://{secret_role}:{CANARY}@127.0.0.1:1/postgres"},
-        {"dsn": f"postgresql://{secret_role}:{CANARY}/x@{address}"},
-        {"dsn": f"postgresql://{secret_role}:x@{CANARY}@{address}"},
-        {"dsn": f"postgresql://{secret_role}:x?{CANARY}@{address}"},
-        {"dsn": f"host=127.0.0.1 password=x {CANARY}"},
-        {"dsn": f"postgresql://nobody:{CANARY}@{address}"},
-    ):
-        configure(env, server, **settings)
-        assert outputs("search", QUESTION).json["error"]["remedy"], settings
-        outputs("status")
-    assert not [text for text in printed if CANARY in str(text) or CANARY.partition("+")[0] in str(text)]
-    assert CANARY not in repr(ServerSettings(dsn=plain, password=CANARY))
-
-
-def test_a_projects_own_settings_cannot_name_a_server(env: MemoryEnv, server: BreakableServer) -> None:
-    settings = {"memorySearch": {"store": {"driver": "postgres", "postgres": {"dsn": server.dsn()}}}}
-    (env.notes / ".memoriter.json5").write_text(json.dumps({"agents": {"defaults": settings}}))
-    error = refused(env, "search", QUESTION)
-    assert error["code"] == "config"
-    assert "store.postgres.dsn may not be set by" in error["message"]
-
-
 # processes that end in the middle
 
 
@@ -459,7 +273,6 @@ with Memory.open({str(env.notes)!r}) as memory:
         env.command("--version", before=program), capture_output=True, text=True, env=env.environment(), timeout=60
     )
     assert done.returncode == 0, done.stderr
-    assert Path(memoriter.__file__).is_file()
 
 
 def test_status_and_doctor_give_the_reason_without_their_server(env: MemoryEnv, server: BreakableServer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from postgres_server import postgres_dsn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 SPEC = ModelSpec("fake", "tenants", 2)
 _NUMBERS = count()
@@ -82,8 +82,6 @@ def opened(tenants: Tenants) -> Iterator[Callable[..., PostgresStore]]:
 
 def fill(store: PostgresStore, text: str) -> None:
     """Store a note with a tag, two names, a vector, a failure and a setting."""
-    from pathlib import Path
-
     chunks = [Chunk(1, 1, text), Chunk(2, 2, f"refused {text}")]
     entries = [ChunkRecord(chunk, vector_key(chunk), chunk.text, 2, b"", 1) for chunk in chunks]
     with store.lease():
@@ -109,7 +107,7 @@ def test_a_role_neither_reads_nor_writes_rows_of_another_one_by_sql(
     for user, other in ((tenants.anna, tenants.ben), (tenants.ben, tenants.anna), (tenants.keeper, tenants.anna)):
         foreign, own = spaces[other], spaces.get(user, -1)
         with tenants.connect(user) as connection:
-            for table in ("editions", *(each for each in TABLES if each not in {"items"})):
+            for table in ("editions", *(each for each in TABLES if each != "items")):
                 name = sql.Identifier(table)
                 seen = {row[0] for row in connection.execute(sql.SQL("SELECT DISTINCT space FROM {}").format(name))}
                 assert foreign not in seen, table

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from memoriter.errors import IndexUnavailable
-from memoriter.postgres._reader import State
 from memoriter.postgres._server import Server
+from memoriter.postgres._state import State
 from memoriter.postgres._store import PostgresStore
 from memoriter.records import Corpus
 from memoriter.types import Diagnostic

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.postgres._schema import VERSION
+from memoriter.errors import IndexUnavailable, sentence
+from memoriter.postgres._schema import VERSION, quoted
 from memoriter.postgres._tenants import enter_owner, tenant_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memoriter.postgres._server import Connection
+    from memoriter.postgres._server import Connection, Server
 
 
 def _add_owners(schema: str) -> list[str]:
-    """Give each space to the role that made its tables, and let vectors be short."""
+    """Give each space to the role that made its tables, let vectors be short, and give them the scripts of their chunks."""
     maker = (
         "SELECT tableowner FROM pg_tables WHERE schemaname = current_schema AND tablename = 'chunks_of_' || spaces.id"
     )
@@ -22,6 +23,10 @@ def _add_owners(schema: str) -> list[str]:
         "ALTER TABLE vectors ALTER COLUMN vector DROP NOT NULL",
         "ALTER TABLE vectors ADD COLUMN IF NOT EXISTS short bytea",
         "ALTER TABLE vectors ADD CHECK (num_nonnulls(vector, short) = 1)",
+        "ALTER TABLE vectors ADD COLUMN IF NOT EXISTS script text",
+        "UPDATE vectors SET script = chunks.script FROM chunks WHERE chunks.space = vectors.space"
+        " AND chunks.edition = vectors.edition AND chunks.key = vectors.key",
+        "CREATE INDEX IF NOT EXISTS vectors_index_0 ON vectors USING btree (space, edition, set, script)",
         "ALTER TABLE spaces ADD COLUMN IF NOT EXISTS owner name",
         f"UPDATE spaces SET owner = coalesce(({maker}), current_user) WHERE owner IS NULL",  # noqa: S608 (fixed text)
         "ALTER TABLE spaces ALTER COLUMN owner SET NOT NULL",
@@ -38,6 +43,33 @@ def stored_version(connection: Connection) -> int:
     """Return the number of the schema; 0 if it is not recorded."""
     row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
     return 0 if row is None or row[0] is None else int(row[0])
+
+
+def check_version(server: Server, connection: Connection, *, create: bool) -> None:
+    """Bring an older schema up to date if `create`. Raises IndexUnavailable: it is newer, or may not be changed."""
+    import psycopg
+
+    version = stored_version(connection)
+    if version > VERSION:
+        raise IndexUnavailable(
+            f"The schema of {server.name} has version {version}; the newest that is supported is {VERSION}.",
+            remedy="Update memoriter.",
+        )
+    if version < VERSION and not create:
+        raise IndexUnavailable(
+            f"The schema of {server.name} has version {version}; version {VERSION} is needed.",
+            remedy="Run `memoriter index`, which brings it up to date and keeps all vectors.",
+        )
+    if version < VERSION:
+        try:
+            with server.unlimited(connection):
+                migrate(connection, quoted(server.settings.schema))
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise IndexUnavailable(
+                f"The schema of {server.name} has version {version}, and {connection.info.user!r} may not bring it up"
+                f" to date: {sentence(str(error).partition(chr(10))[0])}",
+                remedy="Let the owner of the schema run `memoriter index` once with this version of memoriter.",
+            ) from error
 
 
 def migrate(connection: Connection, schema: str) -> None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.environment import host_name, program_name, variables
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
 from memoriter.extras import require
-from memoriter.postgres._schema import VERSION, shared_statements
-from memoriter.postgres._tenants import enter_owner, tenant_statements
+from memoriter.postgres._migrations import check_version
+from memoriter.postgres._schema import quoted, shared_statements
+from memoriter.postgres._tenants import check_usage, enter_owner, tenant_statements
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -106,15 +107,15 @@ class Server:
         given["application_name"] = f"memoriter {program_name()} {host_name()} {os.getpid()}"[:63]
         if _has_stray_at_sign(self.settings.dsn):
             raise IndexUnavailable(
-                "memorySearch.store.postgres.dsn is not a valid address: it has an @ where none is allowed.",
+                "The address in memorySearch.store.postgres.dsn is not valid: it has an @ where none is allowed.",
                 remedy="Write special characters of user and password as %40 (@), %2F (/), %3A (:) or %3F (?).",
             )
         try:
             return {**_ALIVE, **conninfo_to_dict(self.settings.dsn, **given)}
         except psycopg.ProgrammingError:  # its message quotes parts of the string, even of a password
             raise IndexUnavailable(
-                "memorySearch.store.postgres.dsn is not a valid connection string.",
-                remedy="Write postgresql://USER@HOST:PORT/DATABASE or host=HOST dbname=DATABASE user=USER.",
+                "The value of memorySearch.store.postgres.dsn is not a connection string.",
+                remedy="Write postgresql://USER@HOST:PORT/DATABASE, or host=HOST dbname=DATABASE user=USER.",
             ) from None
 
     @property
@@ -137,7 +138,7 @@ class Server:
         from memoriter.postgres._connections import SLACK_SECONDS
 
         timeout = self.settings.statement_timeout_ms
-        names = ", ".join(_quoted(name) for name in dict.fromkeys((self.settings.schema, self._vector_schema)))
+        names = ", ".join(quoted(name) for name in dict.fromkeys((self.settings.schema, self._vector_schema)))
         values = {**_SESSION, "search_path": names, "statement_timeout": str(timeout)}
         connection.execute(
             "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value)"
@@ -209,7 +210,7 @@ class Server:
                 )
             self.is_replica = connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
             create = create and not self.is_replica
-            self._check_usage(connection)
+            check_usage(self, connection)
             exists = connection.execute(
                 "SELECT to_regclass(format('%%I.schema_version', %s::text)) IS NOT NULL", (self.settings.schema,)
             ).fetchone() == (True,)
@@ -218,18 +219,8 @@ class Server:
             self._find_vectors(connection, create=create)
             if not exists:
                 self._create(connection)  # a schema without tables is completed, too
-            self._check_version(connection, create=create)
+            check_version(self, connection, create=create)
             return True
-
-    def _check_usage(self, connection: Connection) -> None:
-        """Raise IndexUnavailable if the user may not use a schema that exists."""
-        schema, user = self.settings.schema, connection.info.user
-        refused = "SELECT true FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE')"
-        if connection.execute(refused, (schema,)).fetchone() is not None:
-            raise IndexUnavailable(
-                f"The user {user!r} may not use the schema {schema!r} of {self.name}.",
-                remedy=f"Let its owner run: `GRANT USAGE ON SCHEMA {_quoted(schema)} TO {_quoted(user)};`.",
-            )
 
     def repair(self) -> None:
         """Make the tables that are missing. Raises IndexUnavailable."""
@@ -251,32 +242,33 @@ class Server:
             except psycopg.Error as error:
                 raise IndexUnavailable(
                     f"The database of {self.name} has no extension pgvector: {sentence(_first_line(error))}",
-                    remedy=f"Install pgvector on the server, and let its administrator run: {statement}",
+                    remedy=f"Install pgvector on the server, and let its administrator run `{statement}`.",
                 ) from error
             row = connection.execute(find).fetchone()
         if row is None:
             raise IndexUnavailable(
-                f"The database of {self.name} has no extension pgvector.", remedy=f"Run there: {statement}"
+                f"The database of {self.name} has no extension pgvector.",
+                remedy=f"Let an administrator run `{statement}` there.",
             )
         schema, version = cast("tuple[str, str]", row)
         if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_VECTOR:
             raise IndexUnavailable(
                 f"The database of {self.name} has pgvector {version}, which is too old.",
-                remedy="Install pgvector 0.8 or newer, and run there: ALTER EXTENSION vector UPDATE;",
+                remedy="Install pgvector 0.8, and let an administrator run `ALTER EXTENSION vector UPDATE;` there.",
             )
-        self._vector_schema, self.vector_type = schema, f"{_quoted(schema)}.vector"
+        self._vector_schema, self.vector_type = schema, f"{quoted(schema)}.vector"
         self._types = connection.execute(
             "SELECT typname, oid::bigint, typarray::bigint FROM pg_type"
             " WHERE typname = ANY('{vector,halfvec,sparsevec}') AND typnamespace = %s::regnamespace"
             " OR typname = 'bit' AND typnamespace = 'pg_catalog'::regnamespace",
-            (_quoted(schema),),
+            (quoted(schema),),
         ).fetchall()
         self._configure(connection)
 
     def _create(self, connection: Connection) -> None:
         import psycopg
 
-        schema = _quoted(self.settings.schema)
+        schema = quoted(self.settings.schema)
         try:
             with connection.transaction():
                 # Of two processes that come first, one waits here, and finds all tables.
@@ -291,37 +283,8 @@ class Server:
             user = connection.info.user
             raise IndexUnavailable(
                 f"The user {user!r} may not create the schema {schema} of {self.name}: {sentence(_first_line(error))}",
-                remedy=f"Let an administrator run: CREATE SCHEMA {schema} AUTHORIZATION {_quoted(user)};",
+                remedy=f"Let an administrator run `CREATE SCHEMA {schema} AUTHORIZATION {quoted(user)};` there.",
             ) from error
-
-    def _check_version(self, connection: Connection, *, create: bool) -> None:
-        """Bring an older schema up to date if `create`. Raises IndexUnavailable: it is newer, or may not be changed."""
-        import psycopg
-
-        from memoriter.postgres._migrations import migrate, stored_version
-
-        version = stored_version(connection)
-        if version > VERSION:
-            raise IndexUnavailable(
-                f"The schema of {self.name} has version {version}; this memoriter knows versions up to {VERSION}.",
-                remedy="Update memoriter: `pip install --upgrade memoriter`.",
-            )
-        if version < VERSION and not create:
-            raise IndexUnavailable(
-                f"The schema of {self.name} has version {version}; this memoriter uses version {VERSION}.",
-                remedy="Run `memoriter index`, which brings it up to date and keeps all vectors.",
-            )
-        if version < VERSION:
-            try:
-                with self.unlimited(connection):
-                    migrate(connection, _quoted(self.settings.schema))
-            except psycopg.errors.InsufficientPrivilege as error:
-                user = connection.info.user
-                raise IndexUnavailable(
-                    f"The schema of {self.name} has version {version}, and {user!r} may not bring it up to date:"
-                    f" {sentence(_first_line(error))}",
-                    remedy="Let the owner of the schema run `memoriter index` once with this version of memoriter.",
-                ) from error
 
     @contextmanager
     def translating(self) -> Generator[None]:
@@ -359,7 +322,8 @@ class Server:
             ) from error
         except psycopg.errors.ReadOnlySqlTransaction as error:
             raise IndexUnavailable(
-                f"{self.name} can only be read; it may be a replica.", remedy="Name the primary server in the dsn."
+                f"The server {self.name} can only be read; it may be a replica.",
+                remedy="Name the primary server in memorySearch.store.postgres.",
             ) from error
         except (
             psycopg.errors.UndefinedTable,
@@ -377,16 +341,12 @@ class Server:
             ) from error
         except psycopg.Error as error:
             raise IndexUnavailable(
-                f"{self.name} refused a statement: {sentence(_first_line(error))}", remedy="Run `memoriter doctor`."
+                f"The server {self.name} refused a statement: {sentence(_first_line(error))}",
+                remedy="Run `memoriter doctor`.",
             ) from error
 
 
 _NO_ANSWER = "Check that it runs and that memorySearch.store.postgres names it; then try again."
-
-
-def _quoted(name: str) -> str:
-    """Return a name as an identifier of SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _has_stray_at_sign(dsn: str) -> bool:

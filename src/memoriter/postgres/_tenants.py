@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.postgres._schema import TABLES
+from memoriter.errors import IndexUnavailable
+from memoriter.postgres._schema import TABLES, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memoriter.postgres._server import Connection
+    from memoriter.postgres._server import Connection, Server
 
 _IS_MEMBER = "pg_has_role(to_regrole(quote_ident(owner)), 'USAGE')"
 """A role that was dropped has no members."""
@@ -65,6 +66,17 @@ BEGIN
 END
 $body$
 """
+
+
+def check_usage(server: Server, connection: Connection) -> None:
+    """Raise IndexUnavailable if the user may not use the schema, which exists."""
+    schema, user = server.settings.schema, connection.info.user
+    refused = "SELECT true FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE')"
+    if connection.execute(refused, (schema,)).fetchone() is not None:
+        raise IndexUnavailable(
+            f"The user {user!r} may not use the schema {schema!r} of {server.name}.",
+            remedy=f"Let its owner run `GRANT USAGE ON SCHEMA {quoted(schema)} TO {quoted(user)};` there.",
+        )
 
 
 def enter_owner(connection: Connection) -> None:
