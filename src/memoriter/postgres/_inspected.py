@@ -87,6 +87,10 @@ class InspectedStore(PostgresStore):
 class AbsentStore(InspectedStore):
     """The empty store that stands for a space that does not exist."""
 
+    @property
+    def oversampling(self) -> int | None:
+        return None
+
     def use_vectors(self, spec: ModelSpec) -> None:
         self._spec = spec
 

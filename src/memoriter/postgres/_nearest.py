@@ -6,7 +6,7 @@ from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from memoriter.postgres._conditions import Condition
-from memoriter.postgres._graphs import MOST_SEARCHED, NONE, breadth, distance, make, may_make, measure_graphs
+from memoriter.postgres._graphs import MOST_SEARCHED, NONE, breadth, distance, drop, make, may_make, measure_graphs
 from memoriter.postgres._vectors import decode, literal_place
 from memoriter.postgres._words import Scope
 from memoriter.values import dataclass
@@ -72,7 +72,10 @@ def renew(server: Server, vectors: VectorSet) -> Graphs | None:
     with closing(server.connect()) as connection, server.unlimited(connection):
         if not may_make(connection, vectors):
             return None
-        return measure(connection, vectors, make(connection, vectors))
+        graphs = measure(connection, vectors, make(connection, vectors))
+        if not graphs.scripts:
+            drop(connection, vectors)
+        return graphs
 
 
 def measure(connection: Connection, vectors: VectorSet, made: tuple[str, ...]) -> Graphs:
