@@ -43,6 +43,7 @@ def main() -> int:
     parser.add_argument("--sizes", type=_numbers, default=SIZES, help="passages, such as 10000,100000")
     parser.add_argument("--clients", type=_numbers, default=CLIENTS, help="processes that search, such as 1,16")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long each number of clients searches")
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="how many different questions are asked")
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -93,14 +94,14 @@ def _measure(scratch: Path, size: int, given: argparse.Namespace) -> dict[str, A
     server = LocalServer.primary(scratch)
     try:
         figures: dict[str, Any] = {"size": size, **fill(notes, size, stores, server)}
-        asked = questions(QUESTIONS)
+        asked = questions(given.questions)
         import numpy as np
 
         floors = exact_cosines(notes, size, np.array([vector for _, vector in asked]), DEPTH)
         places = {"sqlite": str(stores), "postgres": server.dsn}
         hits = dict[str, Any]()
         for kind in KINDS:
-            request = {"kind": kind, "place": places[kind], "name": str(size), "questions": QUESTIONS}
+            request = {"kind": kind, "place": places[kind], "name": str(size), "questions": given.questions}
             alone = _process({**request, "clients": 0, "floors": floors, "patience": PATIENCE_SECONDS})
             hits[kind] = alone["hits"]
             figures[kind] |= {"recall": alone["recall"], "engine": alone["engine"]}
@@ -110,12 +111,14 @@ def _measure(scratch: Path, size: int, given: argparse.Namespace) -> dict[str, A
             figures[kind]["clients"] = []
         for clients in given.clients:
             for kind in KINDS:
-                request = {"kind": kind, "place": places[kind], "name": str(size), "questions": QUESTIONS}
+                request = {"kind": kind, "place": places[kind], "name": str(size), "questions": given.questions}
                 first = figures[kind]["clients"][0] if figures[kind]["clients"] else None
                 found = _searches({**request, "clients": clients, "seconds": given.seconds}, first, server)
                 figures[kind]["clients"].append({"clients": clients, **found})
         if size == _replicated(given.sizes):
-            figures["replicas"] = replicas.measure(notes, size, scratch, server, seconds=given.seconds, asked=QUESTIONS)
+            figures["replicas"] = replicas.measure(
+                notes, size, scratch, server, seconds=given.seconds, asked=given.questions
+            )
         figures["load"] = os.getloadavg()[1]
     finally:
         server.stop()
