@@ -57,6 +57,9 @@ class OpenFile:
         """The number of the active file; 0 for a plain file."""
         self.read_only = False
         """Whether the file can only be read."""
+        self._refused = False
+        """Whether the last write was refused although the file was opened for writing. SQLite shares the index of the
+        log among the connections of a process: if one that only reads opened it first, the others cannot write."""
         self.closed = False
         self.vectors: Vectors
         self.counts = _files.Counts()
@@ -194,14 +197,14 @@ class OpenFile:
         if self.mode == "inspect":
             return False
         with self.lock, translate_errors(self.path):
-            is_current = self.opened and identity(self.storage.path) == self.opened.identity
+            is_current = self.opened and identity(self.storage.path) == self.opened.identity and not self._refused
             if self.closed or self.mode == "build" or is_current:
                 moved = (not self.closed and self.read_only and self._try_writable()) or self._replaced
             else:
                 before, moved = self.generation, True
                 self._close_file()
                 self.adopt(self._open(after=before))
-            self._replaced = False
+            self._replaced = self._refused = False
             return moved
 
     def _try_writable(self) -> bool:
@@ -273,11 +276,17 @@ class OpenFile:
     @contextmanager
     def writing(self) -> Generator[Database]:
         """Give this thread the connection in a transaction, if the right to index was not lost."""
+        import apsw
+
         with self.reading() as connection:
             self.storage.lease.check()
-            with _connection.transaction(connection):
-                self.storage.lease.check()
-                yield connection
+            try:
+                with _connection.transaction(connection):
+                    self.storage.lease.check()
+                    yield connection
+            except apsw.ReadOnlyError:
+                self._refused = True
+                raise
             self._content_changed()
 
     def mark_stored(self, path: str) -> None:
