@@ -137,7 +137,7 @@ site:
     build/site-env/bin/zensical build --clean --strict
     ! grep -rE '<(script|img|link)[^>]+(src|href)="https?:' build/site/docs --include='*.html'
     mkdir -p build/site/benchmarks/results
-    cp benchmarks/results/speed.json benchmarks/results/speed.svg benchmarks/results/long-term.json build/site/benchmarks/results/
+    cp benchmarks/results/speed.json benchmarks/results/speed.svg benchmarks/results/long-term.json benchmarks/results/postgres.json benchmarks/results/postgres.svg build/site/benchmarks/results/
 
 # test the adapters with the real agent frameworks, in environments of their own, and check their types there
 integrations *ARGS:
@@ -152,9 +152,13 @@ bench-check:
     {{ python }} -m benchmarks --check --quick --sizes 10000 --only peer
     {{ python }} -m benchmarks --check --quick --sizes 2000 --only items,command,cold,sync,churn,web
 
+# measure the index on PostgreSQL beside SQLite, with two replicas, and write docs/scale.md; --quick only prints figures
+bench-postgres *ARGS:
+    {{ python }} -m benchmarks.postgres --date "$(date +%F)" --json benchmarks/results/postgres.json "$@"; equal=$?; {{ python }} -m benchmarks.scale_page; exit $equal
+
 # measure long-term memories at scale in half an hour or more, and write docs/scale.md; fails if a bound does not hold
 bench-longterm:
-    {{ python }} -m benchmarks.long_term --sizes 10000,100000,1000000 --bucket-sizes 1000,10000 --date "$(date +%F)" --json benchmarks/results/long-term.json >docs/scale.md.new; held=$?; [ ! -s docs/scale.md.new ] || mv docs/scale.md.new docs/scale.md; exit $held
+    {{ python }} -m benchmarks.long_term --sizes 10000,100000,1000000 --bucket-sizes 1000,10000 --date "$(date +%F)" --json benchmarks/results/long-term.json >/dev/null; held=$?; {{ python }} -m benchmarks.scale_page; exit $held
 
 # measure the quality of answers on sets of yours, the example's questions and the second set: just eval DATASETS_DIR
 eval *ARGS:

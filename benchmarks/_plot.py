@@ -51,13 +51,17 @@ def lines_of(rows: Iterable[Row]) -> list[Line]:
 
 def plot(rows: Iterable[Row], caption: str) -> str:
     """Return the SVG file; `caption` names the machine and the date."""
-    lines = lines_of(rows)
+    return drawing(lines_of(rows), "Time of a search against the size of the memory", caption)
+
+
+def drawing(lines: Sequence[Line], title: str, caption: str) -> str:
+    """Return an SVG file with some curves, the slowest first."""
     scale = Scale.around([point for line in lines for point in line.points])
-    title = 'role="img" aria-label="Time of a search against the number of chunks"'
+    role = 'role="img" aria-label="Time of a search against the number of chunks"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" {title} {_FONT}>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" {role} {_FONT}>',
         f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" fill="#ffffff"/>',
-        _text(LEFT - 46, 34, "Time of a search against the size of the memory", size=17, colour=_INK, weight=600),
+        _text(LEFT - 46, 34, title, size=17, colour=_INK, weight=600),
         _text(LEFT - 46, 56, caption, size=12),
         *_axes(scale),
         *(_draw(line, scale) for line in lines),

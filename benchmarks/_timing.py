@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from statistics import median, quantiles
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _T = TypeVar("_T")
 
@@ -26,6 +27,14 @@ class Times:
     @property
     def p95(self) -> float:
         return quantiles(self.seconds, n=20, method="inclusive")[-1] if len(self.seconds) > 1 else self.p50
+
+
+def quantile(values: Iterable[float], share: float) -> float:
+    """Return the smallest value that at least this share of them does not exceed. Raises ValueError: there is none."""
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("There is no value.")
+    return ordered[max(0, ceil(share * len(ordered)) - 1)]
 
 
 def timed(act: Callable[[], object]) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from start_pages import BLOCK, PAGES, results, rewritten, steps_of, without_fractions
+from start_pages import BLOCK, PAGES, Shell, results, rewritten, steps_of, without_fractions
 
 MOST_COMMANDS = 6
 
@@ -21,7 +21,7 @@ MOST_COMMANDS = 6
 def test_the_commands_of_a_start_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     if "$ curl " in page.read_text(encoding="utf-8") and not shutil.which("curl"):
         pytest.skip("curl is not installed")
-    for step, printed in results(page, tmp_path):
+    for step, printed in results(page, Shell(tmp_path)):
         assert without_fractions(printed) == without_fractions(step.shown), step.command
 
 
@@ -37,5 +37,5 @@ if __name__ == "__main__":
     for start_page in PAGES:
         if len(sys.argv) == 1 or start_page.stem in sys.argv[1:]:
             with tempfile.TemporaryDirectory() as scratch:
-                written = rewritten(start_page, Path(scratch).resolve())
+                written = rewritten(start_page, Shell(Path(scratch).resolve()))
             start_page.write_text(written, encoding="utf-8")

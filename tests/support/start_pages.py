@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "start"
@@ -63,9 +63,17 @@ def without_fractions(text: str) -> str:
 class Shell:
     """A folder that is home and current folder of the commands of one page."""
 
-    def __init__(self, folder: Path) -> None:
-        """Make the folder ready: with the example notes, and with `memoriter` and `python` of this environment."""
-        self.folder = folder
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str] | None = None, shown: Mapping[str, str] | None = None
+    ) -> None:
+        """Make the folder ready: with the example notes, and with `memoriter` and `python` of this environment.
+
+        Args:
+            folder: the folder.
+            environment: more environment variables of the commands.
+            shown: texts of this run, and what the page has instead.
+        """
+        self.folder, self.shown = folder, shown or {}
         self.background: list[subprocess.Popen[str]] = []
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -85,6 +93,7 @@ class Shell:
             "PYTHONUTF8": "1",
             "MEMORITER_BACKGROUND": "off",
             "MEMORITER_HOOK_SECONDS": "60",
+            **(environment or {}),
         }
 
     def close(self) -> None:
@@ -143,14 +152,15 @@ class Shell:
         text = printed.replace(str(self.folder), HOME).replace(self.port, PORT)
         for now in (datetime.now().astimezone(), datetime.now(UTC)):
             text = text.replace(now.strftime("%Y-%m-%d"), DAY)
+        for own, instead in self.shown.items():
+            text = text.replace(own, instead)
         for pattern, instead in VOLATILE:
             text = pattern.sub(instead, text)
         return text if not text or text.endswith("\n") else f"{text}\n"
 
 
-def results(page: Path, folder: Path) -> Iterator[tuple[Step, str]]:
-    """Run the commands of a page in order, and return each with what it prints."""
-    shell = Shell(folder)
+def results(page: Path, shell: Shell) -> Iterator[tuple[Step, str]]:
+    """Run the commands of a page in order, and return each with what it prints. The shell is closed at the end."""
     try:
         for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
             if language == "console":
@@ -161,9 +171,9 @@ def results(page: Path, folder: Path) -> Iterator[tuple[Step, str]]:
         shell.close()
 
 
-def rewritten(page: Path, folder: Path) -> str:
+def rewritten(page: Path, shell: Shell) -> str:
     """Return the page with what its commands print now."""
-    printed = results(page, folder)
+    printed = results(page, shell)
 
     def block_again(match: re.Match[str]) -> str:
         if match[1] != "console":

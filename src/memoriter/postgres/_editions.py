@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.errors import IndexUnavailable, sentence
 from memoriter.postgres import _vectors
 from memoriter.postgres._files import Place
-from memoriter.postgres._schema import TABLES
+from memoriter.postgres._schema import TABLES, partitions
 
 if TYPE_CHECKING:
     from memoriter.postgres._server import Connection, Server
@@ -39,6 +39,8 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
         ).fetchone()
         if row is not None and not repair:
             return int(row[0])
+        if server.is_replica:
+            raise missing_on(server, name)
         try:
             with connection.transaction():
                 ((space,),) = connection.execute("SELECT open_space(%s, %s)", (name, role)).fetchall()
@@ -53,6 +55,14 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
                 remedy="Let a member of the role that owns it add you with GRANT, or set another name in"
                 " memorySearch.store.postgres.workspace.",
             ) from error
+
+
+def missing_on(replica: Server, name: str) -> IndexUnavailable:
+    """Return the error of a space that a replica does not have, or not yet."""
+    return IndexUnavailable(
+        f"The replica {replica.name} has no index of {name!r}.",
+        remedy="Run `memoriter index` with the primary server in memorySearch.store.postgres.dsn.",
+    )
 
 
 def create(connection: Connection, space: int, *, after: int = 0) -> int:
@@ -105,3 +115,18 @@ def drop_leftovers(server: Server, space: int) -> None:
         ).fetchall()
     for (edition,) in rows:
         drop(server, Place(space, int(edition)))
+
+
+def vacuum(server: Server, space: int, how: str = "") -> None:
+    """Let the server reuse the room of deleted rows; `how` are options of VACUUM in parentheses."""
+    with server.connection() as connection, server.unlimited(connection):
+        for table in partitions(space):
+            connection.execute(f"VACUUM {how} {table}".encode())
+
+
+def size_on_disk(server: Server, space: int) -> int:
+    """Return the bytes of the tables of a space and of their indexes."""
+    statement = "SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(%s::text[]) AS name"
+    with server.connection() as connection:
+        ((size,),) = connection.execute(statement, (partitions(space),)).fetchall()
+    return int(size)

@@ -78,6 +78,8 @@ class Server:
         """How often a connection broke; what was read before may have been lost on a server that took over."""
         self.vector_type = ""
         """The type `vector` with its schema, once `prepare` has run."""
+        self.is_replica = False
+        """Whether it is a standby server, which can only be read; known once `prepare` has run."""
         self._vector_schema = "public"
         self._types = list[tuple[str, int, int]]()
         self._pool: Pool | None = None
@@ -194,7 +196,7 @@ class Server:
             pool.close()
 
     def prepare(self, *, create: bool) -> bool:
-        """Check the server and its schema, and return whether the schema exists; `create` makes it if not.
+        """Check the server and its schema, and return whether the schema exists; `create` makes it on a primary server.
 
         Raises:
             IndexUnavailable: the server, its version, pgvector or a right is missing; the remedy names the statement.
@@ -206,7 +208,9 @@ class Server:
                     f"The server {self.name} is PostgreSQL {found}, which is too old.",
                     remedy="Use PostgreSQL 15 or newer.",
                 )
-            check_usage(self, connection)
+            self.is_replica = connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
+            create = create and not self.is_replica
+            check_usage(connection, self.settings.schema, self.name)
             exists = connection.execute(
                 "SELECT to_regclass(format('%%I.schema_version', %s::text)) IS NOT NULL", (self.settings.schema,)
             ).fetchone() == (True,)
@@ -215,7 +219,8 @@ class Server:
             self._find_vectors(connection, create=create)
             if not exists:
                 self._create(connection)  # a schema without tables is completed, too
-            check_version(self, connection, create=create)
+            schema = quoted(self.settings.schema)
+            check_version(connection, schema, self.name, create=create, unlimited=self.unlimited)
             return True
 
     def repair(self) -> None:

@@ -13,7 +13,7 @@ from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
 from memoriter.postgres._reader import FORGETTING, PostgresReader
 from memoriter.postgres._rights import Right
-from memoriter.postgres._schema import TABLES, partitions
+from memoriter.postgres._schema import TABLES
 from memoriter.postgres._server import Server
 from memoriter.postgres._state import Content, State
 from memoriter.types import CompactReport, Diagnostic
@@ -40,7 +40,7 @@ class PostgresStore(PostgresReader):
     Any method may raise `IndexBusy`, `IndexDamaged` or another `IndexUnavailable`; each has a remedy.
     """
 
-    read_only = False
+    read_only: bool = False
 
     def __init__(
         self, server: Server, name: str, state: State, *, clock: Callable[[], float], spec: ModelSpec | None = None
@@ -76,7 +76,7 @@ class PostgresStore(PostgresReader):
 
     @classmethod
     def open(cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]) -> Self:
-        """Open the space of a name, and create it and the schema if needed.
+        """Open the space of a name, and create it and the schema if needed. On a replica, it can only be read.
 
         Args:
             settings: where the server is.
@@ -89,16 +89,28 @@ class PostgresStore(PostgresReader):
         """
         server = Server(settings)
         try:
-            server.prepare(create=True)
-            return cls(server, name, State(_editions.enter(server, name)), clock=clock)
+            space = _editions.enter(server, name) if server.prepare(create=True) else None
         except BaseException:
             server.close()
             raise
+        if space is None:
+            server.close()
+            raise _editions.missing_on(server, name)
+        store = cls(server, name, State(space), clock=clock)
+        store.read_only = server.is_replica
+        return store
 
     @property
     def notices(self) -> tuple[Diagnostic, ...]:
         """Diagnostics about the store itself."""
-        return () if self._repaired is None else (self._repaired,)
+        repaired = () if self._repaired is None else (self._repaired,)
+        if not self._server.is_replica:
+            return repaired
+        message = f"{self._server.name} is a replica, so the index does not include new changes."
+        return (
+            *repaired,
+            Diagnostic("index_read_only", message, "Let a host with the primary server index the notes."),
+        )
 
     def refresh(self) -> bool:
         """Notice another content, or a server that took over; return whether there is one since the last call."""
@@ -331,7 +343,7 @@ class PostgresStore(PostgresReader):
         """Let the server reuse the space of deleted rows, and of a rebuild that was killed."""
         with suppress(IndexBusy), self.lease():
             _editions.drop_leftovers(self._server, self._state.space)
-        self._vacuum("VACUUM")
+        _editions.vacuum(self._server, self._state.space)
         self._make_graphs()
 
     def _make_graphs(self) -> None:
@@ -344,26 +356,16 @@ class PostgresStore(PostgresReader):
             if vectors and due and (graphs := _nearest.renew(self._server, vectors)):
                 self.set_meta(_graphs.key_of(vectors), graphs.dumps())
 
-    def _vacuum(self, how: str) -> None:
-        with self._server.connection() as connection, self._server.unlimited(connection):
-            for table in partitions(self._state.space):
-                connection.execute(f"{how} {table}".encode())
-
     def size_on_disk(self) -> int:
         """Return the bytes of the tables of the space and of their indexes."""
-        with self._reading() as (connection, _):
-            ((size,),) = connection.execute(
-                "SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(%s::text[]) AS name",
-                (partitions(self._state.space),),
-            ).fetchall()
-            return int(size)
+        return _editions.size_on_disk(self._server, self._state.space)
 
     def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False, wait: float = 0.0) -> CompactReport:
         with self.lease(wait=wait):
             before = self.size_on_disk()
             evicted = self.evict(max_entries=max_entries, max_bytes=max_bytes)
             _editions.drop_leftovers(self._server, self._state.space)
-            self._vacuum("VACUUM (FULL, ANALYZE)")
+            _editions.vacuum(self._server, self._state.space, "(FULL, ANALYZE)")
             with self._reading() as (connection, place):
                 statement = f"SELECT count(*) FROM vectors AS known WHERE known.space = %s AND known.edition = %s AND {_vectors.UNUSED}"  # noqa: S608, E501 (fixed text)
                 ((unused,),) = connection.execute(statement.encode(), place).fetchall()

@@ -1,0 +1,111 @@
+"""Clients that search one store at the same time, each a process; the request comes from stdin."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from benchmarks._memory_process import peak_mb
+from benchmarks._postgres_fill import open_store
+from benchmarks._prepared_notes import questions
+from benchmarks._search_process import ANYWHERE, CANDIDATES, DEPTH
+from benchmarks._vectors import WordVectors
+from memoriter.search import SearchSettings, query_terms, rank
+from memoriter.sync import background_of
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import Queue
+    from multiprocessing.synchronize import Barrier
+
+    from benchmarks._search_process import Question
+
+_WARM_UP = 3
+_WAIT_SECONDS = 600
+_ROUNDING = 1e-6
+
+
+def main() -> None:
+    request = json.load(sys.stdin)
+    asked = questions(request["questions"])
+    figures = _alone(request, asked) if request["clients"] == 0 else _together(request, asked)
+    json.dump(figures, sys.stdout)
+
+
+def _together(request: dict[str, Any], asked: list[Question]) -> dict[str, Any]:
+    """Return all times in ms, searches per second, and CPU ms of the clients for each search."""
+    context = multiprocessing.get_context("fork")
+    clients = request["clients"]
+    ready, results = context.Barrier(clients), context.Queue()
+    processes = [
+        context.Process(target=_client, args=(request, asked, number, ready, results)) for number in range(clients)
+    ]
+    for process in processes:
+        process.start()
+    answers = [results.get(timeout=_WAIT_SECONDS) for _ in processes]
+    for process in processes:
+        process.join()
+    times = [each for answer in answers for each in answer["ms"]]
+    seconds = max(answer["seconds"] for answer in answers)
+    return {
+        "ms": times,
+        "per_second": len(times) / seconds,
+        "cpu_ms": 1000 * sum(answer["cpu"] for answer in answers) / len(times),
+        "peak_mb": max(answer["peak_mb"] for answer in answers),
+    }
+
+
+def _client(
+    request: dict[str, Any], asked: list[Question], number: int, ready: Barrier, results: Queue[dict[str, Any]]
+) -> None:
+    """Search again and again for the time of the request, at least once."""
+    try:
+        store = open_store(request["kind"], request["place"], request["name"])
+        settings = SearchSettings(background=background_of(store, WordVectors.spec))
+        mine = asked[number % len(asked) :] + asked[: number % len(asked)]
+        for text, vector in mine[:_WARM_UP]:
+            rank(store, text, vector, settings, filters=ANYWHERE, now=0.0)
+        ready.wait(_WAIT_SECONDS)
+        times, began, cpu = list[float](), time.perf_counter(), time.process_time()
+        while not times or time.perf_counter() - began < request["seconds"]:
+            text, vector = mine[len(times) % len(mine)]
+            start = time.perf_counter()
+            rank(store, text, vector, settings, filters=ANYWHERE, now=0.0)
+            times.append(1000 * (time.perf_counter() - start))
+        taken = {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu, "peak_mb": peak_mb()}
+        results.put({"ms": times, **taken})
+        store.close()
+    except BaseException:
+        ready.abort()
+        raise
+
+
+def _alone(request: dict[str, Any], asked: list[Question]) -> dict[str, Any]:
+    """Return the ms of each retriever, recall@`DEPTH` and the hits, of as many questions as there is time for."""
+    store = open_store(request["kind"], request["place"], request["name"])
+    settings = SearchSettings(background=background_of(store, WordVectors.spec))
+    times = {"vectors": list[float](), "words": list[float]()}
+    hits, recalls, began = list[Any](), list[float](), time.perf_counter()
+    for (text, vector), floor in zip(asked, request["floors"], strict=True):
+        nearest = [row for row, _ in store.vector_search(vector, limit=DEPTH, filters=ANYWHERE, levels=None)]
+        near = sum(cosine >= floor - _ROUNDING for cosine in store.cosines(vector, nearest).values())
+        recalls.append(near / DEPTH)
+        start = time.perf_counter()
+        store.vector_search(vector, limit=CANDIDATES, filters=ANYWHERE, levels=None)
+        times["vectors"].append(1000 * (time.perf_counter() - start))
+        start = time.perf_counter()
+        store.keyword_search(query_terms(text), limit=CANDIDATES, filters=ANYWHERE, frequency=None, weights=None)
+        times["words"].append(1000 * (time.perf_counter() - start))
+        ranked = rank(store, text, vector, settings, filters=ANYWHERE, now=0.0)
+        hits.append([(hit.path, hit.start_line, round(hit.score, 6)) for hit in ranked])
+        if time.perf_counter() - began > request["patience"]:
+            break
+    found = {"recall": sum(recalls) / len(recalls), "hits": hits, "engine": store.engine}
+    store.close()
+    return {**times, **found}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""One store of each kind with the same notes, written in turns, so that both meet the same load of the machine."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks._postgres_copy import CopyFiller
+from benchmarks._prepared_notes import batches
+from benchmarks._vectors import WordVectors
+from memoriter.index import Index
+from memoriter.postgres import PostgresStore, ServerSettings
+from memoriter.sync import learn_background
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks._postgres_servers import LocalServer
+    from benchmarks._prepared_notes import Batch
+    from memoriter.backends import Store
+
+SCHEMA = "benchmark"
+KINDS = ("sqlite", "postgres")
+_POOL = 2
+
+
+@dataclass(slots=True)
+class Filling:
+    """The work of one store."""
+
+    store: Store
+    cpu: Callable[[], float]
+    """Returns the CPU seconds that this process and the server have used."""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    def add(self, batch: Batch) -> None:
+        """Store a batch as an indexing run does, without splitting and embedding."""
+        began, cpu = time.perf_counter(), self.cpu()
+        for source, digest, entries in batch.notes:
+            self.store.put_file(source, digest, entries)
+        row_of = {key: row for row, key in enumerate(batch.keys)}
+        keys = [key for key, _ in self.store.missing(len(batch.keys)) if key in row_of]
+        self.store.put_vectors(keys, batch.vectors[[row_of[key] for key in keys]])
+        self.seconds += time.perf_counter() - began
+        self.cpu_seconds += self.cpu() - cpu
+
+
+def open_store(kind: str, place: str, name: str) -> Store:
+    """Open a store of the benchmark: a file of SQLite, or a space on a server whose dsn `place` is."""
+    store: Store
+    if kind == "sqlite":
+        index = Index.open(Path(place) / f"{name}.sqlite", clock=time.monotonic)
+        index.choose_engine("auto")
+        store = index
+    else:
+        settings = ServerSettings(dsn=place, schema=SCHEMA, pool_size=_POOL, statement_timeout_ms=3_600_000)
+        store = PostgresStore.open(settings, name, clock=time.monotonic)
+    store.use_vectors(WordVectors.spec)
+    return store
+
+
+def fill(prepared: Path, size: int, folder: Path, server: LocalServer) -> dict[str, Any]:
+    """Fill both stores with at least `size` passages, and return the figures of each.
+
+    All but the last batch go into SQLite through its own methods, into PostgreSQL with COPY. The last one goes through
+    the methods of both stores and gives the rates.
+
+    Args:
+        prepared: the folder of prepared notes.
+        size: the least number of passages.
+        folder: where the file of SQLite is made.
+        server: where the space is made.
+    """
+    name = str(size)
+    _register(server, name)
+    copied = CopyFiller(server.dsn, SCHEMA, name)
+    sqlite = Filling(open_store("sqlite", str(folder), name), time.process_time)
+    passages, texts, last = 0, 0, None
+    for batch in batches(prepared, size):
+        passages, texts = passages + batch.passages, texts + len(batch.keys)
+        if last is not None:
+            copied.add(last)
+            with sqlite.store.lease():
+                sqlite.add(last)
+        last = batch
+    indexes = copied.finish()
+    postgres = Filling(open_store("postgres", server.dsn, name), lambda: time.process_time() + server.cpu_seconds())
+    figures = dict[str, Any](passages=passages, texts=texts)
+    for kind, each in (("sqlite", sqlite), ("postgres", postgres)):
+        if last is None:
+            raise ValueError("There are no notes.")
+        each.seconds = each.cpu_seconds = 0.0
+        with each.store.lease():
+            each.add(last)
+            learn_background(each.store, WordVectors.spec)
+        figures[kind] = {
+            "stored_per_second": last.passages / each.seconds,
+            "cpu_ms_per_passage": 1000 * each.cpu_seconds / last.passages,
+            "waiting": each.store.waiting(),
+            "chunks": each.store.corpus().chunks,
+        }
+        each.store.close()
+    figures["sqlite"]["bytes"] = {"file": sum(file.stat().st_size for file in folder.glob(f"{name}.sqlite*"))}
+    figures["postgres"] |= {"index_seconds": indexes, "bytes": relation_bytes(server, name)}
+    return figures
+
+
+def _register(server: LocalServer, name: str) -> None:
+    """Store one vector and delete it, so that the space knows the model."""
+    store = open_store("postgres", server.dsn, name)
+    with store.storing():
+        store.put_vectors([b"first"], np.eye(1, WordVectors.spec.dimensions, dtype=np.float32))
+        store.evict(max_entries=0, max_bytes=0)
+    store.close()
+
+
+def exact_cosines(prepared: Path, size: int, queries: np.ndarray, depth: int) -> list[float]:
+    """Return the cosine of the passage of rank `depth` of each query, computed with every vector as it was made."""
+    best = np.full((len(queries), 0), -1.0)
+    for batch in batches(prepared, size):
+        row_of = {key: row for row, key in enumerate(batch.keys)}
+        rows = [row_of[entry.key] for _, _, entries in batch.notes for entry in entries]
+        cosines = queries.astype(np.float64) @ batch.vectors[rows].T.astype(np.float64)
+        best = np.sort(np.hstack([best, cosines]), axis=1)[:, -depth:]
+    return best[:, 0].tolist()
+
+
+def relation_bytes(server: LocalServer, name: str) -> dict[str, int]:
+    """Return the bytes of each table and index of a space; the numbers in their names are left out."""
+    import psycopg
+
+    statement = (
+        "SELECT relation.relname, coalesce(main.relname, ''), pg_relation_size(relation.oid) +"
+        " CASE WHEN relation.relkind = 'r' THEN coalesce(pg_total_relation_size(nullif(relation.reltoastrelid, 0)), 0)"
+        " ELSE 0 END FROM pg_class AS relation"
+        " JOIN pg_namespace AS schema ON schema.oid = relation.relnamespace AND schema.nspname = %s"
+        " LEFT JOIN pg_index ON pg_index.indexrelid = relation.oid LEFT JOIN pg_class AS main ON main.oid = indrelid"
+        " WHERE relation.relkind IN ('r', 'i')"
+    )
+    with psycopg.connect(server.dsn) as connection:
+        row = connection.execute(f"SELECT id FROM {SCHEMA}.spaces WHERE name = %s".encode(), (name,)).fetchone()
+        mark = f"_of_{row[0] if row else 0}"
+        found = connection.execute(statement, (SCHEMA,)).fetchall()
+    parts = dict[str, int]()
+    for relation, table, size in found:
+        if (table or relation).endswith(mark):
+            label = relation.replace(mark, "")
+            parts[label] = parts.get(label, 0) + int(size)
+    return parts

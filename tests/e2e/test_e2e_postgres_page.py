@@ -1,0 +1,90 @@
+"""What docs/postgres.md shows is what its commands print, on a real server; run as a program, this writes it.
+
+The command line of docs/scale.md, which is on that page too, puts the example workspace on a server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from memoriter import Memory
+from memoriter.environment import host_name
+from postgres_server import postgres_dsn
+from start_pages import ROOT, Shell, Step, results, rewritten, without_fractions
+
+PAGE = ROOT / "docs" / "postgres.md"
+DATABASE = f"page_{os.getpid()}"
+SHOWN_SERVER, SHOWN_HOST = "db.example.com/notes:memoriter", "laptop"
+COMMAND = re.compile(r"(?m)^(?:\$ )?(?:cd \S+ && )?(memoriter config set store\.driver postgres && .*)$")
+QUESTIONS = [ROOT / "tests" / "e2e" / f"{name}.json" for name in ("questions", "unanswerable")]
+SCORE_DIFFERENCE = 1e-3
+
+
+def shell_with_a_database(folder: Path) -> Shell:
+    """Return a shell whose DATABASE_URL names a new database of the server for tests."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+    given = postgres_dsn()
+    with psycopg.connect(given, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {DATABASE}".encode())
+        connection.execute(f"CREATE DATABASE {DATABASE}".encode())
+    address = make_conninfo(given, dbname=DATABASE)
+    host = conninfo_to_dict(address).get("host", "")
+    shown = {
+        f"{host}/{DATABASE}:memoriter": SHOWN_SERVER,
+        f"{SHOWN_SERVER}/{host_name()}:": f"{SHOWN_SERVER}/{SHOWN_HOST}:",
+    }
+    return Shell(folder, {"DATABASE_URL": address}, shown)
+
+
+def answers_of(shell: Shell) -> list[list[tuple[str, int, int, float]]]:
+    """Return the hits of every question about the example workspace: path, first and last line, score."""
+    questions = [each["question"] for file in QUESTIONS for each in json.loads(file.read_text(encoding="utf-8"))]
+    with Memory.open(shell.folder / "examples" / "workspace", home=shell.folder / ".memoriter") as memory:
+        found = [memory.search(question).hits for question in questions]
+    return [[(hit.path, hit.start_line, hit.end_line, hit.score) for hit in hits] for hits in found]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_one_command_line_puts_the_example_workspace_on_postgresql_with_the_same_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = shell_with_a_database(tmp_path)
+    for step, printed in results(PAGE, shell):
+        assert without_fractions(printed) == without_fractions(step.shown), step.command
+    monkeypatch.setenv("DATABASE_URL", shell.environment["DATABASE_URL"])
+    on_server = answers_of(shell)
+    shell.run(Step("memoriter config set store.driver sqlite && memoriter -w examples/workspace index", ""))
+    on_disk = answers_of(shell)
+    assert sum(map(len, on_disk)) > 100
+    assert [[hit[:3] for hit in hits] for hits in on_server] == [[hit[:3] for hit in hits] for hits in on_disk]
+    pairs = [
+        (ours[3], theirs[3])
+        for pair in zip(on_server, on_disk, strict=True)
+        for ours, theirs in zip(*pair, strict=True)
+    ]
+    assert max(abs(ours - theirs) for ours, theirs in pairs) < SCORE_DIFFERENCE
+
+
+def test_both_pages_have_the_same_command_line() -> None:
+    assert only_command(PAGE) == only_command(ROOT / "docs" / "scale.md")
+
+
+def only_command(page: Path) -> str:
+    """Return the command line of a page that puts a workspace on a server, as it is in the workspace."""
+    (command,) = COMMAND.findall(page.read_text(encoding="utf-8"))
+    return command
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        written = rewritten(PAGE, shell_with_a_database(Path(scratch).resolve()))
+    PAGE.write_text(written, encoding="utf-8")
