@@ -130,3 +130,10 @@ def size_on_disk(server: Server, space: int) -> int:
     with server.connection() as connection:
         ((size,),) = connection.execute(statement, (partitions(space),)).fetchall()
     return int(size)
+
+
+def analyze(server: Server, space: int) -> None:
+    """Let the server look at the tables whose size decides how it joins them."""
+    with server.connection() as connection, server.unlimited(connection):
+        for table in ("chunks", "items", "vectors"):
+            connection.execute(f"ANALYZE {table}_of_{space}".encode())

@@ -211,9 +211,7 @@ class PostgresStore(PostgresReader):
     def _learn_sizes(self) -> None:
         """Let the server learn how large tables have become; until then it plans as if they were empty."""
         if self._unknown_rows > max(FEW_ROWS, self._known_rows):
-            with self._server.connection() as connection, self._server.unlimited(connection):
-                for table in ("chunks", "items", "vectors"):
-                    connection.execute(f"ANALYZE {table}_of_{self._state.space}".encode())
+            _editions.analyze(self._server, self._state.space)
             self._unknown_rows, self._known_rows = 0, self._known_rows + self._unknown_rows
 
     def set_meta(self, key: str, value: str) -> None:
