@@ -61,10 +61,10 @@ def run(team: Team, server: BreakableServer) -> Outcome:
         change(team, draw, outcome)
         time.sleep(SECONDS_BETWEEN)
         if kill == KILLS // 2:
-            outcome.in_flight += team.in_flight(list(team.service.calls))
-            before = len(team.service.calls)
+            before, ended = len(team.service.calls), team.lines("done")
             server.restart()
-            outcome.in_flight += team.in_flight(list(team.service.calls)[before:])
+            calls = list(team.service.calls)
+            outcome.in_flight += team.in_flight(calls[:before], ended) + team.in_flight(calls[before:], ended)
         member = draw.choice(range(3, len(ROLES)))
         team.kill(member)
         outcome.killed[ROLES[member]] += 1

@@ -24,7 +24,7 @@ from memoriter.sync import BATCH_TOKENS
 from servers.compatible import DOCUMENT, texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from servers.base import Call
     from servers.compatible import CompatibleServer
@@ -107,9 +107,9 @@ class Team:
         acts = [call.headers.get(WRITER, "") for call in calls]
         return [f"{ROLES[int(act[4:].split(':')[0])]} {act} {'done' if act in done else ''}" for act in acts]
 
-    def in_flight(self, calls: Sequence[Call]) -> list[str]:
+    def in_flight(self, calls: Sequence[Call], ended: Collection[str] | None = None) -> list[str]:
         """The passages that members wait for, or have and did not keep yet: the last batch of acts that did not end."""
-        done, texts, tokens = {*self.lines("done")}, list[str](), Counter[str]()
+        done, texts, tokens = self.lines("done") if ended is None else ended, list[str](), Counter[str]()
         for call in reversed(calls):
             act = call.headers.get(WRITER, "")
             if act and act not in done and tokens[act] <= BATCH_TOKENS:
