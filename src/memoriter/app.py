@@ -400,9 +400,11 @@ class _PostgresOpener:
     def __call__(self, *, inspect: bool) -> Store:
         from memoriter.postgres import InspectedStore, PostgresStore
 
-        if inspect:
-            return InspectedStore.inspect(self._server, self._space, clock=self.env.wall)
-        return PostgresStore.open(self._server, self._space, clock=self.env.wall)
+        open_it = InspectedStore.inspect if inspect else PostgresStore.open
+        store = open_it(self._server, self._space, clock=self.env.wall)
+        vector = self.settings.store.vector
+        store.may_use_graphs = vector.enabled and vector.engine != "exact"
+        return store
 
     def runs_in_background(self) -> bool:
         from memoriter.postgres import runs_in_background

@@ -92,9 +92,12 @@ class Local(Section):
 class VectorStoreSection(Section):
     """Storage and comparison of vectors."""
 
-    enabled: Annotated[bool, Doc("Use the SQLite extension for vector search if it loads")] = True
+    enabled: Annotated[bool, Doc("False compares a query with every vector, as the engine `exact` does")] = True
     extension_path: Annotated[str | None, Doc("The sqlite-vec library to load instead of the bundled one")] = None
-    engine: Annotated[Engine, Doc("How vectors are compared; `auto` picks by size")] = "auto"
+    engine: Annotated[
+        Engine,
+        Doc("How vectors are compared; `auto` picks by size; on PostgreSQL, `codes` and `sqlite-vec` mean `auto`"),
+    ] = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,8 +85,8 @@ def copy_vectors(connection: Connection, place: Place, fresh: int, *, left_out: 
         (fresh, *place),
     )
     connection.execute(
-        "INSERT INTO vectors(space, edition, set, key, used_at, vector, short)"
-        " SELECT space, %s, set, key, used_at, vector, short FROM vectors"
+        "INSERT INTO vectors(space, edition, set, key, used_at, script, vector, short)"
+        " SELECT space, %s, set, key, used_at, script, vector, short FROM vectors"
         " WHERE space = %s AND edition = %s AND set <> %s",
         (fresh, *place, -1 if active is None else active.id),
     )

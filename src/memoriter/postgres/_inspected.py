@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from memoriter.errors import IndexUnavailable
-from memoriter.postgres._reader import State
 from memoriter.postgres._server import Server
+from memoriter.postgres._state import State
 from memoriter.postgres._store import PostgresStore
 from memoriter.records import Corpus
 from memoriter.types import Diagnostic
@@ -86,6 +86,10 @@ class InspectedStore(PostgresStore):
 
 class AbsentStore(InspectedStore):
     """The empty store that stands for a space that does not exist."""
+
+    @property
+    def oversampling(self) -> int | None:
+        return None
 
     def use_vectors(self, spec: ModelSpec) -> None:
         self._spec = spec

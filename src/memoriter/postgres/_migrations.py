@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 
 
 def _add_owners(schema: str) -> list[str]:
-    """Give each space to the role that made its tables, and let vectors be short."""
+    """Give each space to the role that made its tables, let vectors be short, and add the scripts of their chunks."""
     maker = (
         "SELECT tableowner FROM pg_tables WHERE schemaname = current_schema AND tablename = 'chunks_of_' || spaces.id"
     )
+    same = "chunks.space = vectors.space AND chunks.edition = vectors.edition AND chunks.key = vectors.key"
     return [
         "ALTER TABLE vectors ALTER COLUMN vector DROP NOT NULL",
         "ALTER TABLE vectors ADD COLUMN IF NOT EXISTS short bytea",
         "ALTER TABLE vectors ADD CHECK (num_nonnulls(vector, short) = 1)",
+        "ALTER TABLE vectors ADD COLUMN IF NOT EXISTS script text",
+        f"UPDATE vectors SET script = chunks.script FROM chunks WHERE {same}",  # noqa: S608 (fixed text)
+        "CREATE INDEX IF NOT EXISTS vectors_index_0 ON vectors USING btree (space, edition, set, script)",
         "ALTER TABLE spaces ADD COLUMN IF NOT EXISTS owner name",
         f"UPDATE spaces SET owner = coalesce(({maker}), current_user) WHERE owner IS NULL",  # noqa: S608 (fixed text)
         "ALTER TABLE spaces ALTER COLUMN owner SET NOT NULL",

@@ -2,85 +2,200 @@
 
 from __future__ import annotations
 
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from memoriter.postgres._vectors import decode
+from memoriter.postgres._conditions import Condition
+from memoriter.postgres._graphs import MOST_SEARCHED, NONE, breadth, distance, drop, make, may_make, measure_graphs
+from memoriter.postgres._vectors import decode, literal_place
+from memoriter.postgres._words import Scope
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.postgres._server import Connection
+    from memoriter.postgres._graphs import Graphs
+    from memoriter.postgres._server import Connection, Server
     from memoriter.postgres._vectors import VectorSet
-    from memoriter.postgres._words import Scope
     from memoriter.types import ScriptBaselines
-
-_JOINED = (
-    "FROM vectors AS known JOIN chunks ON chunks.space = known.space AND chunks.edition = known.edition"
-    " AND chunks.key = known.key WHERE known.space = %s AND known.edition = %s AND known.set = %s"
-)
-
 
 _SPARE = 8
 """Chunks that are read beyond the limit, because the server computes cosines in single precision."""
+_LEFTOVERS = 64
+"""Vectors that are read beyond twice the limit, because some may belong to chunks that are gone."""
+_JOINED = "chunks.space = known.space AND chunks.edition = known.edition AND chunks.key = known.key"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """A query for the chunks nearest to a vector."""
+
+    vectors: VectorSet
+    query: NDArray[np.float32]
+    """(dims,), unit length."""
+    limit: int
+    scope: Scope
+    levels: ScriptBaselines | None = None
+    """Mean and deviation of the cosines of each script; with them, chunks are ordered by how far they stand out."""
 
 
 def nearest(
-    connection: Connection,
-    vectors: VectorSet,
-    query: NDArray[np.float32],
-    *,
-    limit: int,
-    scope: Scope,
-    levels: ScriptBaselines | None,
+    connection: Connection, search: Search, graphs: Graphs = NONE, scripts: Sequence[str] = ()
 ) -> list[tuple[int, float]]:
-    """Return the chunks nearest to a query, best first, ties by id: (chunk id, exact cosine). All are compared.
+    """Return the chunks nearest to a query, best first, ties by id: (chunk id, exact cosine).
 
     Args:
         connection: the connection.
-        vectors: the set that is searched.
-        query: (dims,), unit length.
-        limit: the most chunks.
-        scope: the chunks that may be returned.
-        levels: mean and deviation of the cosines of each script; with them, chunks are ordered by how far they stand
-            out in their script.
+        search: what is searched.
+        graphs: those of the set; if there are none, or filters, all vectors are compared.
+        scripts: the scripts of the set, if there are graphs.
     """
-    order, values = _order(levels)
-    found = f"SELECT chunks.id, chunks.script, known.key, -(known.vector <#> %b) AS cosine {_JOINED} AND {scope.where}"
+    if search.scope.is_everything:
+        wanted = 2 * search.limit + _LEFTOVERS
+        rows = (
+            _through_graphs(connection, search, graphs, scripts, wanted)
+            if graphs.scripts
+            else _of_vectors(connection, search, wanted)
+        )
+        found = [row for row in rows if row[0] is not None]
+        if len(found) >= search.limit + _SPARE or len(rows) < wanted:
+            return _ranked(found, search)
+    return _ranked(_of_chunks(connection, search), search)
+
+
+def renew(server: Server, vectors: VectorSet) -> Graphs | None:
+    """Make and measure the graphs of a set while searches go on; return None if another user owns the tables."""
+    with closing(server.connect()) as connection, server.unlimited(connection):
+        if not may_make(connection, vectors):
+            return None
+        graphs = measure(connection, vectors, make(connection, vectors))
+        if not graphs.scripts:
+            drop(connection, vectors)
+        return graphs
+
+
+def measure(connection: Connection, vectors: VectorSet, made: tuple[str, ...]) -> Graphs:
+    """Return how far the graphs of some scripts must be searched, or no graphs if they are of no use.
+
+    Args:
+        connection: the connection.
+        vectors: the set.
+        made: the scripts that have a graph.
+    """
+    scripts = scripts_of(connection, vectors)
+
+    def exactly(query: NDArray[np.float32], limit: int) -> list[float]:
+        return _cosines(_of_vectors(connection, _anywhere(vectors, query, limit), limit), vectors, query)
+
+    def through(query: NDArray[np.float32], limit: int, graphs: Graphs) -> list[float]:
+        search = _anywhere(vectors, query, limit)
+        return _cosines(_through_graphs(connection, search, graphs, scripts, 2 * limit), vectors, query)
+
+    return measure_graphs(connection, vectors, made, exactly, through)
+
+
+def _anywhere(vectors: VectorSet, query: NDArray[np.float32], limit: int) -> Search:
+    return Search(vectors, query, limit, Scope(vectors.space, vectors.edition, Condition("true", ()), None))
+
+
+def _cosines(rows: Sequence[tuple[Any, ...]], vectors: VectorSet, query: NDArray[np.float32]) -> list[float]:
+    import numpy as np
+
+    found = decode([blob for *_, blob in rows], vectors.dimensions)
+    return np.multiply(found, query, dtype=np.float64).sum(axis=1).tolist()
+
+
+def scripts_of(connection: Connection, vectors: VectorSet) -> list[str]:
+    """Return the scripts of the vectors of a set; the index on them leads from one to the next."""
+    first = f"SELECT min(script) FROM vectors AS known WHERE {literal_place(vectors)}"  # noqa: S608 (fixed text)
+    statement = (
+        f"WITH RECURSIVE found(script) AS (({first}) UNION ALL"  # noqa: S608 (fixed text)
+        f" SELECT ({first} AND known.script > found.script) FROM found WHERE found.script IS NOT NULL)"
+        " SELECT script FROM found WHERE script IS NOT NULL"
+    )
+    return [str(script) for (script,) in connection.execute(statement.encode())]
+
+
+def _of_vectors(connection: Connection, search: Search, wanted: int) -> list[tuple[Any, ...]]:
+    """Compare all vectors, and look up the chunks of the best."""
+    order, values = _order(search.levels)
+    near = (
+        f"SELECT * FROM (SELECT known.*, -(vector <#> %b) AS cosine FROM vectors AS known"  # noqa: S608 (fixed text; values are bound)
+        f" WHERE {literal_place(search.vectors)} AND script IS NOT NULL) AS known ORDER BY {order} DESC LIMIT %s"
+    )
+    return _with_chunks(connection, near, (search.query, *values, wanted))
+
+
+def _through_graphs(
+    connection: Connection, search: Search, graphs: Graphs, scripts: Sequence[str], wanted: int
+) -> list[tuple[Any, ...]]:
+    """Compare what the graph of each large script leads to, and all vectors of the other scripts."""
+    own = f"SELECT * FROM vectors AS known WHERE {literal_place(search.vectors)} AND script"  # noqa: S608 (fixed text)
+    halved = f"halfvec({search.vectors.dimensions})"
+    near = f" ORDER BY {distance(search.vectors.dimensions)} <#> %b::vector::{halved} LIMIT %s"
+    parts, values = list[str](), list[Any]()
+    for script in scripts:
+        if script in graphs.scripts:  # the server must see the name to know that a graph applies
+            parts.append(f"({own} = '{script}'{near})")
+            values += [search.query, wanted]
+        else:
+            parts.append(f"({own} = %s ORDER BY vector <#> %b LIMIT %s)")
+            values += [script, search.query, wanted]
+    breadth_of = max(breadth(graphs.oversampling, search.limit), min(wanted, MOST_SEARCHED))
+    with _in_transaction(connection):
+        connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(breadth_of),))
+        return _with_chunks(connection, " UNION ALL ".join(parts), tuple(values))
+
+
+def _in_transaction(connection: Connection) -> AbstractContextManager[object]:
+    """Return the transaction that is open, or a new one."""
+    return connection.transaction() if connection.info.transaction_status.name == "IDLE" else nullcontext()
+
+
+def _with_chunks(connection: Connection, near: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Return (chunk id, script, vector) of the chunks of some vectors; the id is None where a chunk is gone."""
+    statement = (
+        f"WITH near AS MATERIALIZED ({near}) SELECT chunks.id, chunks.script, vector_send(known.vector)"  # noqa: S608 (fixed text; values are bound)
+        f" FROM near AS known LEFT JOIN chunks ON {_JOINED}"
+    )
+    return connection.execute(statement.encode(), values, binary=True).fetchall()
+
+
+def _of_chunks(connection: Connection, search: Search) -> list[tuple[Any, ...]]:
+    """Compare the vectors of all chunks that the filters leave."""
+    scope, (order, values) = search.scope, _order(search.levels)
+    found = (
+        "SELECT chunks.id, chunks.script, known.key, -(known.vector <#> %b) AS cosine FROM vectors AS known"  # noqa: S608 (fixed text; values are bound)
+        f" JOIN chunks ON {_JOINED} WHERE {literal_place(search.vectors)} AND {scope.where}"
+    )
     statement = (
         "SELECT best.id, best.script, vector_send(known.vector)"  # noqa: S608 (fixed text; values are bound)
         f" FROM (SELECT id, script, key FROM ({found}) AS found ORDER BY {order} DESC, id LIMIT %s) AS best"
-        " JOIN vectors AS known ON known.space = %s AND known.edition = %s AND known.set = %s AND known.key = best.key"
+        f" JOIN vectors AS known ON known.key = best.key AND {literal_place(search.vectors)}"
     )
-    every = (query, *vectors.key, *scope.values, *values, limit + _SPARE, *vectors.key)
-    rows = connection.execute(statement.encode(), every, binary=True).fetchall()
-    return ranked(rows, query, limit=limit, levels=levels)
+    every = (search.query, *scope.values, *values, search.limit + _SPARE)
+    return connection.execute(statement.encode(), every, binary=True).fetchall()
 
 
-def ranked(
-    rows: Sequence[tuple[Any, ...]], query: NDArray[np.float32], *, limit: int, levels: ScriptBaselines | None
-) -> list[tuple[int, float]]:
-    """Return the best chunks by exact cosines, ties by id: (chunk id, cosine).
-
-    Args:
-        rows: chunk ids, scripts and vectors as `vector_send` gives them.
-        query: (dims,), unit length.
-        limit: the most chunks.
-        levels: mean and deviation of the cosines of each script.
-    """
+def _ranked(rows: Sequence[tuple[Any, ...]], search: Search) -> list[tuple[int, float]]:
+    """Return the best of (chunk id, script, vector) by exact cosines, ties by id: (chunk id, cosine)."""
     import numpy as np
 
-    vectors = decode([blob for *_, blob in rows], query.shape[0])
-    cosines = np.multiply(vectors, query, dtype=np.float64).sum(axis=1)
-    scores = cosines
+    if not rows:
+        return []
+    vectors = decode([blob for *_, blob in rows], search.vectors.dimensions)
+    cosines = np.multiply(vectors, search.query, dtype=np.float64).sum(axis=1)
+    scores, levels = cosines, search.levels
     if levels:
         of_rows = [levels.get(script, levels[""]) for _, script, _ in rows]
-        means, deviations = np.array(of_rows, dtype=np.float64).reshape(-1, 2).T
+        means, deviations = np.array(of_rows, dtype=np.float64).T
         scores = (cosines - means) / deviations
     ids = np.array([row for row, *_ in rows], dtype=np.int64)
-    best = np.lexsort((ids, -scores))[:limit]
+    best = np.lexsort((ids, -scores))[: search.limit]
     return list(zip(ids[best].tolist(), cosines[best].tolist(), strict=True))
 
 

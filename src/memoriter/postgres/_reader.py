@@ -5,24 +5,23 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from math import log1p
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from memoriter.errors import IndexUnavailable
 from memoriter.ids import fingerprint
-from memoriter.postgres import _files, _nearest, _vectors, _words
+from memoriter.postgres import _files, _graphs, _listing, _nearest, _vectors, _words
 from memoriter.postgres._conditions import condition, holds
-from memoriter.postgres._files import Place
 from memoriter.postgres._words import Scope
 from memoriter.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-    from typing import LiteralString
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.postgres._files import Place
     from memoriter.postgres._server import Connection, Server
+    from memoriter.postgres._state import Content, State
     from memoriter.postgres._vectors import VectorSet
     from memoriter.records import Corpus, IndexedFile, ScoringRow, StoredChunk
     from memoriter.types import ModelSpec, ScriptBaselines
@@ -34,61 +33,11 @@ _MOST_FILTERS = 8
 """Filters on phrases whose chunks are remembered while the content stays the same."""
 
 
-class Content:
-    """One state of the content, and what is remembered of it. Threads may fill it at the same time, with the same."""
-
-    def __init__(self, place: Place, version: int, content: int) -> None:
-        self.place = place
-        self.version = version
-        self.content = content
-        self.corpus: Corpus | None = None
-        self.files: dict[str, IndexedFile] | None = None
-        self.phrases: dict[Filters, list[int]] = {}
-        self.sets: dict[str, VectorSet] = {}
-        """The sets of models, by fingerprint; `NO_SET` where a model has none."""
-        self.counts: dict[tuple[int, str], tuple[int, ...]] = {}
-        """What was counted of a set, by its number and what it is."""
-        self.metas: dict[str, dict[str, str]] = {}
-        """Settings, by the start of their names."""
-
-
-class State:
-    """Which content an object reads."""
-
-    def __init__(self, space: int, edition: int | None = None) -> None:
-        self.space = space
-        self.fixed = edition
-        """An edition that does not serve yet; None: the one that serves."""
-        self.known = Content(Place(space, edition or 0), -1, 0)
-        """The content that was read last."""
-
-    @property
-    def place(self) -> Place:
-        """The place of the content that was read last."""
-        return self.known.place
-
-    @property
-    def statement(self) -> tuple[LiteralString, tuple[int | None, int]]:
-        """The statement that reads what `found` takes, with its values."""
-        statement = (
-            "SELECT editions.id, changes, content FROM editions"
-            " WHERE id = coalesce(%s, (SELECT edition FROM spaces WHERE id = %s))"
-        )
-        return statement, (self.fixed, self.space)
-
-    def found(self, row: tuple[Any, ...] | None) -> Content:
-        """Return the content that serves now: the known one, if no process changed anything."""
-        if row is None:
-            raise IndexUnavailable("The index was replaced while it was read.", remedy="Search again.")
-        edition, changes, content = (int(each) for each in row)
-        version, known = (edition << 40) + changes, self.known
-        if version != known.version:
-            self.known = known = Content(Place(self.space, edition), version, (edition << 40) + content)
-        return known
-
-
 class PostgresReader:
     """Reads the content of a space. Several threads may read through one object at the same time."""
+
+    may_use_graphs = True
+    """Whether vectors may be searched through graphs; False compares all."""
 
     def __init__(self, server: Server, state: State, spec: ModelSpec | None = None) -> None:
         """Take an open server."""
@@ -361,8 +310,34 @@ class PostgresReader:
             if vectors is None or limit <= 0:
                 return []
             unit = _vectors.unit_rows(query.reshape(1, -1), vectors.dimensions)[0]
-            scope = self._scope(connection, content, filters)
-            return _nearest.nearest(connection, vectors, unit, limit=limit, scope=scope, levels=levels)
+            search = _nearest.Search(vectors, unit, limit, self._scope(connection, content, filters), levels)
+            graphs = self._graphs_of(connection, content, vectors)
+            return _nearest.nearest(connection, search, graphs, content.scripts.get(vectors.id, ()))
+
+    def _graphs_of(self, connection: Connection, content: Content, vectors: VectorSet) -> _graphs.Graphs:
+        """Return the graphs of a set, and learn which scripts it has; none if graphs may not be used."""
+        if not self.may_use_graphs:
+            return _graphs.NONE
+        if vectors.id not in content.graphs:
+            key = _graphs.key_of(vectors)
+            text = _files.settings(connection, content.place, key).get(key)
+            graphs = _graphs.loads(text) if text else _graphs.NONE
+            content.scripts[vectors.id] = _nearest.scripts_of(connection, vectors) if graphs.scripts else []
+            content.graphs[vectors.id] = graphs
+        return content.graphs[vectors.id]
+
+    @property
+    def engine(self) -> str:
+        """`hnsw` if graphs of vectors are searched, else `exact`."""
+        return "hnsw" if self.oversampling is not None else "exact"
+
+    @property
+    def oversampling(self) -> int | None:
+        """Vectors that a graph is searched for each wanted one, as measured; None: all are compared."""
+        with self._opened() as (connection, content):
+            vectors = self._vector_set(connection, content)
+            graphs = self._graphs_of(connection, content, vectors) if vectors else _graphs.NONE
+            return graphs.oversampling if graphs.scripts else None
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
         import numpy as np
@@ -396,3 +371,19 @@ class PostgresReader:
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
         with self._with_vectors() as (connection, vectors):
             return _vectors.sample(connection, vectors, count) if vectors else ([], _vectors.no_rows(None))
+
+    def models(self) -> dict[ModelSpec, int]:
+        with self._reading() as (connection, place):
+            return _listing.models(connection, place)
+
+    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.stored(connection, vectors, after, limit) if vectors else ([], _vectors.no_rows(None))
+
+    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.having(connection, vectors, keys) if vectors else set()
+
+    def refused(self) -> dict[bytes, str]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.refused(connection, vectors) if vectors else {}

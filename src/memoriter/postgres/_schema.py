@@ -55,7 +55,8 @@ TABLES = {
     ),
     "frequencies": 'term text COLLATE "C" NOT NULL, chunks bigint NOT NULL, PRIMARY KEY (space, edition, term)',
     "vectors": (
-        "set integer NOT NULL, key bytea NOT NULL, used_at double precision NOT NULL, vector {vector}, short bytea,"
+        "set integer NOT NULL, key bytea NOT NULL, used_at double precision NOT NULL, script text,"
+        " vector {vector}, short bytea,"
         " CHECK (num_nonnulls(vector, short) = 1), PRIMARY KEY (space, edition, set, key)"
     ),
     "failures": (
@@ -71,6 +72,7 @@ INDEXES = {
     "names": ("(space, edition, file)",),
     "files": ("(space, edition, id)",),
     "failures": ("(space, edition, key)",),
+    "vectors": ("(space, edition, set, script)",),
 }
 
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Self, cast
 
 from memoriter.environment import work_deadline
 from memoriter.errors import EmbeddingError, IndexBusy, IndexUnavailable
-from memoriter.postgres import _editions, _files, _listing, _vectors
+from memoriter.postgres import _editions, _files, _graphs, _nearest, _vectors
 from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
-from memoriter.postgres._reader import FORGETTING, Content, PostgresReader, State
+from memoriter.postgres._reader import FORGETTING, PostgresReader
 from memoriter.postgres._rights import Right
 from memoriter.postgres._schema import TABLES, partitions
 from memoriter.postgres._server import Server
+from memoriter.postgres._state import Content, State
 from memoriter.types import CompactReport, Diagnostic
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ class PostgresStore(PostgresReader):
     Any method may raise `IndexBusy`, `IndexDamaged` or another `IndexUnavailable`; each has a remedy.
     """
 
-    engine = "exact"
-    oversampling = None
     read_only: bool = False
 
     def __init__(
@@ -64,6 +63,7 @@ class PostgresStore(PostgresReader):
         self._background = self._right(
             "background", f"is indexing {name!r} in the background", "Do nothing: the other process does the work."
         )
+        self._making_graphs = self._right("graphs", f"is making graphs of the vectors of {name!r}", _WAIT)
         self._watching = self._right(
             "watch",
             f"is watching the notes of {name!r}",
@@ -244,7 +244,7 @@ class PostgresStore(PostgresReader):
     ) -> None:
         with self._writing() as (connection, place):
             _files.put(connection, place, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
-            _vectors.lengthen_those_of_chunks(connection, *place, [entry.key for entry in entries])
+            _vectors.fit_to_chunks(connection, *place, [entry.key for entry in entries])
             keys = [entry.key for entry in entries] + [item.key for entry in entries for item in entry.items]
             connection.execute(
                 "UPDATE vectors SET used_at = %s WHERE space = %s AND edition = %s AND key = ANY(%s) AND used_at < %s",
@@ -301,24 +301,6 @@ class PostgresStore(PostgresReader):
         with self._writing() as (connection, place):
             return _vectors.evict(connection, *place, max_entries=max_entries, max_bytes=max_bytes)
 
-    # what another store takes over
-
-    def models(self) -> dict[ModelSpec, int]:
-        with self._reading() as (connection, place):
-            return _listing.models(connection, place)
-
-    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
-        with self._with_vectors() as (connection, vectors):
-            return _listing.stored(connection, vectors, after, limit) if vectors else ([], _vectors.no_rows(None))
-
-    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
-        with self._with_vectors() as (connection, vectors):
-            return _listing.having(connection, vectors, keys) if vectors else set()
-
-    def refused(self) -> dict[bytes, str]:
-        with self._with_vectors() as (connection, vectors):
-            return _listing.refused(connection, vectors) if vectors else {}
-
     # work on the whole space
 
     @contextmanager
@@ -345,6 +327,17 @@ class PostgresStore(PostgresReader):
         with suppress(IndexBusy), self.lease():
             _editions.drop_leftovers(self._server, self._state.space)
         self._vacuum("VACUUM")
+        self._make_graphs()
+
+    def _make_graphs(self) -> None:
+        """Make and measure the graphs of the active vectors if they are due, unless another process does."""
+        with suppress(IndexBusy), self._making_graphs.hold(0.0):
+            with self._opened() as (connection, content):
+                vectors = self._vector_set(connection, content)
+                known = self._graphs_of(connection, content, vectors) if vectors else _graphs.NONE
+            due = vectors and self.may_use_graphs and _graphs.is_due(known, self.vectors())
+            if vectors and due and (graphs := _nearest.renew(self._server, vectors)):
+                self.set_meta(_graphs.key_of(vectors), graphs.dumps())
 
     def _vacuum(self, how: str) -> None:
         with self._server.connection() as connection, self._server.unlimited(connection):

@@ -37,6 +37,11 @@ class VectorSet(NamedTuple):
         return (self.space, self.edition, self.id)
 
 
+def literal_place(vectors: VectorSet) -> str:
+    """Return the condition on rows of a set, `known`, with its numbers, so that the server sees which graphs apply."""
+    return f"known.space = {vectors.space} AND known.edition = {vectors.edition} AND known.set = {vectors.id}"
+
+
 def find_set(connection: Connection, spec: ModelSpec, space: int, edition: int) -> VectorSet | None:
     """Return the set of a model, or None. Raises EmbeddingError: its vectors have another length, or none."""
     if spec.dimensions < 1:
@@ -168,22 +173,24 @@ def put(
     """Store vectors of unit length under keys, those of items alone in the short form, and clear their failures."""
     import numpy as np
 
-    alone = (
-        "SELECT key FROM unnest(%s::bytea[]) AS given(key)"
-        " WHERE EXISTS (SELECT 1 FROM items WHERE space = %s AND edition = %s AND items.key = given.key)"
-        " AND NOT EXISTS (SELECT 1 FROM chunks WHERE space = %s AND edition = %s AND chunks.key = given.key)"
+    uses = (
+        "SELECT key, (SELECT min(script) FROM chunks WHERE space = %s AND edition = %s AND chunks.key = given.key),"
+        " EXISTS (SELECT 1 FROM items WHERE space = %s AND edition = %s AND items.key = given.key)"
+        " FROM unnest(%s::bytea[]) AS given(key)"
     )
     place = vectors.key[:2]
-    found = connection.execute(alone, (list(keys), *place, *place))
-    shorts = {bytes(key) for (key,) in found}
+    found = connection.execute(uses, (*place, *place, list(keys))).fetchall()
+    scripts = {bytes(key): script for key, script, _ in found}
+    shorts = {bytes(key) for key, script, in_items in found if script is None and in_items}
     blobs = shorten(np.ascontiguousarray(rows)) if shorts else np.empty((len(keys), 0), np.uint8)
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO vectors(space, edition, set, key, used_at, vector, short) VALUES (%s, %s, %s, %s, %s, %b, %b)"
-            " ON CONFLICT (space, edition, set, key) DO UPDATE"
-            " SET used_at = excluded.used_at, vector = excluded.vector, short = excluded.short",
+            "INSERT INTO vectors(space, edition, set, key, used_at, script, vector, short)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %b, %b) ON CONFLICT (space, edition, set, key) DO UPDATE"
+            " SET used_at = excluded.used_at, script = excluded.script, vector = excluded.vector,"
+            " short = excluded.short",
             [
-                (*vectors.key, key, now, *((None, bytes(blob)) if key in shorts else (row, None)))
+                (*vectors.key, key, now, scripts[key], *((None, bytes(blob)) if key in shorts else (row, None)))
                 for key, row, blob in zip(keys, rows, blobs, strict=True)
             ],
         )
@@ -193,8 +200,8 @@ def put(
     )
 
 
-def lengthen_those_of_chunks(connection: Connection, space: int, edition: int, keys: Collection[bytes]) -> None:
-    """Give vectors that only items had, and chunks have now, the form that can be searched."""
+def fit_to_chunks(connection: Connection, space: int, edition: int, keys: Collection[bytes]) -> None:
+    """Give vectors that chunks have from now on the form that can be searched, and the script of the chunks."""
     found = connection.execute(
         "SELECT known.set, known.key, known.short, sets.dimensions FROM vectors AS known JOIN sets"
         " ON sets.space = known.space AND sets.edition = known.edition AND sets.id = known.set"
@@ -206,6 +213,12 @@ def lengthen_those_of_chunks(connection: Connection, space: int, edition: int, k
             "UPDATE vectors SET vector = %b, short = NULL WHERE space = %s AND edition = %s AND set = %s AND key = %s",
             [(decode([short], dimensions)[0], space, edition, number, key) for number, key, short, dimensions in found],
         )
+    connection.execute(
+        "UPDATE vectors SET script = of.script FROM (SELECT key, min(script) AS script FROM chunks"
+        " WHERE space = %s AND edition = %s AND key = ANY(%s) GROUP BY key) AS of"
+        " WHERE vectors.space = %s AND vectors.edition = %s AND vectors.key = of.key AND vectors.script IS NULL",
+        (space, edition, list(keys), space, edition),
+    )
 
 
 def decode(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:

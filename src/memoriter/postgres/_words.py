@@ -54,6 +54,11 @@ class Scope(NamedTuple):
         return f"chunks_of_{self.space} AS chunks"
 
     @property
+    def is_everything(self) -> bool:
+        """Whether no filter excludes a chunk."""
+        return self.allowed is None and self.condition.sql == "true"
+
+    @property
     def where(self) -> str:
         allowed = "" if self.allowed is None else " AND chunks.id = ANY(%s)"
         return f"chunks.space = %s AND chunks.edition = %s AND {self.condition.sql}{allowed}"

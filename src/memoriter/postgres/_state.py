@@ -1,0 +1,73 @@
+"""Which content an object reads, and what is remembered of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memoriter.errors import IndexUnavailable
+from memoriter.postgres._files import Place
+
+if TYPE_CHECKING:
+    from typing import LiteralString
+
+    from memoriter.postgres._graphs import Graphs
+    from memoriter.postgres._vectors import VectorSet
+    from memoriter.records import Corpus, IndexedFile
+    from memoriter.types import Filters
+
+
+class Content:
+    """One state of the content, and what is remembered of it. Threads may fill it at the same time, with the same."""
+
+    def __init__(self, place: Place, version: int, content: int) -> None:
+        self.place = place
+        self.version = version
+        self.content = content
+        self.corpus: Corpus | None = None
+        self.files: dict[str, IndexedFile] | None = None
+        self.phrases: dict[Filters, list[int]] = {}
+        self.sets: dict[str, VectorSet] = {}
+        """The sets of models, by fingerprint; `NO_SET` where a model has none."""
+        self.counts: dict[tuple[int, str], tuple[int, ...]] = {}
+        """What was counted of a set, by its number and what it is."""
+        self.metas: dict[str, dict[str, str]] = {}
+        """Settings, by the start of their names."""
+        self.graphs: dict[int, Graphs] = {}
+        """What was measured of the graphs of sets, by their numbers."""
+        self.scripts: dict[int, list[str]] = {}
+        """The scripts of the sets that have graphs."""
+
+
+class State:
+    """Which content an object reads."""
+
+    def __init__(self, space: int, edition: int | None = None) -> None:
+        self.space = space
+        self.fixed = edition
+        """An edition that does not serve yet; None: the one that serves."""
+        self.known = Content(Place(space, edition or 0), -1, 0)
+        """The content that was read last."""
+
+    @property
+    def place(self) -> Place:
+        """The place of the content that was read last."""
+        return self.known.place
+
+    @property
+    def statement(self) -> tuple[LiteralString, tuple[int | None, int]]:
+        """The statement that reads what `found` takes, with its values."""
+        statement = (
+            "SELECT editions.id, changes, content FROM editions"
+            " WHERE id = coalesce(%s, (SELECT edition FROM spaces WHERE id = %s))"
+        )
+        return statement, (self.fixed, self.space)
+
+    def found(self, row: tuple[Any, ...] | None) -> Content:
+        """Return the content that serves now: the known one, if no process changed anything."""
+        if row is None:
+            raise IndexUnavailable("The index was replaced while it was read.", remedy="Search again.")
+        edition, changes, content = (int(each) for each in row)
+        version, known = (edition << 40) + changes, self.known
+        if version != known.version:
+            self.known = known = Content(Place(self.space, edition), version, (edition << 40) + content)
+        return known
