@@ -36,6 +36,7 @@ _MOST_FILTERS = 8
 class PostgresReader:
     """Reads the content of a space. Several threads may read through one object at the same time."""
 
+    read_only: bool = False
     may_use_graphs = True
     """Whether vectors may be searched through graphs; False compares all."""
 
