@@ -86,7 +86,7 @@ soak-watch *ARGS:
 # compile requirements/ from pyproject.toml; `just lock --upgrade` takes newer versions
 lock *ARGS:
     {{ compile }} "$@" --output-file requirements/run.txt pyproject.toml
-    {{ compile }} "$@" --output-file requirements/serve.txt --constraint requirements/run.txt --extra serve --extra remote pyproject.toml
+    {{ compile }} "$@" --output-file requirements/serve.txt --constraint requirements/run.txt --extra serve --extra remote --extra postgres pyproject.toml
     {{ compile }} "$@" --output-file requirements/dev.txt --constraint requirements/serve.txt --extra all --group dev pyproject.toml
     {{ compile }} "$@" --output-file requirements/fuzz.txt --group fuzz
     {{ compile }} "$@" --output-file requirements/docs.txt --group docs
