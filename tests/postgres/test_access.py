@@ -51,11 +51,16 @@ def test_a_user_who_may_create_no_schema_is_told_the_statement_which_then_works(
         assert found(env, QUESTION)[0] == LEDGER
 
 
-def test_a_user_without_rights_in_a_schema_gets_the_reason(env: MemoryEnv, server: BreakableServer) -> None:
+def test_a_user_without_rights_in_a_schema_gets_the_statement_which_does_not_open_memories_of_others(
+    env: MemoryEnv, server: BreakableServer
+) -> None:
     answered(env, "index")
     with role(server, "stranger"):
         configure(env, server, dsn=server.dsn("stranger"))
-        assert "permission denied" in refused(env, "search", QUESTION)["message"]
+        error = refused(env, "search", QUESTION)
+        assert "'stranger' may not use the schema" in error["message"]
+        server.run(statement_of(error["remedy"]))
+        assert "belongs to another role" in refused(env, "search", QUESTION)["message"]
 
 
 def test_a_database_without_the_extension_names_the_statement_which_then_works(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexUnavailable, sentence
-from memoriter.postgres._schema import VERSION, quoted
+from memoriter.postgres._schema import VERSION
 from memoriter.postgres._tenants import enter_owner, tenant_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
-    from memoriter.postgres._server import Connection, Server
+    from memoriter.postgres._connections import LimitedConnection
 
 
 def _add_owners(schema: str) -> list[str]:
@@ -39,40 +40,58 @@ STEPS: dict[int, Callable[[str], list[str]]] = {1: _add_owners}
 """For each version, the statements that make the next one of it, for the quoted name of a schema."""
 
 
-def stored_version(connection: Connection) -> int:
+def stored_version(connection: LimitedConnection) -> int:
     """Return the number of the schema; 0 if it is not recorded."""
     row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
     return 0 if row is None or row[0] is None else int(row[0])
 
 
-def check_version(server: Server, connection: Connection, *, create: bool) -> None:
-    """Bring an older schema up to date if `create`. Raises IndexUnavailable: it is newer, or may not be changed."""
+def check_version(
+    connection: LimitedConnection,
+    schema: str,
+    place: str,
+    *,
+    create: bool,
+    unlimited: Callable[[LimitedConnection], AbstractContextManager[None]],
+) -> None:
+    """Bring an older schema up to date.
+
+    Args:
+        connection: in autocommit mode, with the schema first in its search path.
+        schema: its quoted name.
+        place: its name for messages.
+        create: False: an older schema is refused instead.
+        unlimited: lets statements of a connection take as long as they need.
+
+    Raises:
+        IndexUnavailable: the schema is newer, or this user may not change it.
+    """
     import psycopg
 
     version = stored_version(connection)
     if version > VERSION:
         raise IndexUnavailable(
-            f"The schema of {server.name} has version {version}; the newest that is supported is {VERSION}.",
+            f"The schema of {place} has version {version}; the newest that is supported is {VERSION}.",
             remedy="Update memoriter.",
         )
     if version < VERSION and not create:
         raise IndexUnavailable(
-            f"The schema of {server.name} has version {version}; version {VERSION} is needed.",
+            f"The schema of {place} has version {version}; version {VERSION} is needed.",
             remedy="Run `memoriter index`, which brings it up to date and keeps all vectors.",
         )
     if version < VERSION:
         try:
-            with server.unlimited(connection):
-                migrate(connection, quoted(server.settings.schema))
+            with unlimited(connection):
+                migrate(connection, schema)
         except psycopg.errors.InsufficientPrivilege as error:
             raise IndexUnavailable(
-                f"The schema of {server.name} has version {version}, and {connection.info.user!r} may not bring it up"
+                f"The schema of {place} has version {version}, and {connection.info.user!r} may not bring it up"
                 f" to date: {sentence(str(error).partition(chr(10))[0])}",
                 remedy="Let the owner of the schema run `memoriter index` once with this version of memoriter.",
             ) from error
 
 
-def migrate(connection: Connection, schema: str) -> None:
+def migrate(connection: LimitedConnection, schema: str) -> None:
     """Bring a schema up to date, in one transaction; of several processes, one does and the others wait.
 
     Args:

@@ -210,7 +210,7 @@ class Server:
                 )
             self.is_replica = connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
             create = create and not self.is_replica
-            check_usage(self, connection)
+            check_usage(connection, self.settings.schema, self.name)
             exists = connection.execute(
                 "SELECT to_regclass(format('%%I.schema_version', %s::text)) IS NOT NULL", (self.settings.schema,)
             ).fetchone() == (True,)
@@ -219,7 +219,8 @@ class Server:
             self._find_vectors(connection, create=create)
             if not exists:
                 self._create(connection)  # a schema without tables is completed, too
-            check_version(self, connection, create=create)
+            schema = quoted(self.settings.schema)
+            check_version(connection, schema, self.name, create=create, unlimited=self.unlimited)
             return True
 
     def repair(self) -> None:

@@ -15,7 +15,7 @@ from memoriter.postgres._schema import TABLES, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memoriter.postgres._server import Connection, Server
+    from memoriter.postgres._connections import LimitedConnection
 
 _IS_MEMBER = "pg_has_role(to_regrole(quote_ident(owner)), 'USAGE')"
 """A role that was dropped has no members."""
@@ -68,18 +68,18 @@ $body$
 """
 
 
-def check_usage(server: Server, connection: Connection) -> None:
-    """Raise IndexUnavailable if the user may not use the schema, which exists."""
-    schema, user = server.settings.schema, connection.info.user
+def check_usage(connection: LimitedConnection, schema: str, place: str) -> None:
+    """Raise IndexUnavailable if the user may not use a schema that exists; `place` is its name for messages."""
+    user = connection.info.user
     refused = "SELECT true FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE')"
     if connection.execute(refused, (schema,)).fetchone() is not None:
         raise IndexUnavailable(
-            f"The user {user!r} may not use the schema {schema!r} of {server.name}.",
+            f"The user {user!r} may not use the schema {schema!r} of {place}.",
             remedy=f"Let its owner run `GRANT USAGE ON SCHEMA {quoted(schema)} TO {quoted(user)};` there.",
         )
 
 
-def enter_owner(connection: Connection) -> None:
+def enter_owner(connection: LimitedConnection) -> None:
     """Act as the owner of the tables until the transaction ends, if there are any. Raises InsufficientPrivilege."""
     connection.execute(
         "SELECT set_config('role', tableowner, true) FROM pg_tables"
