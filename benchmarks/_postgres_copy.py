@@ -24,7 +24,7 @@ _CHUNKS = (
     " words"
 )
 _FILES = "space, edition, id, path, kind, hash, size, mtime_ns, chunks, length, tail, stamp"
-_VECTORS = "space, edition, set, key, used_at, vector"
+_VECTORS = "space, edition, set, key, used_at, script, vector"
 _SLOW_INDEXES = (
     "SELECT pg_get_indexdef(index.oid), index.oid::regclass::text FROM pg_class AS index"
     " JOIN pg_am ON pg_am.oid = index.relam WHERE pg_am.amname IN ('gin', 'hnsw')"
@@ -72,7 +72,10 @@ class CopyFiller:
         new = [row for row, key in enumerate(batch.keys) if key not in self._known]
         self._known.update(batch.keys)
         now = time.monotonic()
-        self._copy_vectors([(*here, self._set, batch.keys[row], now, batch.vectors[row]) for row in new])
+        scripts = {entry.key: entry.script for _, _, entries in batch.notes for entry in entries}
+        self._copy_vectors(
+            [(*here, self._set, batch.keys[row], now, scripts[batch.keys[row]], batch.vectors[row]) for row in new]
+        )
 
     def _chunk_rows(self, owned: Iterable[tuple[int, list[ChunkRecord]]], first: int) -> Iterable[tuple[Any, ...]]:
         for file, entries in owned:
@@ -94,7 +97,7 @@ class CopyFiller:
     def _copy_vectors(self, rows: Iterable[tuple[Any, ...]]) -> None:
         statement = f"COPY vectors({_VECTORS}) FROM STDIN (FORMAT BINARY)".encode()
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
-            copy.set_types(["int4", "int8", "int4", "bytea", "float8", "vector"])
+            copy.set_types(["int4", "int8", "int4", "bytea", "float8", "text", "vector"])
             for row in rows:
                 copy.write_row(row)
 
@@ -111,7 +114,7 @@ class CopyFiller:
             "UPDATE editions SET newest = %s, changes = changes + 1, content = content + 1 WHERE id = %s",
             (self._chunks, self._edition),
         )
-        self._connection.execute("SELECT setval('file_ids', %s)", (self._files,))
+        self._connection.execute("SELECT setval('file_ids', %s)", (max(self._files, 1),))
         self._connection.commit()
         self._connection.autocommit = True
         self._connection.execute("VACUUM (ANALYZE)")

@@ -98,9 +98,12 @@ def fill(prepared: Path, size: int, folder: Path, server: LocalServer) -> dict[s
         with each.store.lease():
             each.add(last)
             learn_background(each.store, WordVectors.spec)
+        finished = time.perf_counter()
+        each.store.purge()
         figures[kind] = {
             "stored_per_second": last.passages / each.seconds,
             "cpu_ms_per_passage": 1000 * each.cpu_seconds / last.passages,
+            "purge_seconds": time.perf_counter() - finished,
             "waiting": each.store.waiting(),
             "chunks": each.store.corpus().chunks,
         }

@@ -75,8 +75,8 @@ def slopes_of(sizes: list[dict[str, Any]]) -> Slopes | None:
 
 
 def is_read(relation: str) -> bool:
-    """Return whether most searches read pages all over a table or index: vectors, and every index of the others."""
-    return relation.startswith("vectors") or relation.endswith(("_idx", "_pkey"))
+    """Return whether searches read pages all over a table or index: vectors, their graphs, indexes of the others."""
+    return relation.startswith(("vectors", "graph")) or relation.endswith(("_idx", "_pkey"))
 
 
 @dataclass(frozen=True, slots=True)

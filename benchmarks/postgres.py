@@ -20,12 +20,13 @@ from benchmarks import _postgres_replicas as replicas
 from benchmarks._command import Failed, environment
 from benchmarks._machine import describe
 from benchmarks._postgres_fill import KINDS, exact_cosines, fill
+from benchmarks._postgres_page import MEASURED_SIZES
 from benchmarks._postgres_servers import SETTINGS, LocalServer
 from benchmarks._prepared_notes import questions
 from benchmarks._search_process import DEPTH
 from benchmarks._timing import quantile
 
-SIZES, CLIENTS = (10_000, 100_000, 1_000_000), (1, 16, 64)
+CLIENTS = (1, 16, 64)
 QUESTIONS = 50
 REPLICATED = 100_000
 """The size whose server is copied; with smaller sizes only, the largest of them."""
@@ -40,9 +41,10 @@ MEMORY_SHARE = 0.6
 def main() -> int:
     """Return 0, or 1 if an answer of a replica differs from the primary's."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=_numbers, default=SIZES, help="passages, such as 10000,100000")
+    parser.add_argument("--sizes", type=_numbers, default=MEASURED_SIZES, help="passages, such as 10000,100000")
     parser.add_argument("--clients", type=_numbers, default=CLIENTS, help="processes that search, such as 1,16")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long each number of clients searches")
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="how many different questions are asked")
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -55,7 +57,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.quick:
         given.sizes, given.clients, given.seconds, given.json = (10_000,), (1, 4), 1.0, None
-    figures: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if _exists(given.json) else {}
+    figures: dict[str, Any] = _known(given.json)
     known = {each["size"] for each in figures.setdefault("sizes", [])}
     for size in given.sizes:
         if size in known:
@@ -77,8 +79,8 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(each) for each in text.split(","))
 
 
-def _exists(file: Path | None) -> bool:
-    return file is not None and file.exists()
+def _known(file: Path | None) -> dict[str, Any]:
+    return json.loads(file.read_text(encoding="utf-8")) if file is not None and file.exists() else {}
 
 
 def _equal(copied: dict[str, Any]) -> bool:
@@ -93,14 +95,14 @@ def _measure(scratch: Path, size: int, given: argparse.Namespace) -> dict[str, A
     server = LocalServer.primary(scratch)
     try:
         figures: dict[str, Any] = {"size": size, **fill(notes, size, stores, server)}
-        asked = questions(QUESTIONS)
+        asked = questions(given.questions)
         import numpy as np
 
         floors = exact_cosines(notes, size, np.array([vector for _, vector in asked]), DEPTH)
         places = {"sqlite": str(stores), "postgres": server.dsn}
         hits = dict[str, Any]()
         for kind in KINDS:
-            request = {"kind": kind, "place": places[kind], "name": str(size), "questions": QUESTIONS}
+            request = {"kind": kind, "place": places[kind], "name": str(size), "questions": given.questions}
             alone = _process({**request, "clients": 0, "floors": floors, "patience": PATIENCE_SECONDS})
             hits[kind] = alone["hits"]
             figures[kind] |= {"recall": alone["recall"], "engine": alone["engine"]}
@@ -110,12 +112,14 @@ def _measure(scratch: Path, size: int, given: argparse.Namespace) -> dict[str, A
             figures[kind]["clients"] = []
         for clients in given.clients:
             for kind in KINDS:
-                request = {"kind": kind, "place": places[kind], "name": str(size), "questions": QUESTIONS}
+                request = {"kind": kind, "place": places[kind], "name": str(size), "questions": given.questions}
                 first = figures[kind]["clients"][0] if figures[kind]["clients"] else None
                 found = _searches({**request, "clients": clients, "seconds": given.seconds}, first, server)
                 figures[kind]["clients"].append({"clients": clients, **found})
         if size == _replicated(given.sizes):
-            figures["replicas"] = replicas.measure(notes, size, scratch, server, seconds=given.seconds, asked=QUESTIONS)
+            figures["replicas"] = replicas.measure(
+                notes, size, scratch, server, seconds=given.seconds, asked=given.questions
+            )
         figures["load"] = os.getloadavg()[1]
     finally:
         server.stop()

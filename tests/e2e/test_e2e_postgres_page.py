@@ -74,6 +74,26 @@ def test_one_command_line_puts_the_example_workspace_on_postgresql_with_the_same
     assert max(abs(ours - theirs) for ours, theirs in pairs) < SCORE_DIFFERENCE
 
 
+@pytest.mark.slow
+def test_what_the_page_lets_an_administrator_run_is_enough_for_a_user_without_other_rights(tmp_path: Path) -> None:
+    import psycopg
+    from psycopg.conninfo import make_conninfo
+
+    user = f"page_user_{os.getpid()}"
+    [statements] = re.findall(r"(?ms)^```sql\n(.*?)^```", PAGE.read_text(encoding="utf-8"))
+    address = shell_with_a_database(tmp_path).environment["DATABASE_URL"]
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(re.sub(r"\bmemoriter\b", user, statements).encode())
+    store = {"driver": "postgres", "postgres": {"dsn": make_conninfo(address, user=user), "schema": user}}
+    settings = tmp_path / "settings.json5"
+    settings.write_text(json.dumps({"memorySearch": {"provider": "none", "store": store}}), encoding="utf-8")
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("- The ledger listens on port 7431.\n", encoding="utf-8")
+    with Memory.open(notes, home=tmp_path / "home", config=settings) as memory:
+        assert [hit.path for hit in memory.search("which port does the ledger use?").hits] == ["MEMORY.md"]
+
+
 def test_both_pages_have_the_same_command_line() -> None:
     assert only_command(PAGE) == only_command(ROOT / "docs" / "scale.md")
 

@@ -8,6 +8,7 @@ from memoriter.errors import IndexUnavailable, sentence
 from memoriter.postgres import _vectors
 from memoriter.postgres._files import Place
 from memoriter.postgres._schema import TABLES, partitions
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from memoriter.postgres._server import Connection, Server
@@ -32,6 +33,8 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
 
     role = server.settings.role
     with server.connection() as connection:
+        if server.is_replica and connection.execute("SELECT to_regclass('spaces')").fetchone() == (None,):
+            raise _missing_on(server, name)
         row = connection.execute(
             "SELECT id FROM spaces WHERE name = %s AND edition > 0"
             " AND pg_has_role(to_regrole(quote_ident(owner)), 'USAGE') AND owner = coalesce(nullif(%s, ''), owner)",
@@ -40,7 +43,7 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
         if row is not None and not repair:
             return int(row[0])
         if server.is_replica:
-            raise missing_on(server, name)
+            raise _missing_on(server, name)
         try:
             with connection.transaction():
                 ((space,),) = connection.execute("SELECT open_space(%s, %s)", (name, role)).fetchall()
@@ -57,7 +60,15 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
             ) from error
 
 
-def missing_on(replica: Server, name: str) -> IndexUnavailable:
+def replica_notices(server: Server) -> tuple[Diagnostic, ...]:
+    """Return the diagnostic of a server that can only be read."""
+    if not server.is_replica:
+        return ()
+    message = f"{server.name} is a replica, so the index does not include new changes."
+    return (Diagnostic("index_read_only", message, "Let a host with the primary server index the notes."),)
+
+
+def _missing_on(replica: Server, name: str) -> IndexUnavailable:
     """Return the error of a space that a replica does not have, or not yet."""
     return IndexUnavailable(
         f"The replica {replica.name} has no index of {name!r}.",

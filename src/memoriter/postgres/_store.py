@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 from memoriter.environment import work_deadline
 from memoriter.errors import EmbeddingError, IndexBusy, IndexUnavailable
-from memoriter.postgres import _editions, _files, _graphs, _listing, _nearest, _vectors
+from memoriter.postgres import _editions, _files, _graphs, _nearest, _vectors
 from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
 from memoriter.postgres._reader import FORGETTING, PostgresReader
@@ -40,8 +40,6 @@ class PostgresStore(PostgresReader):
     Any method may raise `IndexBusy`, `IndexDamaged` or another `IndexUnavailable`; each has a remedy.
     """
 
-    read_only: bool = False
-
     def __init__(
         self, server: Server, name: str, state: State, *, clock: Callable[[], float], spec: ModelSpec | None = None
     ) -> None:
@@ -51,6 +49,7 @@ class PostgresStore(PostgresReader):
         self.path = Path(server.name) / name
         """The place of the store, for messages."""
         self._name, self._clock = name, clock
+        self.read_only = self.read_only or server.is_replica
         self._epoch: int | None = None
         self._seen, self._lost = state.place.edition, server.lost_connections
         self._repaired: Diagnostic | None = None
@@ -89,28 +88,16 @@ class PostgresStore(PostgresReader):
         """
         server = Server(settings)
         try:
-            space = _editions.enter(server, name) if server.prepare(create=True) else None
+            server.prepare(create=True)
+            return cls(server, name, State(_editions.enter(server, name)), clock=clock)
         except BaseException:
             server.close()
             raise
-        if space is None:
-            server.close()
-            raise _editions.missing_on(server, name)
-        store = cls(server, name, State(space), clock=clock)
-        store.read_only = server.is_replica
-        return store
 
     @property
     def notices(self) -> tuple[Diagnostic, ...]:
         """Diagnostics about the store itself."""
-        repaired = () if self._repaired is None else (self._repaired,)
-        if not self._server.is_replica:
-            return repaired
-        message = f"{self._server.name} is a replica, so the index does not include new changes."
-        return (
-            *repaired,
-            Diagnostic("index_read_only", message, "Let a host with the primary server index the notes."),
-        )
+        return (*(() if self._repaired is None else (self._repaired,)), *_editions.replica_notices(self._server))
 
     def refresh(self) -> bool:
         """Notice another content, or a server that took over; return whether there is one since the last call."""
@@ -297,24 +284,6 @@ class PostgresStore(PostgresReader):
     def evict(self, *, max_entries: int, max_bytes: int) -> int:
         with self._writing() as (connection, place):
             return _vectors.evict(connection, *place, max_entries=max_entries, max_bytes=max_bytes)
-
-    # what another store takes over
-
-    def models(self) -> dict[ModelSpec, int]:
-        with self._reading() as (connection, place):
-            return _listing.models(connection, place)
-
-    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
-        with self._with_vectors() as (connection, vectors):
-            return _listing.stored(connection, vectors, after, limit) if vectors else ([], _vectors.no_rows(None))
-
-    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
-        with self._with_vectors() as (connection, vectors):
-            return _listing.having(connection, vectors, keys) if vectors else set()
-
-    def refused(self) -> dict[bytes, str]:
-        with self._with_vectors() as (connection, vectors):
-            return _listing.refused(connection, vectors) if vectors else {}
 
     # work on the whole space
 
