@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.errors import IndexUnavailable, sentence
 from memoriter.postgres import _vectors
 from memoriter.postgres._files import Place
-from memoriter.postgres._schema import TABLES
+from memoriter.postgres._schema import TABLES, partitions
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -126,3 +126,25 @@ def drop_leftovers(server: Server, space: int) -> None:
         ).fetchall()
     for (edition,) in rows:
         drop(server, Place(space, int(edition)))
+
+
+def vacuum(server: Server, space: int, how: str = "") -> None:
+    """Let the server reuse the room of deleted rows; `how` are options of VACUUM in parentheses."""
+    with server.connection() as connection, server.unlimited(connection):
+        for table in partitions(space):
+            connection.execute(f"VACUUM {how} {table}".encode())
+
+
+def size_on_disk(server: Server, space: int) -> int:
+    """Return the bytes of the tables of a space and of their indexes."""
+    statement = "SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(%s::text[]) AS name"
+    with server.connection() as connection:
+        ((size,),) = connection.execute(statement, (partitions(space),)).fetchall()
+    return int(size)
+
+
+def analyze(server: Server, space: int) -> None:
+    """Let the server look at the tables whose size decides how it joins them."""
+    with server.connection() as connection, server.unlimited(connection):
+        for table in ("chunks", "items", "vectors"):
+            connection.execute(f"ANALYZE {table}_of_{space}".encode())

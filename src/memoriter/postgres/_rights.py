@@ -8,6 +8,7 @@ import time
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
+from memoriter.environment import Deadline, work_until
 from memoriter.errors import IndexBusy, IndexUnavailable
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.05
 """How often a waiting process tries the lock."""
+STORING_MILLISECONDS = 10_000
+"""How long a server that hangs may delay a search that has just computed vectors."""
 _INHERITED = list["Connection"]()
 """Connections of a parent process, which still speaks on their sockets: never used and never closed."""
 
@@ -65,6 +68,23 @@ class Right:
                     self._unlock()
         finally:
             self._threads.release()
+
+    @contextmanager
+    def hold_to_store(self, wait: float, *, after: Right) -> Generator[None]:
+        """Hold the right to keep what was computed, even if the search that asked for it has no time left.
+
+        Args:
+            wait: seconds to wait for the right.
+            after: the right to compute, which this process may have lost meanwhile.
+
+        Raises:
+            IndexBusy: another process has the right.
+            IndexUnavailable: the connection of the right to compute has broken.
+        """
+        with work_until(Deadline.within(STORING_MILLISECONDS, time.monotonic)):
+            after.check()
+            with self.hold(wait):
+                yield
 
     def check(self) -> None:
         """Raise IndexUnavailable if this process has the right and the connection that it belongs to has broken."""

@@ -13,7 +13,7 @@ from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
 from memoriter.postgres._reader import FORGETTING, PostgresReader
 from memoriter.postgres._rights import Right
-from memoriter.postgres._schema import TABLES, partitions
+from memoriter.postgres._schema import TABLES
 from memoriter.postgres._server import Server
 from memoriter.postgres._state import Content, State
 from memoriter.types import CompactReport, Diagnostic
@@ -147,9 +147,8 @@ class PostgresStore(PostgresReader):
         return self._indexing.hold(wait)
 
     def storing(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
-        self._embedding.check()
         self._learn_sizes()
-        return self._indexing.hold(wait)
+        return self._indexing.hold_to_store(wait, after=self._embedding)
 
     def embedding_lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
         self._learn_sizes()
@@ -199,9 +198,7 @@ class PostgresStore(PostgresReader):
     def _learn_sizes(self) -> None:
         """Let the server learn how large tables have become; until then it plans as if they were empty."""
         if self._unknown_rows > max(FEW_ROWS, self._known_rows):
-            with self._server.connection() as connection, self._server.unlimited(connection):
-                for table in ("chunks", "items", "vectors"):
-                    connection.execute(f"ANALYZE {table}_of_{self._state.space}".encode())
+            _editions.analyze(self._server, self._state.space)
             self._unknown_rows, self._known_rows = 0, self._known_rows + self._unknown_rows
 
     def set_meta(self, key: str, value: str) -> None:
@@ -313,7 +310,7 @@ class PostgresStore(PostgresReader):
         """Let the server reuse the space of deleted rows, and of a rebuild that was killed."""
         with suppress(IndexBusy), self.lease():
             _editions.drop_leftovers(self._server, self._state.space)
-        self._vacuum("VACUUM")
+        _editions.vacuum(self._server, self._state.space)
         self._make_graphs()
 
     def _make_graphs(self) -> None:
@@ -326,26 +323,16 @@ class PostgresStore(PostgresReader):
             if vectors and due and (graphs := _nearest.renew(self._server, vectors)):
                 self.set_meta(_graphs.key_of(vectors), graphs.dumps())
 
-    def _vacuum(self, how: str) -> None:
-        with self._server.connection() as connection, self._server.unlimited(connection):
-            for table in partitions(self._state.space):
-                connection.execute(f"{how} {table}".encode())
-
     def size_on_disk(self) -> int:
         """Return the bytes of the tables of the space and of their indexes."""
-        with self._reading() as (connection, _):
-            ((size,),) = connection.execute(
-                "SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(%s::text[]) AS name",
-                (partitions(self._state.space),),
-            ).fetchall()
-            return int(size)
+        return _editions.size_on_disk(self._server, self._state.space)
 
     def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False, wait: float = 0.0) -> CompactReport:
         with self.lease(wait=wait):
             before = self.size_on_disk()
             evicted = self.evict(max_entries=max_entries, max_bytes=max_bytes)
             _editions.drop_leftovers(self._server, self._state.space)
-            self._vacuum("VACUUM (FULL, ANALYZE)")
+            _editions.vacuum(self._server, self._state.space, "(FULL, ANALYZE)")
             with self._reading() as (connection, place):
                 statement = f"SELECT count(*) FROM vectors AS known WHERE known.space = %s AND known.edition = %s AND {_vectors.UNUSED}"  # noqa: S608, E501 (fixed text)
                 ((unused,),) = connection.execute(statement.encode(), place).fetchall()
