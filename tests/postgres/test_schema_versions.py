@@ -104,7 +104,7 @@ def structure(schema: str) -> Any:
     """Return the columns, constraints, indexes, policies and rights of a schema, whatever its name."""
     here = "current_schema::regnamespace"
     queries = [
-        """SELECT table_name, column_name, data_type, is_nullable, ordinal_position FROM information_schema.columns
+        """SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
         WHERE table_schema = current_schema ORDER BY 1, 2""",
         f"""SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
         WHERE connamespace = {here} ORDER BY 1, 2, 3""",

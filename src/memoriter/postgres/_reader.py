@@ -8,7 +8,7 @@ from math import log1p
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.ids import fingerprint
-from memoriter.postgres import _files, _graphs, _nearest, _vectors, _words
+from memoriter.postgres import _files, _graphs, _listing, _nearest, _vectors, _words
 from memoriter.postgres._conditions import condition, holds
 from memoriter.postgres._words import Scope
 from memoriter.types import Filters
@@ -372,3 +372,19 @@ class PostgresReader:
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
         with self._with_vectors() as (connection, vectors):
             return _vectors.sample(connection, vectors, count) if vectors else ([], _vectors.no_rows(None))
+
+    def models(self) -> dict[ModelSpec, int]:
+        with self._reading() as (connection, place):
+            return _listing.models(connection, place)
+
+    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.stored(connection, vectors, after, limit) if vectors else ([], _vectors.no_rows(None))
+
+    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.having(connection, vectors, keys) if vectors else set()
+
+    def refused(self) -> dict[bytes, str]:
+        with self._with_vectors() as (connection, vectors):
+            return _listing.refused(connection, vectors) if vectors else {}

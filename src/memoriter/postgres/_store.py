@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 from memoriter.environment import work_deadline
 from memoriter.errors import EmbeddingError, IndexBusy, IndexUnavailable
-from memoriter.postgres import _editions, _files, _graphs, _listing, _nearest, _vectors
+from memoriter.postgres import _editions, _files, _graphs, _nearest, _vectors
 from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
 from memoriter.postgres._reader import FORGETTING, PostgresReader
@@ -284,24 +284,6 @@ class PostgresStore(PostgresReader):
     def evict(self, *, max_entries: int, max_bytes: int) -> int:
         with self._writing() as (connection, place):
             return _vectors.evict(connection, *place, max_entries=max_entries, max_bytes=max_bytes)
-
-    # what another store takes over
-
-    def models(self) -> dict[ModelSpec, int]:
-        with self._reading() as (connection, place):
-            return _listing.models(connection, place)
-
-    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
-        with self._with_vectors() as (connection, vectors):
-            return _listing.stored(connection, vectors, after, limit) if vectors else ([], _vectors.no_rows(None))
-
-    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
-        with self._with_vectors() as (connection, vectors):
-            return _listing.having(connection, vectors, keys) if vectors else set()
-
-    def refused(self) -> dict[bytes, str]:
-        with self._with_vectors() as (connection, vectors):
-            return _listing.refused(connection, vectors) if vectors else {}
 
     # work on the whole space
 
