@@ -68,7 +68,6 @@ def run(team: Team, server: BreakableServer) -> Outcome:
         member = draw.choice(range(3, len(ROLES)))
         team.kill(member)
         outcome.killed[ROLES[member]] += 1
-        outcome.in_flight += team.in_flight(team.calls_of(member))
         team.start(member, 100 + kill)
     for _ in range(300):  # each of them has done something since the last kill
         if {*team.lines("role")} == {*ROLES}:

@@ -95,11 +95,6 @@ class Team:
     def crashes(self) -> str:
         return "".join((self.folder / f"errors{member}.txt").read_text() for member in range(len(ROLES)))
 
-    def calls_of(self, member: int) -> list[Call]:
-        """The calls of a member, the last of which may have been cut off."""
-        own = f"{self.place(member).home.name}:"
-        return [call for call in list(self.service.calls) if call.headers.get(WRITER, "").startswith(own)]
-
     def acts_of(self, passage: str) -> list[str]:
         """The acts that had a passage embedded, and which of them ended."""
         done = {*self.lines("done")}
