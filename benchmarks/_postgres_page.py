@@ -43,6 +43,7 @@ passages of each size are stored by the methods that `memoriter index` uses, wit
 and give the rates; the others enter PostgreSQL with `COPY`.
 """
 DIMENSIONS = 384
+RECALL = 0.99
 MEASURED_SIZES = (10_000, 100_000, 1_000_000)
 """The sizes of a whole run."""
 
@@ -117,6 +118,9 @@ def _notes(figures: dict[str, Any]) -> Iterator[str]:
         f" differ by {worst:.6f} at most.\n"
     )
     measured = {each["size"] for each in figures["sizes"]}
+    if low := [each for each in figures["sizes"] if each["postgres"]["recall"] < RECALL]:
+        sizes = " and ".join(f"{each['size']:,}" for each in low)
+        yield f"The recall of PostgreSQL is below the {RECALL} that memoriter aims at with {sizes} passages.\n"
     if left := [f"{size:,}" for size in MEASURED_SIZES if size not in measured]:
         yield f"This run did not measure {' and '.join(left)} passages; `just bench-postgres` does, given the time.\n"
 
@@ -165,6 +169,7 @@ def _forecast(sizes: list[dict[str, Any]]) -> Iterator[str]:
         f" {node.cached:.0%} of the memory and {node.filled:.0%} of the disk"
     )
     yield "- all vectors and indexes in memory, because a search reads pages all over them"
+    yield "- a search that grows along the line, although one through graphs (`hnsw`) grows more slowly"
     yield f"- {node.searches:.0f} searches per second in all, spread evenly"
     yield (
         "- one copy; each replica adds as many servers, and takes its share of the searches"
@@ -209,7 +214,7 @@ def picture(figures: dict[str, Any]) -> str:
         for each in figures["sizes"]:
             for found in each[kind]["clients"]:
                 if "p50" in found:
-                    points.setdefault(found["clients"], []).append((each["passages"], found["p50"]))
+                    points.setdefault(found["clients"], []).append((each["size"], found["p50"]))
         for (clients, curve), colour, dashes in zip(points.items(), _COLOURS[kind], _DASHES, strict=False):
             name = f"{title}, {clients} client{'s' * (clients > 1)}"
             lines.append(Line(name, colour, dashes, tuple(sorted(curve))))

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 from memoriter.backends import BackendSettings, BuiltinBackend, Clocks
 from memoriter.config import (
@@ -16,7 +16,6 @@ from memoriter.config import (
     cache_of,
     check_home,
     check_trust,
-    expand,
     foreign_diagnostics,
     in_home,
     load,
@@ -27,12 +26,13 @@ from memoriter.config import (
     select_place,
 )
 from memoriter.embedding_setup import embedding_of, reranking_of
-from memoriter.environment import Environment, host_name, read_environment
+from memoriter.environment import Environment, read_environment
 from memoriter.errors import WorkspaceNotFound
-from memoriter.index import Index, InspectedIndex, index_files, is_foreign, network_of, runs_in_background
+from memoriter.index import index_files, is_foreign, network_of
 from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
 from memoriter.sidecar import choose_backend, read_file
+from memoriter.store_setup import store_opener
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
 from memoriter.values import dataclass
 from memoriter.workspace import ExtraPath, Workspace, client_memories
@@ -42,10 +42,9 @@ if TYPE_CHECKING:
     from threading import Event
 
     from memoriter.agent import SessionEnvironment
-    from memoriter.backends import Embedding, MemoryBackend, OpenStore, Store
+    from memoriter.backends import Embedding, MemoryBackend
     from memoriter.config import Configuration, IndexPlace, MemorySearch, Place
     from memoriter.plugins import Plugins
-    from memoriter.postgres import ServerSettings
     from memoriter.tools import MemoryLike
     from memoriter.types import Diagnostic, Excerpt
     from memoriter.watch import Watch, WatchEvent, Watching
@@ -335,7 +334,7 @@ def _backend_settings(
         agent=agent,
         workspace_reason=reason,
         index_path=index.path,
-        open_store=_store_opener(settings, env, index, workspace=workspace, agent=agent),
+        open_store=store_opener(settings, env, index, workspace=workspace, agent=agent),
         index_reason=index.reason if settings.store.driver == "sqlite" else "",
         search=_search_settings(settings),
         sync=SyncSettings(
@@ -351,85 +350,6 @@ def _backend_settings(
         deadline_ms=settings.query.deadline_ms,
         inspect=inspect,
     )
-
-
-def _store_opener(
-    settings: MemorySearch, env: Environment, place: IndexPlace, *, workspace: Path, agent: str
-) -> OpenStore:
-    """Return what opens the store of the settings."""
-    match settings.store.driver:
-        case "sqlite":
-            return _SqliteOpener(settings, env, place)
-        case "postgres":
-            return _PostgresOpener(settings, env, workspace, agent)
-        case _:
-            assert_never(settings.store.driver)
-
-
-@dataclass(frozen=True, slots=True)
-class _SqliteOpener:
-    """Opens the index of SQLite with the vector engine of the settings."""
-
-    settings: MemorySearch
-    env: Environment
-    place: IndexPlace
-
-    def __call__(self, *, inspect: bool) -> Store:
-        vector, path, clock = self.settings.store.vector, self.place.path, self.env.wall
-        if inspect:
-            index = InspectedIndex.inspect(path, clock=clock)
-        else:
-            index = Index.open(path, clock=clock, network=self.place.network)
-        extension_path = str(in_home(vector.extension_path, self.env.user_home)) if vector.extension_path else None
-        index.choose_engine(vector.engine if vector.enabled else "exact", extension_path)
-        return index
-
-    def runs_in_background(self) -> bool:
-        return runs_in_background(self.place.path)
-
-
-@dataclass(frozen=True, slots=True)
-class _PostgresOpener:
-    """Opens the index on the PostgreSQL server of the settings."""
-
-    settings: MemorySearch
-    env: Environment
-    workspace: Path
-    agent: str
-
-    def __call__(self, *, inspect: bool) -> Store:
-        from memoriter.postgres import InspectedStore, PostgresStore
-
-        open_it = InspectedStore.inspect if inspect else PostgresStore.open
-        store = open_it(self._server, self._space, clock=self.env.wall)
-        vector = self.settings.store.vector
-        store.may_use_graphs = vector.enabled and vector.engine != "exact"
-        return store
-
-    def runs_in_background(self) -> bool:
-        from memoriter.postgres import runs_in_background
-
-        return runs_in_background(self._server, self._space)
-
-    @property
-    def _server(self) -> ServerSettings:
-        from memoriter.postgres import ServerSettings
-
-        given = self.settings.store.postgres
-        return ServerSettings(
-            dsn=expand(given.dsn or "", self.env.environ),
-            service=given.service or "",
-            password=expand(given.password or "", self.env.environ),
-            schema=given.schema,
-            role=given.role or "",
-            pool_size=given.pool_size,
-            statement_timeout_ms=given.statement_timeout_ms,
-        )
-
-    @property
-    def _space(self) -> str:
-        name = self.settings.store.postgres.workspace or f"{host_name()}:{self.workspace}"
-        return f"{name}/{self.agent}"
 
 
 def _search_settings(settings: MemorySearch) -> SearchSettings:

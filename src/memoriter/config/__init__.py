@@ -60,7 +60,6 @@ if TYPE_CHECKING:
         Cache,
         Chunking,
         DayBudget,
-        Engine,
         Experimental,
         ExtraPathSetting,
         Hybrid,
@@ -74,13 +73,12 @@ if TYPE_CHECKING:
         RerankRemote,
         Scoring,
         SessionSync,
-        Store,
         Strategy,
         SyncSection,
         TemporalDecay,
-        VectorStoreSection,
         default_local_model,
     )
+    from memoriter.config._store import Engine, Store, VectorStoreSection
     from memoriter.config._tree import parse_value
     from memoriter.config._trust import TrustedFolder, TrustStore
 
@@ -199,10 +197,11 @@ def __getattr__(name: str) -> Any:
             "MemorySettings ModelProvider Settings "
         ),
         "_search": (
-            "Batch Cache Chunking DayBudget Engine Experimental ExtraPathSetting Hybrid Local MemorySearch "
-            "Mmr QuerySettings RemoteSection Rerank RerankLocal RerankRemote Scoring SessionSync Store Strategy "
-            "SyncSection TemporalDecay VectorStoreSection default_local_model"
+            "Batch Cache Chunking DayBudget Experimental ExtraPathSetting Hybrid Local MemorySearch "
+            "Mmr QuerySettings RemoteSection Rerank RerankLocal RerankRemote Scoring SessionSync Strategy "
+            "SyncSection TemporalDecay default_local_model"
         ),
+        "_store": "Engine Store VectorStoreSection",
         "_tree": "parse_value",
         "_trust": "TrustStore TrustedFolder",
     }

@@ -1,0 +1,97 @@
+"""The store that the settings name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from memoriter.config import expand, in_home
+from memoriter.environment import host_name
+from memoriter.index import Index, InspectedIndex, runs_in_background
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memoriter.backends import OpenStore, Store
+    from memoriter.config import IndexPlace, MemorySearch
+    from memoriter.environment import Environment
+    from memoriter.postgres import ServerSettings
+
+
+def store_opener(
+    settings: MemorySearch, env: Environment, place: IndexPlace, *, workspace: Path, agent: str
+) -> OpenStore:
+    """Return what opens the store of the settings."""
+    match settings.store.driver:
+        case "sqlite":
+            return _SqliteOpener(settings, env, place)
+        case "postgres":
+            return _PostgresOpener(settings, env, workspace, agent)
+        case _:
+            assert_never(settings.store.driver)
+
+
+@dataclass(frozen=True, slots=True)
+class _SqliteOpener:
+    """Opens the index of SQLite with the vector engine of the settings."""
+
+    settings: MemorySearch
+    env: Environment
+    place: IndexPlace
+
+    def __call__(self, *, inspect: bool) -> Store:
+        vector, path, clock = self.settings.store.vector, self.place.path, self.env.wall
+        if inspect:
+            index = InspectedIndex.inspect(path, clock=clock)
+        else:
+            index = Index.open(path, clock=clock, network=self.place.network)
+        extension_path = str(in_home(vector.extension_path, self.env.user_home)) if vector.extension_path else None
+        index.choose_engine(vector.engine if vector.enabled else "exact", extension_path)
+        return index
+
+    def runs_in_background(self) -> bool:
+        return runs_in_background(self.place.path)
+
+
+@dataclass(frozen=True, slots=True)
+class _PostgresOpener:
+    """Opens the index on the PostgreSQL server of the settings."""
+
+    settings: MemorySearch
+    env: Environment
+    workspace: Path
+    agent: str
+
+    def __call__(self, *, inspect: bool) -> Store:
+        from memoriter.postgres import InspectedStore, PostgresStore
+
+        open_it = InspectedStore.inspect if inspect else PostgresStore.open
+        store = open_it(self._server, self._space, clock=self.env.wall)
+        vector = self.settings.store.vector
+        store.may_use_graphs = vector.enabled and vector.engine != "exact"
+        return store
+
+    def runs_in_background(self) -> bool:
+        from memoriter.postgres import runs_in_background
+
+        return runs_in_background(self._server, self._space)
+
+    @property
+    def _server(self) -> ServerSettings:
+        from memoriter.postgres import ServerSettings
+
+        given = self.settings.store.postgres
+        return ServerSettings(
+            dsn=expand(given.dsn or "", self.env.environ),
+            service=given.service or "",
+            password=expand(given.password or "", self.env.environ),
+            schema=given.schema,
+            role=given.role or "",
+            pool_size=given.pool_size,
+            statement_timeout_ms=given.statement_timeout_ms,
+        )
+
+    @property
+    def _space(self) -> str:
+        name = self.settings.store.postgres.workspace or f"{host_name()}:{self.workspace}"
+        return f"{name}/{self.agent}"
