@@ -14,7 +14,7 @@ import pytest
 from breakable_postgres import BreakableServer, new_server
 from faults import answered, fill, found, refused, run, small_disk
 from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.postgres import ServerSettings
+from memoriter.postgres import PostgresStore, ServerSettings
 from memoriter.postgres._server import Server
 from memory_env import QUESTION, MemoryEnv
 from server_faults import LEDGER, await_blocked, blocked, configure, real_memory, schema_of, thread
@@ -285,3 +285,25 @@ def test_status_and_doctor_give_the_reason_without_their_server(env: MemoryEnv, 
             assert "does not answer" in done.out + done.err
     finally:
         server.start()
+
+
+def test_a_process_that_lost_its_right_to_index_writes_nothing_once_another_one_has_it(
+    env: MemoryEnv, server: BreakableServer
+) -> None:
+    settings = ServerSettings(dsn=server.dsn(), schema=schema_of(env))
+    first, second = (PostgresStore.open(settings, "team/main", clock=time.time) for _ in range(2))
+    try:
+        with first.lease():
+            first.set_meta("written by", "first")
+            server.run(  # as when the host of the first one loses its network
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'"
+            )
+            first.set_meta("written by", "first again")
+            with second.lease(wait=10):
+                second.set_meta("written by", "second")
+            with pytest.raises(IndexBusy, match="took the right to index"):
+                first.set_meta("written by", "first, too late")
+        assert first.get_meta("written by") == "second"
+    finally:
+        first.close()
+        second.close()
