@@ -6,22 +6,26 @@ import json
 import multiprocessing
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from queue import Empty
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmarks._memory_process import peak_mb
 from benchmarks._postgres_fill import open_store
 from benchmarks._prepared_notes import questions
 from benchmarks._search_process import ANYWHERE, CANDIDATES, DEPTH
 from benchmarks._vectors import WordVectors
+from memoriter.errors import IndexBusy
 from memoriter.search import SearchSettings, query_terms, rank
 from memoriter.sync import background_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from multiprocessing.queues import Queue
     from multiprocessing.synchronize import Barrier
 
     from benchmarks._search_process import Question
 
+_T = TypeVar("_T")
 _WARM_UP = 3
 _WAIT_SECONDS = 600
 _ROUNDING = 1e-6
@@ -44,7 +48,13 @@ def _together(request: dict[str, Any], asked: list[Question]) -> dict[str, Any]:
     ]
     for process in processes:
         process.start()
-    answers = [results.get(timeout=_WAIT_SECONDS) for _ in processes]
+    answers = list[dict[str, Any]]()
+    while len(answers) < clients:
+        try:
+            answers.append(results.get(timeout=1.0))
+        except Empty:
+            if failed := [process.exitcode for process in processes if process.exitcode]:
+                raise SystemExit(f"{len(failed)} of {clients} clients failed; see above.") from None
     for process in processes:
         process.join()
     times = [each for answer in answers for each in answer["ms"]]
@@ -62,11 +72,11 @@ def _client(
 ) -> None:
     """Search again and again for the time of the request, at least once."""
     try:
-        store = open_store(request["kind"], request["place"], request["name"])
-        settings = SearchSettings(background=background_of(store, WordVectors.spec))
+        store = _patiently(lambda: open_store(request["kind"], request["place"], request["name"]))
+        settings = _patiently(lambda: SearchSettings(background=background_of(store, WordVectors.spec)))
         mine = asked[number % len(asked) :] + asked[: number % len(asked)]
         for text, vector in mine[:_WARM_UP]:
-            rank(store, text, vector, settings, filters=ANYWHERE, now=0.0)
+            _patiently(lambda: rank(store, text, vector, settings, filters=ANYWHERE, now=0.0))  # noqa: B023 (runs at once)
         ready.wait(_WAIT_SECONDS)
         times, began, cpu = list[float](), time.perf_counter(), time.process_time()
         while not times or time.perf_counter() - began < request["seconds"]:
@@ -80,6 +90,17 @@ def _client(
     except BaseException:
         ready.abort()
         raise
+
+
+def _patiently(act: Callable[[], _T]) -> _T:
+    """Return the result of a call, and repeat it while the server is too busy to give a connection in time."""
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while True:
+        try:
+            return act()
+        except IndexBusy:
+            if time.monotonic() > deadline:
+                raise
 
 
 def _alone(request: dict[str, Any], asked: list[Question]) -> dict[str, Any]:

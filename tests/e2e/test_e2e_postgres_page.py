@@ -80,7 +80,7 @@ def test_what_the_page_lets_an_administrator_run_is_enough_for_a_user_without_ot
     from psycopg.conninfo import make_conninfo
 
     user = f"page_user_{os.getpid()}"
-    [statements] = re.findall(r"(?ms)^```sql\n(.*?)^```", PAGE.read_text(encoding="utf-8"))
+    statements, *_ = re.findall(r"(?ms)^```sql\n(.*?)^```", PAGE.read_text(encoding="utf-8"))
     address = shell_with_a_database(tmp_path).environment["DATABASE_URL"]
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(re.sub(r"\bmemoriter\b", user, statements).encode())

@@ -56,10 +56,6 @@ class InspectedStore(PostgresStore):
         kind = AbsentStore if row is None else InspectedStore
         return kind(server, name, State(0 if row is None else int(row[0])), clock=clock)
 
-    @property
-    def notices(self) -> tuple[Diagnostic, ...]:
-        return (*super().notices, _INSPECTED)
-
     def lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
         del wait
         self._refuse()
