@@ -53,6 +53,7 @@ def search_as_openclaw(search: MemorySearch, cfg: Any, agent_id: str) -> Any:
         "offline": shape,
         "sessionPaths": shape,
         "clientMemories": shape,
+        "postgres": shape["store"],
         "engine": shape["store"]["vector"],
         "maxBytes": shape["cache"],
     }
