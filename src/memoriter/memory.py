@@ -153,11 +153,11 @@ class Memory:
         limits: dict[str, Any] = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
         limits |= {"since": since, "until": until, "on": on, "tags": tags, "session": session}
         request = make_query(query, self._today, explain=explain, deadline_ms=deadline_ms, update=update, **limits)
-        result = self._assembly.trusted.backend.search(self._understood(request, operators), progress=progress)
+        request = self._understood(request) if operators else request
+        result = self._assembly.trusted.backend.search(request, progress=progress)
         self.on_search(result)
-        if result.hits or (outside := self._workspace.notes_outside()) is None:
-            return result
-        return replace(result, reasons=(*result.reasons, outside))
+        outside = None if result.hits else self._workspace.notes_outside()
+        return result if outside is None else replace(result, reasons=(*result.reasons, outside))
 
     def why_not(
         self, query: str, citation: str, *, operators: bool = False, **arguments: Unpack[SearchArguments]
@@ -175,12 +175,12 @@ class Memory:
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
         request = make_query(query, self._today, **arguments)
-        return self._assembly.trusted.backend.why_not(self._understood(request, operators), citation)
+        return self._assembly.trusted.backend.why_not(self._understood(request) if operators else request, citation)
 
-    def _understood(self, query: Query, operators: bool) -> Query:
+    def _understood(self, query: Query) -> Query:
         from memoriter.search import understand
 
-        return query if not operators or self.settings.query.scoring == "classic" else understand(query, self._today())
+        return query if self.settings.query.scoring == "classic" else understand(query, self._today())
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Return lines of a memory file; the text of a file that does not exist yet is empty. Raises PathRefused.
