@@ -45,7 +45,7 @@ STEPS = (4, 8, 16, 32, 48, 64, 100)
 _MEMORY_BYTES = 2 << 30
 """The most memory that making a graph may take; with less, it takes several times as long."""
 _SAFE = 1.5
-MOST_SECONDS = 1.0
+MOST_TIME = 1.0
 """The time that searches through graphs may take, in the time of comparing all vectors."""
 
 
@@ -188,7 +188,7 @@ def measure_graphs(
             for hits, floor in zip(found, floors, strict=True)
         ]
         recall = float(min(np.mean(shares[::2]), np.mean(shares[1::2])))
-        if seconds > MOST_SECONDS * exact_seconds:
+        if seconds > MOST_TIME * exact_seconds:
             return whole
         if recall >= RECALL:
             return Graphs(scripts, oversampling, recall, int(count))
