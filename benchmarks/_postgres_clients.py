@@ -14,7 +14,7 @@ from benchmarks._postgres_fill import open_store
 from benchmarks._prepared_notes import questions
 from benchmarks._search_process import ANYWHERE, CANDIDATES, DEPTH
 from benchmarks._vectors import WordVectors
-from memoriter.errors import IndexBusy
+from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.search import SearchSettings, query_terms, rank
 from memoriter.sync import background_of
 
@@ -82,7 +82,7 @@ def _client(
         while not times or time.perf_counter() - began < request["seconds"]:
             text, vector = mine[len(times) % len(mine)]
             start = time.perf_counter()
-            rank(store, text, vector, settings, filters=ANYWHERE, now=0.0)
+            _patiently(lambda: rank(store, text, vector, settings, filters=ANYWHERE, now=0.0))  # noqa: B023 (runs at once)
             times.append(1000 * (time.perf_counter() - start))
         taken = {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu, "peak_mb": peak_mb()}
         results.put({"ms": times, **taken})
@@ -93,12 +93,15 @@ def _client(
 
 
 def _patiently(act: Callable[[], _T]) -> _T:
-    """Return the result of a call, and repeat it while the server is too busy to give a connection in time."""
+    """Return the result of a call, and repeat it while the server is too busy to give a connection in time.
+
+    Its message is the same as that of a server that is down, so that is only known once the time is over.
+    """
     deadline = time.monotonic() + _WAIT_SECONDS
     while True:
         try:
             return act()
-        except IndexBusy:
+        except (IndexBusy, IndexUnavailable):
             if time.monotonic() > deadline:
                 raise
 

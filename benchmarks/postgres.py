@@ -188,7 +188,7 @@ def _process(request: dict[str, Any]) -> dict[str, Any]:
         check=False,
     )
     if done.returncode:
-        raise Failed(f"clients of {request['kind']} ended with {done.returncode}: {done.stderr[-2000:]}")
+        raise Failed(f"clients of {request['kind']} ended with {done.returncode}: {done.stderr[:3000]}")
     return json.loads(done.stdout)
 
 
