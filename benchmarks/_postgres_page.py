@@ -30,10 +30,10 @@ In the folder of a workspace, such as `examples/workspace`, this command line pu
 
 The answers stay the same; a test runs this line and compares them.
 
-These are the results of one run{date}: {cores} cores of an x86-64 server ({processor}), {memory:.0f} GB,
+These are the results of one run for each size{date}: {cores} cores of an x86-64 server ({processor}), {memory:.0f} GB,
 Python {python}, PostgreSQL on the same machine with `shared_buffers` of {buffers}. Other programs used the machine at
 the same time (see the load), so times of the clock are several times what an idle machine needs: compare CPU times,
-and both stores of one size. `just bench-postgres` repeats the run;
+and both stores of one size. `just bench-postgres` repeats it;
 [postgres.json](../benchmarks/results/postgres.json) contains the same figures.
 
 Each client is a process of its own on that machine. It searches by meaning and by word, again and again without a

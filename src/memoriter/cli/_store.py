@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -84,6 +83,8 @@ def copy(*, driver: Driver, switch: bool, replace_all: bool, dry_run: bool) -> N
 
 def _copy(options: GlobalOptions, driver: Driver, *, replace_all: bool, dry_run: bool) -> CopyReport:
     """Copy the index of one memory. Raises UsageError if it is in that store already."""
+    from tempfile import TemporaryDirectory
+
     from memoriter.app import assemble
     from memoriter.backends import copy_index, plan_copy
 

@@ -52,7 +52,7 @@ STEPS = (4, 8, 16, 32, 48, 64, 100)
 _MEMORY_BYTES = 2 << 30
 """The most memory that making a graph may take; with less, it takes several times as long."""
 _SAFE = 1.5
-MOST_SECONDS = 1.0
+MOST_TIME = 1.0
 """The time that searches through graphs may take, in the time of comparing all vectors."""
 
 
@@ -200,7 +200,7 @@ def measure_graphs(
         graphs, seconds = try_out(oversampling)
         if graphs.recall >= SAMPLE_RECALL:
             graphs, seconds = try_out(min(MARGIN * oversampling, STEPS[-1]))
-        if seconds > MOST_SECONDS * exact_seconds:
+        if seconds > MOST_TIME * exact_seconds:
             return whole
         if graphs.recall >= SAMPLE_RECALL:
             return graphs
