@@ -70,7 +70,7 @@ def test_graphs_of_large_scripts_find_what_comparing_all_finds(
     store.purge()
     assert graphs_of(store) == ["han", "latin"]
     assert store.engine == "hnsw"
-    assert store.oversampling in _graphs.STEPS
+    assert store.oversampling in {_graphs.MARGIN * step for step in _graphs.STEPS} | {_graphs.STEPS[-1]}
     draw = np.random.default_rng(3)
     levels = {"": (0.0, 0.1), "latin": (0.05, 0.1), "han": (0.1, 0.2), "greek": (-0.2, 0.1)}
     shares = list[float]()

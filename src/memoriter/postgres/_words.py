@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -62,6 +62,11 @@ class Scope(NamedTuple):
     def where(self) -> str:
         allowed = "" if self.allowed is None else " AND chunks.id = ANY(%s)"
         return f"chunks.space = %s AND chunks.edition = %s AND {self.condition.sql}{allowed}"
+
+    @property
+    def where_by_words(self) -> str:
+        """The same condition, of which no other index than that of the words can be used, whatever the server knows."""
+        return self.where.replace("chunks.edition = %s", "chunks.edition + 0 = %s", 1)
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -147,18 +152,23 @@ def search(
 def _groups(ranked: _Ranked, rare: Sequence[str], words: Sequence[str], weights: Sequence[float]) -> list[_Group]:
     """Return the chunks with any of the rare words, grouped by the words they contain, heaviest group first."""
     scope = ranked.scope
+    # An array for each word is filled from GIN alone: of a common word, only what is also in the list of a rare one.
     statement = (
-        f"WITH proposed AS MATERIALIZED (SELECT chunks.id, chunks.words FROM {scope.table} WHERE {scope.where}"  # noqa: S608 (fixed text; values are bound)
-        " AND chunks.words @@ %s::text::tsquery)"
-        " SELECT proposed.id, array_agg(wanted.place) FROM proposed JOIN unnest(%s::text[]) WITH ORDINALITY"
-        " AS wanted(query, place) ON proposed.words @@ wanted.query::tsquery GROUP BY proposed.id"
+        f"SELECT ARRAY(SELECT chunks.id FROM {scope.table} WHERE {scope.where_by_words} AND chunks.words @@ wanted.query::tsquery)"  # noqa: S608, E501 (fixed text; values are bound)
+        " FROM unnest(%s::text[]) WITH ORDINALITY AS wanted(query, place) ORDER BY place"
     )
     any_rare = " | ".join(_quoted(word) for word in rare)
-    values = (*scope.values, any_rare, [_quoted(word) for word in words])
+    queries = [
+        _quoted(word) if place < len(rare) else f"({any_rare}) & {_quoted(word)}" for place, word in enumerate(words)
+    ]
+    bits_of = dict[int, int]()
+    found = cast("Iterable[tuple[list[int]]]", ranked.connection.execute(statement.encode(), (*scope.values, queries)))
+    for place, (rows,) in enumerate(found):
+        for row in rows:
+            bits_of[row] = bits_of.get(row, 0) | 1 << place
     classes = dict[int, list[int]]()
-    found = cast("Iterable[tuple[int, list[int]]]", ranked.connection.execute(statement.encode(), values))
-    for row, places in found:
-        classes.setdefault(sum(1 << (place - 1) for place in places), []).append(row)
+    for row, bits in bits_of.items():
+        classes.setdefault(bits, []).append(row)
     groups = [
         _Group(bits, sum(weight for place, weight in enumerate(weights) if bits >> place & 1), sorted(rows))
         for bits, rows in classes.items()
@@ -166,11 +176,18 @@ def _groups(ranked: _Ranked, rare: Sequence[str], words: Sequence[str], weights:
     return sorted(groups, key=lambda group: (-group.weight, group.chunks[0]))
 
 
+_TO_LIMIT = 0.1 / 1.64493406685
+"""What `ts_rank` gives for one position: the weight of a position without a label, by the limit of the sum of 1/i²."""
+_RANKS = [0.0, *accumulate(_TO_LIMIT / place**2 for place in range(1, MOST_POSITIONS + 1))]
+"""What `ts_rank` gives for a word by its number of positions in a chunk (PostgreSQL, `calc_rank_or` in tsrank.c)."""
+_BETWEEN = [(one + other) / 2 for one, other in pairwise(_RANKS)]
+"""The bounds between these values: the bucket of a rank is the number of positions. Counting takes 8 times as long."""
 _SCORED = (
-    "SELECT id, (SELECT -sum(wanted.idf * cardinality(term.positions) * %s / (cardinality(term.positions)"
-    " + %s * (1 - %s + %s * chosen.length / %s))) FROM unnest(chosen.words) AS term"
-    " JOIN unnest(%s::text[], %s::float8[]) AS wanted(lexeme, idf) USING (lexeme)) AS score FROM ({chosen}) AS chosen"
-    " ORDER BY score, id LIMIT %s"
+    "SELECT id, (SELECT -sum(wanted.idf * found.count * %s / (found.count + %s * (1 - %s + %s * chosen.length / %s)))"
+    " FROM unnest(%s::text[], %s::float8[]) AS wanted(query, idf), LATERAL"
+    " (SELECT width_bucket(ts_rank(chosen.words, wanted.query::tsquery)::float8, %s::float8[]) AS count) AS found)"
+    " AS score"
+    " FROM ({chosen}) AS chosen ORDER BY score, id LIMIT %s"
 )
 """Chunks by BM25 of some words, as FTS5 computes it: the lower, the better."""
 
@@ -186,7 +203,7 @@ def _scores(
     chunks, mean = ranked.corpus.chunks, max(ranked.corpus.mean_length, 1e-9)
     counts = [ranked.frequency[word] for word in words]
     idf = [max(log((chunks - count + 0.5) / (count + 0.5)), 1e-6) for count in counts]
-    every = (K1 + 1, K1, B, B, mean, list(words), idf, *values, limit)
+    every = (K1 + 1, K1, B, B, mean, [_quoted(word) for word in words], idf, _BETWEEN, *values, limit)
     rows = ranked.connection.execute(_SCORED.format(chosen=chosen).encode(), every)
     return [(int(row), float(score)) for row, score in rows]
 
@@ -210,7 +227,7 @@ def _newest(ranked: _Ranked, words: Sequence[str], limit: int, *, seen: set[int]
     for query in [every, f"{first} & ({others})", first] if others else [first]:
         if len(seen) + len(hits) < limit:
             chosen = (
-                f"SELECT chunks.id, chunks.length, chunks.words FROM {scope.table} WHERE {scope.where}"  # noqa: S608 (fixed text; values are bound)
+                f"SELECT chunks.id, chunks.length, chunks.words FROM {scope.table} WHERE {scope.where_by_words}"  # noqa: S608 (fixed text; values are bound)
                 " AND chunks.words @@ %s::text::tsquery ORDER BY chunks.id DESC LIMIT %s"
             )
             scored = words[:1] if query == first else words
@@ -232,7 +249,7 @@ def search_all(
     words = {folded: frequency[term] for term in terms if (folded := fold(term))}
     if limit <= 0 or not words:
         return []
-    chosen = f"SELECT chunks.id, chunks.length, chunks.words FROM {scope.table} WHERE {scope.where} AND chunks.words @@ %s::text::tsquery"  # noqa: S608, E501 (fixed text; values are bound)
+    chosen = f"SELECT chunks.id, chunks.length, chunks.words FROM {scope.table} WHERE {scope.where_by_words} AND chunks.words @@ %s::text::tsquery"  # noqa: S608, E501 (fixed text; values are bound)
     query = " & ".join(_quoted(word) for word in words)
     ranked = _Ranked(connection, scope, corpus, words)
     return _scores(ranked, list(words), chosen, (*scope.values, query), limit)
