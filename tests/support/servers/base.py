@@ -72,7 +72,11 @@ class Exchange(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         script = self.server.script
         size = int(self.headers.get("content-length") or 0)
-        call = Call(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, self.rfile.read(size))
+        body = self.rfile.read(size)
+        if len(body) < size:  # the client was killed before all of its request was sent
+            self.close_connection = True
+            return
+        call = Call(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body)
         with script.lock:
             script.calls.append(call)
             script.busy += 1
