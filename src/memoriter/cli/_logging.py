@@ -20,8 +20,7 @@ class JsonLines(logging.Formatter):
         """Return a record as JSON in ASCII, without line breaks."""
         own = record.name.partition(".")[0] == OWN
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        # What other packages log may contain queries and addresses, so only its place is shown.
-        message = record.getMessage() if own else f"See {record.module}.py, line {record.lineno}."
+        message = record.getMessage() if own else _without_values(record)
         shown: dict[str, Any] = {
             "time": at.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
@@ -34,6 +33,14 @@ class JsonLines(logging.Formatter):
             if own:
                 shown["trace"] = self.formatException(record.exc_info)
         return json.dumps(shown)
+
+
+def _without_values(record: logging.LogRecord) -> str:
+    """Return what another package logged without its values, which may be queries or addresses, and where it did so."""
+    place = f"{record.module}.py, line {record.lineno}"
+    if not record.args or not isinstance(record.msg, str):  # the text may contain values
+        return f"See {place}."
+    return f"{record.msg} ({place})"
 
 
 def is_request_or_problem(record: logging.LogRecord) -> bool:
