@@ -179,7 +179,7 @@ def test_a_budget_is_an_upper_or_a_lower_limit(value: float, *, more: bool, hold
     made = (
         f"from benchmarks._report import Row; print(Row('a.b', 't', 1000, {value}, 's', budget=3.0, more={more}).holds)"
     )
-    done = subprocess.run([sys.executable, "-c", made], cwd=ROOT, capture_output=True, encoding="utf-8", timeout=60)
+    done = subprocess.run([sys.executable, "-c", made], cwd=ROOT, capture_output=True, encoding="utf-8", timeout=150)
 
     assert done.stdout.strip() == str(holds)
 
@@ -229,7 +229,7 @@ def test_an_incomplete_run_does_not_replace_the_published_results(tmp_path: Path
 def run(code: str, *words: str) -> str:
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-c", code, *words]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", timeout=60)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", timeout=150)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -292,7 +292,7 @@ def test_the_same_seed_gives_the_same_notes() -> None:
             cwd=ROOT,
             env=environment | {"PYTHONHASHSEED": seed},
             capture_output=True,
-            timeout=60,
+            timeout=150,
         )
         for seed in ("1", "2")
     ]

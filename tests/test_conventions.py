@@ -321,7 +321,7 @@ def test_the_import_contract_sees_what_it_forbids(tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=150,
     )
 
     assert done.returncode == 1, done.stdout + done.stderr

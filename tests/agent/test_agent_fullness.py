@@ -86,7 +86,7 @@ def test_a_path_that_no_file_can_have_is_refused(path: str) -> None:
 
 
 @posix_only
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not longer_than_memory])
 def test_a_transcript_that_is_no_plain_file_is_refused(tmp_path: Path, make: Callable[[Path], None]) -> None:
     file = tmp_path / "t.jsonl"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Open = Callable[..., Memory]
     Make = Callable[[Path], None]
 
-pytestmark = [posix_only, pytest.mark.timeout(60)]
+pytestmark = [posix_only, pytest.mark.timeout(200)]
 
 FULL = 176_000
 TODAY = "memory/2026-02-10.md"

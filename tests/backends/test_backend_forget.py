@@ -359,7 +359,7 @@ with Memory.open({str(place.notes)!r}, home={str(place.home)!r}) as memory:
     memory.forget(memory.plan_forget(match={text!r}))
 """
     environment = {**os.environ, "PYTHONPATH": SOURCE}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=150)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     note = (place.notes / "memory" / "day.md").read_text(encoding="utf-8")
     assert note == (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LIMIT = 60.0
+LIMIT = 150.0
 """Seconds that a thread may take on a busy machine."""
 
 

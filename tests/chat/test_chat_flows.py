@@ -346,7 +346,7 @@ def test_in_a_pipe_an_interrupt_ends_the_chat(program: Program) -> None:
         running.stdin.flush()
         assert server.reached.wait(60)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=150)
         server.go.set()
     assert (running.returncode, out) == (130, b"")
     assert b"Traceback" not in err

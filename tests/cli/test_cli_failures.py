@@ -99,7 +99,7 @@ def test_ctrl_c_stops_a_running_program_without_a_trace(program: Program) -> Non
         waiting.stdin.write(b"x" * 300_000)  # more than a pipe holds: this returns when the program reads
         waiting.stdin.flush()
         waiting.send_signal(signal.SIGINT)
-        _, stderr = waiting.communicate(timeout=30)
+        _, stderr = waiting.communicate(timeout=150)
     assert waiting.returncode == 130
     assert b"Traceback" not in stderr
     assert [file.name for file in sorted((program.workspace / "memory").glob("*.md"))] == ["2026-02-10.md", "travel.md"]

@@ -108,7 +108,7 @@ def at_a_keyboard(*flags: str, answer: str = "", stderr_too: bool = True) -> tup
         with suppress(OSError):  # the other end was closed
             while part := os.read(keyboard, 1_000):
                 shown += part
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=150)
     os.close(keyboard)
     return (shown if stderr_too else err).decode(), out.decode(), process.returncode
 

@@ -175,7 +175,7 @@ def imported_by(*words: str) -> set[str]:
         "except SystemExit as end:\n    assert not end.code, end.code\n"
         "print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, encoding="utf-8", timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, encoding="utf-8", timeout=150)
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stderr.splitlines()[-1]))
 

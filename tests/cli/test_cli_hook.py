@@ -314,7 +314,7 @@ def test_a_session_as_it_happens_in_processes_of_their_own(program: Program, tmp
 
 
 @posix_only
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not longer_than_memory])
 def test_a_transcript_that_is_no_plain_file_is_one_line_and_the_agent_goes_on(
     hook: Hook, tmp_path: Path, make: Callable[[Path], None]
@@ -328,7 +328,7 @@ def test_a_transcript_that_is_no_plain_file_is_one_line_and_the_agent_goes_on(
 
 @pytest.mark.matrix
 @posix_only
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("make", KINDS)
 def test_a_log_that_is_no_plain_file_is_one_line_and_is_not_copied(
     hook: Hook, program: Program, coding_agent: str, make: Callable[[Path], None]

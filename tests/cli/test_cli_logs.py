@@ -136,7 +136,7 @@ def test_no_log_of_an_mcp_server_contains_text(env: MemoryEnv) -> None:
         server.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
         for number, (name, arguments) in enumerate(calls, 1):
             ask(number, "tools/call", {"name": name, "arguments": arguments})
-        _, logs = server.communicate(timeout=60)
+        _, logs = server.communicate(timeout=150)
     assert "memoriter.mcp_server._tools: tool memory_search: done, " in logs
     assert "memoriter.mcp_server._tools: tool memory_append: " in logs
     assert [word for word in (NOTED, QUERIED, ADDED, PROMPTED) if word in logs] == []
@@ -167,7 +167,7 @@ def test_a_server_logs_its_requests_without_what_clients_send(env: MemoryEnv) ->
                     urlopen(request)
         finally:
             server.terminate()
-            _, logs = server.communicate(timeout=60)
+            _, logs = server.communicate(timeout=150)
     assert "memoriter.mcp_server._http: GET /health: status 200, " in logs
     assert "memoriter.mcp_server._http: POST /hook/user-prompt: status 20" in logs
     assert "memoriter.mcp_server._http: POST /command/search: status 409, " in logs

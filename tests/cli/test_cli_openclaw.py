@@ -125,7 +125,7 @@ def test_a_server_leaves_the_home_of_openclaw_as_it_is(program: Program, claw: O
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             if command == "mcp":
-                process.communicate(timeout=60)
+                process.communicate(timeout=150)
             else:
                 assert process.stdout
                 assert process.stdout.readline()

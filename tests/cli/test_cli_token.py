@@ -18,7 +18,7 @@ from memory_env import MemoryEnv
 if TYPE_CHECKING:
     from pathlib import Path
 
-LIMIT = 60.0
+LIMIT = 150.0
 TOKEN = re.compile(r"[A-Za-z0-9_-]{43}\n")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="files have no owner and permissions there")
 root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives a file to another user")

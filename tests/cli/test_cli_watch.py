@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from conftest import Program
 
-LIMIT = 60.0
+LIMIT = 150.0
 SETTINGS = '{agents: {defaults: {memorySearch: {provider: "fake", sync: {watchDebounceMs: 100, onSearch: false}}}}}'
 
 

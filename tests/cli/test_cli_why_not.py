@@ -374,7 +374,7 @@ def test_on_a_terminal_it_offers_to_add_the_question_of_a_passage_that_was_not_f
         while b"[y/N]" not in shown:
             shown += os.read(keyboard, 1_000)
         os.write(keyboard, f"{answer}\n".encode())
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=150)
     os.close(keyboard)
     assert "was lost at the stage 'threshold'" in out
     assert b"Add the question to eval.md, with MEMORY.md#L3 as its answer?" in shown

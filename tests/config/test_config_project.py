@@ -23,7 +23,7 @@ def loaded(tmp_path: Path, text: str, own: str = "{}") -> Configuration:
 
 
 @posix_only
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("make", KINDS)
 def test_a_projects_file_that_is_no_plain_file_is_an_error(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / ".memoriter.json5")
@@ -33,7 +33,7 @@ def test_a_projects_file_that_is_no_plain_file_is_an_error(tmp_path: Path, make:
 
 
 @posix_only
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not link_to_a_secret])
 def test_a_users_file_that_is_no_plain_file_is_an_error(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "memoriter.json5")

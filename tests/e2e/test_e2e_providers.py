@@ -220,7 +220,7 @@ def reading(env: MemoryEnv) -> Iterator[list[dict[str, Any]]]:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
             yield seen
-            process.communicate(b"stop\n", timeout=60)
+            process.communicate(b"stop\n", timeout=150)
         finally:
             process.kill()
     assert process.returncode == 0

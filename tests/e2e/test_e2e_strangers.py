@@ -57,7 +57,7 @@ def run(env: MemoryEnv, *words: str, typed: str = ""):
         encoding="utf-8",
         env=env.environment(),
         cwd=env.notes,
-        timeout=60,
+        timeout=150,
     )
     return Outcome(done.returncode, done.stdout, done.stderr)
 

@@ -257,7 +257,7 @@ from memoriter.embed.local._llama import LlamaServer
 for _ in range(40):
     LlamaServer({str(model)!r}, pooling="last", most_tokens=64, threads=1).close()
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=150)
 
 
 def test_in_a_folder_of_a_long_name_a_port_serves(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def place_in(folder: Path, model: Path | None = None) -> PeerPlace:
 
 
 def test_a_program_is_run_with_its_output_and_time(tmp_path):
-    done = run_program(program("print(len(b'x' * 1_000))"), environ=os.environ, folder=tmp_path, timeout=60)
+    done = run_program(program("print(len(b'x' * 1_000))"), environ=os.environ, folder=tmp_path, timeout=150)
     assert done.output.strip() == "1000"
     assert done.seconds > 0
 
@@ -66,7 +66,7 @@ from memoriter.evals.peers._process import run_program
 
 ballast = b"x" * 100_000_000
 command = [sys.executable, "-c", "print(len(b'x' * {megabytes}_000_000))"]
-print(run_program(command, environ=os.environ, folder=pathlib.Path("."), timeout=60).peak_mb)
+print(run_program(command, environ=os.environ, folder=pathlib.Path("."), timeout=150).peak_mb)
 """
     printed = run_program(program(code), environ=os.environ, folder=tmp_path, timeout=120).output.strip()
     assert (printed != "None") == is_known
@@ -95,7 +95,7 @@ os.kill(os.getppid(), signal.SIGINT)
 time.sleep(60)
 """
     with pytest.raises(KeyboardInterrupt):
-        run_program(program(code), environ=os.environ, folder=tmp_path, timeout=60)
+        run_program(program(code), environ=os.environ, folder=tmp_path, timeout=150)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "id").read_text()), 0)
 

@@ -151,7 +151,7 @@ def test_one_writer_and_four_readers_never_meet_a_locked_database(path, opened):
     for reader in readers:
         assert reader.stdout.readline() == "ready\n", reader.stderr.read()
     writer = start(WRITER, path, 12)
-    _, problems = writer.communicate(timeout=60)
+    _, problems = writer.communicate(timeout=150)
     assert problems == ""
     for reader in readers:
         assert reader.stdout.readline().strip().isdigit(), reader.stderr.read()
@@ -163,7 +163,7 @@ def test_one_writer_and_four_readers_never_meet_a_locked_database(path, opened):
 def test_many_processes_may_open_a_new_index_at_once(path):
     openers = [start("put(index, int(sys.argv[2]), 1); print(index.generation)", path, number) for number in range(5)]
     for opener in openers:
-        output, problems = opener.communicate(timeout=60)
+        output, problems = opener.communicate(timeout=150)
         assert (output, problems) == ("1\n", "")
 
 

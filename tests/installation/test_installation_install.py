@@ -344,7 +344,7 @@ async def test_what_was_installed_starts_and_answers(env: MemoryEnv) -> None:
 
 @linux
 @posix_only
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("make", [kind for kind in KINDS if kind not in {link_to_a_secret, longer_than_memory}])
 def test_a_configuration_that_is_no_plain_file_is_an_error(env: MemoryEnv, make: Callable[[Path], None]) -> None:
     make(env.home / ".claude.json")

@@ -79,7 +79,7 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: 
 
 
 @posix_only
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not link_to_a_secret])
 @pytest.mark.parametrize("name", [".memoriter.json5", "home/memoriter.json5"])
 def test_settings_that_are_no_plain_file_are_as_none(tmp_path: Path, make: Callable[[Path], None], name: str) -> None:

@@ -30,7 +30,7 @@ def test_a_file_is_given_whole_if_it_is_within_the_limit(content: bytes, limit: 
 
 
 @posix_only
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("make", KINDS)
 @pytest.mark.parametrize("follow", [False, True])
 def test_nothing_else_is_read(tmp_path: Path, make: Callable[[Path], None], *, follow: bool) -> None:

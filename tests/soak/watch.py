@@ -23,7 +23,7 @@ from pathlib import Path
 
 from memoriter import Memory
 
-PATIENCE = 30.0
+PATIENCE = 150.0
 """Seconds until a probe counts as wrong."""
 STYLES = ("create", "truncate", "rename over", "backup", "unlink and create", "slow", "delete", "move", "move folder")
 SYLLABLES = ["ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "zu"]
@@ -98,7 +98,7 @@ class Editor:
     def _found_by_command(self, expected: dict[str, Path], gone: list[str]) -> bool:
         for word in [*expected, *gone]:
             words = [sys.executable, "-m", "memoriter", "-w", str(self.notes), "--json", "search", word]
-            done = subprocess.run(words, capture_output=True, text=True, env=environ(self.home), timeout=60)
+            done = subprocess.run(words, capture_output=True, text=True, env=environ(self.home), timeout=150)
             found = {hit["path"] for hit in json.loads(done.stdout)["results"] if word in hit["snippet"]}
             if found != ({self._cited(expected[word])} if word in expected else set()):
                 return False

@@ -55,7 +55,7 @@ NOTES = {
     "memory/2026-03-05.md": "# 여행\n\n오사카행 기차는 정오에 출발한다. The hotel is by the river.\n",
 }
 QUESTIONS = ("which database for the ledger", "VLAN printers", "오사카 기차")
-PATIENCE = 60.0
+PATIENCE = 150.0
 """Seconds after which a server that does not answer is a finding."""
 REQUESTS = ("memory_search", "memory_get", "memory_append")
 HANDSHAKE = {

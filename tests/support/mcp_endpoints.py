@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from memory_env import MemoryEnv
 
-LIMIT = 60.0
+LIMIT = 150.0
 """Seconds that any answer may take on a busy machine."""
 
 

@@ -129,7 +129,7 @@ class MemoryEnv:
             encoding="utf-8",
             env=self.environment(),
             cwd=self.notes,
-            timeout=60,
+            timeout=150,
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 

@@ -64,4 +64,4 @@ def thread(act: Callable[[], Any]) -> Generator[Future[Any]]:
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(act)
         yield running
-        wait([running], timeout=60)
+        wait([running], timeout=150)

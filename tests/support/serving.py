@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from memory_env import MemoryEnv, Outcome
 
-LIMIT = 60.0
+LIMIT = 150.0
 """Seconds that anything may take on a busy machine."""
 NOT_BY_ITSELF = """
 sys.modules["memoriter.app"] = None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memoriter.watch import WatchEvent, Watching
 
 QUIET_MS = 200
-LIMIT = 60.0
+LIMIT = 150.0
 """Seconds that anything may take on a machine that does much else."""
 
 

@@ -82,7 +82,7 @@ def test_a_save_is_followed_and_only_new_text_is_embedded(watched, trace: Trace,
 
 
 def ran(*words: str, folder: object, typed: str = "") -> None:
-    done = subprocess.run(words, cwd=str(folder), input=typed, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, cwd=str(folder), input=typed, capture_output=True, text=True, timeout=150)
     assert done.returncode == 0, done.stderr
 
 

@@ -253,7 +253,7 @@ def test_the_server_prints_a_link_and_logs_no_secret(tmp_path: Path) -> None:
         owner.post("/replace", path="MEMORY.md", text="Brumsel again.", expected="0" * 64)
         token = server.token
         server.process.terminate()
-        _, err = server.process.communicate(timeout=60)
+        _, err = server.process.communicate(timeout=150)
     assert "POST /api/v1/search: status 200" in err
     for secret in (code, token, "Brumsel"):
         assert secret not in err

@@ -24,7 +24,7 @@ def created(env: MemoryEnv, name: str, *words: str) -> str:
     import subprocess
 
     command = env.command("token", "create", name, *words)
-    done = subprocess.run(command, env=env.environment(), capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, env=env.environment(), capture_output=True, text=True, timeout=150, check=True)
     return done.stdout.strip()
 
 

@@ -40,7 +40,7 @@ def lay(root: Path, files: list[str], ignore: dict[str, str]) -> None:
 
 
 @posix_only
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not longer_than_memory])
 @pytest.mark.parametrize("place", ["", "memory/", "memory/drafts/", "notes/", "notes/deep/", "../other/"])
 def test_rules_that_cannot_be_read_are_told_and_stop_nothing(

@@ -262,7 +262,7 @@ def test_a_transcript_that_gets_a_second_name_while_it_is_opened_is_refused(tmp_
 
 
 @posix_only
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not longer_than_memory])
 @pytest.mark.parametrize("place", ["agents/main/sessions/x.jsonl", "codex/sessions/rollout-x.jsonl", "one.jsonl"])
 def test_what_is_no_plain_file_is_no_transcript(tmp_path, make, place):

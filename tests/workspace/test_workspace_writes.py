@@ -263,7 +263,7 @@ def test_killing_writers_leaves_only_whole_entries(tmp_path: Path) -> None:
             for _ in range(3 + 17 * turn):
                 process.stdout.readline()
             process.send_signal(signal.SIGKILL)
-            process.communicate(timeout=60)
+            process.communicate(timeout=150)
     assert len(entries_of(file)) >= 6 * 3
     append(file, "- begin last 0\n  body last 0\n  end last 0")
     assert ("last", "0") in entries_of(file)
@@ -293,7 +293,7 @@ def test_killing_a_process_that_replaces_leaves_the_old_or_the_new_file(tmp_path
         for _ in range(2 + 3 * turn):
             process.stdout.readline()
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=150)
         lines = file.read_text(encoding="utf-8").splitlines()
         assert len(lines) == 20_000
         assert len(set(lines)) == 1

@@ -10,7 +10,7 @@ from servers.compatible import CompatibleServer, texts_of
 if TYPE_CHECKING:
     from servers.base import Answer
 
-LIMIT = 60.0
+LIMIT = 150.0
 """Seconds that anything may take on a busy machine."""
 
 
