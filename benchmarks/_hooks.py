@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -29,8 +29,8 @@ AGAINST_HELP = 2.5
 """A hook with a server does little more than start. Measured 1.1-1.3."""
 AGAINST_COLD = 1.5
 """Measured 3-5. Below this limit, the hook repeats work of the server."""
-TRIES = 3
-"""Hooks that may run out of time before the measurement fails."""
+SMALLEST_TIMED = 1_000
+"""Chunks below which a hook may run out of time on a busy machine, because its figures have no budget."""
 
 
 def hooks(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
@@ -66,10 +66,7 @@ class _HookRunner:
         prompt = self._workspace.corpus.questions[number]
         payload = json.dumps({"session_id": session, "hook_event_name": "UserPromptSubmit", "prompt": prompt})
         words = [*self._options, "hook", "user-prompt"]
-        for _ in range(TRIES - 1):
-            with suppress(Failed):  # on a busy machine it can run out of time, and then it says so
-                return run_hook(words, payload, self._workspace.home)
-        return run_hook(words, payload, self._workspace.home)
+        return run_hook(words, payload, self._workspace.home, late=self._workspace.size < SMALLEST_TIMED)
 
     def help(self) -> Run:
         return run_hook(["--help"], "", self._workspace.home)
