@@ -39,7 +39,7 @@ def present() -> None:
     for words in (["mcp"], ["install", "codex", "--dry-run"], ["install", "cursor", "--http", "--dry-run"]):
         done = run(*words)
         assert done.returncode == 0, done.stderr
-    assert "extras        Installed: mcp, remote, serve, watch" in run("doctor").stdout
+    assert "extras        Installed: mcp, postgres, remote, serve, watch" in run("doctor").stdout
     print("with the extras of a server, its commands work")
 
 
