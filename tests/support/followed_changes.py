@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator
     from typing import Protocol
 
     class Changing(Protocol):
@@ -45,7 +45,7 @@ class Followed:
 
 
 @contextmanager
-def followed(changing: Changing) -> Iterator[Followed]:
+def followed(changing: Changing) -> Generator[Followed]:
     """Follow in a thread, which has received the present name. It must end soon after it was told to."""
     names, stop = Followed(), threading.Event()
 

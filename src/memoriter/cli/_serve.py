@@ -169,7 +169,7 @@ class _ServerRun:
         from memoriter.monitoring import PROBES, ServerMetrics, Supervisor, with_monitoring
         from memoriter.pages import server_routes
         from memoriter.startup import start_in_background
-        from memoriter.web import Events
+        from memoriter.web import Events, IndexChanges
 
         folder = folder_of(self.env.home)
         server = self.announcement()
@@ -199,9 +199,11 @@ class _ServerRun:
 
         start_in_background(self.memory)
         with self.memory.watching(on_event) if self.watch else nullcontext() as watching:
+            changes = IndexChanges(self.memory.backend, events, at_work=lambda: watching is not None and watching.busy)
 
             def draining() -> None:
                 supervisor.stopping()
+                changes.close()
                 events.close()
 
             def ending() -> None:
@@ -221,6 +223,7 @@ class _ServerRun:
                     proxies=self.proxies,
                 )
             finally:
+                changes.close()
                 unregister(folder, server)
 
     def search(self, memory: Memory, request: bytes) -> bytes:
