@@ -171,8 +171,7 @@ class _ServerRun:
         from memoriter.startup import start_in_background
         from memoriter.web import Events, IndexChanges
 
-        folder = folder_of(self.env.home)
-        server = self.announcement()
+        folder, server = folder_of(self.env.home), self.announcement()
         # A client on this machine may use another host name than the one that the server listens on.
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
@@ -199,11 +198,10 @@ class _ServerRun:
 
         start_in_background(self.memory)
         with self.memory.watching(on_event) if self.watch else nullcontext() as watching:
-            changes = IndexChanges(self.memory.backend, events, at_work=lambda: watching is not None and watching.busy)
+            IndexChanges(self.memory.backend, events, at_work=lambda: watching is not None and watching.busy)
 
             def draining() -> None:
                 supervisor.stopping()
-                changes.close()
                 events.close()
 
             def ending() -> None:
@@ -223,7 +221,6 @@ class _ServerRun:
                     proxies=self.proxies,
                 )
             finally:
-                changes.close()
                 unregister(folder, server)
 
     def search(self, memory: Memory, request: bytes) -> bytes:

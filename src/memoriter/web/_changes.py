@@ -41,25 +41,18 @@ class IndexChanges:
         """
         self._backend, self._events, self._at_work = backend, events, at_work
         self._wanted, self._idle = threading.Event(), threading.Event()
-        self._ended = False
         self._reported: str | None = None
         """The name of the content that the clients know; None: no content was seen yet."""
         self._lock = threading.Lock()
         events.on_streams, events.before_indexed = self._streams_changed, self._will_be_reported
         threading.Thread(target=self._run, name="memoriter-changes", daemon=True).start()
 
-    def close(self) -> None:
-        """Let the thread end, without waiting for it."""
-        self._ended = True
-        self._idle.set()
-        self._wanted.set()
-
     def _streams_changed(self, count: int) -> None:
         """Follow the index while there are streams."""
-        if count and not self._ended:
+        if count:
             self._idle.clear()
             self._wanted.set()
-        elif not self._ended:
+        else:
             self._wanted.clear()
             self._idle.set()
 
@@ -72,7 +65,7 @@ class IndexChanges:
 
     def _run(self) -> None:
         self._will_be_reported()  # what changes before the first client connects is reported to it
-        while self._wanted.wait() and not self._ended:
+        while self._wanted.wait():
             for version in self._backend.changes(self._idle):
                 self._changed(version)
 

@@ -64,7 +64,7 @@ class Events:
         self._working = self._requests = 0
         self._closed = False
         self.on_streams: Callable[[int], None] = lambda _: None
-        """Called with the number of open streams whenever it changes, in the thread of the event loop."""
+        """Called with the number of open streams whenever it changes, and with 0 when all of them are to end."""
         self.before_indexed: Callable[[], None] = lambda: None
         """Called before `indexed` is sent, by the thread that has indexed."""
 
@@ -120,7 +120,11 @@ class Events:
         """End all streams; new ones end at once."""
         with self._lock:
             self._closed = True
+        self._count_streams()
         self._wake()
+
+    def _count_streams(self) -> None:
+        self.on_streams(0 if self._closed else self.open)
 
     @property
     def at_work(self) -> bool:
@@ -150,7 +154,7 @@ class Events:
                 return
             self._subscribers.append(subscriber)
             position, beginning = self._begin(last_id)
-        self.on_streams(self.open)
+        self._count_streams()
         try:
             yield beginning
             while True:
@@ -170,7 +174,7 @@ class Events:
         finally:
             with self._lock:
                 self._subscribers.remove(subscriber)
-            self.on_streams(self.open)
+            self._count_streams()
 
     def _begin(self, last_id: str) -> tuple[int, str]:
         """Return the number after which a new stream goes on, and its first text; with the lock.
