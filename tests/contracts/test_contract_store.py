@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from followed_changes import ENDED, followed
 from memoriter.backends import Store
 from memoriter.errors import IndexBusy
 from memoriter.ids import text_key, vector_key
@@ -207,6 +208,28 @@ def test_the_version_changes_with_what_another_process_writes(store: Store, anot
     assert store.version() != version
     assert store.content() != content
     assert found(store, "tea") == ["tea"]
+
+
+def test_a_process_that_follows_the_changes_learns_of_each_without_reading(
+    store: Store, another: OpenAgain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoriter.postgres._changes.RECHECK_SECONDS", 3_600.0)
+    monkeypatch.setattr("memoriter.postgres._changes.STOP_SECONDS", 0.02)
+    monkeypatch.setattr("memoriter.index._reader.LOOK_SECONDS", 0.02)
+    writer, version = another(), store.content_version()
+    with followed(store) as names:
+        put(writer, "a.md", "tea")
+        assert names.next() == store.content_version() == writer.content_version() != version
+        embed(writer)
+        names.until(store.content_version())
+        with writer.lease():
+            writer.set_meta("no content", "1")
+        with writer.lease(), writer.rebuild() as rebuilt:
+            rebuilt.put_file(source("b.md"), "h", entries("coffee"))
+        assert names.next() in {another().content_version(), ENDED}  # where another file took the place, it ends
+        assert names.silent
+    store.refresh()
+    assert store.content_version() == another().content_version()
 
 
 def test_one_state_is_read_while_another_process_writes(store: Store, another: OpenAgain) -> None:

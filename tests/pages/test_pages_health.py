@@ -111,6 +111,9 @@ def test_progress_and_changes_by_others_appear_by_themselves(browser: Browser, t
             assert other.post("/index").json()["added"] == 40
         tab.expect_text("#index ~ dl dd", str(int(before) + 40))
         tab.expect_text("#told", "Indexing has ended.")
+        env.many(5, "elsewhere")
+        assert env.run("index").exit_code == 0  # another process than the server
+        tab.expect_text("#index ~ dl dd", str(int(before) + 45))
 
 
 @pytest.mark.slow

@@ -136,6 +136,8 @@ CALLS: dict[str, Callable[[MemoryBackend], Any]] = {
     "notes_changed": lambda backend: backend.notes_changed(),
     "problems": lambda backend: backend.problems,
     "background_run": lambda backend: backend.background_run,
+    "content_version": lambda backend: backend.content_version(),
+    "changes": lambda backend: next(backend.changes(threading.Event())),
     "estimate": lambda backend: backend.estimate().files,
     "compact": lambda backend: backend.compact().vectors,
     "plan_forget": lambda backend: len(backend.plan_forget(ForgetRequest.of("MEMORY.md", None, None)).notes),

@@ -105,7 +105,7 @@ class BreakableServer:
 
     def replica(self) -> BreakableServer:
         """Make a streaming replica of it, which runs."""
-        other = BreakableServer(_new_folder(self.user), self.programs, self.user, _free_port())
+        other = BreakableServer(_new_folder(self.user), self.programs, self.user, free_port())
         source = f"host=127.0.0.1 port={self.port} user={ADMIN}"
         self.program("pg_basebackup", "-d", source, "-D", str(other.data), "-R", "-c", "fast", "--no-sync")
         other.data.chmod(0o700)
@@ -142,7 +142,7 @@ def new_server() -> BreakableServer:
     if os.geteuid() == 0:
         user = "pgserver"
         package.utils.ensure_user_exists(user)
-    server = BreakableServer(_new_folder(user), programs, user, _free_port())
+    server = BreakableServer(_new_folder(user), programs, user, free_port())
     try:
         server.program("initdb", "-D", str(server.data), "-U", ADMIN, "-A", "trust", "-E", "UTF8", "--no-sync")
         with (server.data / "postgresql.conf").open("a") as settings:
@@ -167,7 +167,7 @@ def _new_folder(user: str | None) -> Path:
     return folder
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

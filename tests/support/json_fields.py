@@ -796,6 +796,9 @@ stage | text | `read`, `embed` or `download`
 done | integer | parts that are done
 total | integer | all parts; 0 if their number is unknown
 
+Changed: The index changed, and no event `indexed` reports it.
+version | text | a name of its content, the same for all servers of the memory; after each change, another one
+
 Reset: Events are missing, so the client must read the state again.
 cause | text | `missed`: the server no longer keeps them; `restarted`: they were of another run of the server
 events | integer | how many are missing | after `restarted`
@@ -868,6 +871,7 @@ ready | an object without fields
 progress | [Progress]
 idle | an object without fields
 indexed | [IndexReport] after a request; [WatchEvent] after a change of a note
+changed | [Changed]
 watching | [WatchEvent]
 polling | [WatchEvent]
 waiting | [WatchEvent]

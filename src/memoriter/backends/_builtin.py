@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.backends._background import index_words, last_run, run_in_background
 from memoriter.backends._calibrating import certainty_of, certainty_of_lines, stored_calibration, with_lowest_score
+from memoriter.backends._changes import content_changes
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
 from memoriter.backends._health import are_to_come, explain_empty, health_of, standing_health
 from memoriter.backends._indexing import Indexing
@@ -273,6 +274,14 @@ class BuiltinBackend:
     def finish(self, stop: Event) -> SyncReport:
         """Index everything in the background; see `MemoryBackend.finish`."""
         return run_in_background(self._indexing, stop)
+
+    def content_version(self) -> str:
+        """Return a name of the indexed content; see `MemoryBackend.content_version`."""
+        return self._context.with_recovery(lambda index: index.content_version())
+
+    def changes(self, stop: Event) -> Generator[str]:
+        """Yield `content_version` now and after each change; see `MemoryBackend.changes`."""
+        return content_changes(self._context, stop)
 
     @property
     def problems(self) -> tuple[Diagnostic, ...]:

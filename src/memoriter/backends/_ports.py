@@ -8,8 +8,9 @@ from memoriter.search import Reader
 from memoriter.sync import WritableStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from threading import Event
 
     import numpy as np
     from numpy.typing import NDArray
@@ -78,6 +79,23 @@ class Store(WritableStore, Reader, Protocol):
 
     def content(self) -> int:
         """Return a number that changes with every change of chunks or vectors, the same in every process."""
+        ...
+
+    def content_version(self) -> str:
+        """Return a name of the content, the same in every process; after a change of chunks or vectors, another one."""
+        ...
+
+    def changes(self, stop: Event) -> Generator[str]:
+        """Yield `content_version` now, and again soon after a change by any process, until `stop` is set.
+
+        It may end earlier, so that the caller calls `refresh` and asks again.
+
+        Args:
+            stop: another thread sets it to end this within a second.
+
+        Raises:
+            IndexUnavailable: the store cannot be read.
+        """
         ...
 
     def corpus(self) -> Corpus:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
     from threading import Event
@@ -145,6 +145,22 @@ class MemoryBackend(Protocol):
         Raises:
             IndexUnavailable: the index cannot be opened or written.
             WorkspaceNotFound: the workspace does not exist at the moment.
+        """
+        ...
+
+    def content_version(self) -> str:
+        """Return a name of the indexed content, the same in every process; after each change, another one.
+
+        Raises:
+            IndexUnavailable: the index cannot be opened or read.
+        """
+        ...
+
+    def changes(self, stop: Event) -> Generator[str]:
+        """Yield `content_version` now, and again soon after a change by any process. No failure ends it.
+
+        Args:
+            stop: another thread sets it to end this.
         """
         ...
 

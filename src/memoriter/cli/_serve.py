@@ -169,10 +169,9 @@ class _ServerRun:
         from memoriter.monitoring import PROBES, ServerMetrics, Supervisor, with_monitoring
         from memoriter.pages import server_routes
         from memoriter.startup import start_in_background
-        from memoriter.web import Events
+        from memoriter.web import Events, IndexChanges
 
-        folder = folder_of(self.env.home)
-        server = self.announcement()
+        folder, server = folder_of(self.env.home), self.announcement()
         # A client on this machine may use another host name than the one that the server listens on.
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
@@ -199,6 +198,7 @@ class _ServerRun:
 
         start_in_background(self.memory)
         with self.memory.watching(on_event) if self.watch else nullcontext() as watching:
+            IndexChanges(self.memory.backend, events, at_work=lambda: watching is not None and watching.busy)
 
             def draining() -> None:
                 supervisor.stopping()

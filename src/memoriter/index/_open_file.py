@@ -207,6 +207,12 @@ class OpenFile:
             self._replaced = self._refused = False
             return moved
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the path still leads to the open file; True for a file that is inspected or being built."""
+        opened = self.opened
+        return self.mode != "serve" or (opened is not None and identity(self.storage.path) == opened.identity)
+
     def _try_writable(self) -> bool:
         opened = self._open()
         if opened.read_only_reason is not None:

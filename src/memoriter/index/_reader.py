@@ -12,8 +12,9 @@ from memoriter.index.vectors import _cache, _listing
 from memoriter.types import Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Mapping, Sequence
     from pathlib import Path
+    from threading import Event
 
     import numpy as np
     from numpy.typing import NDArray
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _EVERYTHING = Filters()
+LOOK_SECONDS = 1.0
+"""How often `changes` looks at the file; this costs less than a tenth of a millisecond."""
 
 
 class IndexReader:
@@ -130,6 +133,23 @@ class IndexReader:
         """Return a number that changes with every change of chunks or vectors and is the same in every process."""
         with self._file.reading() as connection:
             return _files.content_counter(connection)
+
+    def content_version(self) -> str:
+        """Return a name of the content, the same in every process; after a change of chunks or vectors, another one."""
+        with self._file.reading() as connection:
+            return f"{self._file.generation}-{_files.content_counter(connection)}"
+
+    def changes(self, stop: Event) -> Generator[str]:
+        """Yield `content_version` now, and again within `LOOK_SECONDS` after a change by any process.
+
+        End once `stop` is set, or when the path leads to another file, which `refresh` opens.
+        """
+        seen = ""
+        while not stop.is_set() and self._file.is_current:
+            if (version := self.content_version()) != seen:
+                seen = version
+                yield version
+            stop.wait(LOOK_SECONDS)
 
     def count(self, filters: Filters) -> int:
         """Return the number of chunks that pass the filters."""

@@ -28,7 +28,14 @@ class Right:
     """A lock that belongs to a connection of its own; the server releases it whenever and however that one ends."""
 
     def __init__(
-        self, server: Server, name: str, doing: str, remedy: str, *, taken: Callable[[Connection], None]
+        self,
+        server: Server,
+        name: str,
+        doing: str,
+        remedy: str,
+        *,
+        taken: Callable[[Connection], None] = lambda _: None,
+        released: Callable[[Connection], None] = lambda _: None,
     ) -> None:
         """Name a right; nothing is locked yet.
 
@@ -38,8 +45,10 @@ class Right:
             doing: what a holder does, for the message of IndexBusy.
             remedy: of that error.
             taken: called with the connection that has just got the lock.
+            released: called with the same connection before it gives the lock back.
         """
         self._server, self._name, self._doing, self._remedy, self._taken = server, name, doing, remedy, taken
+        self._released = released
         self._threads = threading.RLock()
         self._connection: Connection | None = None
         self._process = os.getpid()
@@ -130,6 +139,8 @@ class Right:
         elif connection is not None:
             # A connection that is closed keeps its locks until the server has noticed.
             with suppress(IndexUnavailable), closing(connection), self._server.translating():
+                with suppress(IndexUnavailable), self._server.translating():
+                    self._released(connection)
                 connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (self._name,))
 
 

@@ -12,6 +12,7 @@ from memoriter.environment import host_name, program_name, variables
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
 from memoriter.extras import require
 from memoriter.postgres._migrations import check_version
+from memoriter.postgres._proxy import check_sessions
 from memoriter.postgres._schema import quoted, shared_statements
 from memoriter.postgres._tenants import check_usage, enter_owner, tenant_statements
 from memoriter.values import dataclass, field
@@ -208,7 +209,9 @@ class Server:
                     f"The server {self.name} is PostgreSQL {found}, which is too old.",
                     remedy="Use PostgreSQL 15 or newer.",
                 )
-            self.is_replica = connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
+            self.is_replica, process = connection.execute("SELECT pg_is_in_recovery(), pg_backend_pid()").fetchall()[0]
+            if process != connection.info.backend_pid:
+                check_sessions(connection, self.connect, self.name)
             create = create and not self.is_replica
             check_usage(connection, self.settings.schema, self.name)
             exists = connection.execute(

@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from memoriter.types import Filters
 
 
+EDITION_BITS = 40
+"""The bits of a number of the content below the number of its edition."""
+
+
+def name_of(edition: int, content: int) -> str:
+    """Return the name of a state of the content; another state has another name, the same in every process.
+
+    Args:
+        edition: the number of the edition that serves.
+        content: how often its chunks or vectors changed.
+    """
+    return f"{edition}-{content}"
+
+
 class Content:
     """One state of the content, and what is remembered of it. Threads may fill it at the same time, with the same."""
 
@@ -67,7 +81,7 @@ class State:
         if row is None:
             raise IndexUnavailable("The index was replaced while it was read.", remedy="Search again.")
         edition, changes, content = (int(each) for each in row)
-        version, known = (edition << 40) + changes, self.known
+        version, known = (edition << EDITION_BITS) + changes, self.known
         if version != known.version:
-            self.known = known = Content(Place(self.space, edition), version, (edition << 40) + content)
+            self.known = known = Content(Place(self.space, edition), version, (edition << EDITION_BITS) + content)
         return known

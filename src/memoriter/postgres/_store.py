@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Self, cast
 from memoriter.environment import work_deadline
 from memoriter.errors import EmbeddingError, IndexBusy, IndexUnavailable
 from memoriter.postgres import _editions, _files, _graphs, _nearest, _vectors
+from memoriter.postgres._changes import Notifier, changes
 from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
 from memoriter.postgres._reader import FORGETTING, PostgresReader
 from memoriter.postgres._rights import Right
 from memoriter.postgres._schema import TABLES
 from memoriter.postgres._server import Server
-from memoriter.postgres._state import Content, State
+from memoriter.postgres._state import EDITION_BITS, Content, State, name_of
 from memoriter.types import CompactReport, Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Sequence
     from contextlib import AbstractContextManager
+    from threading import Event
 
     import numpy as np
     from numpy.typing import NDArray
@@ -55,7 +57,10 @@ class PostgresStore(PostgresReader):
         self._repaired: Diagnostic | None = None
         self._unknown_rows, self._known_rows = 0, 0
         lock = f"{server.settings.schema}/{name}/"
-        self._indexing = Right(server, f"{lock}index", f"is indexing {name!r}", _WAIT, taken=self._begin_epoch)
+        self._notifier, doing = Notifier(server, state), f"is indexing {name!r}"
+        self._indexing = Right(
+            server, f"{lock}index", doing, _WAIT, taken=self._begin_epoch, released=self._notifier.notify
+        )
         self._embedding = self._right(
             "embed", f"is computing vectors for {name!r}", "Wait until it is done; keyword search works meanwhile."
         )
@@ -71,7 +76,7 @@ class PostgresStore(PostgresReader):
 
     def _right(self, kind: str, doing: str, remedy: str) -> Right:
         name = f"{self._server.settings.schema}/{self._name}/{kind}"
-        return Right(self._server, name, doing, remedy, taken=lambda _: None)
+        return Right(self._server, name, doing, remedy)
 
     @classmethod
     def open(cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]) -> Self:
@@ -123,6 +128,7 @@ class PostgresStore(PostgresReader):
             _editions.copy_vectors(connection, old, fresh)
             connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (fresh, old.space))
         self._state.known = Content(self._state.place, -1, 0)
+        self._notifier.changed()
         self._repaired = Diagnostic(
             "index_quarantined",
             f"Tables of {str(self.path)!r} were missing; they were made again.",
@@ -140,6 +146,14 @@ class PostgresStore(PostgresReader):
 
     def close(self) -> None:
         self._server.close()
+
+    # changes by other processes
+
+    def content_version(self) -> str:
+        return name_of(*divmod(self.content(), 1 << EDITION_BITS))
+
+    def changes(self, stop: Event) -> Generator[str]:
+        return changes(self._server, self._state, stop)
 
     # rights
 
@@ -194,6 +208,8 @@ class PostgresStore(PostgresReader):
                 "UPDATE editions SET changes = changes + 1, content = content + %s WHERE id = %s",
                 (int(content), place.edition),
             )
+        if content:
+            self._notifier.changed(later=self._indexing.held)
 
     def _learn_sizes(self) -> None:
         """Let the server learn how large tables have become; until then it plans as if they were empty."""
@@ -300,6 +316,7 @@ class PostgresStore(PostgresReader):
                 yield store
                 with self._writing(content=False) as (connection, place):
                     connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (fresh, place.space))
+                self._notifier.changed()
             except BaseException:
                 with suppress(IndexUnavailable):  # a later run deletes what is left
                     _editions.drop(self._server, Place(place.space, fresh))
@@ -363,6 +380,6 @@ def runs_in_background(settings: ServerSettings, name: str) -> bool:
     """Return whether a process holds `PostgresStore.background_lease` of a space. Nothing is created."""
     server = Server(settings)
     try:
-        return Right(server, f"{settings.schema}/{name}/background", "", "", taken=lambda _: None).is_taken()
+        return Right(server, f"{settings.schema}/{name}/background", "", "").is_taken()
     finally:
         server.close()

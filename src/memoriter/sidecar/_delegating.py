@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
     from threading import Event
@@ -90,6 +90,14 @@ class DelegatingBackend(ABC):
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
         """Index changes for a watcher. Raises IndexUnavailable and WorkspaceNotFound."""
         return self.builtin.follow(job, clock)
+
+    def content_version(self) -> str:
+        """Return a name of the indexed content."""
+        return self.builtin.content_version()
+
+    def changes(self, stop: Event) -> Generator[str]:
+        """Yield `content_version` now and after each change."""
+        return self.builtin.changes(stop)
 
     def estimate(self, *, measured: bool = False) -> Estimate:
         """Return what `sync` would do and cost."""

@@ -70,6 +70,8 @@ class Watch:
     rules: WatchRules = field(default_factory=WatchRules)
     remote: Callable[[Path], bool] = lambda _: False
     on_event: Callable[[WatchEvent], None] = lambda _: None
+    busy: bool = False
+    """Whether it indexes now; once it is False again, `indexed` was emitted if something changed."""
     _schedule: Schedule | None = None
     _events: Events | None = None
     _reported: frozenset[str] = frozenset()
@@ -116,9 +118,11 @@ class Watch:
         job = schedule.next(self.monotonic())
         if job is None:
             return
+        self.busy = True
         try:
             result = self.followed.follow(job, self._clock)
         except WorkspaceNotFound as error:
+            self.busy = False
             schedule.failed(self.monotonic())
             self._await_workspace(error, events, schedule)
         except (MemoriterError, OSError) as error:
@@ -126,6 +130,8 @@ class Watch:
             self._emit_once("trouble", error)
         else:
             self._finish_run(result, events, schedule)
+        finally:
+            self.busy = False
 
     def _clock(self) -> float:
         """Return the monotonic time, or infinity once `stop` is set, so that every deadline has passed."""
@@ -228,6 +234,11 @@ class Watching:
     def settled(self) -> bool:
         """Whether the index includes every reported change, so that a search need not scan the files."""
         return self._thread.is_alive() and self._watch.settled
+
+    @property
+    def busy(self) -> bool:
+        """Whether it indexes now; once it is False again, `indexed` was emitted if something changed."""
+        return self._watch.busy
 
     def ended(self, *, wait: float = 0.0) -> bool:
         """Wait up to `wait` seconds and return whether the thread has ended. Raises the error that ended it."""

@@ -2,6 +2,7 @@
 
 from memoriter.web._acts import NoteConflict
 from memoriter.web._app import api_routes
+from memoriter.web._changes import IndexChanges
 from memoriter.web._events import Events
 from memoriter.web._openapi import BASE, openapi_document
 from memoriter.web._operations import OPERATIONS, Operation
@@ -12,6 +13,7 @@ __all__ = [
     "BASE",
     "OPERATIONS",
     "Events",
+    "IndexChanges",
     "NoteConflict",
     "Operation",
     "OperationRunner",

@@ -61,11 +61,17 @@ class Events:
         self._subscribers: list[_Subscriber] = []
         self._lock = threading.Lock()
         self._number = 0
-        self._working = 0
+        self._working = self._requests = 0
         self._closed = False
+        self.on_streams: Callable[[int], None] = lambda _: None
+        """Called with the number of open streams whenever it changes, and with 0 when all of them are to end."""
+        self.before_indexed: Callable[[], None] = lambda: None
+        """Called before `indexed` is sent, by the thread that has indexed."""
 
     def publish(self, name: str, data: dict[str, Any]) -> None:
         """Send an event to all clients that are connected now, and keep it for those that connect again."""
+        if name == "indexed":
+            self.before_indexed()
         with self._lock:
             self._number += 1
             text = self._text_of(self._number, name, data)
@@ -82,6 +88,8 @@ class Events:
         When the last such request with progress ends, successfully or not, the event `idle` is sent.
         """
         last: tuple[str, int] | None = None
+        with self._lock:
+            self._requests += 1
 
         def report(progress: Progress) -> None:
             nonlocal last
@@ -97,12 +105,12 @@ class Events:
         try:
             yield report
         finally:
-            if last is not None:
-                with self._lock:
-                    self._working -= 1
-                    idle = not self._working
-                if idle:
-                    self.publish("idle", {})
+            with self._lock:
+                self._requests -= 1
+                self._working -= last is not None
+                idle = last is not None and not self._working
+            if idle:
+                self.publish("idle", {})
 
     def watched(self, event: WatchEvent) -> None:
         """Send an event of the watcher under its kind, such as `indexed`."""
@@ -112,7 +120,16 @@ class Events:
         """End all streams; new ones end at once."""
         with self._lock:
             self._closed = True
+        self._count_streams()
         self._wake()
+
+    def _count_streams(self) -> None:
+        self.on_streams(0 if self._closed else self.open)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a request indexes now."""
+        return self._requests > 0
 
     @property
     def open(self) -> int:
@@ -137,6 +154,7 @@ class Events:
                 return
             self._subscribers.append(subscriber)
             position, beginning = self._begin(last_id)
+        self._count_streams()
         try:
             yield beginning
             while True:
@@ -156,6 +174,7 @@ class Events:
         finally:
             with self._lock:
                 self._subscribers.remove(subscriber)
+            self._count_streams()
 
     def _begin(self, last_id: str) -> tuple[int, str]:
         """Return the number after which a new stream goes on, and its first text; with the lock.

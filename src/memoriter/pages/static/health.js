@@ -3,7 +3,7 @@
 import { load } from "./fragments.js";
 
 const STAGES = { read: "Reading notes", embed: "Computing vectors", download: "Downloading the model" };
-const CHANGES = ["indexed", "idle", "reset", "trouble", "recovered", "missing"];
+const CHANGES = ["indexed", "changed", "idle", "reset", "trouble", "recovered", "missing"];
 const PAUSE_MS = 300;
 const state = document.getElementById("state");
 const work = document.getElementById("work");
