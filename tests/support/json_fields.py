@@ -153,7 +153,7 @@ changed | integer | changed files
 removed | integer | files that are gone
 chunks | integer | passages in the index
 embedded | integer | vectors that were computed
-cached | integer | passages whose vectors were known already
+cached | integer | passages whose vectors were known already, and vectors copied from other memories
 failed | integer | passages that the model refused
 seconds | number | duration
 pending | integer | passages that still wait for a vector
