@@ -13,9 +13,9 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from memoriter.errors import IndexUnavailable
+from memoriter.errors import IndexUnavailable, UsageError
 from memoriter.ids import vector_key
-from memoriter.postgres import PostgresStore, ServerSettings, _shared, _vectors
+from memoriter.postgres import PostgresStore, ServerSettings, _shared, _vectors, drop_space, list_spaces
 from memoriter.postgres._schema import TABLES, partitions
 from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, Filters, ModelSpec, Source
@@ -230,6 +230,26 @@ def test_the_server_gives_no_vector_of_another_role_even_if_it_is_asked_for(
     with of_ben.storing(), of_ben._active() as (connection, own):
         assert _shared.held(connection, [found], [key]) == set()
         assert _shared.take(connection, own, [found], [key], now=0.0) == set()
+
+
+@pytest.mark.slow
+def test_only_members_of_its_role_list_a_memory_or_delete_it(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    for store in (opened(tenants.anna, "plans"), opened(tenants.ben, "of ben")):
+        fill(store, "kept")
+        store.close()
+    for user in (tenants.ben, tenants.keeper):
+        assert "plans" not in [each.name for each in list_spaces(tenants.settings(user))]
+        with pytest.raises(UsageError, match="no memory 'plans' that you may delete"):
+            drop_space(tenants.settings(user), "plans")
+        with tenants.connect(user) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT drop_space('plans')")
+    (mine,) = list_spaces(tenants.settings(tenants.anna))
+    assert (mine.name, mine.owner, mine.passages, mine.vectors) == ("plans", tenants.anna, 2, 1)
+    drop_space(tenants.settings(tenants.anna), "plans")
+    assert list_spaces(tenants.settings(tenants.anna)) == []
+    assert [each.passages for each in list_spaces(tenants.settings(tenants.ben))] == [2]
 
 
 @pytest.mark.slow

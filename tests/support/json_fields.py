@@ -386,6 +386,17 @@ value | text | its value for the copy
 switched | boolean | whether it was set
 file | text or null | where it was set
 
+StoredIndex: An index of `store list`.
+name | text | the workspace and the agent on a server, or the name of the file; what `store drop` takes
+owner | text or null | the role of the server that owns it; null for a file
+passages | integer or null | passages; null if it cannot be read now
+vectors | integer or null | vectors of all models, also unused ones; null if it cannot be read now
+bytes | integer or null | size on disk; null if it cannot be read now
+changedAt | text or null | when it was last indexed, in UTC; null if that is unknown
+
+DroppedIndex: An index that was deleted.
+dropped | [StoredIndex] | the index as it was
+
 Removal: Passages of one note.
 path | text | the note
 whole | boolean | whether the file itself is removed
@@ -846,6 +857,8 @@ doctor | [Checks]
 cost | [Cost]
 compact | [CompactReport]
 store copy | [StoreCopy]; with several agents, a list
+store list | list of [StoredIndex]
+store drop | [DroppedIndex]
 config show | [Settings] of [SettingValue]
 config get | [Setting]
 config set | [SettingChanged]

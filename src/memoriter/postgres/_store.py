@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
 from memoriter.environment import work_deadline
-from memoriter.errors import EmbeddingError, IndexBusy, IndexUnavailable
+from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable
 from memoriter.postgres import _editions, _files, _graphs, _nearest, _shared, _vectors
 from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
@@ -182,6 +182,8 @@ class PostgresStore(PostgresReader):
             row = connection.execute(
                 "SELECT edition, epoch FROM spaces WHERE id = %s FOR UPDATE", (self._state.space,)
             ).fetchone()
+            if row is None:
+                raise IndexDamaged(f"The memory {self._name!r} was deleted.", remedy="Run `memoriter index`.")
             edition, epoch = cast("tuple[int, int]", row)
             if self._indexing.held and self._epoch != epoch:
                 raise IndexBusy(
