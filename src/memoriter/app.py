@@ -162,7 +162,7 @@ def assemble(
     settings = configuration.search_for(chosen)
     settings = adjust(settings) if adjust else settings
     notes = _workspace(place, configuration, settings, env, _transcripts(place, settings, configuration, chosen, env))
-    index = _place_of_index(configuration, chosen, place, env)
+    index = place_of_index(configuration, chosen, place, env)
     index = replace(index, path=index_file) if index_file else index
     backend_settings = _backend_settings(
         settings, env, agent=chosen, reason=place.reason, index=index, workspace=notes.root, inspect=scratch is not None
@@ -195,7 +195,8 @@ def assemble(
     )
 
 
-def _place_of_index(configuration: Configuration, agent: str, place: Place, env: Environment) -> IndexPlace:
+def place_of_index(configuration: Configuration, agent: str, place: Place, env: Environment) -> IndexPlace:
+    """Return the file of the index of an agent and a workspace, as with the driver `sqlite`."""
     return locate_index(
         configuration,
         agent,

@@ -23,6 +23,24 @@ class ItemRecord(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class StoredIndex:
+    """An index that a server or a folder holds."""
+
+    name: str
+    """Of a server: the workspace and the agent; of a folder: the file."""
+    owner: str | None
+    """The role of the server that owns it; None for a file."""
+    passages: int | None
+    """None if it cannot be read now."""
+    vectors: int | None
+    """Vectors of all models, also unused ones; None if it cannot be read now."""
+    size: int | None
+    """Bytes on disk; None if they cannot be read now."""
+    changed_at: float | None
+    """When it was last indexed, in seconds since 1970; None if that is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkRecord:
     """A chunk to be stored, with its analysed words and the key of its vector."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from memoriter.config import expand, in_home
 from memoriter.environment import host_name
-from memoriter.index import Index, InspectedIndex, runs_in_background
+from memoriter.index import Index, InspectedIndex, drop_file, list_files, runs_in_background
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from memoriter.config import IndexPlace, MemorySearch
     from memoriter.environment import Environment
     from memoriter.postgres import ServerSettings
+    from memoriter.records import StoredIndex
 
 
 def store_opener(
@@ -78,20 +79,59 @@ class _PostgresOpener:
 
     @property
     def _server(self) -> ServerSettings:
-        from memoriter.postgres import ServerSettings
-
-        given = self.settings.store.postgres
-        return ServerSettings(
-            dsn=expand(given.dsn or "", self.env.environ),
-            service=given.service or "",
-            password=expand(given.password or "", self.env.environ),
-            schema=given.schema,
-            role=given.role or "",
-            pool_size=given.pool_size,
-            statement_timeout_ms=given.statement_timeout_ms,
-        )
+        return _server_of(self.settings, self.env)
 
     @property
     def _space(self) -> str:
         name = self.settings.store.postgres.workspace or f"{host_name()}:{self.workspace}"
         return f"{name}/{self.agent}"
+
+
+def _server_of(settings: MemorySearch, env: Environment) -> ServerSettings:
+    """Return the server of the settings."""
+    from memoriter.postgres import ServerSettings
+
+    given = settings.store.postgres
+    return ServerSettings(
+        dsn=expand(given.dsn or "", env.environ),
+        service=given.service or "",
+        password=expand(given.password or "", env.environ),
+        schema=given.schema,
+        role=given.role or "",
+        pool_size=given.pool_size,
+        statement_timeout_ms=given.statement_timeout_ms,
+    )
+
+
+def list_stored(settings: MemorySearch, env: Environment, folder: Path) -> list[StoredIndex]:
+    """Return the memories of the server of the settings that its user may read, or the index files of a folder.
+
+    Args:
+        settings: they name the driver and the server.
+        env: its variables are those that the address of the server may contain.
+        folder: of the index files.
+
+    Raises:
+        IndexUnavailable: the server does not answer, or something is missing there.
+    """
+    if settings.store.driver == "sqlite":
+        return list_files(folder, clock=env.wall)
+    from memoriter.postgres import list_spaces
+
+    return list_spaces(_server_of(settings, env))
+
+
+def drop_stored(settings: MemorySearch, env: Environment, folder: Path, name: str) -> None:
+    """Delete one of them; see `list_stored`. Notes are not touched.
+
+    Raises:
+        IndexBusy: another process uses it.
+        IndexUnavailable: the server does not answer, or a file cannot be deleted.
+        UsageError: there is no such index that the user may delete.
+    """
+    if settings.store.driver == "sqlite":
+        drop_file(folder, name, clock=env.wall)
+        return
+    from memoriter.postgres import drop_space
+
+    drop_space(_server_of(settings, env), name)

@@ -247,6 +247,9 @@ def test_the_answers_of_commands_are_those_of_the_page(program: Program, monkeyp
     assert shown
     for value in shown.values():
         check(value, "[SettingValue]")
+    indexes = answer_of(program, "store list")
+    check(indexes, "list of [StoredIndex]")
+    check(answer_of(program, f"store drop {indexes[0]['name']} --yes"), "[DroppedIndex]")
     folder = str(program.workspace)
     check(answer_of(program, f"trust {folder}"), "list of [Trusting]")
     check(program("trust", "--list", "--json").json, "list of [TrustedFolder]")

@@ -442,3 +442,14 @@ def test_what_a_model_refused_is_listed_with_the_reason_and_each_model_has_its_o
         store.put_vectors([key], np.ones((1, 3), dtype=np.float32))
     assert store.models() == {SPEC: 0, other: 1}
     assert next(reversed(store.models())).background == (0.25, 0.5)
+
+
+def test_vectors_that_no_other_memory_has_are_not_offered_or_copied(store: Store) -> None:
+    text = f"only in {store.path}"
+    put(store, "a.md", text)
+    assert list(store.shared_vectors([text_key(text)])) == []
+    with store.storing():
+        assert list(store.take_vectors([text_key(text)])) == []
+    embed(store)
+    assert list(store.shared_vectors([text_key(text)])) == [], "its own vectors are not those of others"
+    assert store.pending() == 0

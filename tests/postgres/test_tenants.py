@@ -13,9 +13,9 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from memoriter.errors import IndexUnavailable
+from memoriter.errors import IndexUnavailable, UsageError
 from memoriter.ids import vector_key
-from memoriter.postgres import PostgresStore, ServerSettings
+from memoriter.postgres import PostgresStore, ServerSettings, _shared, _vectors, drop_space, list_spaces
 from memoriter.postgres._schema import TABLES, partitions
 from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, Filters, ModelSpec, Source
@@ -89,6 +89,12 @@ def fill(store: PostgresStore, text: str) -> None:
         store.set_meta("key", text)
         store.put_vectors([entries[0].key], np.ones((1, 2), dtype=np.float32))
         store.put_failure(entries[1].key, "no")
+
+
+def put_text(store: PostgresStore, chunk: Chunk) -> None:
+    with store.lease():
+        entry = ChunkRecord(chunk, vector_key(chunk), chunk.text, 2, b"", 1)
+        store.put_file(Source("a.md", "memory", Path("/a.md"), 1, 1), "hash", [entry])
 
 
 def texts(store: PostgresStore, term: str) -> list[str]:
@@ -183,6 +189,67 @@ def test_an_owner_gives_a_memory_to_a_role_and_only_then_others_find_it(
         opened(tenants.ben, "plans", tenants.team)
     opened(tenants.anna, "plans", tenants.team)
     assert texts(opened(tenants.ben, "plans"), "shared") == ["shared", "refused shared"]
+
+
+@pytest.mark.slow
+def test_vectors_are_shared_with_memories_of_the_same_role_and_kept_from_others(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    tenants.administer("GRANT {} TO {}, {}", tenants.team, tenants.anna, tenants.ben)
+    of_anna, of_ben = opened(tenants.anna, "of anna"), opened(tenants.ben, "of ben")
+    fill(of_anna, "the same text")
+    chunk = Chunk(1, 1, "the same text")
+    key = vector_key(chunk)
+    put_text(of_ben, chunk)
+    put_text(in_team := opened(tenants.ben, "of the team", tenants.team), chunk)
+    for store in (of_ben, in_team):  # the user anna may read both, but they belong to other roles
+        assert store.shared_vectors([key]) == set()
+        with store.storing():
+            assert store.take_vectors([key]) == set()
+        assert [text for _, text in store.missing(9)] == ["the same text"]
+    with in_team.storing():
+        in_team.put_vectors([key], np.ones((1, 2), dtype=np.float32))
+    of_other = opened(tenants.anna, "another one of the team", tenants.team)
+    put_text(of_other, chunk)
+    with of_other.storing():
+        assert of_other.take_vectors([key]) == {key}
+    assert (of_ben.missing(9), of_other.missing(9)) == ([(key, "the same text")], [])
+
+
+@pytest.mark.slow
+def test_the_server_gives_no_vector_of_another_role_even_if_it_is_asked_for(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    fill(store := opened(tenants.anna, "of anna"), "the same text")
+    key = vector_key(Chunk(1, 1, "the same text"))
+    with store._server.connection() as connection:
+        found = _vectors.find_set(connection, SPEC, *store._state.place)
+        assert found is not None
+        assert _shared.held(connection, [found], [key]) == {key}
+    put_text(of_ben := opened(tenants.ben, "of ben"), Chunk(1, 1, "the same text"))
+    with of_ben.storing(), of_ben._active() as (connection, own):
+        assert _shared.held(connection, [found], [key]) == set()
+        assert _shared.take(connection, own, [found], [key], now=0.0) == set()
+
+
+@pytest.mark.slow
+def test_only_members_of_its_role_list_a_memory_or_delete_it(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    for store in (opened(tenants.anna, "plans"), opened(tenants.ben, "of ben")):
+        fill(store, "kept")
+        store.close()
+    for user in (tenants.ben, tenants.keeper):
+        assert "plans" not in [each.name for each in list_spaces(tenants.settings(user))]
+        with pytest.raises(UsageError, match="no memory 'plans' that you may delete"):
+            drop_space(tenants.settings(user), "plans")
+        with tenants.connect(user) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT drop_space('plans')")
+    (mine,) = list_spaces(tenants.settings(tenants.anna))
+    assert (mine.name, mine.owner, mine.passages, mine.vectors) == ("plans", tenants.anna, 2, 1)
+    drop_space(tenants.settings(tenants.anna), "plans")
+    assert list_spaces(tenants.settings(tenants.anna)) == []
+    assert [each.passages for each in list_spaces(tenants.settings(tenants.ben))] == [2]
 
 
 @pytest.mark.slow

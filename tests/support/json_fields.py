@@ -153,7 +153,7 @@ changed | integer | changed files
 removed | integer | files that are gone
 chunks | integer | passages in the index
 embedded | integer | vectors that were computed
-cached | integer | passages whose vectors were known already
+cached | integer | passages whose vectors were known already, and vectors copied from other memories
 failed | integer | passages that the model refused
 seconds | number | duration
 pending | integer | passages that still wait for a vector
@@ -385,6 +385,17 @@ setting | text | the setting that chooses the store
 value | text | its value for the copy
 switched | boolean | whether it was set
 file | text or null | where it was set
+
+StoredIndex: An index of `store list`.
+name | text | the workspace and the agent on a server, or the name of the file; what `store drop` takes
+owner | text or null | the role of the server that owns it; null for a file
+passages | integer or null | passages; null if it cannot be read now
+vectors | integer or null | vectors of all models, also unused ones; null if it cannot be read now
+bytes | integer or null | size on disk; null if it cannot be read now
+changedAt | text or null | when it was last indexed, in UTC; null if that is unknown
+
+DroppedIndex: An index that was deleted.
+dropped | [StoredIndex] | the index as it was
 
 Removal: Passages of one note.
 path | text | the note
@@ -849,6 +860,8 @@ doctor | [Checks]
 cost | [Cost]
 compact | [CompactReport]
 store copy | [StoreCopy]; with several agents, a list
+store list | list of [StoredIndex]
+store drop | [DroppedIndex]
 config show | [Settings] of [SettingValue]
 config get | [Setting]
 config set | [SettingChanged]

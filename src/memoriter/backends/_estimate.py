@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends._calibrating import questions_to_embed
 from memoriter.errors import EmbeddingError, PathRefused
+from memoriter.ids import text_key
 from memoriter.sync import WORTH_A_BATCH, make_plan, new_chunks, note_of, texts_of
 from memoriter.types import Estimate
 from memoriter.workspace import estimate_tokens
@@ -50,6 +51,8 @@ def estimate_of(backend: Inspected, index: Store, sync: Sync, *, measured: bool 
     chunks += [chunk for transcript_chunks in transcripts.values() for chunk in transcript_chunks]
     without_vector = () if rebuild else index.missing(index.waiting())
     texts = (*(text for chunk in chunks for text in texts_of(chunk, chunking)), *(text for _, text in without_vector))
+    shared = _shared_keys(index, [text_key(text) for text in texts])
+    texts = tuple(text for text in texts if text_key(text) not in shared)
     gone = () if rebuild else (*(item.source.path for item in changed), *plan.removed)
     left = 0 if rebuild else index.corpus().chunks - sum(len(index.ids_at(path)) for path in gone)
     asked = questions_to_embed(index, embedding, settings, [chunk.text for chunk in chunks], chunks=left + len(chunks))
@@ -73,6 +76,12 @@ def estimate_of(backend: Inspected, index: Store, sync: Sync, *, measured: bool 
     )
 
 
+def _shared_keys(index: Store, keys: Sequence[bytes]) -> set[bytes]:
+    """Return the keys of vectors that will be copied from other memories of a server."""
+    starts = range(0, len(keys), KEYS_AT_ONCE)
+    return {key for start in starts for key in index.shared_vectors(keys[start : start + KEYS_AT_ONCE])}
+
+
 def _price(account: UsageMeter | None, tokens: int, asked_tokens: int, *, in_batches: bool) -> float | None:
     """Return the price in US dollars of passages and of questions, which are never sent in batches; None: unknown."""
     if account is None:
@@ -83,6 +92,8 @@ def _price(account: UsageMeter | None, tokens: int, asked_tokens: int, *, in_bat
 
 MEASURED = frozenset({"bundled", "onnx"})
 """Kinds of providers whose speed can be measured at once: nothing is downloaded or sent."""
+KEYS_AT_ONCE = 4_096
+"""Texts of which a server is asked at once."""
 SAMPLE = 24
 """Texts of a measurement."""
 QUICK_TOKENS = 20_000

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions, agent_options, missing_folder, serve_agents
-from memoriter.cli._render import pluralize
+from memoriter.cli._render import is_interactive, pluralize
 from memoriter.errors import ConfigError, UsageError, WorkspaceNotFound
 
 if TYPE_CHECKING:
     from memoriter.backends import CopyReport
     from memoriter.cli._render import Line
     from memoriter.config import MemorySearch
+    from memoriter.environment import Environment
+    from memoriter.records import StoredIndex
 
 Driver = Literal["sqlite", "postgres"]
 DRIVERS: dict[Driver, str] = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
@@ -26,11 +29,11 @@ SETTING = "memorySearch.store.driver"
 @click.group(cls=CommandGroup, name="store", invoke_without_command=True)
 @click.pass_context
 def store_command(context: click.Context) -> None:
-    """Move the index to a PostgreSQL server, or back.
+    """Move the index to a server or back; list and delete indexes.
 
-        memoriter store copy --to postgres --dry-run
         memoriter store copy --to postgres --switch
-        memoriter store copy --to sqlite --replace --switch
+        memoriter store list
+        memoriter store drop old-notes/main
 
     The setting memorySearch.store.driver chooses between a file of SQLite and a server. Next: memoriter status.
     """
@@ -172,3 +175,93 @@ def _report_lines(report: CopyReport) -> list[Line]:
         ((f"{same} of {pluralize(report.questions, 'question')} have the same hits and scores in both.", ""),),
     ]
     return [*lines, *(((f"  different: {text}", "dim"),) for text in report.different)]
+
+
+@store_command.command(cls=Command, name="list")
+def list_stored_indexes() -> None:
+    """List the memories of the server, or the index files beside the one of the settings.
+
+        memoriter store list
+        memoriter store list --json | jq '.[].name'
+
+    With memorySearch.store.driver postgres, these are the memories of the schema that the user may read. Otherwise they
+    are the files of memoriter in the folder of the index; those of other programs are left out. Vectors are those of
+    all models, also the ones that no passage uses. Next: memoriter store drop NAME.
+    """
+    from memoriter.store_setup import list_stored
+
+    screen, (settings, env, folder) = GlobalOptions.current().screen, _stores()
+    stored = list_stored(settings, env, folder)
+    if screen.as_json:
+        screen.json([_stored_json(each) for each in stored])
+        return
+    screen.show([line for each in stored for line in _stored_lines(each)])
+    if not stored:
+        screen.show([(("There is no index.", ""),)])
+
+
+@store_command.command(cls=Command, name="drop")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def drop(*, name: str, yes: bool) -> None:
+    """Delete a memory of the server, or an index file. Notes stay as they are.
+
+        memoriter store list
+        memoriter store drop old-notes/main
+        memoriter store drop old.sqlite --yes
+
+    The name is one of memoriter store list. All of the index goes: passages, words and the vectors, which cost time or
+    money to compute again. It is refused while another process indexes or watches that memory, and for a memory of a
+    role of which the user is no member. A process that still searches it begins a new index. Next: memoriter store
+    list.
+    """
+    from memoriter.store_setup import drop_stored, list_stored
+
+    screen, (settings, env, folder) = GlobalOptions.current().screen, _stores()
+    found = next((each for each in list_stored(settings, env, folder) if each.name == name), None)
+    if found is not None and not yes:
+        if not is_interactive(screen):
+            raise UsageError("Confirmation is needed, and nobody can be asked here.", remedy="Add --yes to confirm.")
+        screen.note(*_stored_lines(found))
+        click.confirm("Delete this index for good?", abort=True, err=True)
+    drop_stored(settings, env, folder, name)
+    if screen.as_json and found is not None:
+        screen.json({"dropped": _stored_json(found)})
+    else:
+        screen.show([((f"{name} was deleted. No note was changed.", ""),)])
+
+
+def _stores() -> tuple[MemorySearch, Environment, Path]:
+    """Return the settings in force, the environment and the folder of the index files."""
+    from memoriter.app import place_of_index, read_environment, settle
+
+    options, env = GlobalOptions.current(), read_environment()
+    place, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
+    folder = place_of_index(configuration, agent, place, env).path.parent
+    return configuration.search_for(agent), env, folder
+
+
+def _stored_json(stored: StoredIndex) -> dict[str, Any]:
+    from memoriter.api_json import iso_time
+
+    return {
+        "name": stored.name,
+        "owner": stored.owner,
+        "passages": stored.passages,
+        "vectors": stored.vectors,
+        "bytes": stored.size,
+        "changedAt": None if stored.changed_at is None else iso_time(stored.changed_at),
+    }
+
+
+def _stored_lines(stored: StoredIndex) -> list[Line]:
+    counts = "cannot be read now"
+    if stored.passages is not None and stored.vectors is not None:
+        counts = f"{pluralize(stored.passages, 'passage')}, {pluralize(stored.vectors, 'vector')}"
+    size = "" if stored.size is None else f", {stored.size / 1e6:.1f} MB"
+    changed = ""
+    if stored.changed_at is not None:
+        at = datetime.fromtimestamp(stored.changed_at, tz=UTC).astimezone()
+        changed = f", indexed {at:%Y-%m-%d %H:%M}"
+    owner = f", owner {stored.owner}" if stored.owner else ""
+    return [((stored.name, "bold"), (f"  {counts}{size}{changed}{owner}", ""))]

@@ -3,6 +3,7 @@
 `store` has the file, `files` the chunks and words, `vectors` the vectors; `Index` composes them over one open file.
 """
 
+from memoriter.index._catalog import drop_file, list_files
 from memoriter.index._foreign_tables import ForeignTables
 from memoriter.index._index import Index, InspectedIndex
 from memoriter.index._ledger import Ledger
@@ -16,8 +17,10 @@ __all__ = [
     "Index",
     "InspectedIndex",
     "Ledger",
+    "drop_file",
     "index_files",
     "is_foreign",
+    "list_files",
     "network_of",
     "runs_in_background",
 ]

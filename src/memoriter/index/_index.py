@@ -176,6 +176,11 @@ class Index(IndexReader):
         with self._file.writing():
             self._file.vectors.put(keys, vectors, now=self._file.clock())
 
+    def take_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        """Return no keys; see `shared_vectors`."""
+        del keys
+        return set()
+
     def put_failure(self, key: bytes, message: str) -> None:
         """Record that a text cannot be embedded, so that it is not sent again."""
         with self._file.writing() as connection:

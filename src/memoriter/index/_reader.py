@@ -327,6 +327,11 @@ class IndexReader:
         with self._file.reading() as connection:
             return _listing.having(connection, self._file.vectors.active(), keys)
 
+    def shared_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        """Return no keys: a file knows no other memory."""
+        del keys
+        return set()
+
     def refused(self) -> dict[bytes, str]:
         """Return why the active model refused texts, by their keys."""
         with self._file.reading() as connection:

@@ -224,6 +224,12 @@ class AbsentStore(InspectedStore):
         del keys
         return set()
 
+    def shared_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        with self._server.connection() as connection:
+            if connection.execute("SELECT to_regclass('spaces')").fetchone() == (None,):
+                return set()
+        return super().shared_vectors(keys)
+
     def refused(self) -> dict[bytes, str]:
         return {}
 

@@ -36,7 +36,7 @@ def _add_owners(schema: str) -> list[str]:
     ]
 
 
-STEPS: dict[int, Callable[[str], list[str]]] = {1: _add_owners}
+STEPS: dict[int, Callable[[str], list[str]]] = {1: _add_owners, 2: tenant_statements}
 """For each version, the statements that make the next one of it, for the quoted name of a schema."""
 
 

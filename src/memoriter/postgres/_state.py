@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import IndexUnavailable
+from memoriter.errors import IndexDamaged, IndexUnavailable
 from memoriter.postgres._files import Place
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class State:
 
     def found(self, row: tuple[Any, ...] | None) -> Content:
         """Return the content that serves now: the known one, if no process changed anything."""
+        if row is None and self.fixed is None:
+            raise IndexDamaged("The memory was deleted from the server.", remedy="Run `memoriter index`.")
         if row is None:
             raise IndexUnavailable("The index was replaced while it was read.", remedy="Search again.")
         edition, changes, content = (int(each) for each in row)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
 from memoriter.environment import work_deadline
-from memoriter.errors import EmbeddingError, IndexBusy, IndexUnavailable
-from memoriter.postgres import _editions, _files, _graphs, _nearest, _vectors
+from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable
+from memoriter.postgres import _editions, _files, _graphs, _nearest, _shared, _vectors
 from memoriter.postgres._changes import Notifier, changes
 from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
@@ -196,6 +196,8 @@ class PostgresStore(PostgresReader):
             row = connection.execute(
                 "SELECT edition, epoch FROM spaces WHERE id = %s FOR UPDATE", (self._state.space,)
             ).fetchone()
+            if row is None:
+                raise IndexDamaged(f"The memory {self._name!r} was deleted.", remedy="Run `memoriter index`.")
             edition, epoch = cast("tuple[int, int]", row)
             if self._indexing.held and self._epoch != epoch:
                 raise IndexBusy(
@@ -284,6 +286,21 @@ class PostgresStore(PostgresReader):
             _vectors.put(connection, active, keys, rows, now=self._clock())
             self._unknown_rows += len(keys)
 
+    def shared_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        with self._server.connection() as connection:
+            return _shared.held(connection, self._other_sets(connection), keys)
+
+    def take_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        with self._active() as (connection, active):
+            taken = _shared.take(connection, active, self._other_sets(connection), keys, now=self._clock())
+            self._unknown_rows += len(taken)
+            return taken
+
+    def _other_sets(self, connection: Connection) -> list[_vectors.VectorSet]:
+        if self._spec is None:
+            return []
+        return _shared.other_sets(connection, self._spec, self._state.space, self._server.settings.role)
+
     def put_failure(self, key: bytes, message: str) -> None:
         with self._active() as (connection, active):
             connection.execute(
@@ -351,7 +368,8 @@ class PostgresStore(PostgresReader):
             _editions.drop_leftovers(self._server, self._state.space)
             _editions.vacuum(self._server, self._state.space, "(FULL, ANALYZE)")
             with self._reading() as (connection, place):
-                statement = f"SELECT count(*) FROM vectors AS known WHERE known.space = %s AND known.edition = %s AND {_vectors.UNUSED}"  # noqa: S608, E501 (fixed text)
+                condition = _vectors.unused(*place)
+                statement = f"SELECT count(*) FROM vectors AS known WHERE space = %s AND edition = %s AND {condition}"  # noqa: S608 (fixed text)
                 ((unused,),) = connection.execute(statement.encode(), place).fetchall()
             return CompactReport(before, self.size_on_disk(), evicted, int(unused), (), 0, damaged_removed=damaged)
 
@@ -364,9 +382,8 @@ class PostgresStore(PostgresReader):
     def forget(self) -> CompactReport:
         with self.lease():
             with self._writing() as (connection, place):
-                statement = (
-                    f"DELETE FROM failures AS known WHERE known.space = %s AND known.edition = %s AND {_vectors.UNUSED}"  # noqa: S608 (fixed text)
-                )
+                condition = _vectors.unused(*place)
+                statement = f"DELETE FROM failures AS known WHERE space = %s AND edition = %s AND {condition}"  # noqa: S608 (fixed text)
                 connection.execute(statement.encode(), place)
                 connection.execute(
                     "DELETE FROM meta WHERE space = %s AND edition = %s AND starts_with(key, 'background:')", place

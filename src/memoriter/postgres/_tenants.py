@@ -67,6 +67,28 @@ END
 $body$
 """
 
+_DROP_SPACE = """
+CREATE OR REPLACE FUNCTION drop_space(wanted text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body$
+DECLARE
+  number integer;
+  holder name;
+  part text;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('{lock}' || wanted, 0));
+  SELECT id, owner INTO number, holder FROM spaces WHERE name = wanted;
+  IF NOT coalesce(pg_has_role(session_user, to_regrole(quote_ident(holder)), 'USAGE'), false) THEN
+    RAISE EXCEPTION 'The memory "%" belongs to another role than those of the user "%".', wanted, session_user
+      USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  FOREACH part IN ARRAY '{{{tables}}}'::text[] LOOP
+    EXECUTE format('DROP TABLE IF EXISTS %I', part || '_of_' || number);
+  END LOOP;
+  DELETE FROM spaces WHERE id = number;
+END
+$body$
+"""
+
 
 def check_usage(connection: LimitedConnection, schema: str, place: str) -> None:
     """Raise IndexUnavailable if the user may not use a schema that exists; `place` is its name for messages."""
@@ -94,8 +116,10 @@ def tenant_statements(schema: str) -> list[str]:
         schema: the quoted name of the schema.
     """
     lock = schema.replace("'", "''") + "/"
-    opening = _OPEN_SPACE.format(schema=schema, lock=lock, tables=",".join(TABLES))
-    return [opening.strip(), *_policies(), *_grants()]
+    functions = [
+        each.format(schema=schema, lock=lock, tables=",".join(TABLES)).strip() for each in (_OPEN_SPACE, _DROP_SPACE)
+    ]
+    return [*functions, *_policies(), *_grants()]
 
 
 def _policies() -> Iterator[str]:

@@ -72,18 +72,28 @@ def register(connection: Connection, spec: ModelSpec, space: int, edition: int, 
 
 
 _OWN = "known.space = %s AND known.edition = %s AND known.set = %s"
-_WITHOUT = (
-    "NOT EXISTS (SELECT 1 FROM vectors AS known WHERE known.space = {of}.space AND known.edition = {of}.edition"
-    " AND known.set = %s AND known.key = {of}.key)"
-    " AND NOT EXISTS (SELECT 1 FROM failures AS known WHERE known.space = {of}.space AND known.edition = {of}.edition"
-    " AND known.set = %s AND known.key = {of}.key)"
-)
-UNUSED = (
-    "NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.space = known.space AND chunks.edition = known.edition"
-    " AND chunks.key = known.key) AND NOT EXISTS (SELECT 1 FROM items WHERE items.space = known.space"
-    " AND items.edition = known.edition AND items.key = known.key)"
-)
-"""An SQL condition on rows with a key, `known`: neither a chunk nor an item refers to it."""
+
+
+def unused(space: int, edition: int) -> str:
+    """Return the condition on rows with a key, `known`, that neither a chunk nor an item refers to it."""
+    return " AND ".join(
+        f"NOT EXISTS (SELECT 1 FROM {table} WHERE {table}.space = {space} AND {table}.edition = {edition}"  # noqa: S608 (fixed text and numbers)
+        f" AND {table}.key = known.key)"
+        for table in ("chunks", "items")
+    )
+
+
+def _without(of: str, vectors: VectorSet) -> str:
+    """Return the condition on chunks or items that their keys have neither a vector nor a failure.
+
+    The numbers are literal, so that the server does not wait for tables of another memory, which may be locked.
+    """
+    return " AND ".join(
+        f"NOT EXISTS (SELECT 1 FROM {table} AS known WHERE {literal_place(vectors)} AND known.key = {of}.key)"  # noqa: S608 (fixed text and numbers)
+        for table in ("vectors", "failures")
+    )
+
+
 _PASSAGE = "chunks.start_line, chunks.end_line, chunks.text, chunks.heading"
 _OF_ITEMS = (
     "FROM items JOIN chunks"
@@ -99,10 +109,10 @@ def make_chunk(start_line: int, end_line: int, text: str, heading: str) -> Chunk
 def missing(connection: Connection, vectors: VectorSet, limit: int, of: Collection[int]) -> list[tuple[bytes, str]]:
     """Return up to `limit` (key, text) without a vector or a failure: of chunks, then of items."""
     texts = dict[bytes, str]()
-    without = _WITHOUT.format(of="chunks")
+    without = _without("chunks", vectors)
     scope = "chunks.space = %s AND chunks.edition = %s"
     chosen = f"SELECT chunks.key, {_PASSAGE} FROM chunks WHERE {scope} AND {without} ORDER BY chunks.id LIMIT %s"  # noqa: S608 (fixed text)
-    values: tuple[Any, ...] = (vectors.space, vectors.edition, vectors.id, vectors.id, limit)
+    values: tuple[Any, ...] = (*vectors.key[:2], limit)
     if of:
         chosen = (
             f"SELECT chunks.key, {_PASSAGE} FROM unnest(%s::bigint[]) WITH ORDINALITY AS wanted(id, place)"  # noqa: S608 (fixed text)
@@ -119,10 +129,10 @@ def missing(connection: Connection, vectors: VectorSet, limit: int, of: Collecti
     if of or len(texts) >= limit:
         return list(texts.items())
     statement = (
-        f"SELECT items.key, items.first, items.last, {_PASSAGE} {_OF_ITEMS} AND {_WITHOUT.format(of='items')}"
+        f"SELECT items.key, items.first, items.last, {_PASSAGE} {_OF_ITEMS} AND {_without('items', vectors)}"
         " ORDER BY items.chunk, items.first LIMIT %s"
     )
-    rows = connection.execute(statement.encode(), (*vectors.key[:2], vectors.id, vectors.id, 4 * limit))
+    rows = connection.execute(statement.encode(), (*vectors.key[:2], 4 * limit))
     for key, first, last, *passage in cast("Iterable[tuple[Any, ...]]", rows):
         if len(texts) >= limit:
             break
@@ -132,16 +142,15 @@ def missing(connection: Connection, vectors: VectorSet, limit: int, of: Collecti
 
 def count_waiting(connection: Connection, vectors: VectorSet) -> tuple[int, int]:
     """Return the number of vectors that chunks and items wait for, and of chunks that wait for theirs or an item's."""
-    chunks = _WITHOUT.format(of="chunks")
+    chunks = _without("chunks", vectors)
     own = f"SELECT count(*) FROM chunks WHERE chunks.space = %s AND chunks.edition = %s AND {chunks}"  # noqa: S608 (fixed text)
-    place = (*vectors.key[:2], vectors.id, vectors.id)
+    place = vectors.key[:2]
     ((waiting,),) = connection.execute(own.encode(), place).fetchall()
     statement = (
         f"SELECT count(*), count(DISTINCT CASE WHEN {chunks} THEN NULL ELSE items.chunk END)"
-        f" {_OF_ITEMS} AND {_WITHOUT.format(of='items')}"
+        f" {_OF_ITEMS} AND {_without('items', vectors)}"
     )
-    values = (vectors.id, vectors.id, *place)
-    ((items, owners),) = connection.execute(statement.encode(), values).fetchall()
+    ((items, owners),) = connection.execute(statement.encode(), place).fetchall()
     return int(waiting) + int(items), int(waiting) + int(owners)
 
 
@@ -342,7 +351,7 @@ def evict(connection: Connection, space: int, edition: int, *, max_entries: int,
     statement = (
         "WITH sized AS (SELECT known.set, known.key, known.used_at,"  # noqa: S608 (fixed text)
         " coalesce(length(known.short), vector_dims(known.vector) * 4) AS bytes,"
-        f" {UNUSED} AS unused FROM vectors AS known WHERE space = %s AND edition = %s),"
+        f" {unused(space, edition)} AS unused FROM vectors AS known WHERE space = %s AND edition = %s),"
         " totals AS (SELECT count(*) AS entries, coalesce(sum(bytes), 0) AS bytes FROM sized),"
         " idle AS (SELECT set, key, row_number() OVER oldest - 1 AS gone, sum(bytes) OVER oldest - bytes AS freed"
         " FROM sized WHERE unused WINDOW oldest AS (ORDER BY used_at, set, key)),"

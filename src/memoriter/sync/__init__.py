@@ -3,15 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of, note_of, texts_of
-from memoriter.sync._apply import (
-    BATCH_TOKENS,
-    CUTTING,
-    STORING_SECONDS,
-    WORTH_A_BATCH,
-    Sync,
-    background_of,
-    learn_background,
-)
+from memoriter.sync._apply import CUTTING, Sync, background_of, learn_background
 from memoriter.sync._changes import (
     UNSURE,
     ChangeSet,
@@ -26,6 +18,7 @@ from memoriter.sync._changes import (
     may_change_unseen,
     still_to_do,
 )
+from memoriter.sync._fill import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH
 from memoriter.sync._read import LEFT_OUT, UNDECODED, undecoded_of, unreadable_diagnostics
 
 if TYPE_CHECKING:

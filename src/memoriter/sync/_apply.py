@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING
 
 from memoriter.embed import question_centres
 from memoriter.environment import Deadline, Listed, Stopwatch
-from memoriter.errors import IndexBusy, IndexDamaged, ProviderUnavailable, sentence
+from memoriter.errors import IndexBusy, IndexDamaged, sentence
 from memoriter.ids import fingerprint
 from memoriter.search import CosineBaseline, measure
 from memoriter.sync._changes import ChangeSet, Progress, Tally, Task, make_plan
+from memoriter.sync._fill import fill
 from memoriter.sync._read import OUTDATED, QUICK_CHUNKS, changes_of, read, unreadable_diagnostics
 from memoriter.types import SyncReport
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Callable
 
     from memoriter.embed import EmbeddingProvider
     from memoriter.records import IndexedFile
@@ -107,20 +105,21 @@ class Sync:
             IndexBusy: another process computes vectors.
             EmbeddingError: the provider failed; the batches before that are kept.
         """
-        started, embedded_before, failed_before = self.monotonic(), self.tally.embedded, self.tally.failed
+        started, before = self.monotonic(), replace(self.tally)
         if self.index.pending():
             self._embed(provider, task)
-        changed = self.tally.embedded > embedded_before or report.added or report.changed or report.removed
+        changed = self.tally.stored > before.stored or report.added or report.changed or report.removed
         if (spec := self.index.spec) and (changed or self.index.get_meta(background_key(spec)) is None):
             with suppress(IndexBusy), self.index.lease(wait=FINISHING_SECONDS):
                 learn_background(self.index, spec)
                 self._evict()
         seconds, pending = self.monotonic() - started, self.index.pending()
         log.info(
-            "embed: %d vectors, %d failed, %d pending, %.1f ms",
-            self.tally.embedded - embedded_before,
-            self.tally.failed - failed_before,
+            "embed: %d vectors, %d failed, %d pending, %d taken, %.1f ms",
+            self.tally.embedded - before.embedded,
+            self.tally.failed - before.failed,
             pending,
+            self.tally.cached - before.cached,
             seconds * 1000,
         )
         return replace(self.tally.totals(report), pending=pending, seconds=report.seconds + seconds)
@@ -226,116 +225,16 @@ class Sync:
     def _embed_turn(self, opened: EmbeddingProvider, task: Task, deadline: Deadline | None, before: Progress) -> int:
         """Compute missing vectors until the deadline; return the number of new vectors and failures."""
         first, done = task.first() if task.first else (), 0
-        for vectors, failures in fill(self.index, opened, self.batches(opened), deadline=deadline, first=first):
-            self.tally.embedded += vectors
-            self.tally.failed += failures
-            done += vectors + failures
+        batches, shared = self.batches(opened), not task.vectors
+        for step in fill(self.index, opened, batches, deadline=deadline, first=first, shared=shared):
+            self.tally.embedded += step.embedded
+            self.tally.failed += step.failed
+            self.tally.cached += step.taken
+            done += sum(step)
             self.progress(replace(before, done=min(before.done + done, before.total)))
             if deadline and deadline.passed:
                 break
         return done
-
-
-BATCH_TOKENS = 8_000
-FETCH = 512
-"""The number of chunks read from the index at a time to be embedded."""
-FIRST_STEP, STEP_SECONDS = 12, 0.5
-"""With a deadline: the number of chunks of the first step, and about how long each later step may take.
-
-No step can be interrupted, so short steps are what keeps a deadline, on a slow or busy machine too.
-"""
-STORING_SECONDS = 60.0
-"""How long finished vectors wait for a process that is indexing text, such as one that rebuilds the index."""
-WORTH_A_BATCH = 64
-"""The fewest chunks for which a batch interface is used: it costs half as much and may take hours."""
-
-
-def fill(
-    index: WritableStore,
-    provider: EmbeddingProvider,
-    batches: BatchQueue | None,
-    *,
-    deadline: Deadline | None,
-    first: Collection[int] = (),
-) -> Iterator[tuple[int, int]]:
-    """Compute and store missing vectors. Yield the number of new vectors and of failures after each step.
-
-    Args:
-        index: the store.
-        provider: computes the vectors.
-        batches: the batch interface of a service, if it is used.
-        deadline: no step begins after it.
-        first: chunk ids that come first, the most important one first.
-    """
-    if batches is None:
-        yield from _fill_now(index, provider, deadline, first)
-        return
-    pending, under_way = index.missing(index.waiting()), batches.under_way
-    single = {key.hex() for key, _ in pending} - under_way
-    batched = under_way if len(single) < WORTH_A_BATCH else under_way | single
-    texts = {key.hex(): text for key, text in pending if key.hex() in batched}
-    single -= texts.keys()
-    try:
-        for result in batches.run(texts, wait=deadline is None):
-            failures = {bytes.fromhex(key): error.message for key, error in result.failures.items()}
-            _store(index, [bytes.fromhex(key) for key in result.keys], result.vectors, failures)
-            single.update(result.again)
-            yield len(result.keys), len(result.failures)
-    except ProviderUnavailable:  # no batch interface, or no service: single requests raise the right error
-        single |= texts.keys() - batches.under_way
-    remaining = [(key, text) for key, text in pending if key.hex() in single]
-    for start in range(0, len(remaining), FETCH):
-        if deadline and deadline.passed:
-            return
-        yield from _embed_now(index, provider, remaining[start : start + FETCH])
-
-
-def _fill_now(
-    index: WritableStore, provider: EmbeddingProvider, deadline: Deadline | None, first: Collection[int]
-) -> Iterator[tuple[int, int]]:
-    step = FETCH if deadline is None else FIRST_STEP
-    while not (deadline and deadline.passed):
-        missing = index.missing(step, of=first) if first else ()
-        missing = missing or index.missing(step)
-        if not missing:
-            return
-        if deadline is None:
-            yield from _embed_now(index, provider, missing)
-            continue
-        started = deadline.clock()
-        yield from _embed_now(index, provider, missing)
-        seconds = max(deadline.clock() - started, 1e-3)
-        step = min(FETCH, 2 * step, max(1, int(len(missing) / seconds * min(STEP_SECONDS, deadline.left))))
-
-
-def _embed_now(
-    index: WritableStore, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]
-) -> Iterator[tuple[int, int]]:
-    """Embed and store batch after batch. Yield the number of new vectors and of failures of each."""
-    from memoriter.embed import embed_in_batches
-
-    keys = [key for key, _ in missing]
-    for batch in embed_in_batches(provider, [text for _, text in missing], role="document", budget=BATCH_TOKENS):
-        failures = {keys[failure.position]: failure.error.message for failure in batch.failures}
-        _store(index, [keys[position] for position in batch.positions], batch.vectors, failures)
-        yield len(batch.positions), len(batch.failures)
-
-
-def _store(
-    index: WritableStore, keys: Sequence[bytes], vectors: NDArray[np.float32], failures: Mapping[bytes, str]
-) -> None:
-    """Store vectors and failures, except those of texts that left the notes meanwhile."""
-    with index.storing(wait=STORING_SECONDS):
-        wanted = index.referenced((*keys, *failures))
-        positions = [position for position, key in enumerate(keys) if key in wanted]
-        if positions:
-            index.put_vectors(
-                [keys[position] for position in positions],
-                vectors[positions] if len(positions) < len(keys) else vectors,
-            )
-        for key, message in failures.items():
-            if key in wanted:
-                index.put_failure(key, message)
 
 
 BACKGROUND_SAMPLE = 2_000

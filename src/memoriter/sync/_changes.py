@@ -296,6 +296,11 @@ class Tally:
     embedded: int = 0
     failed: int = 0
 
+    @property
+    def stored(self) -> int:
+        """Vectors that became known."""
+        return self.embedded + self.cached
+
     def take(self, report: SyncReport) -> None:
         """Add the counts of a report."""
         self.added += report.added

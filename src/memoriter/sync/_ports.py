@@ -124,6 +124,17 @@ class WritableStore(Protocol):
         """Store vectors, (n, dims), under their keys. Raises BadVector if one does not fit."""
         ...
 
+    def shared_vectors(self, keys: Collection[bytes]) -> Collection[bytes]:
+        """Return those of the keys whose vectors other memories of the same owner have.
+
+        The vectors are of the active model. A store that holds one memory alone returns none.
+        """
+        ...
+
+    def take_vectors(self, keys: Collection[bytes]) -> Collection[bytes]:
+        """Copy such vectors if chunks or items refer to them, and return their keys."""
+        ...
+
     def put_failure(self, key: bytes, message: str) -> None:
         """Record that a text cannot be embedded, so that it is not sent again."""
         ...

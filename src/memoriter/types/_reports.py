@@ -33,7 +33,7 @@ class SyncReport:
     embedded: int = 0
     """Vectors that were computed, of chunks and of their items."""
     cached: int = 0
-    """Chunks of this run whose vectors were already known."""
+    """Chunks of this run whose vectors were already known, and vectors that were copied from other memories."""
     failed: int = 0
     """Chunks that could not be embedded; keyword search finds them."""
     pending: int = 0

@@ -1,0 +1,155 @@
+"""Missing vectors: copied from other memories of a server, or computed. Each step survives a kill."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from memoriter.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed import EmbeddingProvider
+    from memoriter.environment import Deadline
+    from memoriter.sync._changes import BatchQueue
+    from memoriter.sync._ports import WritableStore
+
+BATCH_TOKENS = 8_000
+FETCH = 512
+"""The number of chunks read from the index at a time to be embedded."""
+FIRST_STEP, STEP_SECONDS = 12, 0.5
+"""With a deadline: the number of chunks of the first step, and about how long each later step may take.
+
+No step can be interrupted, so short steps are what keeps a deadline, on a slow or busy machine too.
+"""
+STORING_SECONDS = 60.0
+"""How long finished vectors wait for a process that is indexing text, such as one that rebuilds the index."""
+WORTH_A_BATCH = 64
+"""The fewest chunks for which a batch interface is used: it costs half as much and may take hours."""
+
+
+class Step(NamedTuple):
+    """What one step did."""
+
+    embedded: int = 0
+    """Vectors that were computed."""
+    failed: int = 0
+    """Texts that the model refused."""
+    taken: int = 0
+    """Vectors that were copied from other memories."""
+
+
+def fill(
+    index: WritableStore,
+    provider: EmbeddingProvider,
+    batches: BatchQueue | None,
+    *,
+    deadline: Deadline | None,
+    first: Collection[int] = (),
+    shared: bool = True,
+) -> Iterator[Step]:
+    """Store missing vectors: those that other memories have, and computed ones. Yield what each step did.
+
+    Args:
+        index: the store.
+        provider: computes the vectors.
+        batches: the batch interface of a service, if it is used.
+        deadline: no step begins after it.
+        first: chunk ids that come first, the most important one first.
+        shared: whether vectors of other memories are used; False computes all.
+    """
+    if batches is None:
+        yield from _fill_now(index, provider, deadline, first, shared=shared)
+        return
+    under_way = batches.under_way
+    pending = list[tuple[bytes, str]]()
+    waiting = index.missing(index.waiting())
+    for part in (waiting[start : start + FETCH] for start in range(0, len(waiting), FETCH)):
+        taken = _take(index, [key for key, _ in part if key.hex() not in under_way]) if shared else ()
+        if taken:
+            yield Step(taken=len(taken))
+        pending += [(key, text) for key, text in part if key not in taken]
+    single = {key.hex() for key, _ in pending} - under_way
+    in_batches = under_way if len(single) < WORTH_A_BATCH else under_way | single
+    texts = {key.hex(): text for key, text in pending if key.hex() in in_batches}
+    single -= texts.keys()
+    try:
+        for result in batches.run(texts, wait=deadline is None):
+            failures = {bytes.fromhex(key): error.message for key, error in result.failures.items()}
+            _store(index, [bytes.fromhex(key) for key in result.keys], result.vectors, failures)
+            single.update(result.again)
+            yield Step(len(result.keys), len(result.failures))
+    except ProviderUnavailable:  # no batch interface, or no service: single requests raise the right error
+        single |= texts.keys() - batches.under_way
+    remaining = [(key, text) for key, text in pending if key.hex() in single]
+    for start in range(0, len(remaining), FETCH):
+        if deadline and deadline.passed:
+            return
+        yield from _embed_now(index, provider, remaining[start : start + FETCH])
+
+
+def _fill_now(
+    index: WritableStore,
+    provider: EmbeddingProvider,
+    deadline: Deadline | None,
+    first: Collection[int],
+    *,
+    shared: bool,
+) -> Iterator[Step]:
+    step = FETCH if deadline is None else FIRST_STEP
+    while not (deadline and deadline.passed):
+        missing = index.missing(step, of=first) if first else ()
+        missing = missing or index.missing(step)
+        if not missing:
+            return
+        started = deadline.clock() if deadline else 0.0
+        if shared and (taken := _take(index, [key for key, _ in missing])):
+            yield Step(taken=len(taken))
+            yield from _embed_now(index, provider, [(key, text) for key, text in missing if key not in taken])
+        else:
+            yield from _embed_now(index, provider, missing)
+        if deadline is None:
+            continue
+        seconds = max(deadline.clock() - started, 1e-3)
+        step = min(FETCH, 2 * step, max(1, int(len(missing) / seconds * min(STEP_SECONDS, deadline.left))))
+
+
+def _embed_now(
+    index: WritableStore, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]
+) -> Iterator[Step]:
+    """Embed and store batch after batch. Yield what each did."""
+    from memoriter.embed import embed_in_batches
+
+    keys = [key for key, _ in missing]
+    for batch in embed_in_batches(provider, [text for _, text in missing], role="document", budget=BATCH_TOKENS):
+        failures = {keys[failure.position]: failure.error.message for failure in batch.failures}
+        _store(index, [keys[position] for position in batch.positions], batch.vectors, failures)
+        yield Step(len(batch.positions), len(batch.failures))
+
+
+def _take(index: WritableStore, keys: Sequence[bytes]) -> Collection[bytes]:
+    """Copy the vectors that other memories have, and return their keys. It may need the right to index."""
+    if not (held := index.shared_vectors(keys)):
+        return ()
+    with index.storing(wait=STORING_SECONDS):
+        return index.take_vectors(held)
+
+
+def _store(
+    index: WritableStore, keys: Sequence[bytes], vectors: NDArray[np.float32], failures: Mapping[bytes, str]
+) -> None:
+    """Store vectors and failures, except those of texts that left the notes meanwhile."""
+    with index.storing(wait=STORING_SECONDS):
+        wanted = index.referenced((*keys, *failures))
+        positions = [position for position, key in enumerate(keys) if key in wanted]
+        if positions:
+            index.put_vectors(
+                [keys[position] for position in positions],
+                vectors[positions] if len(positions) < len(keys) else vectors,
+            )
+        for key, message in failures.items():
+            if key in wanted:
+                index.put_failure(key, message)
