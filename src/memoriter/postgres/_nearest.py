@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoriter.postgres._conditions import Condition
-from memoriter.postgres._graphs import MOST_SEARCHED, NONE, breadth, distance, drop, make, may_make, measure_graphs
+from memoriter.postgres._graphs import (
+    MOST_SEARCHED,
+    NONE,
+    breadth,
+    distance,
+    drop,
+    make,
+    may_make,
+    measure_graphs,
+)
 from memoriter.postgres._vectors import decode, literal_place
 from memoriter.postgres._words import Scope
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import numpy as np
@@ -28,6 +38,27 @@ _SPARE = 8
 _LEFTOVERS = 64
 """Vectors that are read beyond twice the limit, because some may belong to chunks that are gone."""
 _JOINED = "chunks.space = known.space AND chunks.edition = known.edition AND chunks.key = known.key"
+LEAST = 5_000
+"""Passing chunks of a script that a search through a graph is for: as many are compared in the time that it takes."""
+SAMPLED = 500
+"""Chunks by which the share that filters leave is estimated."""
+COST = 8
+"""The time of one vector on the way through a graph, its filters included, in the time of comparing one vector."""
+MOST_VISITED = 20_000
+"""Vectors that a filtered search visits in a graph before it compares all that pass instead."""
+_SCAN_MEMORY = 8
+"""`hnsw.scan_mem_multiplier`: with 1, a scan ends after some thousand vectors."""
+
+
+class Share(NamedTuple):
+    """What filters leave of the chunks of a script."""
+
+    share: float
+    """0..1."""
+    chunks: float
+
+
+_UNKNOWN: Mapping[str, Share] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,15 +75,20 @@ class Search:
 
 
 def nearest(
-    connection: Connection, search: Search, graphs: Graphs = NONE, scripts: Sequence[str] = ()
+    connection: Connection,
+    search: Search,
+    graphs: Graphs = NONE,
+    scripts: Sequence[str] = (),
+    shares: Mapping[str, Share] = _UNKNOWN,
 ) -> list[tuple[int, float]]:
     """Return the chunks nearest to a query, best first, ties by id: (chunk id, exact cosine).
 
     Args:
         connection: the connection.
         search: what is searched.
-        graphs: those of the set; if there are none, or filters, all vectors are compared.
+        graphs: those of the set; if there are none, all vectors are compared.
         scripts: the scripts of the set, if there are graphs.
+        shares: what the filters leave of each script, if there are graphs and filters.
     """
     if search.scope.is_everything:
         wanted = 2 * search.limit + _LEFTOVERS
@@ -64,6 +100,10 @@ def nearest(
         found = [row for row in rows if row[0] is not None]
         if len(found) >= search.limit + _SPARE or len(rows) < wanted:
             return _ranked(found, search)
+    elif through := [script for script in graphs.scripts if script in shares and _leads(shares[script], search.limit)]:
+        rows = _through_filtered_graphs(connection, search, graphs, scripts, {each: shares[each] for each in through})
+        if rows is not None:
+            return _ranked(rows, search)
     return _ranked(_of_chunks(connection, search), search)
 
 
@@ -151,33 +191,108 @@ def _through_graphs(
         return _with_chunks(connection, " UNION ALL ".join(parts), tuple(values))
 
 
+def sample_shares(connection: Connection, scope: Scope) -> dict[str, Share]:
+    """Return what filters leave of each script, estimated from chunks that are drawn from all ids."""
+    here = f"chunks.space = {scope.space} AND chunks.edition = {scope.edition}"
+    bounds = f"SELECT min(id) AS first, max(id) - min(id) + 1 AS ids FROM {scope.table} WHERE {here}"  # noqa: S608 (fixed text)
+    places = f"SELECT first + mod(abs(hashint8(place)::bigint), ids) AS id, ids FROM ({bounds}) AS bounds, generate_series(1, %s) AS place"  # noqa: S608, E501 (fixed text)
+    statement = (
+        "SELECT seen.script, count(*), max(ids),"  # noqa: S608 (fixed text; values are bound)
+        f" count((SELECT true FROM {scope.table} WHERE chunks.id = seen.id AND {scope.where} LIMIT 1))"
+        f" FROM ({places}) AS places CROSS JOIN LATERAL"
+        f" (SELECT id, script FROM {scope.table} WHERE {here} AND chunks.id = places.id LIMIT 1) AS seen"
+        " GROUP BY seen.script"
+    )
+    rows = connection.execute(statement.encode(), (*scope.values, SAMPLED)).fetchall()
+    return {
+        str(script): Share(int(passing) / int(seen), int(passing) / SAMPLED * int(ids))
+        for script, seen, ids, passing in rows
+    }
+
+
+def _leads(share: Share, limit: int) -> bool:
+    """Return whether a graph leads to what filters leave of a script in less time than comparing all of that takes."""
+    return share.chunks >= max(LEAST, COST * (limit + _SPARE) / share.share if share.share else 0.0)
+
+
+def _through_filtered_graphs(
+    connection: Connection, search: Search, graphs: Graphs, scripts: Sequence[str], through: Mapping[str, Share]
+) -> list[tuple[Any, ...]] | None:
+    """Compare what the graphs lead to and the filters leave; return None if a graph ended before it had enough.
+
+    Args:
+        connection: the connection.
+        search: what is searched.
+        graphs: those of the set.
+        scripts: the scripts of the set.
+        through: the scripts whose graphs are used; of the others, all that the filters leave is compared.
+    """
+    scope, wanted = search.scope, search.limit + _SPARE
+    # As an expression, the condition is tested along the way through a graph, whatever the server expects of it.
+    passes = f"(SELECT true FROM {scope.table} WHERE chunks.key = known.key AND {scope.where} LIMIT 1)"  # noqa: S608 (fixed text; values are bound)
+    own = f"FROM vectors AS known WHERE {literal_place(search.vectors)} AND script"
+    near = f"{distance(search.vectors.dimensions)} <#> %b::vector::halfvec({search.vectors.dimensions})"
+    parts = [f"(SELECT known.* {own} = '{each}' AND {passes} ORDER BY {near} LIMIT %s)" for each in through]
+    values: list[Any] = [*scope.values, search.query, wanted] * len(through)
+    visited = max(each.chunks for each in through.values()) / COST
+    breadth_of = breadth(graphs.oversampling, search.limit) / min(each.share for each in through.values())
+    with _in_transaction(connection):
+        connection.execute(
+            "SELECT set_config(name, value, true) FROM unnest(%s::text[], %s::text[]) AS given(name, value)",
+            (
+                ["hnsw.ef_search", "hnsw.iterative_scan", "hnsw.max_scan_tuples", "hnsw.scan_mem_multiplier"],
+                [
+                    str(min(round(breadth_of), MOST_SEARCHED)),
+                    "relaxed_order",
+                    str(min(max(round(visited), MOST_SEARCHED), MOST_VISITED)),
+                    str(_SCAN_MEMORY),
+                ],
+            ),
+        )
+        rows = _with_chunks(connection, " UNION ALL ".join(parts), tuple(values), scope)
+    counts = Counter(script for _, script, _ in rows)
+    if any(counts[script] < search.limit for script in through):
+        return None
+    others = [script for script in scripts if script not in through]
+    return [*rows, *_of_chunks(connection, search, others)] if others else rows
+
+
 def _in_transaction(connection: Connection) -> AbstractContextManager[object]:
     """Return the transaction that is open, or a new one."""
     return connection.transaction() if connection.info.transaction_status.name == "IDLE" else nullcontext()
 
 
-def _with_chunks(connection: Connection, near: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Return (chunk id, script, vector) of the chunks of some vectors; the id is None where a chunk is gone."""
+def _with_chunks(
+    connection: Connection, near: str, values: tuple[Any, ...], scope: Scope | None = None
+) -> list[tuple[Any, ...]]:
+    """Return (chunk id, script, vector) of the chunks of some vectors; the id is None where a chunk is gone.
+
+    With a scope, chunks outside it are left out.
+    """
+    joined = f"JOIN {scope.table} ON {_JOINED} WHERE {scope.where}" if scope else f"LEFT JOIN chunks ON {_JOINED}"
     statement = (
         f"WITH near AS MATERIALIZED ({near}) SELECT chunks.id, chunks.script, vector_send(known.vector)"  # noqa: S608 (fixed text; values are bound)
-        f" FROM near AS known LEFT JOIN chunks ON {_JOINED}"
+        f" FROM near AS known {joined}"
     )
-    return connection.execute(statement.encode(), values, binary=True).fetchall()
+    every = (*values, *scope.values) if scope else values
+    return connection.execute(statement.encode(), every, binary=True).fetchall()
 
 
-def _of_chunks(connection: Connection, search: Search) -> list[tuple[Any, ...]]:
-    """Compare the vectors of all chunks that the filters leave."""
+def _of_chunks(connection: Connection, search: Search, scripts: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
+    """Compare the vectors of all chunks that the filters leave, or of those in some scripts."""
     scope, (order, values) = search.scope, _order(search.levels)
     found = (
         "SELECT chunks.id, chunks.script, known.key, -(known.vector <#> %b) AS cosine FROM vectors AS known"  # noqa: S608 (fixed text; values are bound)
         f" JOIN chunks ON {_JOINED} WHERE {literal_place(search.vectors)} AND {scope.where}"
+        f"{'' if scripts is None else ' AND chunks.script = ANY(%s)'}"
     )
     statement = (
         "SELECT best.id, best.script, vector_send(known.vector)"  # noqa: S608 (fixed text; values are bound)
         f" FROM (SELECT id, script, key FROM ({found}) AS found ORDER BY {order} DESC, id LIMIT %s) AS best"
         f" JOIN vectors AS known ON known.key = best.key AND {literal_place(search.vectors)}"
     )
-    every = (search.query, *scope.values, *values, search.limit + _SPARE)
+    inside = () if scripts is None else (list(scripts),)
+    every = (search.query, *scope.values, *inside, *values, search.limit + _SPARE)
     return connection.execute(statement.encode(), every, binary=True).fetchall()
 
 
