@@ -16,6 +16,7 @@ from memoriter.postgres._graphs import (
     make,
     may_make,
     measure_graphs,
+    unbounded_breadth,
 )
 from memoriter.postgres._vectors import decode, literal_place
 from memoriter.postgres._words import Scope
@@ -42,12 +43,16 @@ LEAST = 5_000
 """Passing chunks of a script that a search through a graph is for: as many are compared in the time that it takes."""
 SAMPLED = 500
 """Chunks by which the share that filters leave is estimated."""
-COST = 8
+COST = 4
 """The time of one vector on the way through a graph, its filters included, in the time of comparing one vector."""
 MOST_VISITED = 20_000
 """Vectors that a filtered search visits in a graph before it compares all that pass instead."""
-_SCAN_MEMORY = 8
-"""`hnsw.scan_mem_multiplier`: with 1, a scan ends after some thousand vectors."""
+_FURTHER = {
+    "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.max_scan_tuples": "2147483647",
+    "hnsw.scan_mem_multiplier": "32",
+}
+"""With these, a graph is searched until enough passes. At its bounds, pgvector gives what is left unsearched."""
 
 
 class Share(NamedTuple):
@@ -100,7 +105,9 @@ def nearest(
         found = [row for row in rows if row[0] is not None]
         if len(found) >= search.limit + _SPARE or len(rows) < wanted:
             return _ranked(found, search)
-    elif through := [script for script in graphs.scripts if script in shares and _leads(shares[script], search.limit)]:
+    elif through := [
+        script for script in graphs.scripts if script in shares and _leads(shares[script], search.limit, graphs)
+    ]:
         rows = _through_filtered_graphs(connection, search, graphs, scripts, {each: shares[each] for each in through})
         if rows is not None:
             return _ranked(rows, search)
@@ -210,9 +217,18 @@ def sample_shares(connection: Connection, scope: Scope) -> dict[str, Share]:
     }
 
 
-def _leads(share: Share, limit: int) -> bool:
+def _visited(share: Share, limit: int, graphs: Graphs) -> int:
+    """Return how many vectors of a graph are visited until the best `limit` that pass are found.
+
+    Filters that leave a tenth ask for ten times as many of the nearest.
+    """
+    further = limit / max(share.share, 1e-6)
+    return max(unbounded_breadth(graphs.oversampling, further), round(2 * further * (limit + _SPARE) / limit))
+
+
+def _leads(share: Share, limit: int, graphs: Graphs) -> bool:
     """Return whether a graph leads to what filters leave of a script in less time than comparing all of that takes."""
-    return share.chunks >= max(LEAST, COST * (limit + _SPARE) / share.share if share.share else 0.0)
+    return share.chunks >= LEAST and _visited(share, limit, graphs) <= min(share.chunks / COST, MOST_VISITED)
 
 
 def _through_filtered_graphs(
@@ -232,22 +248,20 @@ def _through_filtered_graphs(
     passes = f"(SELECT true FROM {scope.table} WHERE chunks.key = known.key AND {scope.where} LIMIT 1)"  # noqa: S608 (fixed text; values are bound)
     own = f"FROM vectors AS known WHERE {literal_place(search.vectors)} AND script"
     near = f"{distance(search.vectors.dimensions)} <#> %b::vector::halfvec({search.vectors.dimensions})"
-    parts = [f"(SELECT known.* {own} = '{each}' AND {passes} ORDER BY {near} LIMIT %s)" for each in through]
-    values: list[Any] = [*scope.values, search.query, wanted] * len(through)
-    visited = max(each.chunks for each in through.values()) / COST
-    breadth_of = breadth(graphs.oversampling, search.limit) / min(each.share for each in through.values())
+    parts, values, breadths = list[str](), list[Any](), list[int]()
+    for script, share in through.items():
+        breadths.append(_visited(share, search.limit, graphs))
+        enough = wanted if breadths[-1] <= MOST_SEARCHED else max(wanted, round(breadths[-1] * share.share))
+        visited = f"SELECT known.* {own} = '{script}' ORDER BY {near} LIMIT %s"
+        passing = f"SELECT * FROM ({visited}) AS known WHERE {passes} LIMIT %s"  # noqa: S608 (fixed text; values are bound)
+        parts.append(f"(SELECT * FROM ({passing}) AS known ORDER BY vector <#> %b LIMIT %s)")  # noqa: S608 (fixed text; values are bound)
+        most = min(round(share.chunks / COST), MOST_VISITED)
+        values += [search.query, most, *scope.values, enough, search.query, wanted]
     with _in_transaction(connection):
+        settings = {**_FURTHER, "hnsw.ef_search": str(min(max(breadths), MOST_SEARCHED))}
         connection.execute(
             "SELECT set_config(name, value, true) FROM unnest(%s::text[], %s::text[]) AS given(name, value)",
-            (
-                ["hnsw.ef_search", "hnsw.iterative_scan", "hnsw.max_scan_tuples", "hnsw.scan_mem_multiplier"],
-                [
-                    str(min(round(breadth_of), MOST_SEARCHED)),
-                    "relaxed_order",
-                    str(min(max(round(visited), MOST_SEARCHED), MOST_VISITED)),
-                    str(_SCAN_MEMORY),
-                ],
-            ),
+            (list(settings), list(settings.values())),
         )
         rows = _with_chunks(connection, " UNION ALL ".join(parts), tuple(values), scope)
     counts = Counter(script for _, script, _ in rows)
