@@ -43,7 +43,7 @@ LEAST = 5_000
 """Passing chunks of a script that a search through a graph is for: as many are compared in the time that it takes."""
 SAMPLED = 500
 """Chunks by which the share that filters leave is estimated."""
-COST = 4
+COST = 10
 """The time of one vector on the way through a graph, its filters included, in the time of comparing one vector."""
 MOST_VISITED = 20_000
 """Vectors that a filtered search visits in a graph before it compares all that pass instead."""
@@ -193,7 +193,7 @@ def _through_graphs(
             parts.append(f"({own} = %s ORDER BY vector <#> %b LIMIT %s)")
             values += [script, search.query, wanted]
     breadth_of = max(breadth(graphs.oversampling, search.limit), min(wanted, MOST_SEARCHED))
-    with _in_transaction(connection):
+    with connection.pipeline(), _in_transaction(connection):
         connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(breadth_of),))
         return _with_chunks(connection, " UNION ALL ".join(parts), tuple(values))
 
@@ -257,7 +257,7 @@ def _through_filtered_graphs(
         parts.append(f"(SELECT * FROM ({passing}) AS known ORDER BY vector <#> %b LIMIT %s)")  # noqa: S608 (fixed text; values are bound)
         most = min(round(share.chunks / COST), MOST_VISITED)
         values += [search.query, most, *scope.values, enough, search.query, wanted]
-    with _in_transaction(connection):
+    with connection.pipeline(), _in_transaction(connection):
         settings = {**_FURTHER, "hnsw.ef_search": str(min(max(breadths), MOST_SEARCHED))}
         connection.execute(
             "SELECT set_config(name, value, true) FROM unnest(%s::text[], %s::text[]) AS given(name, value)",
