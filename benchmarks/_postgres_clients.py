@@ -17,15 +17,23 @@ from benchmarks._vectors import WordVectors
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.search import SearchSettings, query_terms, rank
 from memoriter.sync import background_of
+from memoriter.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.queues import Queue
     from multiprocessing.synchronize import Barrier
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from benchmarks._search_process import Question
+    from memoriter.backends import Store
+    from memoriter.types import Hit
 
 _T = TypeVar("_T")
+FOLDER = "memory/pages/"
+"""A folder that has a quarter of the passages."""
 _WARM_UP = 3
 _WAIT_SECONDS = 600
 _ROUNDING = 1e-6
@@ -76,13 +84,13 @@ def _client(
         settings = _patiently(lambda: SearchSettings(background=background_of(store, WordVectors.spec)))
         mine = asked[number % len(asked) :] + asked[: number % len(asked)]
         for text, vector in mine[:_WARM_UP]:
-            _patiently(lambda: rank(store, text, vector, settings, filters=ANYWHERE, now=0.0))  # noqa: B023 (runs at once)
+            _patiently(lambda: search(store, text, vector, settings))  # noqa: B023 (runs at once)
         ready.wait(_WAIT_SECONDS)
         times, began, cpu = list[float](), time.perf_counter(), time.process_time()
         while not times or time.perf_counter() - began < request["seconds"]:
             text, vector = mine[len(times) % len(mine)]
             start = time.perf_counter()
-            _patiently(lambda: rank(store, text, vector, settings, filters=ANYWHERE, now=0.0))  # noqa: B023 (runs at once)
+            _patiently(lambda: search(store, text, vector, settings))  # noqa: B023 (runs at once)
             times.append(1000 * (time.perf_counter() - start))
         taken = {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu, "peak_mb": peak_mb()}
         results.put({"ms": times, **taken})
@@ -90,6 +98,11 @@ def _client(
     except BaseException:
         ready.abort()
         raise
+
+
+def search(store: Store, text: str, vector: NDArray[np.float32], settings: SearchSettings) -> tuple[Hit, ...]:
+    """Return the hits as `Memory.search` finds them: all that is read is of one state of the index."""
+    return store.at_one_state(lambda: rank(store, text, vector, settings, filters=ANYWHERE, now=0.0))
 
 
 def _patiently(act: Callable[[], _T]) -> _T:
@@ -110,23 +123,27 @@ def _alone(request: dict[str, Any], asked: list[Question]) -> dict[str, Any]:
     """Return the ms of each retriever, recall@`DEPTH` and the hits, of as many questions as there is time for."""
     store = open_store(request["kind"], request["place"], request["name"])
     settings = SearchSettings(background=background_of(store, WordVectors.spec))
-    times = {"vectors": list[float](), "words": list[float]()}
-    hits, recalls, began = list[Any](), list[float](), time.perf_counter()
-    for (text, vector), floor in zip(asked, request["floors"], strict=True):
-        nearest = [row for row, _ in store.vector_search(vector, limit=DEPTH, filters=ANYWHERE, levels=None)]
-        near = sum(cosine >= floor - _ROUNDING for cosine in store.cosines(vector, nearest).values())
-        recalls.append(near / DEPTH)
-        start = time.perf_counter()
-        store.vector_search(vector, limit=CANDIDATES, filters=ANYWHERE, levels=None)
-        times["vectors"].append(1000 * (time.perf_counter() - start))
+    times = {part: list[float]() for part in ("vectors", "filtered", "words")}
+    hits, recalls, began = list[Any](), {part: list[float]() for part in ("vectors", "filtered")}, time.perf_counter()
+    floors = zip(request["floors"][""], request["floors"][FOLDER], strict=True)
+    for (text, vector), bounds in zip(asked, floors, strict=True):
+        for part, floor in zip(recalls, bounds, strict=True):
+            filters = Filters(path=FOLDER) if part == "filtered" else ANYWHERE
+            nearest = [row for row, _ in store.vector_search(vector, limit=DEPTH, filters=filters, levels=None)]
+            near = sum(cosine >= floor - _ROUNDING for cosine in store.cosines(vector, nearest).values())
+            recalls[part].append(near / DEPTH)
+            start = time.perf_counter()
+            store.vector_search(vector, limit=CANDIDATES, filters=filters, levels=None)
+            times[part].append(1000 * (time.perf_counter() - start))
         start = time.perf_counter()
         store.keyword_search(query_terms(text), limit=CANDIDATES, filters=ANYWHERE, frequency=None, weights=None)
         times["words"].append(1000 * (time.perf_counter() - start))
-        ranked = rank(store, text, vector, settings, filters=ANYWHERE, now=0.0)
+        ranked = search(store, text, vector, settings)
         hits.append([(hit.path, hit.start_line, round(hit.score, 6)) for hit in ranked])
         if time.perf_counter() - began > request["patience"]:
             break
-    found = {"recall": sum(recalls) / len(recalls), "hits": hits, "engine": store.engine}
+    recall, filtered_recall = (sum(shares) / len(shares) for shares in recalls.values())
+    found = {"recall": recall, "filtered_recall": filtered_recall, "hits": hits, "engine": store.engine}
     store.close()
     return {**times, **found}
 

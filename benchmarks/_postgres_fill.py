@@ -1,9 +1,11 @@
-"""One store of each kind with the same notes, written in turns, so that both meet the same load of the machine."""
+"""One store of each kind with the same notes. What gives rates is written in turns; the rest at the same time."""
 
 from __future__ import annotations
 
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,17 +80,18 @@ def fill(prepared: Path, size: int, folder: Path, server: LocalServer) -> dict[s
     """
     name = str(size)
     _register(server, name)
-    copied = CopyFiller(server.dsn, SCHEMA, name)
     sqlite = Filling(open_store("sqlite", str(folder), name), time.process_time)
-    passages, texts, last = 0, 0, None
-    for batch in batches(prepared, size):
-        passages, texts = passages + batch.passages, texts + len(batch.keys)
-        if last is not None:
-            copied.add(last)
-            with sqlite.store.lease():
-                sqlite.add(last)
-        last = batch
-    indexes = copied.finish()
+    passages = sum(batch.passages for batch in batches(prepared, size))  # now both processes find all notes prepared
+    texts, last = 0, None
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        copying = process.submit(_copy, prepared, size, server.dsn, name)
+        for batch in batches(prepared, size):
+            texts += len(batch.keys)
+            if last is not None:
+                with sqlite.store.lease():
+                    sqlite.add(last)
+            last = batch
+        indexes = copying.result()
     postgres = Filling(open_store("postgres", server.dsn, name), lambda: time.process_time() + server.cpu_seconds())
     figures = dict[str, Any](passages=passages, texts=texts)
     for kind, each in (("sqlite", sqlite), ("postgres", postgres)):
@@ -113,6 +116,16 @@ def fill(prepared: Path, size: int, folder: Path, server: LocalServer) -> dict[s
     return figures
 
 
+def _copy(prepared: Path, size: int, dsn: str, name: str) -> dict[str, float]:
+    """Copy all but the last batch into PostgreSQL, and return the seconds that each index took."""
+    copied, last = CopyFiller(dsn, SCHEMA, name), None
+    for batch in batches(prepared, size):
+        if last is not None:
+            copied.add(last)
+        last = batch
+    return copied.finish()
+
+
 def _register(server: LocalServer, name: str) -> None:
     """Store one vector and delete it, so that the space knows the model."""
     store = open_store("postgres", server.dsn, name)
@@ -122,15 +135,27 @@ def _register(server: LocalServer, name: str) -> None:
     store.close()
 
 
-def exact_cosines(prepared: Path, size: int, queries: np.ndarray, depth: int) -> list[float]:
-    """Return the cosine of the passage of rank `depth` of each query, computed with every vector as it was made."""
-    best = np.full((len(queries), 0), -1.0)
+def exact_cosines(
+    prepared: Path, size: int, queries: np.ndarray, depth: int, folders: tuple[str, ...]
+) -> dict[str, list[float]]:
+    """Return for each folder the cosine of its passage of rank `depth` of each query, by all vectors as they were made.
+
+    Args:
+        prepared: the folder of prepared notes.
+        size: the least number of passages.
+        queries: (n, dims), unit length.
+        depth: the rank.
+        folders: the folders of notes; "" has all.
+    """
+    best = {folder: np.full((len(queries), 0), -1.0) for folder in folders}
     for batch in batches(prepared, size):
         row_of = {key: row for row, key in enumerate(batch.keys)}
-        rows = [row_of[entry.key] for _, _, entries in batch.notes for entry in entries]
-        cosines = queries.astype(np.float64) @ batch.vectors[rows].T.astype(np.float64)
-        best = np.sort(np.hstack([best, cosines]), axis=1)[:, -depth:]
-    return best[:, 0].tolist()
+        for folder, before in best.items():
+            notes = [entries for source, _, entries in batch.notes if source.path.startswith(folder)]
+            rows = [row_of[entry.key] for entries in notes for entry in entries]
+            cosines = queries.astype(np.float64) @ batch.vectors[rows].T.astype(np.float64)
+            best[folder] = np.sort(np.hstack([before, cosines]), axis=1)[:, -depth:]
+    return {folder: found[:, 0].tolist() for folder, found in best.items()}
 
 
 def relation_bytes(server: LocalServer, name: str) -> dict[str, int]:

@@ -82,9 +82,13 @@ def _table(sizes: list[dict[str, Any]]) -> Iterator[str]:
         yield _row("- searches per second", [_or_dash(each, "per_second", "{:.1f}") for each in found])
         yield _row("- CPU time", [_or_dash(each, "cpu_ms", "{:.0f} ms") for each in found])
     yield _row("search by meaning alone, p50", [f"{each['vectors']['p50']:,.0f} ms" for each in stores])
+    if all("filtered" in each for each in stores):
+        yield _row("- in a folder with a quarter of all", [f"{each['filtered']['p50']:,.0f} ms" for each in stores])
     yield _row("search by word alone, p50", [f"{each['words']['p50']:,.0f} ms" for each in stores])
     yield _row("how vectors are compared", [each["engine"] for each in stores])
     yield _row("recall@10 against all vectors", [f"{each['recall']:.3f}" for each in stores])
+    if all("filtered_recall" in each for each in stores):
+        yield _row("- in that folder", [f"{each['filtered_recall']:.3f}" for each in stores])
     yield _row("stored passages per second", [f"{each['stored_per_second']:,.0f}" for each in stores])
     yield _row("- CPU time for each", [f"{each['cpu_ms_per_passage']:.2f} ms" for each in stores])
     yield _row("disk", [f"{sum(each['bytes'].values()) / 1e6:,.0f} MB" for each in stores])

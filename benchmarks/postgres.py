@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks import _postgres_replicas as replicas
 from benchmarks._command import Failed, environment
 from benchmarks._machine import describe
+from benchmarks._postgres_clients import FOLDER
 from benchmarks._postgres_fill import KINDS, exact_cosines, fill
 from benchmarks._postgres_page import MEASURED_SIZES
 from benchmarks._postgres_servers import SETTINGS, LocalServer
@@ -98,15 +99,16 @@ def _measure(scratch: Path, size: int, given: argparse.Namespace) -> dict[str, A
         asked = questions(given.questions)
         import numpy as np
 
-        floors = exact_cosines(notes, size, np.array([vector for _, vector in asked]), DEPTH)
+        vectors = np.array([vector for _, vector in asked])
+        floors = exact_cosines(notes, size, vectors, DEPTH, ("", FOLDER))
         places = {"sqlite": str(stores), "postgres": server.dsn}
         hits = dict[str, Any]()
         for kind in KINDS:
             request = {"kind": kind, "place": places[kind], "name": str(size), "questions": given.questions}
             alone = _process({**request, "clients": 0, "floors": floors, "patience": PATIENCE_SECONDS})
             hits[kind] = alone["hits"]
-            figures[kind] |= {"recall": alone["recall"], "engine": alone["engine"]}
-            figures[kind] |= {part: _summary(alone[part]) for part in ("vectors", "words")}
+            figures[kind] |= {part: alone[part] for part in ("recall", "filtered_recall", "engine")}
+            figures[kind] |= {part: _summary(alone[part]) for part in ("vectors", "filtered", "words")}
         figures["same_hits"] = _same_hits(hits["sqlite"], hits["postgres"])
         for kind in KINDS:
             figures[kind]["clients"] = []

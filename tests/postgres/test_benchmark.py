@@ -35,7 +35,7 @@ def test_the_benchmark_measures_both_stores_and_two_replicas() -> None:
     assert measured["same_hits"]["same"] == measured["same_hits"]["questions"] == QUESTIONS
     for kind in ("sqlite", "postgres"):
         found = measured[kind]
-        assert (found["recall"], found["waiting"]) == (1.0, 0)
+        assert (found["recall"], found["filtered_recall"], found["waiting"]) == (1.0, 1.0, 0)
         assert [each["clients"] for each in found["clients"]] == [1, 2]
         assert all(0 < each["p50"] <= each["p99"] and each["cpu_ms"] > 0 for each in found["clients"])
         assert min(found["stored_per_second"], found["cpu_ms_per_passage"], sum(found["bytes"].values())) > 0

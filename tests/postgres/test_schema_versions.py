@@ -209,3 +209,15 @@ def test_a_newer_schema_is_refused_and_left_alone(schema: str) -> None:
         open_(schema)
     assert "Update memoriter" in refused.value.remedy
     assert version(schema) == VERSION + 1
+
+
+def test_connections_that_were_open_before_the_schema_was_made_take_vectors(schema: str) -> None:
+    server = Server(ServerSettings(dsn=postgres_dsn(), schema=schema))
+    with server.connection(), server.connection():
+        pass
+    server.prepare(create=True)
+    sent = "SELECT (%b::vector)::text"
+    with server.connection() as one, server.connection() as other:
+        rows = [each.execute(sent, (np.ones(2, dtype=np.float32),)).fetchone() for each in (one, other)]
+    server.close()
+    assert rows == [("[1,1]",), ("[1,1]",)]

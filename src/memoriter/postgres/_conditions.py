@@ -20,7 +20,7 @@ class Condition(NamedTuple):
     values: tuple[Any, ...]
 
 
-def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str]) -> Condition:
+def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str], kinds: Collection[str]) -> Condition:
     """Return the condition of all filters but those on phrases.
 
     Args:
@@ -28,9 +28,10 @@ def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str
         space: the space.
         edition: the content of the space.
         paths: the paths of all files, of which a pattern selects some; read only if there is one.
+        kinds: the kinds of sources of all files; a filter that allows all of them excludes nothing.
     """
     files, values = list[str](), list[Any]()
-    if filters.sources is not None:
+    if filters.sources is not None and not filters.sources.issuperset(kinds):
         files.append("kind = ANY(%s)")
         values.append(sorted(filters.sources))
     if filters.path is not None and (plain := _plain(storable(filters.path))):

@@ -49,6 +49,8 @@ class LimitedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     limit: float | None = 10.0
     """Seconds that a statement may take; None: as long as it needs."""
+    knows_vectors = False
+    """Whether it converts vectors."""
 
     def wait(self, gen: Any, *options: Any, **more: Any) -> Any:
         """Wait for an answer; close the connection and raise OutOfTime when there is no more time."""

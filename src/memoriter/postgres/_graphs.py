@@ -87,7 +87,12 @@ def key_of(vectors: VectorSet) -> str:
 
 def breadth(oversampling: int, limit: int) -> int:
     """Return how far a graph is searched for the best `limit`; the measurement holds for the best `DEPTH`."""
-    return min(max(2 * limit, round(oversampling * math.sqrt(max(limit, DEPTH) * DEPTH))), MOST_SEARCHED)
+    return min(unbounded_breadth(oversampling, limit), MOST_SEARCHED)
+
+
+def unbounded_breadth(oversampling: int, limit: float) -> int:
+    """Return how far a graph is searched for the best `limit`, also beyond what `hnsw.ef_search` can be."""
+    return max(round(2 * limit), round(oversampling * math.sqrt(max(limit, DEPTH) * DEPTH)))
 
 
 def is_due(known: Graphs, vectors: int) -> bool:

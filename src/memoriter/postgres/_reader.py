@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from memoriter.ids import fingerprint
 from memoriter.postgres import _files, _graphs, _listing, _nearest, _vectors, _words
 from memoriter.postgres._conditions import condition, holds
+from memoriter.postgres._state import remembered
 from memoriter.postgres._words import Scope
 from memoriter.types import Filters
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FORGETTING = "forgetting"
 _EVERYTHING = Filters()
-_MOST_FILTERS = 8
-"""Filters on phrases whose chunks are remembered while the content stays the same."""
 
 
 class PostgresReader:
@@ -149,17 +148,15 @@ class PostgresReader:
     def _scope(self, connection: Connection, content: Content, filters: Filters) -> Scope:
         place = content.place
         paths = self.files() if filters.path else ()
-        where = condition(filters, space=place.space, edition=place.edition, paths=paths)
-        allowed = None
-        if filters.phrases or filters.without:
-            allowed = content.phrases.get(filters)
-            if allowed is None:
-                statement = f"SELECT id, heading, text FROM chunks WHERE space = %s AND edition = %s AND {where.sql}"  # noqa: S608 (fixed text; values are bound)
-                rows = connection.execute(statement.encode(), (*place, *where.values))
-                allowed = [row for row, heading, text in rows if holds(filters, heading, text)]
-                if len(content.phrases) >= _MOST_FILTERS:
-                    content.phrases.clear()
-                content.phrases[filters] = allowed
+        kinds = self.corpus().kinds if filters.sources is not None else ()
+        where = condition(filters, space=place.space, edition=place.edition, paths=paths, kinds=kinds)
+
+        def holding() -> list[int]:
+            statement = f"SELECT id, heading, text FROM chunks WHERE space = %s AND edition = %s AND {where.sql}"  # noqa: S608 (fixed text; values are bound)
+            rows = connection.execute(statement.encode(), (*place, *where.values))
+            return [row for row, heading, text in rows if holds(filters, heading, text)]
+
+        allowed = remembered(content.phrases, filters, holding) if filters.phrases or filters.without else None
         return Scope(place.space, place.edition, where, allowed)
 
     def count(self, filters: Filters) -> int:
@@ -311,9 +308,11 @@ class PostgresReader:
             if vectors is None or limit <= 0:
                 return []
             unit = _vectors.unit_rows(query.reshape(1, -1), vectors.dimensions)[0]
-            search = _nearest.Search(vectors, unit, limit, self._scope(connection, content, filters), levels)
-            graphs = self._graphs_of(connection, content, vectors)
-            return _nearest.nearest(connection, search, graphs, content.scripts.get(vectors.id, ()))
+            scope, graphs = self._scope(connection, content, filters), self._graphs_of(connection, content, vectors)
+            search, shares = _nearest.Search(vectors, unit, limit, scope, levels), dict[str, _nearest.Share]()
+            if graphs.scripts and not scope.is_everything:
+                shares = remembered(content.shares, filters, lambda: _nearest.sample_shares(connection, scope))
+            return _nearest.nearest(connection, search, graphs, content.scripts.get(vectors.id, ()), shares)
 
     def _graphs_of(self, connection: Connection, content: Content, vectors: VectorSet) -> _graphs.Graphs:
         """Return the graphs of a set, and learn which scripts it has; none if graphs may not be used."""

@@ -149,6 +149,7 @@ class Server:
         )
         connection.limit = timeout / 1000 + SLACK_SECONDS
         _register(connection, self._types)
+        connection.knows_vectors = bool(self._types)
 
     @contextmanager
     def connection(self) -> Generator[Connection]:
@@ -159,6 +160,8 @@ class Server:
             pool = self._open_pool()
             connection = pool.take(seconds_left(CONNECT_SECONDS))
             try:
+                if self._types and not connection.knows_vectors:  # the pool opened it before the types were found
+                    self._configure(connection)
                 yield connection
             finally:
                 pool.give_back(connection)

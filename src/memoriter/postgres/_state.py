@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoriter.errors import IndexDamaged, IndexUnavailable
 from memoriter.postgres._files import Place
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import LiteralString
 
     from memoriter.postgres._graphs import Graphs
+    from memoriter.postgres._nearest import Share
     from memoriter.postgres._vectors import VectorSet
     from memoriter.records import Corpus, IndexedFile
     from memoriter.types import Filters
+
+T = TypeVar("T")
+_MOST_FILTERS = 8
+"""Filters of which something is remembered while the content stays the same."""
+
+
+def remembered(known: dict[Filters, T], filters: Filters, find: Callable[[], T]) -> T:
+    """Return what is known of filters; if nothing is, find it, and remember it."""
+    if filters not in known:
+        found = find()
+        if len(known) >= _MOST_FILTERS:
+            known.clear()
+        known[filters] = found
+        return found
+    return known[filters]
 
 
 EDITION_BITS = 40
@@ -40,6 +57,8 @@ class Content:
         self.corpus: Corpus | None = None
         self.files: dict[str, IndexedFile] | None = None
         self.phrases: dict[Filters, list[int]] = {}
+        self.shares: dict[Filters, dict[str, Share]] = {}
+        """What filters leave of each script, if there are graphs."""
         self.sets: dict[str, VectorSet] = {}
         """The sets of models, by fingerprint; `NO_SET` where a model has none."""
         self.counts: dict[tuple[int, str], tuple[int, ...]] = {}
