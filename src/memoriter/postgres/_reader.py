@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.ids import fingerprint
 from memoriter.postgres import _files, _graphs, _listing, _nearest, _vectors, _words
-from memoriter.postgres._conditions import condition, holds
+from memoriter.postgres._conditions import condition, holds, restored
 from memoriter.postgres._words import Scope
 from memoriter.types import Filters
 
@@ -156,7 +156,7 @@ class PostgresReader:
             if allowed is None:
                 statement = f"SELECT id, heading, text FROM chunks WHERE space = %s AND edition = %s AND {where.sql}"  # noqa: S608 (fixed text; values are bound)
                 rows = connection.execute(statement.encode(), (*place, *where.values))
-                allowed = [row for row, heading, text in rows if holds(filters, heading, text)]
+                allowed = [row for row, heading, text in rows if holds(filters, restored(heading), restored(text))]
                 if len(content.phrases) >= _MOST_FILTERS:
                     content.phrases.clear()
                 content.phrases[filters] = allowed

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.embed import question_centres
 from memoriter.environment import Deadline, Listed, Stopwatch
-from memoriter.errors import IndexBusy, IndexDamaged, ProviderUnavailable, sentence
+from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, ProviderUnavailable, sentence
 from memoriter.ids import fingerprint
 from memoriter.search import CosineBaseline, measure
 from memoriter.sync._changes import ChangeSet, Progress, Tally, Task, make_plan
@@ -246,6 +246,9 @@ No step can be interrupted, so short steps are what keeps a deadline, on a slow 
 """
 STORING_SECONDS = 60.0
 """How long finished vectors wait for a process that is indexing text, such as one that rebuilds the index."""
+MOST_REPEATS = 3
+"""How often the same texts are embedded. Another process may drop their vectors; a store that keeps none would let a
+service be asked, and paid, without an end."""
 WORTH_A_BATCH = 64
 """The fewest chunks for which a batch interface is used: it costs half as much and may take hours."""
 
@@ -293,12 +296,19 @@ def fill(
 def _fill_now(
     index: WritableStore, provider: EmbeddingProvider, deadline: Deadline | None, first: Collection[int]
 ) -> Iterator[tuple[int, int]]:
-    step = FETCH if deadline is None else FIRST_STEP
+    step, repeated, before = FETCH if deadline is None else FIRST_STEP, 0, list[bytes]()
     while not (deadline and deadline.passed):
         missing = index.missing(step, of=first) if first else ()
         missing = missing or index.missing(step)
         if not missing:
             return
+        repeated, before = repeated + 1 if before == [key for key, _ in missing] else 0, [key for key, _ in missing]
+        if repeated == MOST_REPEATS:
+            raise IndexUnavailable(
+                f"The index {str(index.path)!r} does not keep vectors: they were stored"
+                f" {repeated} times and are missing again.",
+                remedy="Run `memoriter index --force`; if that does not help, choose another memorySearch.store.",
+            )
         if deadline is None:
             yield from _embed_now(index, provider, missing)
             continue
