@@ -71,7 +71,7 @@ def test_a_replica_answers_as_the_primary_does_and_is_never_written(
             result = reader.search(QUESTION)
             assert [(hit.path, hit.score) for hit in result.hits] == expected
             assert "index_read_only" in [reason.code for reason in result.health.reasons]
-            with pytest.raises(IndexUnavailable, match="can only be read; it may be a replica"):
+            with pytest.raises(IndexUnavailable, match="can only be read: it is a replica"):
                 reader.sync()
             with pytest.raises(IndexUnavailable, match="has no index of 'other/main'"):
                 open_memory(tmp_path, replica, workspace="other").search(QUESTION)

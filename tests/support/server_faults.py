@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -42,10 +42,9 @@ def real_memory(env: MemoryEnv) -> Memory:
 @contextmanager
 def blocked(server: BreakableServer, env: MemoryEnv, table: str = "chunks") -> Generator[psycopg.Connection[Any]]:
     """Let every statement on a table wait, so that an operation is in the middle of it for sure."""
-    connection = psycopg.connect(server.dsn())
-    connection.execute(f'LOCK TABLE "{schema_of(env)}".{table} IN ACCESS EXCLUSIVE MODE'.encode())
-    yield connection
-    connection.close()
+    with closing(psycopg.connect(server.dsn())) as connection:
+        connection.execute(f'LOCK TABLE "{schema_of(env)}".{table} IN ACCESS EXCLUSIVE MODE'.encode())
+        yield connection
 
 
 def await_blocked(server: BreakableServer, count: int = 1) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from memoriter.types import Filters
+
+
+_ESCAPE = "\ufdd0"
+"""No character, so hardly ever in a text; four hexadecimal digits follow it."""
+_NOT_STORABLE = re.compile(f"[\0{_ESCAPE}\ud800-\udfff]")
+_ESCAPED = re.compile(f"{_ESCAPE}([0-9a-f]{{4}})")
 
 
 class Condition(NamedTuple):
@@ -75,6 +82,20 @@ def storable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def escaped(text: str) -> str:
+    r"""Return the text of a passage as PostgreSQL can store it, from which `restored` makes the same text again.
+
+    >>> escaped("a\0b") == "a\ufdd00000b", restored(escaped("a\0b\ud800")) == "a\0b\ud800"
+    (True, True)
+    """
+    return _NOT_STORABLE.sub(lambda found: f"{_ESCAPE}{ord(found[0]):04x}", text)
+
+
+def restored(text: str) -> str:
+    """Return a text that `escaped` has made storable."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) if _ESCAPE in text else text
 
 
 def all_storable(texts: Collection[str]) -> list[str]:

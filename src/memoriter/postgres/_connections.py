@@ -25,8 +25,42 @@ SLACK_SECONDS = 1.0
 """Seconds after the server should have cancelled a statement until the client stops waiting for it."""
 LOOK_SECONDS = 0.1
 """How often a waiting thread looks at the clock."""
-_STARTING = ("starting up", "recovery mode", "shutting down", "not yet accepting connections")
-"""Parts of the server's messages while it starts again."""
+ALIVE = {
+    "keepalives": "1",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+"""With these parameters of libpq a client notices that the server's host has gone; the connection string may differ."""
+SESSION = {
+    "jit": "off",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+    "client_connection_check_interval": "2000",
+    "idle_in_transaction_session_timeout": "60000",
+    # A role or a database may have other values, with which statements fail, or mean something else.
+    "array_nulls": "on",
+    "default_transaction_deferrable": "off",
+    "default_transaction_isolation": "read committed",
+    "extra_float_digits": "1",
+    "idle_session_timeout": "0",
+    "lock_timeout": "0",
+    "row_security": "on",
+    "standard_conforming_strings": "on",
+    "transaction_timeout": "0",
+}
+"""Settings of each session. The server notices that a client has gone, even without a word, and frees its locks."""
+_STARTING = (
+    "starting up",
+    "recovery mode",
+    "shutting down",
+    "not yet accepting connections",
+    "server closed the connection unexpectedly",
+)
+"""Parts of the messages of a server that starts again, or that ends the processes of new connections after a crash."""
 
 # The pool reports each attempt as a warning; the failures that matter become errors of memoriter.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())

@@ -64,7 +64,7 @@ def replica_notices(server: Server) -> tuple[Diagnostic, ...]:
     """Return the diagnostic of a server that can only be read."""
     if not server.is_replica:
         return ()
-    message = f"{server.name} is a replica, so the index does not include new changes."
+    message = f"{server.name} can only be read, as replicas can, so the index does not include new changes."
     return (Diagnostic("index_read_only", message, "Let a host with the primary server index the notes."),)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from unicodedata import normalize
 
-from memoriter.postgres._conditions import all_storable, storable
+from memoriter.postgres._conditions import all_storable, escaped, storable
 from memoriter.postgres._vectors import make_chunk
 from memoriter.postgres._words import as_tsvector, distinct, fold
 from memoriter.records import Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
@@ -117,7 +117,7 @@ def _add_chunks(connection: Connection, place: Place, file: int, entries: Sequen
 def _columns(entry: ChunkRecord) -> tuple[Any, ...]:
     passage = entry.chunk
     heading = json.dumps(passage.heading, ensure_ascii=False) if passage.heading else ""
-    place = passage.start_line, passage.end_line, storable(heading), storable(passage.text)
+    place = passage.start_line, passage.end_line, escaped(heading), escaped(passage.text)
     return entry.length, entry.script, entry.key, entry.term_counts, *place, as_tsvector(entry.terms)
 
 
@@ -244,7 +244,7 @@ def all_ids(connection: Connection, place: Place) -> list[int]:
 
 def chunks_with(connection: Connection, place: Place, text: str) -> list[tuple[str, int, int]]:
     """Return path, first and last line of every chunk whose text or headings contain a text, composed or not."""
-    forms = sorted(set(all_storable({text, normalize("NFC", text), normalize("NFD", text)})))
+    forms = sorted({escaped(form) for form in (text, normalize("NFC", text), normalize("NFD", text))})
     statement = (
         f"SELECT files.path, start_line, end_line {_ROW} WHERE chunks.space = %s AND chunks.edition = %s AND EXISTS"  # noqa: S608 (fixed text)
         " (SELECT 1 FROM unnest(%s::text[]) AS form"

@@ -117,7 +117,7 @@ def nearest(
 
 def renew(server: Server, vectors: VectorSet) -> Graphs | None:
     """Make and measure the graphs of a set while searches go on; return None if another user owns the tables."""
-    with closing(server.connect()) as connection, server.unlimited(connection):
+    with server.translating(), closing(server.connect()) as connection, server.unlimited(connection):
         if not may_make(connection, vectors):
             return None
         graphs = measure(connection, vectors, make(connection, vectors))

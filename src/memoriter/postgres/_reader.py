@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.ids import fingerprint
 from memoriter.postgres import _files, _graphs, _listing, _nearest, _vectors, _words
-from memoriter.postgres._conditions import condition, holds
+from memoriter.postgres._conditions import condition, holds, restored
 from memoriter.postgres._state import remembered
 from memoriter.postgres._words import Scope
 from memoriter.types import Filters
@@ -154,7 +154,7 @@ class PostgresReader:
         def holding() -> list[int]:
             statement = f"SELECT id, heading, text FROM chunks WHERE space = %s AND edition = %s AND {where.sql}"  # noqa: S608 (fixed text; values are bound)
             rows = connection.execute(statement.encode(), (*place, *where.values))
-            return [row for row, heading, text in rows if holds(filters, heading, text)]
+            return [row for row, heading, text in rows if holds(filters, restored(heading), restored(text))]
 
         allowed = remembered(content.phrases, filters, holding) if filters.phrases or filters.without else None
         return Scope(place.space, place.edition, where, allowed)

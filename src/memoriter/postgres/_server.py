@@ -14,6 +14,7 @@ from memoriter.extras import require
 from memoriter.postgres._migrations import check_version
 from memoriter.postgres._proxy import check_sessions
 from memoriter.postgres._schema import quoted, shared_statements
+from memoriter.postgres._schema_repair import check_columns, restore_vectors
 from memoriter.postgres._tenants import check_usage, enter_owner, tenant_statements
 from memoriter.values import dataclass, field
 
@@ -30,24 +31,6 @@ OLDEST_VECTOR = (0, 8)
 """The version of pgvector from which a filtered search goes on until it has found enough."""
 CONNECT_SECONDS = 5
 """Seconds to wait for the server at each connection, and for a free one of the pool."""
-_ALIVE = {
-    "keepalives": "1",
-    "keepalives_idle": "10",
-    "keepalives_interval": "5",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "20000",
-}
-"""With these parameters of libpq a client notices that the server's host has gone; the connection string may differ."""
-_SESSION = {
-    "jit": "off",
-    "tcp_keepalives_idle": "10",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
-    "tcp_user_timeout": "20000",
-    "client_connection_check_interval": "2000",
-    "idle_in_transaction_session_timeout": "60000",
-}
-"""Settings of each session. The server notices that a client has gone, even without a word, and frees its locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +63,7 @@ class Server:
         self.vector_type = ""
         """The type `vector` with its schema, once `prepare` has run."""
         self.is_replica = False
-        """Whether it is a standby server, which can only be read; known once `prepare` has run."""
+        """Whether it can only be read, as a standby server can; known once `prepare` has run."""
         self._vector_schema = "public"
         self._types = list[tuple[str, int, int]]()
         self._pool: Pool | None = None
@@ -100,6 +83,8 @@ class Server:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
 
+        from memoriter.postgres._connections import ALIVE
+
         given: dict[str, Any] = {"client_encoding": "UTF8"}
         if self.settings.service:
             given["service"] = self.settings.service
@@ -112,7 +97,7 @@ class Server:
                 remedy="Write special characters of user and password as %40 (@), %2F (/), %3A (:) or %3F (?).",
             )
         try:
-            return {**_ALIVE, **conninfo_to_dict(self.settings.dsn, **given)}
+            return {**ALIVE, **conninfo_to_dict(self.settings.dsn, **given)}
         except psycopg.ProgrammingError:  # its message quotes parts of the string, even of a password
             raise IndexUnavailable(
                 "The value of memorySearch.store.postgres.dsn is not a connection string.",
@@ -136,15 +121,16 @@ class Server:
             return connection
 
     def _configure(self, connection: LimitedConnection) -> None:
-        from memoriter.postgres._connections import SLACK_SECONDS
+        from memoriter.postgres._connections import SESSION, SLACK_SECONDS
 
         timeout = self.settings.statement_timeout_ms
         names = ", ".join(quoted(name) for name in dict.fromkeys((self.settings.schema, self._vector_schema)))
-        values = {**_SESSION, "search_path": names, "statement_timeout": str(timeout)}
+        values = {**SESSION, "search_path": names, "statement_timeout": str(timeout)}
         connection.execute(
             "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value)"
-            # Only some systems can notice that a client has gone while a statement runs.
-            " WHERE name <> 'client_connection_check_interval' OR version() !~* 'mingw|visual'",
+            # Older servers lack a setting; only some systems can notice that a client has gone while a statement runs.
+            " WHERE current_setting(name, true) IS NOT NULL"
+            " AND (name <> 'client_connection_check_interval' OR version() !~* 'mingw|visual')",
             (list(values), list(values.values())),
         )
         connection.limit = timeout / 1000 + SLACK_SECONDS
@@ -212,9 +198,19 @@ class Server:
                     f"The server {self.name} is PostgreSQL {found}, which is too old.",
                     remedy="Use PostgreSQL 15 or newer.",
                 )
-            self.is_replica, process = connection.execute("SELECT pg_is_in_recovery(), pg_backend_pid()").fetchall()[0]
+            # A standby server is read-only, and so is a role or a database that an administrator forbids to write.
+            read_only, process = connection.execute(
+                "SELECT current_setting('transaction_read_only') = 'on', pg_backend_pid()"
+            ).fetchall()[0]
             if process != connection.info.backend_pid:
                 check_sessions(connection, self.connect, self.name)
+            if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+                raise IndexUnavailable(
+                    f"The database of {self.name} has the encoding {encoding}, which cannot hold every text.",
+                    remedy="Let an administrator run `CREATE DATABASE memoriter TEMPLATE template0 ENCODING 'UTF8';`,"
+                    " and name that database in memorySearch.store.postgres.dsn.",
+                )
+            self.is_replica = read_only
             create = create and not self.is_replica
             check_usage(connection, self.settings.schema, self.name)
             exists = connection.execute(
@@ -230,9 +226,17 @@ class Server:
             return True
 
     def repair(self) -> None:
-        """Make the tables that are missing. Raises IndexUnavailable."""
-        with self.connection() as connection:
-            self._create(connection)
+        """Make the extension, tables and columns that are missing.
+
+        Raises:
+            IndexUnavailable: it may not, or the server does not answer.
+            IndexDamaged: a table has other columns; nothing is changed.
+        """
+        self.close()  # a connection knows the types of the extension by numbers, which are new if it was made again
+        if self.prepare(create=True):
+            with self.connection() as connection:
+                check_columns(connection, self.settings.schema, self.name)
+                self._create(connection)
 
     def _find_vectors(self, connection: LimitedConnection, *, create: bool) -> None:
         import psycopg
@@ -286,6 +290,7 @@ class Server:
                 enter_owner(connection)
                 for statement in (*shared_statements(self.vector_type), *tenant_statements(schema)):
                     connection.execute(statement.encode())
+                restore_vectors(connection, self.vector_type)
         except psycopg.errors.InsufficientPrivilege as error:
             user = connection.info.user
             raise IndexUnavailable(
@@ -329,12 +334,14 @@ class Server:
             ) from error
         except psycopg.errors.ReadOnlySqlTransaction as error:
             raise IndexUnavailable(
-                f"The server {self.name} can only be read; it may be a replica.",
-                remedy="Name the primary server in memorySearch.store.postgres.",
+                f"The server {self.name} can only be read: it is a replica, or its settings forbid writing.",
+                remedy="Name the primary server and a user who may write in memorySearch.store.postgres.",
             ) from error
         except (
             psycopg.errors.UndefinedTable,
             psycopg.errors.UndefinedColumn,
+            psycopg.errors.UndefinedFunction,
+            psycopg.errors.UndefinedObject,
             psycopg.errors.InvalidSchemaName,
         ) as error:
             raise IndexDamaged(
@@ -353,7 +360,10 @@ class Server:
             ) from error
 
 
-_NO_ANSWER = "Check that it runs and that memorySearch.store.postgres names it; then try again."
+_NO_ANSWER = (
+    "Check that it runs and that memorySearch.store.postgres names it; that it accepts the user and the password, and"
+    " has free connections. Then try again."
+)
 
 
 def _has_stray_at_sign(dsn: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memoriter.errors import BadVector, EmbeddingError
 from memoriter.ids import fingerprint
+from memoriter.postgres._conditions import restored
 from memoriter.short_vectors import full_bytes, read_stored, shorten
 from memoriter.types import Chunk, Item
 
@@ -103,7 +104,8 @@ _OF_ITEMS = (
 
 
 def make_chunk(start_line: int, end_line: int, text: str, heading: str) -> Chunk:
-    return Chunk(start_line, end_line, text, tuple(cast("list[str]", json.loads(heading))) if heading else ())
+    headings = tuple(cast("list[str]", json.loads(restored(heading)))) if heading else ()
+    return Chunk(start_line, end_line, restored(text), headings)
 
 
 def missing(connection: Connection, vectors: VectorSet, limit: int, of: Collection[int]) -> list[tuple[bytes, str]]:
@@ -343,7 +345,7 @@ def sample(connection: Connection, vectors: VectorSet, count: int) -> tuple[list
     )
     values = (*vectors.key, count, vectors.space, vectors.edition, *vectors.key)
     rows = connection.execute(statement.encode(), values, binary=True).fetchall()
-    return [str(text) for text, _ in rows], decode([blob for _, blob in rows], vectors.dimensions)
+    return [restored(str(text)) for text, _ in rows], decode([blob for _, blob in rows], vectors.dimensions)
 
 
 def evict(connection: Connection, space: int, edition: int, *, max_entries: int, max_bytes: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from memoriter.errors import ProviderUnavailable
+from memoriter.errors import IndexUnavailable, ProviderUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,6 +27,9 @@ No step can be interrupted, so short steps are what keeps a deadline, on a slow 
 """
 STORING_SECONDS = 60.0
 """How long finished vectors wait for a process that is indexing text, such as one that rebuilds the index."""
+MOST_REPEATS = 3
+"""How often the same texts are embedded. Another process may drop their vectors; a store that keeps none would let a
+service be asked, and paid, without an end."""
 WORTH_A_BATCH = 64
 """The fewest chunks for which a batch interface is used: it costs half as much and may take hours."""
 
@@ -99,14 +102,22 @@ def _fill_now(
     *,
     shared: bool,
 ) -> Iterator[Step]:
-    step = FETCH if deadline is None else FIRST_STEP
+    step, repeated, before = FETCH if deadline is None else FIRST_STEP, 0, list[bytes]()
     while not (deadline and deadline.passed):
         missing = index.missing(step, of=first) if first else ()
         missing = missing or index.missing(step)
         if not missing:
             return
+        keys = [key for key, _ in missing]
+        repeated, before = repeated + 1 if before == keys else 0, keys
+        if repeated == MOST_REPEATS:
+            raise IndexUnavailable(
+                f"The index {str(index.path)!r} does not keep vectors: they were stored"
+                f" {repeated} times and are missing again.",
+                remedy="Run `memoriter index --force`; if that does not help, choose another memorySearch.store.",
+            )
         started = deadline.clock() if deadline else 0.0
-        if shared and (taken := _take(index, [key for key, _ in missing])):
+        if shared and (taken := _take(index, keys)):
             yield Step(taken=len(taken))
             yield from _embed_now(index, provider, [(key, text) for key, text in missing if key not in taken])
         else:
