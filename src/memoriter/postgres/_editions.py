@@ -108,6 +108,16 @@ def copy_vectors(connection: Connection, place: Place, fresh: int, *, left_out: 
     )
 
 
+def begin_anew(server: Server, space: int) -> None:
+    """Publish an empty edition with the vectors of the one that serves."""
+    with server.connection() as connection, connection.transaction():
+        ((edition,),) = connection.execute("SELECT edition FROM spaces WHERE id = %s FOR UPDATE", (space,)).fetchall()
+        old = Place(space, int(edition))
+        fresh = create(connection, space, after=old.edition)
+        copy_vectors(connection, old, fresh)
+        connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (fresh, space))
+
+
 def drop(server: Server, place: Place) -> None:
     """Delete an edition that no reader uses any more."""
     with server.connection() as connection, server.unlimited(connection), connection.transaction():

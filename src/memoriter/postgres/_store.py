@@ -119,14 +119,7 @@ class PostgresStore(PostgresReader):
         """Make missing tables again, and start empty with the vectors that are left."""
         self._server.repair()
         self._state.space = _editions.enter(self._server, self._name, repair=True)
-        with self._server.connection() as connection, connection.transaction():
-            row = connection.execute(
-                "SELECT edition FROM spaces WHERE id = %s FOR UPDATE", (self._state.space,)
-            ).fetchone()
-            old = Place(self._state.space, int(cast("tuple[int]", row)[0]))
-            fresh = _editions.create(connection, old.space, after=old.edition)
-            _editions.copy_vectors(connection, old, fresh)
-            connection.execute("UPDATE spaces SET edition = %s WHERE id = %s", (fresh, old.space))
+        _editions.begin_anew(self._server, self._state.space)
         self._state.known = Content(self._state.place, -1, 0)
         self._notifier.changed()
         self._repaired = Diagnostic(
