@@ -45,9 +45,7 @@ def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str
         # "0" is the character after "/", so the range contains everything in the folder, whatever its name.
         files.append("(path = %s OR (path >= %s AND path < %s) OR path = ANY(%s))")
         pattern = plain.replace("[^", "[!")
-        matching = (
-            [path for path in paths if fnmatchcase(path, pattern)] if any(each in plain for each in "*?[") else []
-        )
+        matching = [path for path in paths if fnmatchcase(path, pattern)] if is_pattern(plain) else []
         values += [plain, f"{plain}/", f"{plain}0", matching]
     for tag in sorted({folded for tag in filters.tags or () if (folded := _folded_tag(tag))}):
         files.append(
@@ -64,6 +62,11 @@ def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str
             parts.append(f"chunks.day {sign} %s")
             all_values.append(day.toordinal())
     return Condition(" AND ".join(parts) or "true", tuple(all_values))
+
+
+def is_pattern(path: str) -> bool:
+    """Return whether a path has characters that stand for others."""
+    return any(each in path for each in "*?[")
 
 
 def holds(filters: Filters, heading: str, text: str) -> bool:

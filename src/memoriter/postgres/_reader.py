@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.ids import fingerprint
 from memoriter.postgres import _files, _graphs, _listing, _nearest, _vectors, _words
-from memoriter.postgres._conditions import condition, holds, restored
+from memoriter.postgres._conditions import condition, holds, is_pattern, restored
 from memoriter.postgres._state import remembered
 from memoriter.postgres._words import Scope
 from memoriter.types import Filters
@@ -147,7 +147,7 @@ class PostgresReader:
 
     def _scope(self, connection: Connection, content: Content, filters: Filters) -> Scope:
         place = content.place
-        paths = self.files() if filters.path else ()
+        paths = self.files() if filters.path is not None and is_pattern(filters.path) else ()
         kinds = self.corpus().kinds if filters.sources is not None else ()
         where = condition(filters, space=place.space, edition=place.edition, paths=paths, kinds=kinds)
 
