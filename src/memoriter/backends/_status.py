@@ -90,6 +90,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         canaries=check.canaries,
         stale=plan.size,
         oversampling=index.oversampling,
+        recall=index.recall,
         endpoint=choice.endpoint if choice else "",
         key_source=choice.key_source if choice else "",
         indexing=run if (run := last_run(settings)) and run.ended is None else None,

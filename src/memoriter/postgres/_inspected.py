@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from memoriter.errors import IndexUnavailable
+from memoriter.postgres._graphs import NONE, Graphs
 from memoriter.postgres._server import Server
 from memoriter.postgres._state import State
 from memoriter.postgres._store import PostgresStore
@@ -83,9 +84,8 @@ class InspectedStore(PostgresStore):
 class AbsentStore(InspectedStore):
     """The empty store that stands for a space that does not exist."""
 
-    @property
-    def oversampling(self) -> int | None:
-        return None
+    def _active_graphs(self) -> Graphs:
+        return NONE
 
     def use_vectors(self, spec: ModelSpec) -> None:
         self._spec = spec

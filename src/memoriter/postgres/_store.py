@@ -276,13 +276,9 @@ class PostgresStore(PostgresReader):
 
     def take_vectors(self, keys: Collection[bytes]) -> set[bytes]:
         with self._active() as (connection, active):
-            taken = _shared.take(connection, active, self._other_sets(connection), keys, now=self._clock())
-            self._unknown_rows += len(taken)
-            return taken
+            return _shared.take(connection, active, self._other_sets(connection), keys, now=self._clock())
 
     def _other_sets(self, connection: Connection) -> list[_vectors.VectorSet]:
-        if self._spec is None:
-            return []
         return _shared.other_sets(connection, self._spec, self._state.space, self._server.settings.role)
 
     def put_failure(self, key: bytes, message: str) -> None:
