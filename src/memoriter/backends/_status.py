@@ -65,6 +65,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
     health, reranking = check.apply_to(backend.health(index, scan, plan)), backend.reranking
     if reranking is not None and (trouble := reranking.trouble) is not None:
         health = replace(health, reasons=(*health.reasons, trouble))
+    health = replace(health, reasons=(*health.reasons, *index.work_left))
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),

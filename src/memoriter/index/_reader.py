@@ -64,6 +64,11 @@ class IndexReader:
         return measured.oversampling if measured else None
 
     @property
+    def work_left(self) -> tuple[Diagnostic, ...]:
+        """No diagnostics: whoever may index a file may do all work on it."""
+        return ()
+
+    @property
     def recall(self) -> float | None:
         """The share of the nearest vectors that the codes engine found, as measured; None: it compares all."""
         with self._file.reading():

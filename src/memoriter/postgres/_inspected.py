@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from memoriter.postgres._files import Place
     from memoriter.postgres._server import Connection, ServerSettings
+    from memoriter.postgres._vectors import VectorSet
     from memoriter.records import IndexedFile, ScoringRow, StoredChunk
     from memoriter.types import Filters, ModelSpec, ScriptBaselines
 
@@ -86,6 +87,9 @@ class AbsentStore(InspectedStore):
 
     def _active_graphs(self) -> Graphs:
         return NONE
+
+    def _without_graphs(self) -> VectorSet | None:
+        return None
 
     def use_vectors(self, spec: ModelSpec) -> None:
         self._spec = spec
