@@ -27,6 +27,7 @@ DiagnosticCode = Literal[
     "git_history",
     "home_open",
     "home_was_open",
+    "graphs_missing",
     "hook_busy",
     "hook_failed",
     "hook_result",

@@ -61,6 +61,7 @@ FULL: dict[str, Any] = {
     "endpoint": "https://example.com",
     "key_source": "environment",
     "oversampling": 4,
+    "recall": 0.995,
     "sources": (SourceCount("memory", 2, 3),),
     "index_reason": "on a network",
     "notices": (REASON,),
@@ -137,6 +138,7 @@ def test_a_status_omits_what_has_nothing_to_say() -> None:
         "longTermMemories",
         "notices",
         "oversampling",
+        "recall",
         "reranker",
         "sidecar",
     }

@@ -588,14 +588,19 @@ def test_a_status_tells_how_many_vectors_the_codes_engine_compares(
     env: BackendEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(EXAMPLES / "memory", env.notes / "memory", dirs_exist_ok=True)
-    assert env.open().status().oversampling is None
+    exact = env.open().status()
+    assert (exact.oversampling, exact.recall) == (None, None)
     monkeypatch.setattr("memoriter.index.vectors._codes_engine.COMPARE_ALL", 0)
     memory = env.open(store={"vector": {"engine": "codes"}})
     memory.sync()
     state = memory.status()
     assert state.oversampling in {2, 4, 8, 16, 32}
     assert status_json(state)["oversampling"] == state.oversampling
-    line = f"{state.vectors} ready, 0 pending (codes engine, {state.oversampling} compared for each found)"
+    assert state.recall is not None
+    assert 0.9 < state.recall <= 1
+    assert status_json(state)["recall"] == state.recall
+    compared = f"{state.oversampling} compared for each found, recall {state.recall:.3f}"
+    line = f"{state.vectors} ready, 0 pending (codes engine, {compared})"
     assert ("vectors", line) in [*status_rows(state)]
 
 

@@ -16,7 +16,7 @@ from memoriter.backends import Store
 from memoriter.errors import IndexBusy
 from memoriter.ids import text_key, vector_key
 from memoriter.index import ENGINES, EngineName, Index
-from memoriter.postgres import PostgresStore, ServerSettings
+from memoriter.postgres import PostgresStore, ServerSettings, _graphs
 from memoriter.records import ChunkRecord, ItemRecord
 from memoriter.types import Chunk, Filters, Item, ModelSpec, Source, SourceKind
 from postgres_server import postgres_dsn
@@ -453,3 +453,26 @@ def test_vectors_that_no_other_memory_has_are_not_offered_or_copied(store: Store
     embed(store)
     assert list(store.shared_vectors([text_key(text)])) == [], "its own vectors are not those of others"
     assert store.pending() == 0
+
+
+@pytest.mark.slow
+def test_a_store_that_does_not_compare_all_vectors_has_measured_what_it_finds(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoriter.index.vectors._codes_engine.COMPARE_ALL", 0)
+    for name, bound in {"MOST_COMPARED": 200, "LARGE": 100, "MOST_TIME": 1e9}.items():
+        monkeypatch.setattr(_graphs, name, bound)
+    draw = np.random.default_rng(2)
+    store.use_vectors(ModelSpec("fake", "measured", 64))
+    put(store, "a.md", *(f"text {number} of {store.path}" for number in range(400)))
+    keys = [key for key, _ in store.missing(400)]
+    centres = draw.standard_normal((20, 64))
+    rows = centres[draw.integers(0, 20, len(keys))] + 0.5 * draw.standard_normal((len(keys), 64))
+    with store.lease():
+        store.put_vectors(keys, rows.astype(np.float32))
+    store.purge()
+    assert (store.recall is None) == (store.oversampling is None) == (store.engine not in {"codes", "hnsw"})
+    if store.recall is not None:
+        assert 0.9 < store.recall <= 1
+    if isinstance(store, PostgresStore):
+        assert store.engine == "hnsw"

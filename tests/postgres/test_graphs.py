@@ -72,7 +72,7 @@ def test_graphs_of_large_scripts_find_what_comparing_all_finds(
 ) -> None:
     # Whether a graph is faster depends on the machine, and with so few vectors it is not.
     monkeypatch.setattr(_graphs, "MOST_TIME", 1e9)
-    assert (store.engine, store.oversampling) == ("exact", None)
+    assert (store.engine, store.oversampling, store.recall) == ("exact", None, None)
     store.purge()
     assert graphs_of(store) == ["han", "latin"]
     assert store.engine == "hnsw"

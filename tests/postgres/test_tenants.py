@@ -15,14 +15,17 @@ from psycopg.conninfo import make_conninfo
 
 from memoriter.errors import IndexUnavailable, UsageError
 from memoriter.ids import vector_key
-from memoriter.postgres import PostgresStore, ServerSettings, _shared, _vectors, drop_space, list_spaces
+from memoriter.postgres import PostgresStore, ServerSettings, _graphs, _shared, _vectors, drop_space, list_spaces
 from memoriter.postgres._schema import TABLES, partitions
 from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, Filters, ModelSpec, Source
+from memory_env import MemoryEnv, codes
 from postgres_server import postgres_dsn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from memoriter import Memory
 
 SPEC = ModelSpec("fake", "tenants", 2)
 _NUMBERS = count()
@@ -250,6 +253,36 @@ def test_only_members_of_its_role_list_a_memory_or_delete_it(
     drop_space(tenants.settings(tenants.anna), "plans")
     assert list_spaces(tenants.settings(tenants.anna)) == []
     assert [each.passages for each in list_spaces(tenants.settings(tenants.ben))] == [2]
+
+
+@pytest.mark.slow
+def test_a_status_says_who_must_make_the_graphs_that_a_user_may_not_make(
+    tenants: Tenants, tmp_path: Path, opened: Callable[..., PostgresStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def memory_of(user: str) -> Memory:
+        env = MemoryEnv.at(tmp_path / user)
+        dsn = make_conninfo(postgres_dsn(), user=user)
+        place = {"dsn": dsn, "schema": tenants.schema, "workspace": "plans"}
+        env.configure(provider="fake", store={"driver": "postgres", "postgres": place}, query={"scoring": "rrf"})
+        return env.open()
+
+    opened(tenants.anna, "plans/main").close()
+    with memory_of(tenants.anna) as memory:
+        assert memory.sync().pending == 0
+        assert codes(memory.status()) == []
+        monkeypatch.setattr(_graphs, "MOST_COMPARED", 1)
+        monkeypatch.setattr(_graphs, "LARGE", 1)
+        (reason,) = memory.status().health.reasons
+        assert (reason.code, "GRANT" in reason.message) == ("graphs_missing", False)
+        assert memory.search("ledger").health.ok
+        statement = reason.remedy.split("`")[1]
+        assert statement == f"GRANT {tenants.anna} TO {tenants.keeper};"
+    tenants.administer("GRANT {} TO {}", tenants.anna, tenants.keeper)
+    monkeypatch.setattr(_graphs, "MOST_TIME", 1e9)
+    with memory_of(tenants.keeper) as memory:
+        memory.sync()
+        memory.compact()
+        assert codes(memory.status()) == []
 
 
 @pytest.mark.slow

@@ -223,6 +223,7 @@ lastAttempt | [Attempt] | the last attempt to reach the service | if none is kno
 indexing | [Run] | the run in the background | if there is none
 indexReason | text | why the index is not in its usual place | if it is
 oversampling | integer | vectors compared exactly for each result | if all are compared
+recall | number | the share of the nearest vectors that is found, as measured on a sample | if all are compared
 canaries | list of [Canary] | test searches | without `--deep`
 reranker | [Reranker] | the reranker of the settings | if none is set
 longTermMemories | integer | number of long-term memories | if they are off

@@ -49,6 +49,16 @@ class Store(WritableStore, Reader, Protocol):
         """Vectors that an approximate engine compares for each wanted one; None if it compares all."""
         ...
 
+    @property
+    def work_left(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics of work on the store that is due and that this user may not do. Answers are right without it."""
+        ...
+
+    @property
+    def recall(self) -> float | None:
+        """The share of the nearest vectors that an approximate engine found, as measured; None if it compares all."""
+        ...
+
     def size_on_disk(self) -> int:
         """Return the bytes that the store takes up, with its log."""
         ...

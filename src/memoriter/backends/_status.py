@@ -65,6 +65,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
     health, reranking = check.apply_to(backend.health(index, scan, plan)), backend.reranking
     if reranking is not None and (trouble := reranking.trouble) is not None:
         health = replace(health, reasons=(*health.reasons, trouble))
+    health = replace(health, reasons=(*health.reasons, *index.work_left))
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),
@@ -90,6 +91,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         canaries=check.canaries,
         stale=plan.size,
         oversampling=index.oversampling,
+        recall=index.recall,
         endpoint=choice.endpoint if choice else "",
         key_source=choice.key_source if choice else "",
         indexing=run if (run := last_run(settings)) and run.ended is None else None,

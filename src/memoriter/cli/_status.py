@@ -136,6 +136,7 @@ def status_rows(state: Status) -> Iterator[tuple[str, str]]:
     failed = f", {state.failed} failed" if state.failed else ""
     engine = f"{state.vector_engine} engine" if state.provider != "none" else "no provider"
     engine += f", {state.oversampling} compared for each found" if state.oversampling else ""
+    engine += f", recall {state.recall:.3f}" if state.recall is not None else ""
     yield "vectors", f"{state.vectors} ready, {state.pending} pending{failed} ({engine})"
     where = f"text is sent to {state.endpoint}" if state.leaves_machine else "nothing leaves this machine"
     model = f", {state.model}, {state.dimensions} dimensions" if state.model else ""

@@ -67,6 +67,18 @@ class IndexReader:
         return measured.oversampling if measured else None
 
     @property
+    def work_left(self) -> tuple[Diagnostic, ...]:
+        """No diagnostics: whoever may index a file may do all work on it."""
+        return ()
+
+    @property
+    def recall(self) -> float | None:
+        """The share of the nearest vectors that the codes engine found, as measured; None: it compares all."""
+        with self._file.reading():
+            measured = self._file.vectors.oversampling
+        return measured.recall if measured else None
+
+    @property
     def spec(self) -> ModelSpec | None:
         """The model of the active vector set."""
         return self._file.spec

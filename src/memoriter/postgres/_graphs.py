@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.postgres._vectors import decode, literal_place
+from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -111,6 +112,21 @@ def may_make(connection: Connection, vectors: VectorSet) -> bool:
     """Return whether this user may make graphs: it has the rights of the owner of the tables."""
     owner = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass(%s)"
     return connection.execute(owner, (f"vectors_of_{vectors.space}",)).fetchone() == (True,)
+
+
+def left_to_owner(connection: Connection, vectors: VectorSet) -> tuple[Diagnostic, ...]:
+    """Return the diagnostic of graphs that this user may not make; none if it may."""
+    row = connection.execute(
+        "SELECT pg_has_role(c.relowner, 'USAGE'), c.relowner::regrole::text, quote_ident(spaces.owner), spaces.name"
+        " FROM pg_class c, spaces WHERE c.oid = to_regclass(%s) AND spaces.id = %s",
+        (f"vectors_of_{vectors.space}", vectors.space),
+    ).fetchone()
+    if row is None or row[0]:
+        return ()
+    _, maker, owner, name = row
+    message = f"Only {maker}, which owns the tables, may make graphs of the vectors of {name!r}; searches compare all."
+    remedy = f"Let an administrator run `GRANT {owner} TO {maker};`, then run `memoriter index` as {maker}."
+    return (Diagnostic("graphs_missing", message, remedy),)
 
 
 def _known(connection: Connection, vectors: VectorSet) -> list[tuple[str, bool]]:

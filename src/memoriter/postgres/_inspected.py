@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from memoriter.errors import IndexUnavailable
+from memoriter.postgres._graphs import NONE, Graphs
 from memoriter.postgres._server import Server
 from memoriter.postgres._state import State
 from memoriter.postgres._store import PostgresStore
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from memoriter.postgres._files import Place
     from memoriter.postgres._server import Connection, ServerSettings
+    from memoriter.postgres._vectors import VectorSet
     from memoriter.records import IndexedFile, ScoringRow, StoredChunk
     from memoriter.types import Filters, ModelSpec, ScriptBaselines
 
@@ -83,8 +85,10 @@ class InspectedStore(PostgresStore):
 class AbsentStore(InspectedStore):
     """The empty store that stands for a space that does not exist."""
 
-    @property
-    def oversampling(self) -> int | None:
+    def _active_graphs(self) -> Graphs:
+        return NONE
+
+    def _without_graphs(self) -> VectorSet | None:
         return None
 
     def use_vectors(self, spec: ModelSpec) -> None:

@@ -334,10 +334,17 @@ class PostgresReader:
     @property
     def oversampling(self) -> int | None:
         """Vectors that a graph is searched for each wanted one, as measured; None: all are compared."""
+        return graphs.oversampling if (graphs := self._active_graphs()).scripts else None
+
+    @property
+    def recall(self) -> float | None:
+        """The share of the nearest vectors that searches through graphs found, as measured; None: all are compared."""
+        return graphs.recall if (graphs := self._active_graphs()).scripts else None
+
+    def _active_graphs(self) -> _graphs.Graphs:
         with self._opened() as (connection, content):
             vectors = self._vector_set(connection, content)
-            graphs = self._graphs_of(connection, content, vectors) if vectors else _graphs.NONE
-            return graphs.oversampling if graphs.scripts else None
+            return self._graphs_of(connection, content, vectors) if vectors else _graphs.NONE
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
         import numpy as np

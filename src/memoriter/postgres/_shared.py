@@ -24,15 +24,17 @@ LOCK_MILLISECONDS = 1_000
 """How long a memory that is being compacted may delay the indexing of another one."""
 
 
-def other_sets(connection: Connection, spec: ModelSpec, space: int, role: str) -> list[VectorSet]:
+def other_sets(connection: Connection, spec: ModelSpec | None, space: int, role: str) -> list[VectorSet]:
     """Return the vectors of a model in other memories of the same owner, those first that were indexed last.
 
     Args:
         connection: to the server.
-        spec: the model.
+        spec: the model; None: no set.
         space: the number of the memory; 0 if it does not exist yet.
         role: the role that would own it then; empty: the user.
     """
+    if spec is None:
+        return []
     owner = "coalesce((SELECT owner FROM spaces WHERE id = %s), nullif(%s, '')::name, session_user)"
     others = connection.execute(
         f"SELECT id, edition FROM spaces WHERE owner = {owner} AND id <> %s AND edition > 0"  # noqa: S608 (fixed text)

@@ -12,11 +12,12 @@ from memoriter.postgres import _editions, _files, _graphs, _nearest, _shared, _v
 from memoriter.postgres._changes import Notifier, changes
 from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
-from memoriter.postgres._reader import FORGETTING, PostgresReader
+from memoriter.postgres._reader import FORGETTING
 from memoriter.postgres._rights import Right
 from memoriter.postgres._schema import TABLES
 from memoriter.postgres._server import Server
 from memoriter.postgres._state import EDITION_BITS, Content, State, name_of
+from memoriter.postgres._surroundings import SurroundingsReader
 from memoriter.types import CompactReport, Diagnostic
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ FEW_ROWS = 500
 """New rows after which the server is asked to look at the tables."""
 
 
-class PostgresStore(PostgresReader):
+class PostgresStore(SurroundingsReader):
     """The index of one space: a workspace and an agent. Many hosts may use it at the same time.
 
     Any method may raise `IndexBusy`, `IndexDamaged` or another `IndexUnavailable`; each has a remedy.
@@ -279,20 +280,9 @@ class PostgresStore(PostgresReader):
             _vectors.put(connection, active, keys, rows, now=self._clock())
             self._unknown_rows += len(keys)
 
-    def shared_vectors(self, keys: Collection[bytes]) -> set[bytes]:
-        with self._server.connection() as connection:
-            return _shared.held(connection, self._other_sets(connection), keys)
-
     def take_vectors(self, keys: Collection[bytes]) -> set[bytes]:
         with self._active() as (connection, active):
-            taken = _shared.take(connection, active, self._other_sets(connection), keys, now=self._clock())
-            self._unknown_rows += len(taken)
-            return taken
-
-    def _other_sets(self, connection: Connection) -> list[_vectors.VectorSet]:
-        if self._spec is None:
-            return []
-        return _shared.other_sets(connection, self._spec, self._state.space, self._server.settings.role)
+            return _shared.take(connection, active, self._other_sets(connection), keys, now=self._clock())
 
     def put_failure(self, key: bytes, message: str) -> None:
         with self._active() as (connection, active):
@@ -343,11 +333,8 @@ class PostgresStore(PostgresReader):
     def _make_graphs(self) -> None:
         """Make and measure the graphs of the active vectors if they are due, unless another process does."""
         with suppress(IndexBusy), self._making_graphs.hold(0.0):
-            with self._opened() as (connection, content):
-                vectors = self._vector_set(connection, content)
-                known = self._graphs_of(connection, content, vectors) if vectors else _graphs.NONE
-            due = vectors and self.may_use_graphs and _graphs.is_due(known, self.vectors())
-            if vectors and due and (graphs := _nearest.renew(self._server, vectors)):
+            vectors = self._without_graphs()
+            if vectors and (graphs := _nearest.renew(self._server, vectors)):
                 self.set_meta(_graphs.key_of(vectors), graphs.dumps())
 
     def size_on_disk(self) -> int:

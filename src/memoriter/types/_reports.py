@@ -242,6 +242,8 @@ class Status:
     """Notes that changed, came or went since they were indexed."""
     oversampling: int | None = None
     """Vectors that are compared exactly for each that is wanted, where codes choose them; `None`: all are compared."""
+    recall: float | None = None
+    """The share of the nearest vectors that such a search found, as measured, 0 to 1; `None`: all are compared."""
     sources: tuple[SourceCount, ...] = ()
     """What is indexed of each kind that is searched."""
     index_reason: str = ""
