@@ -298,9 +298,10 @@ def _fill_now(
 ) -> Iterator[tuple[int, int]]:
     step, repeated, before = FETCH if deadline is None else FIRST_STEP, 0, list[bytes]()
     while not (deadline and deadline.passed):
+        generation = _generation(index)
         missing = index.missing(step, of=first) if first else ()
         missing = missing or index.missing(step)
-        if not missing:
+        if not missing and generation == _generation(index):
             return
         repeated, before = repeated + 1 if before == [key for key, _ in missing] else 0, [key for key, _ in missing]
         if repeated == MOST_REPEATS:
@@ -316,6 +317,12 @@ def _fill_now(
         yield from _embed_now(index, provider, missing)
         seconds = max(deadline.clock() - started, 1e-3)
         step = min(FETCH, 2 * step, max(1, int(len(missing) / seconds * min(STEP_SECONDS, deadline.left))))
+
+
+def _generation(index: WritableStore) -> int:
+    """Return the content that serves now: nothing is missing in one that a rebuild has just replaced and deleted."""
+    index.version()
+    return index.generation
 
 
 def _embed_now(
