@@ -155,6 +155,31 @@ def test_after_a_failover_searches_and_writes_go_to_the_new_primary(tmp_path: Pa
             replica.remove()
 
 
+def test_what_a_server_that_took_over_lacks_is_indexed_again(tmp_path: Path) -> None:
+    primary = new_server()
+    env, replica = MemoryEnv.at(tmp_path), None
+    try:
+        replica = primary.replica()
+        hosts = f"127.0.0.1:{primary.port},127.0.0.1:{replica.port}"
+        configure(env, primary, dsn=f"postgresql://postgres@{hosts}/postgres?target_session_attrs=read-write")
+        memory = real_memory(env)
+        memory.sync()
+        replica.caught_up(primary)
+        replica.stop()
+        env.write("memory/new.md", "# Kettle\n\nThe kettle is descaled on Fridays.\n")
+        assert memory.search("when is the kettle descaled").hits[0].path == "memory/new.md"
+        primary.kill()
+        replica.start()
+        replica.promote()
+        assert replica.run(f'SELECT count(*) FROM "{schema_of(env)}".files') == [(4,)]
+        assert memory.search("when is the kettle descaled").hits[0].path == "memory/new.md"
+    finally:
+        env.close()
+        primary.remove()
+        if replica is not None:
+            replica.remove()
+
+
 def test_on_a_full_disk_searches_answer_and_indexing_goes_on_once_there_is_room(
     env: MemoryEnv, server: BreakableServer
 ) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import threading
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from memoriter.environment import Deadline, work_until
+from memoriter.environment import Deadline, work_deadline, work_until
 from memoriter.errors import IndexBusy, IndexUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
 
     from memoriter.postgres._server import Connection, Server
 
@@ -90,9 +91,10 @@ class Right:
             IndexBusy: another process has the right.
             IndexUnavailable: the connection of the right to compute has broken.
         """
-        with work_until(Deadline.within(STORING_MILLISECONDS, time.monotonic)):
+        with _storing_in_time():
             after.check()
-            with self.hold(wait):
+            # Whoever waited long for the right must not lack the time to use it.
+            with self.hold(wait), _storing_in_time():
                 yield
 
     def check(self) -> None:
@@ -142,6 +144,13 @@ class Right:
                 with suppress(IndexUnavailable), self._server.translating():
                     self._released(connection)
                 connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (self._name,))
+
+
+def _storing_in_time() -> AbstractContextManager[None]:
+    """Give a search that stores vectors its time anew; an index run, for which nobody waits, has no deadline."""
+    if work_deadline() is None:
+        return nullcontext()
+    return work_until(Deadline.within(STORING_MILLISECONDS, time.monotonic))
 
 
 def _holder(connection: Connection, name: str) -> str | None:

@@ -104,10 +104,13 @@ def _fill_now(
 ) -> Iterator[Step]:
     step, repeated, before = FETCH if deadline is None else FIRST_STEP, 0, list[bytes]()
     while not (deadline and deadline.passed):
+        generation = _generation(index)
         missing = index.missing(step, of=first) if first else ()
         missing = missing or index.missing(step)
         if not missing:
-            return
+            if generation == _generation(index):
+                return
+            continue
         keys = [key for key, _ in missing]
         repeated, before = repeated + 1 if before == keys else 0, keys
         if repeated == MOST_REPEATS:
@@ -126,6 +129,12 @@ def _fill_now(
             continue
         seconds = max(deadline.clock() - started, 1e-3)
         step = min(FETCH, 2 * step, max(1, int(len(missing) / seconds * min(STEP_SECONDS, deadline.left))))
+
+
+def _generation(index: WritableStore) -> int:
+    """Return the content that serves now: nothing is missing in one that a rebuild has just replaced and deleted."""
+    index.version()
+    return index.generation
 
 
 def _embed_now(

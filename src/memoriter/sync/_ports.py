@@ -33,6 +33,11 @@ class WritableStore(Protocol):
         """The model of the active vectors."""
         ...
 
+    @property
+    def generation(self) -> int:
+        """The number of the content that was read last; a rebuild gives it another one."""
+        ...
+
     def version(self) -> int:
         """Return a number that changes whenever the content may have changed, in any process."""
         ...
