@@ -42,7 +42,7 @@ class PostgresSection(Section):
     role: Annotated[
         str | None, Doc("A role of the server whose members may use the memory; unset: the user alone, or as it is")
     ] = None
-    pool_size: Annotated[Whole, Doc("The most connections of one process", low=1)] = 4
+    pool_size: Annotated[Whole, Doc("The most connections that the threads of one open memory share", low=1)] = 4
     statement_timeout_ms: Annotated[Whole, Doc("Milliseconds after which a statement is cancelled", low=100)] = 30_000
 
 
