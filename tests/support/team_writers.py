@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from servers.compatible import CompatibleServer
 
 ROLES = ("search", "search", "search", "remember", "remember", "index", "index", "rebuild")
+HASTY = {"search", "remember"}
+"""Roles that wait for the service no longer than a person would."""
 WRITER = "x-writer"
 """The header by which the embedding service knows who asks: a home, a process and the number of its act."""
 PAUSE_SECONDS = 0.3
@@ -100,18 +102,27 @@ class Team:
         done = {*self.lines("done")}
         calls = [call for call in list(self.service.calls) if DOCUMENT + passage in texts_of(call)]
         acts = [call.headers.get(WRITER, "") for call in calls]
-        return [f"{ROLES[int(act[4:].split(':')[0])]} {act} {'done' if act in done else ''}" for act in acts]
+        return [f"{role_of(act)} {act} {'done' if act in done else ''}" for act in acts]
 
     def in_flight(self, calls: Sequence[Call], ended: Collection[str] | None = None) -> list[str]:
-        """The passages that members wait for, or have and did not keep yet: the last batch of acts that did not end."""
+        """The passages that members wait for, or have and did not keep yet.
+
+        These are the last batch of an act that did not end, and of one that stops waiting for the service at its deadline
+        and closes the memory: then nobody keeps the late response.
+        """
         done, texts, tokens = self.lines("done") if ended is None else ended, list[str](), Counter[str]()
         for call in reversed(calls):
             act = call.headers.get(WRITER, "")
-            if act and act not in done and tokens[act] <= BATCH_TOKENS:
+            if act and (act not in done or role_of(act) in HASTY) and tokens[act] <= BATCH_TOKENS:
                 request = [text.removeprefix(DOCUMENT) for text in texts_of(call) if text.startswith(DOCUMENT)]
                 texts += request
                 tokens[act] += sum(len(text) // 3 for text in request)
         return texts
+
+
+def role_of(act: str) -> str:
+    """Return the role of the member whose home begins the name of an act."""
+    return ROLES[int(act.removeprefix("home").partition(":")[0])]
 
 
 def sign(place: soak.Place, act: str) -> None:
