@@ -107,8 +107,8 @@ class Team:
     def in_flight(self, calls: Sequence[Call], ended: Collection[str] | None = None) -> list[str]:
         """The passages that members wait for, or have and did not keep yet.
 
-        These are the last batch of an act that did not end, and of one that stops waiting for the service at its deadline
-        and closes the memory: then nobody keeps the late response.
+        These are the last batch of an act that did not end, and of one that stops waiting for the service at its
+        deadline and closes the memory: then nobody keeps the late response.
         """
         done, texts, tokens = self.lines("done") if ended is None else ended, list[str](), Counter[str]()
         for call in reversed(calls):
@@ -121,7 +121,9 @@ class Team:
 
 
 def role_of(act: str) -> str:
-    """Return the role of the member whose home begins the name of an act."""
+    """Return the role of the member whose home begins the name of an act; empty for acts of the test itself."""
+    if not act:
+        return ""
     return ROLES[int(act.removeprefix("home").partition(":")[0])]
 
 
