@@ -44,8 +44,8 @@ LEAST = 5_000
 SAMPLED = 500
 """Chunks by which the share that filters leave is estimated."""
 COST = 10
-"""The time of one vector on the way through a graph, its filters included, in the time of comparing one vector. With
-300,000 generated passages, the first took 42 to 100 µs of CPU time, by the filter, and the second 8 µs."""
+"""About how many vectors can be compared in the time that a graph needs for one on its way, its filters included. A
+wrong number costs time, but no hits."""
 MOST_VISITED = 20_000
 """Vectors that a filtered search visits in a graph before it compares all that pass instead."""
 _FURTHER = {
