@@ -9,6 +9,7 @@ import sys
 import uuid
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import lancedb
 import numpy as np
@@ -18,6 +19,7 @@ import long_term_writer
 from long_term_writer import PRINCIPAL, Writers, table
 from memoriter.errors import IndexUnavailable
 from memoriter.longterm import InMemoryStore, LanceStore, LongTermMemory
+from memoriter.longterm._lance_keys import create
 from s3 import bucket_options
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -213,6 +215,37 @@ def test_a_write_waits_for_that_of_another_process_and_fails_in_words(
         process.communicate()
         store.store([memory(1)], [vector])
     assert store.memories(principal="ann") == [memory(0), memory(1)]
+
+
+class BetweenTwoLooks:
+    """A database in which each table that is created was created by another process a moment before.
+
+    LanceDB then replaces that table, as it does when the other process creates it between its two looks.
+    """
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+    def create_table(self, name: str, *, schema: Any, exist_ok: bool) -> Any:
+        assert exist_ok
+        return self._database.create_table(name, schema=schema, mode="overwrite")
+
+
+def test_a_table_that_two_processes_create_at_once_keeps_the_memories_of_both(tmp_path: Path) -> None:
+    where, vectors = str(tmp_path / "lancedb"), [*random_vectors(4, 8, long_term_writer.DIMENSIONS)]
+    first, created = table(where, {}), lancedb.connect(where)
+    first.store([memory(number) for number in range(3)], vectors[:3])
+    name = f"memories_{first.model}"
+
+    again = create(BetweenTwoLooks(created), name, created.open_table(name).schema)
+
+    assert again.version > 1
+    first.store([memory(3)], vectors[3:])
+    assert first.memories(principal="ann") == [memory(number) for number in range(4)]
+    assert create(created, name, again.schema).count_rows() == 4  # a table that exists is opened
 
 
 @pytest.mark.parametrize("place", PLACES)

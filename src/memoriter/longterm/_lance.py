@@ -225,8 +225,7 @@ class LanceStore:
         return self._table
 
     def _created(self) -> Any:
-        schema = self._schema()
-        self._table = self._connected().create_table(self._name, schema=schema, exist_ok=True)
+        self._table = keys.create(self._connected(), self._name, self._schema())
         upkeep.index_words(self._table)
         return self._table
 

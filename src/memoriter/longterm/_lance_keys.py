@@ -53,6 +53,39 @@ def writers_lock(folder: Path) -> Generator[bool]:
         lock.release()
 
 
+def create(database: Any, name: str, schema: Any) -> Any:
+    """Return the table of a name, which is created unless it exists.
+
+    LanceDB looks twice whether the table exists. If another process creates it in between, which only happens without
+    the lock of all writers, LanceDB replaces it by an empty one as its next version. The rows of the version before that
+    are added again.
+
+    Args:
+        database: the connection.
+        name: of the table.
+        schema: of the table.
+
+    Raises:
+        RuntimeError: nothing was created.
+        OSError: likewise.
+    """
+    for attempt in range(upkeep.TRIES):
+        try:
+            table = database.create_table(name, schema=schema, exist_ok=True)
+            break
+        except (RuntimeError, OSError) as error:  # another process created it at the same moment
+            if attempt + 1 == upkeep.TRIES or not upkeep.is_conflict(error):
+                raise
+    if (created := table.version) > 1 and not table.count_rows():
+        table.checkout(created - 1)
+        rows = table.to_arrow()
+        table.checkout_latest()
+        if rows.num_rows:
+            log.info("%s rows are added again, which another process stored while the table was created", rows.num_rows)
+            write(table, rows, (), locked=False)
+    return table
+
+
 def write(table: Any, rows: Any, keys: Sequence[tuple[str, str]], *, locked: bool) -> None:
     """Add rows, or replace those with the same keys.
 
@@ -64,7 +97,7 @@ def write(table: Any, rows: Any, keys: Sequence[tuple[str, str]], *, locked: boo
     Args:
         table: the table, in its latest version.
         rows: the rows as a table of Arrow.
-        keys: the id and the principal of each row.
+        keys: the id and the principal of each row; only needed with the lock.
         locked: whether this process holds the lock of all writers.
 
     Raises:
