@@ -57,8 +57,8 @@ def create(database: Any, name: str, schema: Any) -> Any:
     """Return the table of a name, which is created unless it exists.
 
     LanceDB looks twice whether the table exists. If another process creates it in between, which only happens without
-    the lock of all writers, LanceDB replaces it by an empty one as its next version. The rows of the version before that
-    are added again.
+    the lock of all writers, LanceDB replaces it by an empty one as its next version. The rows of the version before are
+    then added again.
 
     Args:
         database: the connection.
@@ -69,13 +69,7 @@ def create(database: Any, name: str, schema: Any) -> Any:
         RuntimeError: nothing was created.
         OSError: likewise.
     """
-    for attempt in range(upkeep.TRIES):
-        try:
-            table = database.create_table(name, schema=schema, exist_ok=True)
-            break
-        except (RuntimeError, OSError) as error:  # another process created it at the same moment
-            if attempt + 1 == upkeep.TRIES or not upkeep.is_conflict(error):
-                raise
+    table = _created_or_opened(database, name, schema)
     if (created := table.version) > 1 and not table.count_rows():
         table.checkout(created - 1)
         rows = table.to_arrow()
@@ -84,6 +78,16 @@ def create(database: Any, name: str, schema: Any) -> Any:
             log.info("%s rows are added again, which another process stored while the table was created", rows.num_rows)
             write(table, rows, (), locked=False)
     return table
+
+
+def _created_or_opened(database: Any, name: str, schema: Any) -> Any:
+    for _ in range(upkeep.TRIES - 1):
+        try:
+            return database.create_table(name, schema=schema, exist_ok=True)
+        except (RuntimeError, OSError) as error:  # another process created it at the same moment
+            if not upkeep.is_conflict(error):
+                raise
+    return database.create_table(name, schema=schema, exist_ok=True)
 
 
 def write(table: Any, rows: Any, keys: Sequence[tuple[str, str]], *, locked: bool) -> None:
