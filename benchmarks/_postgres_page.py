@@ -139,10 +139,11 @@ def _reason(found: dict[str, Any]) -> str:
 
 
 def _replicas(sizes: list[dict[str, Any]]) -> Iterator[str]:
-    for each in sizes:
-        if found := each.get("replicas"):
+    if copied := [each for each in sizes if "replicas" in each]:
+        yield "### Two replicas\n"
+        for each in copied:
+            found = each["replicas"]
             first, second = found["equal_before"], found["equal_after"]
-            yield "### Two replicas\n"
             yield (
                 f"With {each['size']:,} passages, `pg_basebackup` made two streaming replicas on the same machine in"
                 f" {found['copying_seconds']:.0f} s. Of {found['questions']} questions,"
