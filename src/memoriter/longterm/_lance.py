@@ -71,7 +71,9 @@ class LanceStore:
         rows = [self._row(memory, vector) for memory, vector in zip(memories, vectors, strict=True)]
         ids = [(memory.id, memory.principal) for memory in memories]
         with self._working("written"), self._writing() as locked:
-            keys.write(self._opened() or self._created(), self._arrow(rows), ids, locked=locked)
+            opened = self._opened()  # a table without rows counts as false
+            table = self._created() if opened is None else opened
+            keys.write(table, self._arrow(rows), ids, locked=locked)
         self._maintain_sometimes()
 
     def search(
