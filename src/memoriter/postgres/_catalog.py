@@ -7,7 +7,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import IndexBusy, IndexUnavailable, UsageError
-from memoriter.postgres._rights import Right
+from memoriter.postgres._rights import DOING, right_of
 from memoriter.postgres._schema import partitions
 from memoriter.postgres._server import Server
 from memoriter.records import StoredIndex
@@ -15,14 +15,6 @@ from memoriter.records import StoredIndex
 if TYPE_CHECKING:
     from memoriter.postgres._server import Connection, ServerSettings
 
-RIGHTS = {
-    "index": "is indexing",
-    "embed": "is computing vectors for",
-    "background": "is indexing in the background",
-    "graphs": "is making graphs of the vectors of",
-    "watch": "is watching the notes of",
-}
-"""The rights of a process to use a memory, each with what its holder does."""
 READING_MILLISECONDS = 1_000
 """How long a memory that is being compacted may delay the list."""
 LOCK_MILLISECONDS = 500
@@ -98,10 +90,8 @@ def drop_space(settings: ServerSettings, name: str) -> None:
                 remedy="Name the primary server in memorySearch.store.postgres.",
             )
         with ExitStack() as rights:
-            for kind, doing in RIGHTS.items():
-                lock = f"{settings.schema}/{name}/{kind}"
-                remedy = "Wait until it is done, or stop it."
-                right = Right(server, lock, f"{doing} {name!r}", remedy, taken=lambda _: None)
+            for kind in DOING:
+                right = right_of(server, name, kind, "Wait until it is done, or stop it.")
                 rights.enter_context(right.hold(0.0))
             _drop(server, name)
     finally:

@@ -25,6 +25,16 @@ _INHERITED = list["Connection"]()
 """Connections of a parent process, which still speaks on their sockets: never used and never closed."""
 
 
+DOING = {
+    "index": "is indexing {}",
+    "embed": "is computing vectors for {}",
+    "background": "is indexing {} in the background",
+    "graphs": "is making graphs of the vectors of {}",
+    "watch": "is watching the notes of {}",
+}
+"""The rights of a process to work on a space, each with what its holder does, around the name of the space."""
+
+
 class Right:
     """A lock that belongs to a connection of its own; the server releases it whenever and however that one ends."""
 
@@ -35,8 +45,8 @@ class Right:
         doing: str,
         remedy: str,
         *,
-        taken: Callable[[Connection], None] = lambda _: None,
-        released: Callable[[Connection], None] = lambda _: None,
+        taken: Callable[[Connection], None],
+        released: Callable[[Connection], None],
     ) -> None:
         """Name a right; nothing is locked yet.
 
@@ -144,6 +154,29 @@ class Right:
                 with suppress(IndexUnavailable), self._server.translating():
                     self._released(connection)
                 connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (self._name,))
+
+
+def right_of(
+    server: Server,
+    space: str,
+    kind: str,
+    remedy: str,
+    *,
+    taken: Callable[[Connection], None] = lambda _: None,
+    released: Callable[[Connection], None] = lambda _: None,
+) -> Right:
+    """Return a right on a space.
+
+    Args:
+        server: where the lock is.
+        space: the name of the space.
+        kind: a key of `DOING`.
+        remedy: of the error if another process has it.
+        taken: see `Right`.
+        released: likewise.
+    """
+    name, doing = f"{server.settings.schema}/{space}/{kind}", DOING[kind].format(repr(space))
+    return Right(server, name, doing, remedy, taken=taken, released=released)
 
 
 def _storing_in_time() -> AbstractContextManager[None]:

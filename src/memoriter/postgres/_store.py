@@ -13,7 +13,7 @@ from memoriter.postgres._changes import Notifier, changes
 from memoriter.postgres._conditions import storable
 from memoriter.postgres._files import Place
 from memoriter.postgres._reader import FORGETTING
-from memoriter.postgres._rights import Right
+from memoriter.postgres._rights import right_of
 from memoriter.postgres._schema import TABLES
 from memoriter.postgres._server import Server
 from memoriter.postgres._state import EDITION_BITS, Content, State, name_of
@@ -57,27 +57,12 @@ class PostgresStore(SurroundingsReader):
         self._seen, self._lost = state.place.edition, server.lost_connections
         self._repaired: Diagnostic | None = None
         self._unknown_rows, self._known_rows = 0, 0
-        lock = f"{server.settings.schema}/{name}/"
-        self._notifier, doing = Notifier(server, state), f"is indexing {name!r}"
-        self._indexing = Right(
-            server, f"{lock}index", doing, _WAIT, taken=self._begin_epoch, released=self._notifier.notify
-        )
-        self._embedding = self._right(
-            "embed", f"is computing vectors for {name!r}", "Wait until it is done; keyword search works meanwhile."
-        )
-        self._background = self._right(
-            "background", f"is indexing {name!r} in the background", "Do nothing: the other process does the work."
-        )
-        self._making_graphs = self._right("graphs", f"is making graphs of the vectors of {name!r}", _WAIT)
-        self._watching = self._right(
-            "watch",
-            f"is watching the notes of {name!r}",
-            "Do nothing: this process takes over when the other one ends.",
-        )
-
-    def _right(self, kind: str, doing: str, remedy: str) -> Right:
-        name = f"{self._server.settings.schema}/{self._name}/{kind}"
-        return Right(self._server, name, doing, remedy)
+        self._notifier = Notifier(server, state)
+        self._indexing = right_of(server, name, "index", _WAIT, taken=self._begin_epoch, released=self._notifier.notify)
+        self._embedding = right_of(server, name, "embed", "Wait until it is done; keyword search works meanwhile.")
+        self._background = right_of(server, name, "background", "Do nothing: the other process does the work.")
+        self._making_graphs = right_of(server, name, "graphs", _WAIT)
+        self._watching = right_of(server, name, "watch", "Do nothing: this process takes over when the other one ends.")
 
     @classmethod
     def open(cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]) -> Self:
@@ -377,6 +362,6 @@ def runs_in_background(settings: ServerSettings, name: str) -> bool:
     """Return whether a process holds `PostgresStore.background_lease` of a space. Nothing is created."""
     server = Server(settings)
     try:
-        return Right(server, f"{settings.schema}/{name}/background", "", "").is_taken()
+        return right_of(server, name, "background", "").is_taken()
     finally:
         server.close()
