@@ -51,8 +51,9 @@ def estimate_of(backend: Inspected, index: Store, sync: Sync, *, measured: bool 
     chunks += [chunk for transcript_chunks in transcripts.values() for chunk in transcript_chunks]
     without_vector = () if rebuild else index.missing(index.waiting())
     texts = (*(text for chunk in chunks for text in texts_of(chunk, chunking)), *(text for _, text in without_vector))
-    shared = _shared_keys(index, [text_key(text) for text in texts])
-    texts = tuple(text for text in texts if text_key(text) not in shared)
+    keys = [text_key(text) for text in texts]
+    shared = _shared_keys(index, keys)
+    texts = tuple(text for text, key in zip(texts, keys, strict=True) if key not in shared)
     gone = () if rebuild else (*(item.source.path for item in changed), *plan.removed)
     left = 0 if rebuild else index.corpus().chunks - sum(len(index.ids_at(path)) for path in gone)
     asked = questions_to_embed(index, embedding, settings, [chunk.text for chunk in chunks], chunks=left + len(chunks))
