@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _EVERYTHING = Filters()
 LOOK_SECONDS = 1.0
-"""How often `changes` looks at the file; a look takes less than a millisecond."""
+"""How often `changes` looks at the file."""
 
 
 class IndexReader:

@@ -181,7 +181,7 @@ _TO_LIMIT = 0.1 / 1.64493406685
 _RANKS = [0.0, *accumulate(_TO_LIMIT / place**2 for place in range(1, MOST_POSITIONS + 1))]
 """What `ts_rank` gives for a word by its number of positions in a chunk (PostgreSQL, `calc_rank_or` in tsrank.c)."""
 _BETWEEN = [(one + other) / 2 for one, other in pairwise(_RANKS)]
-"""The bounds between these values: the bucket of a rank is the number of positions. Counting takes 8 times as long."""
+"""The bounds between these values: the bucket of a rank is the number of positions, faster than counted."""
 _SCORED = (
     "SELECT id, (SELECT -sum(wanted.idf * found.count * %s / (found.count + %s * (1 - %s + %s * chosen.length / %s)))"
     " FROM unnest(%s::text[], %s::float8[]) AS wanted(query, idf), LATERAL"
