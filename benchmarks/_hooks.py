@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from benchmarks._command import PROGRAM, Failed, Run, environment
-from benchmarks._report import Row
+from benchmarks._report import SMALLEST_WITH_BUDGET, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,8 +29,6 @@ AGAINST_HELP = 2.5
 """A hook with a server does little more than start. Measured 1.1-1.3."""
 AGAINST_COLD = 1.5
 """Measured 3-5. Below this limit, the hook repeats work of the server."""
-SMALLEST_TIMED = 1_000
-"""Chunks below which a hook may run out of time on a busy machine, because its figures have no budget."""
 
 
 def hooks(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
@@ -66,7 +64,8 @@ class _HookRunner:
         prompt = self._workspace.corpus.questions[number]
         payload = json.dumps({"session_id": session, "hook_event_name": "UserPromptSubmit", "prompt": prompt})
         words = [*self._options, "hook", "user-prompt"]
-        return run_hook(words, payload, self._workspace.home, late=self._workspace.size < SMALLEST_TIMED)
+        # On a busy machine a hook may run out of time, which only counts where its figures have a budget.
+        return run_hook(words, payload, self._workspace.home, late=self._workspace.size < SMALLEST_WITH_BUDGET)
 
     def help(self) -> Run:
         return run_hook(["--help"], "", self._workspace.home)

@@ -18,6 +18,7 @@ from benchmarks._handshake import handshakes
 from benchmarks._hooks import hooks
 from benchmarks._indexing import resident, size_on_disk, small_files, syncs
 from benchmarks._items import LARGEST, first_index_of_items, indexing_of_items, search_of_items
+from benchmarks._report import SMALLEST_WITH_BUDGET
 from benchmarks._search import against_statement, warm_search
 from benchmarks._verification import verification
 from benchmarks._web import web
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
     from benchmarks._effort import Effort
     from benchmarks._report import Row
-
-SMALLEST_WITH_BUDGET = 1_000
-"""Chunks or files. Below this size, fixed costs dominate, and no budget applies."""
 
 LARGEST_WORKSPACE = 100_000
 """Chunks. Above this size, only searches are measured, because so many files would mostly measure the disk."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+SMALLEST_WITH_BUDGET = 1_000
+"""Chunks or files. Below this size, fixed costs dominate, and no budget applies."""
 _TITLES = ("measure", "size", "p50", "p95", "unit", "budget", "met")
 
 
