@@ -14,19 +14,22 @@ if TYPE_CHECKING:
     from memoriter.backends._context import BackendContext
 
 log = logging.getLogger(__name__)
-PAUSE_SECONDS = 1.0
-"""Seconds until an index that cannot be read, or was replaced, is asked again."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds until an index that cannot be read, or was replaced, is asked again; each pause is twice as long as the one
+before."""
 
 
 def content_changes(context: BackendContext, stop: Event) -> Generator[str]:
     """Yield the name of the content now, and soon after each change, until `stop` is set."""
-    seen = ""
+    seen, pause = "", FIRST_PAUSE
     while not stop.is_set():
         try:
             for version in context.current_index().changes(stop):
+                pause = FIRST_PAUSE
                 if version != seen:
                     seen = version
                     yield version
         except IndexUnavailable as error:
             log.debug("changes of the index cannot be followed now: %s", error)
-        stop.wait(PAUSE_SECONDS)
+        stop.wait(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)

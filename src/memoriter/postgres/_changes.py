@@ -5,7 +5,6 @@ Notifications only wake a process up. What it believes is the number of the cont
 
 from __future__ import annotations
 
-import logging
 import time
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
@@ -21,16 +20,12 @@ if TYPE_CHECKING:
     from memoriter.postgres._server import Connection, Server
     from memoriter.postgres._state import State
 
-log = logging.getLogger(__name__)
-
 RECHECK_SECONDS = 30.0
 """How often the number of the content is read without a notification, which may be lost."""
 REPLICA_SECONDS = 2.0
 """How often it is read on a replica, which refuses `LISTEN`."""
 STOP_SECONDS = 0.5
 """How often a waiting thread looks whether it is to stop."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds between two attempts to connect again; each pause is twice as long as the last one."""
 
 
 def channel_of(schema: str) -> str:
@@ -73,31 +68,23 @@ class Notifier:
 def changes(server: Server, state: State, stop: Event) -> Generator[str]:
     """Yield the name of the content now, and after each change, until `stop` is set.
 
-    It has a connection of its own, outside the pool. While the server does not answer, it waits and connects again.
+    It has a connection of its own, outside the pool.
 
     Args:
         server: the server.
         state: has the number of the space.
         stop: ends this within a second, unless the server hangs.
+
+    Raises:
+        IndexUnavailable: the connection broke, or there is none.
     """
-    seen, pause = "", FIRST_PAUSE
-    while not stop.is_set():
-        try:
-            with closing(server.connect()) as connection, server.translating():
-                for version in _followed(connection, server.settings.schema, state, stop):
-                    pause = FIRST_PAUSE
-                    if version != seen:
-                        seen = version
-                        yield version
-        except IndexUnavailable as error:
-            log.debug("changes of the index cannot be followed now: %s", error)
-            stop.wait(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+    with closing(server.connect()) as connection, server.translating():
+        yield from _followed(connection, server.settings.schema, state, stop)
 
 
 def _followed(connection: Connection, schema: str, state: State, stop: Event) -> Generator[str]:
-    """Yield the name of the content after each notification, and whenever it is time to look."""
-    listening = False
+    """Look at the content after each notification, and whenever it is time to."""
+    listening, seen = False, ""
     while not stop.is_set():
         row = connection.execute(
             "SELECT pg_is_in_recovery(), editions.id, content FROM (VALUES (1)) AS one"
@@ -109,8 +96,9 @@ def _followed(connection: Connection, schema: str, state: State, stop: Event) ->
             connection.execute(f"LISTEN {quoted(channel_of(schema))}".encode())
             listening = True
             continue  # what changed before is seen now, and what changes later is heard
-        if edition is not None:
-            yield name_of(int(edition), int(content))
+        if edition is not None and (version := name_of(int(edition), int(content))) != seen:
+            seen = version
+            yield version
         if listening:
             _await_notification(connection, state.space, stop)
         else:
