@@ -10,6 +10,7 @@ from datetime import date
 from os import getpid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 
@@ -241,6 +242,8 @@ PostgresStore.{method} = counted
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "number"), [("put_file", 2), ("put_vectors", 1)])
 def test_indexing_that_was_killed_is_finished_with_the_same_answers(pair: Pair, method: str, number: int) -> None:
+    # A text that no other memory of this server has, so that its vector is computed and stored.
+    pair.postgres.write("memory/2026-03-01.md", f"# Rehearsal\n\nThe key of the hall has the number {uuid4()}.\n")
     command = pair.postgres.command(
         "-w", str(pair.postgres.notes), "index", before=KILLED.format(method=method, number=number)
     )

@@ -112,7 +112,7 @@ def structure(schema: str) -> Any:
         WHERE schemaname = current_schema ORDER BY 1, 2""",
         f"""SELECT relname, relrowsecurity, relforcerowsecurity, relacl::text FROM pg_class
         WHERE relnamespace = {here} AND relkind IN ('r', 'p', 'S') ORDER BY 1""",
-        f"SELECT proname, proowner::regrole::text, prosecdef FROM pg_proc WHERE pronamespace = {here}",
+        f"SELECT proname, proowner::regrole::text, prosecdef FROM pg_proc WHERE pronamespace = {here} ORDER BY 1",
         "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema ORDER BY 1",
     ]
     with connect(schema) as connection:

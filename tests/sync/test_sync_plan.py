@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+import shutil
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -329,6 +331,11 @@ def test_progress_goes_forward_to_the_end_of_each_stage(env: SyncEnv) -> None:
         assert steps[-1] == (total, total)
 
 
+def background_figures(env: SyncEnv) -> str:
+    """The baseline, without the name of the content that it was measured on."""
+    return replace(background_of(env.index, FakeProvider.spec), content="").dumps()
+
+
 def test_the_same_notes_have_the_same_background_in_whatever_order_they_came(tmp_path: Path) -> None:
     figures = []
     for place, names in (("left", "abcdefgh"), ("right", "hgfedcba")):
@@ -338,9 +345,32 @@ def test_the_same_notes_have_the_same_background_in_whatever_order_they_came(tmp
             if place == "right":
                 env.run()
         env.run()
-        figures.append(background_of(env.index, FakeProvider.spec).dumps())
+        figures.append(background_figures(env))
         env.index.close()
     assert figures[0] == figures[1]
+
+
+def test_a_background_that_a_run_could_not_measure_is_measured_by_the_next_one(env: SyncEnv, tmp_path: Path) -> None:
+    env.run()
+    before = background_figures(env)
+    env.write("memory/two.md", long_note("other"))
+    with Index.open(env.index.path, clock=lambda: NOW, network=False) as other, ExitStack() as held:
+
+        def hold(step: Progress) -> None:
+            """Index from elsewhere once all vectors are stored, longer than a run waits for."""
+            if step.stage == "embed" and step.done == step.total:
+                held.enter_context(other.lease())
+
+        assert env.run(progress=hold).pending == 0
+        assert background_figures(env) == before
+    report = env.run()
+    assert (report.changed, report.embedded) == (0, 0)
+    again = new_env(tmp_path / "again")
+    shutil.copytree(env.workspace.root, again.workspace.root, dirs_exist_ok=True)
+    again.run()
+    after = background_figures(env)
+    assert after == background_figures(again) != before
+    again.index.close()
 
 
 paths = st.sampled_from(["MEMORY.md", "memory/a.md", "memory/b.md", "memory/deep/c.md"])

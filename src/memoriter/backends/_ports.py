@@ -91,10 +91,6 @@ class Store(WritableStore, Reader, Protocol):
         """Return a number that changes with every change of chunks or vectors, the same in every process."""
         ...
 
-    def content_version(self) -> str:
-        """Return a name of the content, the same in every process; after a change of chunks or vectors, another one."""
-        ...
-
     def changes(self, stop: Event) -> Generator[str]:
         """Yield `content_version` now, and again soon after a change by any process, until `stop` is set.
 

@@ -103,6 +103,8 @@ class Reranking:
         patience = within(deadline, seconds)
 
         def fetch() -> None:
+            if self.known(key) is not None:  # an earlier request was answered since `known` was called
+                return
             limit = max(LATE_SECONDS, seconds)
             try:
                 scores = self._open(choice).scores(query, passages, seconds=limit)

@@ -113,6 +113,8 @@ class CosineBaseline:
         default_factory=dict[str, "NDArray[np.float32]"], compare=False
     )
     """Centres (dims,) of general questions by script, as far as they are known for the model."""
+    content: str = field(default="", compare=False)
+    """The name of the content it was measured on; empty if nothing was measured or the name was not stored."""
 
     @property
     def figures(self) -> tuple[float, float]:
@@ -240,7 +242,7 @@ class CosineBaseline:
             name: [base64.b64encode(group.mean.astype("<f4").tobytes()).decode(), group.chunks, group.spread]
             for name, group in self.groups.items()
         }
-        return json.dumps({"cosine": self.cosine, "spread": self.spread, "groups": groups})
+        return json.dumps({"content": self.content, "cosine": self.cosine, "spread": self.spread, "groups": groups})
 
     @classmethod
     def loads(cls, text: str) -> CosineBaseline:
@@ -252,7 +254,7 @@ class CosineBaseline:
             name: Group(np.frombuffer(base64.b64decode(mean), "<f4"), int(chunks), float(spread))
             for name, (mean, chunks, spread) in stored["groups"].items()
         }
-        return cls(float(stored["cosine"]), float(stored["spread"]), groups)
+        return cls(float(stored["cosine"]), float(stored["spread"]), groups, content=str(stored.get("content", "")))
 
 
 def measure(

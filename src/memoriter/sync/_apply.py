@@ -109,8 +109,8 @@ class Sync:
         if self.index.pending():
             self._embed(provider, task)
         changed = self.tally.stored > before.stored or report.added or report.changed or report.removed
-        if (spec := self.index.spec) and (changed or self.index.get_meta(background_key(spec)) is None):
-            with suppress(IndexBusy), self.index.lease(wait=FINISHING_SECONDS):
+        if (spec := self.index.spec) and (changed or not is_background_current(self.index)):
+            with suppress(IndexBusy), self.index.lease(wait=FINISHING_SECONDS if changed else 0):
                 learn_background(self.index, spec)
                 self._evict()
         seconds, pending = self.monotonic() - started, self.index.pending()
@@ -137,12 +137,12 @@ class Sync:
         """Return what is to be indexed or embedded. This is cheap and needs no lease.
 
         Args:
-            vectors: whether missing vectors count as work.
+            vectors: whether missing vectors count as work, and a baseline of other content.
         """
         version = self.index.version()
         if self.outdated:
             return ChangeSet(version, needed=True)
-        waiting = vectors and self.index.pending() > 0
+        waiting = vectors and (self.index.pending() > 0 or not is_background_current(self.index))
         scan, indexed = self.workspace.scan(), self.index.files()
         plan = make_plan(scan.sources, indexed, self.due)
         needed = waiting or not plan.empty
@@ -243,10 +243,19 @@ BACKGROUND_SAMPLE = 2_000
 
 def learn_background(index: WritableStore, spec: ModelSpec) -> CosineBaseline:
     """Measure the cosine baseline of unrelated chunks and store it. The same notes give the same figures."""
+    content = index.content_version()
     texts, vectors = index.sample(BACKGROUND_SAMPLE)
-    background = measure(texts, vectors, spec.background)
+    background = replace(measure(texts, vectors, spec.background), content=content)
     index.set_meta(background_key(spec), background.dumps())
     return replace(background, questions=question_centres(spec))
+
+
+def is_background_current(index: WritableStore) -> bool:
+    """Return whether no vectors are active or their baseline is of the present content. Raises IndexDamaged.
+
+    It is not if a run stored vectors and ended before it measured.
+    """
+    return index.spec is None or background_of(index, index.spec).content == index.content_version()
 
 
 def background_key(spec: ModelSpec) -> str:

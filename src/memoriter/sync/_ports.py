@@ -42,6 +42,10 @@ class WritableStore(Protocol):
         """Return a number that changes whenever the content may have changed, in any process."""
         ...
 
+    def content_version(self) -> str:
+        """Return a name of the content, the same in every process; after a change of chunks or vectors, another one."""
+        ...
+
     def get_meta(self, key: str) -> str | None:
         """Return a setting, or None."""
         ...
