@@ -15,7 +15,8 @@ dimensions, around 2,000 topics.
 ## Tables of different sizes
 
 Each table is filled in batches, compacted, and then used by a new process: it searches for 10 memories among all,
-stores single memories on top of them, and erases one memory from every version.
+stores single memories on top of them, and erases one memory from every version. At the end, four new processes store
+single memories at once, as four machines would; the run fails if one of these is missing or there twice.
 """
 MOST_GROWTH = 0.25
 """Part of the memory after the first thousand single writes by which the process may grow until the last one. What a
@@ -36,6 +37,8 @@ _ROWS: tuple[tuple[str, str], ...] = (
     ("storing one memory, p50 / slowest", "{upsert[0]:,.0f} / {upsert[1]:,.0f} ms"),
     ("single memories per second, merging included", "{upserts:.1f}"),
     ("most data files meanwhile", "{fragments}"),
+    ("four processes at once: one memory, p50 / slowest", "{met[0]:,.0f} / {met[1]:,.0f} ms"),
+    ("- memories per second in all", "{together:.1f}"),
     ("erasing one memory from every version", "{forget:.1f} s"),
     ("memory of the process that searches and stores", "{peak:,.0f} MB"),
     ("memory of the process that fills and indexes", "{fill_peak:,.0f} MB"),

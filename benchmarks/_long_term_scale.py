@@ -1,4 +1,7 @@
-"""Long-term memories by the hundred thousand: fill a table, then search, store, compact and forget in a new process."""
+"""Long-term memories by the hundred thousand: fill a table, then search, store, compact and forget in a new process.
+
+Then several processes store into it at once.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,8 @@ LATENT, TOPICS = 64, 2_000
 """The vectors lie around so many topics in a space of so many dimensions, with noise in all others."""
 BATCH = 20_000
 QUERIES, EXACT_QUERIES, UPSERTS = 100, 20, 150
+WRITERS, WRITES = 4, 50
+"""Processes that store at once, as on different machines, and the single memories that each of them stores."""
 LIMIT = 10
 TRUTH = "nearest.json"
 """The ids of the nearest memories of each query, which the filling process computes on the way."""
@@ -74,18 +79,51 @@ class Scale:
     """Seconds to erase one memory from every version."""
     peak: float
     """Largest resident memory of the process that searches and stores, in megabytes, before the erasure."""
+    together: float
+    """Single upserts per second of `WRITERS` processes at once, in all."""
+    met: tuple[float, float]
+    """p50 and the slowest of these upserts, in milliseconds."""
 
 
 def measure(place: str, size: int, folder: Path, endpoint: str = "") -> Scale:
-    """Fill a new table at a place, in a process of its own, and measure it in another one."""
-    filled = _child("fill", place, size, folder, endpoint)
-    return Scale(**{**filled, **_child("use", place, size, folder, endpoint)})
+    """Fill a new table at a place, in a process of its own, and measure it in others."""
+    arguments = (place, str(size), str(folder), endpoint)
+    filled, used = _figures(_child("fill", *arguments)), _figures(_child("use", *arguments))
+    return Scale(**{**filled, **used, **_stored_together(arguments, place, endpoint)})
 
 
-def _child(task: str, place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks._long_term_scale", task, place, str(size), str(folder), endpoint]
-    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+def _child(task: str, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "benchmarks._long_term_scale", task, *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+
+
+def _figures(child: subprocess.Popen[str]) -> dict[str, Any]:
+    printed, _ = child.communicate()
+    if child.returncode:
+        raise subprocess.CalledProcessError(child.returncode, child.args)
+    return json.loads(printed.splitlines()[-1])
+
+
+def _stored_together(arguments: tuple[str, ...], place: str, endpoint: str) -> dict[str, Any]:
+    """Let several processes store single memories at once. Each begins when all have opened the table."""
+    store = _opened(place, endpoint)
+    before = store.count(principal=PRINCIPAL)
+    writers = [_child("write", *arguments, str(number)) for number in range(WRITERS)]
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    with _timed() as all_of_them:
+        times = [time for writer in writers for time in _figures(writer)["stored"]]
+    if (count := store.count(principal=PRINCIPAL)) != before + len(times):
+        raise SystemExit(f"{len(times)} memories were stored on top of {before}, and the table has {count}.")
+    return {
+        "together": len(times) / all_of_them[0],
+        "met": (1000 * statistics.median(times), 1000 * max(times)),
+    }
 
 
 @contextlib.contextmanager
@@ -219,6 +257,20 @@ def _use(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
     }
 
 
+def _write(place: str, size: int, _folder: Path, endpoint: str, writer: int) -> dict[str, Any]:
+    store, added = _opened(place, endpoint), vectors(WRITES, 10 + writer)
+    store.count(principal=PRINCIPAL)  # opens the table
+    first = size + UPSERTS + writer * WRITES
+    print("ready", flush=True)
+    sys.stdin.readline()
+    times = list[float]()
+    for number in range(WRITES):
+        with _timed() as one:
+            store.store([memory(first + number)], [added[number]])
+        times.append(one[0])
+    return {"stored": times}
+
+
 def _opened(place: str, endpoint: str, **given: Any) -> LanceStore:
     options = {**KEYS, "endpoint": endpoint} if endpoint else {}
     return LanceStore(place, model="benchmark", dimensions=DIMENSIONS, options=options, **given)
@@ -261,6 +313,6 @@ def peak() -> float:
 
 
 if __name__ == "__main__":
-    task, *arguments = sys.argv[1:]
-    figures = (_fill if task == "fill" else _use)(arguments[0], int(arguments[1]), Path(arguments[2]), arguments[3])
-    print(json.dumps(figures))
+    task, place, size, folder, endpoint, *rest = sys.argv[1:]
+    tasks: dict[str, Callable[..., dict[str, Any]]] = {"fill": _fill, "use": _use, "write": _write}
+    print(json.dumps(tasks[task](place, int(size), Path(folder), endpoint, *(int(each) for each in rest))))
