@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from long_term import NOTE, long_term_env
 from memoriter import UsageError
 from memoriter.longterm import LongTermMemory, Span, export_markdown, export_rows, import_text
-from memoriter.longterm._note import clean_text
+from memoriter.longterm._item import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

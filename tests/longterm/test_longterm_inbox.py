@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memoriter.longterm import Candidate, InboxFile, Span
 from memoriter.longterm._candidates import EXPIRY_DAYS, Inbox, candidate_text, edited_inbox, parse_inbox
-from memoriter.longterm._note import clean_text
+from memoriter.longterm._item import clean_text
 from memoriter.workspace import Workspace, foreign_lines
 
 if TYPE_CHECKING:

@@ -246,7 +246,7 @@ def _receipt_lines(receipt: LongTermForgotten) -> Iterator[Line]:
     if receipt.candidates:
         yield (("Nothing was deleted, because these may be meant. Repeat the command with an id:", ""),)
     elif not receipt.forgotten:
-        yield (("Nothing was deleted: no memory says this.", ""),)
+        yield (("Nothing was deleted: no memory says this. Give an id that `memoriter ltm search` prints.", ""),)
 
 
 def stats_rows(found: LongTermStats) -> Iterator[tuple[str, str]]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.agent import Captured, Listener
 from memoriter.longterm._candidates import Candidate
 from memoriter.longterm._inbox import Acceptance, accept_above, inbox_of
+from memoriter.longterm._item import clean_text
 from memoriter.longterm._memories import DUPLICATE
-from memoriter.longterm._note import clean_text
 from memoriter.longterm._records import Span
 from memoriter.longterm._supersede import neighbours, replaced_by
 from memoriter.longterm.rules import Recalled, Statement, classic_capture, classic_category, find_statement

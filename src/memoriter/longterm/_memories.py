@@ -12,7 +12,8 @@ from memoriter.ids import fingerprint
 from memoriter.longterm._as_of import memories_at, moment_of, replacements
 from memoriter.longterm._diagnostics import not_searchable, words_only
 from memoriter.longterm._erase import erase
-from memoriter.longterm._note import NoteRules, clean_text
+from memoriter.longterm._item import clean_text
+from memoriter.longterm._note import NoteRules
 from memoriter.longterm._own_statements import OwnStatements
 from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored

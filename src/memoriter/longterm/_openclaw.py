@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import IndexUnavailable, UsageError, sentence
 from memoriter.longterm import _lance_upkeep as upkeep
+from memoriter.longterm._item import clean_text
 from memoriter.longterm._lance import TABLE
-from memoriter.longterm._note import clean_text
 from memoriter.longterm._records import CATEGORIES, DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import Imported
 from memoriter.masking import mask

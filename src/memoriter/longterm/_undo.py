@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError
-from memoriter.longterm._note import clean_text
+from memoriter.longterm._item import clean_text
 from memoriter.masking import mask
 
 if TYPE_CHECKING:
