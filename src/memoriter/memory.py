@@ -272,8 +272,9 @@ class Memory:
             text: the new text.
             expected: `Excerpt.hash` of the note as it was read; None: the note must not exist.
 
-        Raises PathRefused, WriteConflict if the note has changed, and WriteError; it is then unchanged.
+        Raises PathRefused if it is no memory, WriteConflict if it has changed, and WriteError; it is then unchanged.
         """
+        self._assembly.trusted.workspace.require_memory(path)
         self._assembly.trusted.workspace.replace(path, text, expected=expected)
         return () if (file := self.file_of(path)) is None else self._not_found(file)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memoriter.config import LONGEST_FILE, check_text, remove_value, set_value
-from memoriter.errors import ConfigError, sentence
+from memoriter.errors import ConfigError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.layout import DAILY_NOTE
 from memoriter.permissions import PRIVATE_FILE, make_private_folder
@@ -44,6 +45,8 @@ TEMPLATE = """\
 }
 """.replace("DAILY_NOTE", DAILY_NOTE)
 """The file that `memoriter init` writes into a folder of notes."""
+_TRIES = 20
+"""Attempts of a write that meets other processes. Each one changes only its own settings in what the others wrote."""
 
 
 def write_settings(
@@ -68,8 +71,22 @@ def write_settings(
 
     Raises:
         ConfigError: The file or a value is not valid. Nothing was written.
-        WriteError: The file cannot be written, or changed meanwhile. It is as it was.
+        WriteError: The file cannot be written, or other processes change it again and again. It is as it was.
     """
+    for _ in range(_TRIES - 1):
+        with suppress(WriteConflict):
+            return _write_once(file, values, removed, workspace, text)
+    return _write_once(file, values, removed, workspace, text)
+
+
+def _write_once(
+    file: Path,
+    values: Mapping[tuple[str, ...], Any],
+    removed: Sequence[tuple[str, ...]],
+    workspace: Path | None,
+    text: str | None,
+) -> bool:
+    """Do what `write_settings` says. Raises WriteConflict if another process wrote meanwhile."""
     try:
         content: bytes | None = read_plain(file, LONGEST_FILE, follow=workspace is None)
         before = (content or b"").decode("utf-8")

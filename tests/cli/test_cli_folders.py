@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
+
+from memoriter import Memory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from .conftest import Program
+
+WRITERS = 8
 
 
 def lay(folder: Path, *names: str) -> Path:
@@ -41,6 +48,25 @@ def test_all_markdown_of_a_named_folder_is_searched_except_hidden_ignored_and_de
     assert (status["layout"], status["files"]) == ("notes", 2)
     assert all(skipped["path"] != "picture.png" for skipped in status["skipped"])
     assert "zeppelin" in program("-w", str(vault), "get", "deep/er/b.md").out
+
+
+def test_many_first_entries_at_once_are_all_kept_in_a_folder_whose_layout_becomes_a_setting(
+    program: Program, tmp_path: Path
+) -> None:
+    folder = lay(tmp_path / "vault", "a.md")
+    begin = Barrier(WRITERS)
+
+    def remember(number: int) -> None:
+        with Memory.open(folder, home=program.home) as memory:
+            begin.wait()
+            memory.remember(f"The zeppelin number {number} has landed.")
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(remember, range(WRITERS)))
+
+    (note,) = (folder / "memory").iterdir()
+    assert sorted(re.findall(r"number (\d+) has", note.read_text(encoding="utf-8"))) == sorted(map(str, range(WRITERS)))
+    assert program("-w", str(folder), "status", "--json").json[0]["layout"] == "notes"
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,29 @@ def test_a_link_below_the_notes_is_not_followed(env: MemoryEnv, owner: ApiClient
     assert secret.read_text(encoding="utf-8") == "The door code is Brumsel."
 
 
+@pytest.mark.parametrize("path", ["memory/.git/hooks.md", "memory/node_modules/a.md", "memory/drafts/pitch.md"])
+def test_a_file_that_an_ignore_rule_leaves_out_is_not_written(env: MemoryEnv, owner: ApiClient, path: str) -> None:
+    env.write(".memoryignore", "memory/drafts/\n")
+    env.write("memory/drafts/pitch.md", "# Mine\n")
+
+    for expected in (None, bytes_hash(b"# Mine\n")):
+        problem(owner.post("/replace", path=path, text="planted", expected=expected), 403, "path_refused")
+    assert (env.notes / "memory" / "drafts" / "pitch.md").read_text(encoding="utf-8") == "# Mine\n"
+    assert not (env.notes / "memory" / ".git").exists()
+
+
+def test_a_name_that_the_file_system_refuses_is_named_as_in_citations(env: MemoryEnv, owner: ApiClient) -> None:
+    refused = problem(
+        owner.post("/replace", path=f"memory/{'x' * 300}.md", text="# X\n", expected=None), 403, "path_refused"
+    )
+    assert str(env.notes) not in refused["detail"]
+
+
+def test_a_written_note_is_named_as_in_citations(owner: ApiClient) -> None:
+    written = owner.post("/replace", path="memory/deep/../named.md", text="# New\n", expected=None).json()
+    assert written["path"] == owner.get("/get", path="memory/named.md").json()["path"] == "memory/named.md"
+
+
 def test_an_entry_is_added_once(owner: ApiClient) -> None:
     first = owner.post("/append", text="We ship on Friday.", to="long-term").json()
     again = owner.post("/append", text="We ship on Friday.", to="long-term").json()

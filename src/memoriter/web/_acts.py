@@ -123,7 +123,7 @@ def replace(work: Work[ReplaceRequest]) -> dict[str, Any]:
         raise NoteConflict(error, memory.read(request.path)) from error
     # What was written, and not what is there now: others may have written meanwhile, and the client has not seen that.
     written = bytes_hash(note_bytes(request.text))
-    return {"path": request.path, "hash": written, "health": _found_json(reasons)}
+    return {"path": memory.read(request.path, lines=1).path, "hash": written, "health": _found_json(reasons)}
 
 
 def captures(work: Work[Request]) -> dict[str, Any]:

@@ -320,6 +320,10 @@ class Workspace:
         except FileNotFoundError:
             return None
 
+    def require_memory(self, path: str) -> None:
+        """Raise PathRefused if scans and reads leave a cited or an absolute path out."""
+        self._readable_path(path)
+
     def refusal(self, path: str) -> Skipped | None:
         """Return why the name or an ignore rule excludes a cited or absolute path, or None. Watchers call this."""
         verdict = admit(self._areas(), str(self.root), path)

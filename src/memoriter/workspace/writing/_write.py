@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash, note_bytes
+from memoriter.workspace._confined import path_refused
 from memoriter.workspace._paths import ReadablePath
 from memoriter.workspace.writing._entry import Addition, Appended, Existing
 from memoriter.workspace.writing._exchange import ConcurrentWriteError, remove_file, replace_file, sweep, write_draft
@@ -216,6 +217,8 @@ def _translate_errors(place: ReadablePath) -> Generator[None]:
     except (OSError, ValueError) as error:
         file = _path(place)
         why = getattr(error, "strerror", None) or str(error)
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            raise path_refused(place.cited, why) from error
         if isinstance(error, OSError) and file.is_symlink():
             message = f"{str(file)!r} is a symbolic link and is not written through."
             raise PathRefused(message, remedy="Put the file itself in its place.") from error
