@@ -136,7 +136,7 @@ class Memory:
             on: the only day, instead of `since` and `until`.
             path: a file, a folder or a glob, as in citations.
             tags: only notes with all of these tags; `a` includes `a/b`.
-            explain: add how each hit got its score, and how long each stage took.
+            explain: add how each hit got its score, and the time of each stage.
             deadline_ms: return what is found within this time (1 to 86,400,000 ms); None: as configured.
             update: index all changes first, and compute vectors; if False, only the words of a few small changes.
             operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`, and `lex:` lines and the like.
@@ -370,8 +370,8 @@ class Memory:
         with self._gate:
             self._session_env = self._session_env or session_environment_of(self._assembly, self._plugins, self)
         place = self._assembly.trusted.place
-        place = replace(place, trust="trusted") if project else place
-        return Session(key, audience, replace(self._session_env, writable=writable, origin=place.origin))
+        origin = (replace(place, trust="trusted") if project else place).origin
+        return Session(key, audience, replace(self._session_env, writable=writable, origin=origin))
 
     @property
     def _plugins(self) -> Plugins:

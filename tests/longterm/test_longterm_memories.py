@@ -6,6 +6,8 @@ import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import lancedb
+import pyarrow as pa
 import pytest
 
 from long_term import NOTE, configure_long_term, long_term_env
@@ -181,7 +183,7 @@ def test_a_newer_memory_replaces_an_older_one_which_stays_and_can_be_looked_back
     before = datetime(2026, 3, 11, tzinfo=UTC).timestamp()
     earlier = memory.long_term.search("the ledger runs on", limit=5, floor=0.0, as_of=before).hits
     assert [(hit.memory.id, hit.memory.status) for hit in earlier] == [(old.id, "active")]
-    with pytest.raises(UsageError, match="no memory with the id"):
+    with pytest.raises(UsageError, match="is not the id of a memory"):
         memory.long_term.store("x y z", origin="owner", supersedes="nope")
 
 
@@ -283,3 +285,71 @@ def test_the_copy_of_the_vectors_can_be_deleted(env: MemoryEnv, memory: Memory) 
         copy.unlink() if damage is None else copy.write_bytes(damage)
         session = env.open().session(f"session {damage!r}", audience="private")
         assert TEA in session.recall("do I drink green tea in the morning").prepend_context
+
+
+def test_a_search_in_a_database_that_lacks_memories_of_the_note_says_so(env: MemoryEnv, memory: Memory) -> None:
+    memory.long_term.store(TEA, origin="owner")
+    shutil.rmtree(env.home / "memory" / "lancedb")
+    shutil.rmtree(env.home / "memory" / "long-term-vectors")
+    memory = env.open()
+
+    answer = memory.long_term.search("what do I drink", limit=5, floor=0.1)
+    assert (answer.hits, [(each.code, each.remedy) for each in answer.reasons]) == (
+        (),
+        [("stale", "Run `memoriter ltm rebuild`.")],
+    )
+    assert "lacks 1 of 1 memories" in answer.reasons[0].message
+    with pytest.raises(IndexUnavailable, match="lacks 1 of 1 memories"):
+        memory.long_term.forget("I drink tea.")
+    recalled = memory.session("another", audience="private").recall("do I drink green tea in the morning")
+    assert ["lacks 1 of 1 memories" in each.message for each in recalled.reasons] == [True]
+
+    rebuild(memory.long_term)
+    assert memory.long_term.search(TEA, limit=5, floor=0.1).reasons == ()
+
+
+def test_the_beginning_of_an_id_names_a_memory_in_every_operation(memory: Memory) -> None:
+    long_term = memory.long_term
+    older = long_term.store(TEA, origin="agent").memory
+    newer = long_term.store(COFFEE, origin="owner", supersedes=older.id[:8]).memory
+    assert newer.supersedes == older.id
+    assert long_term.approve(older.id[:8].upper()).id == older.id
+    assert long_term.forget_id(older.id[:13]).forgotten[0].id == older.id
+    for identifier in (older.id, newer.id[:7], "zzzzzzzz"):
+        with pytest.raises(UsageError, match="id"):
+            long_term.forget_id(identifier)
+    assert [each.id for each in long_term.memories()] == [newer.id]
+
+
+@pytest.mark.parametrize("text", [TEA.upper(), TEA.removesuffix("."), f"{TEA.replace(' ', '  ')}"])
+def test_case_white_space_and_the_stop_at_the_end_make_no_other_memory(memory: Memory, text: str) -> None:
+    first = memory.long_term.store(TEA, origin="owner").memory
+    assert memory.long_term.store(text, origin="owner").memory.id == first.id
+
+
+def test_the_receipt_names_what_a_memory_of_another_folder_leaves(tmp_path: Path) -> None:
+    database = str(tmp_path / "shared")
+    envs = [long_term_env(tmp_path / name, dbPath=database, principal="team") for name in ("one", "two")]
+    first, second = (env.open().long_term for env in envs)
+    stored = first.store("Our staging server is called heron.", origin="owner").memory
+    with pytest.raises(UsageError, match="in the note of another folder"):
+        second.approve(stored.id)
+
+    receipt = second.forget_id(stored.id)
+
+    assert (receipt.lines, receipt.rows, [each.code for each in receipt.left]) == (0, 1, ["elsewhere"])
+    for env in envs:
+        env.close()
+
+
+def test_a_database_beside_the_table_of_openclaw_can_be_rebuilt_and_forgets(tmp_path: Path) -> None:
+    database = tmp_path / "openclaw"
+    table = {"id": ["7cb97353-ac00-47cc-9906-f4ea459ed2de"], "text": ["Mine."], "vector": [[1.0, 0.0]]}
+    lancedb.connect(str(database)).create_table("memories", pa.table(table))
+    env = long_term_env(tmp_path / "env", dbPath=str(database))
+    long_term = env.open().long_term
+    stored = long_term.store(TEA, origin="owner").memory
+    rebuild(long_term)
+    assert (long_term.forget_id(stored.id).rows, long_term.memories()) == (1, [])
+    assert lancedb.connect(str(database)).open_table("memories").count_rows() == 1
+    env.close()

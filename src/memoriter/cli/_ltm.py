@@ -165,7 +165,7 @@ def forget(context: click.Context, what: tuple[str, ...], *, yes: bool) -> None:
     It goes from memory/long-term.md, from the index of the notes and from every version of the database. If several
     memories may be meant, they are listed, nothing is deleted, and the exit code is 1. Next: memoriter ltm list.
     """
-    from memoriter.longterm import forgotten_memories_json, is_memory_id
+    from memoriter.longterm import forgotten_memories_json, is_beginning_of_id
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     words = " ".join(what).strip()
@@ -175,7 +175,7 @@ def forget(context: click.Context, what: tuple[str, ...], *, yes: bool) -> None:
         click.confirm(f"Delete the memory {words!r} for good?", abort=True, err=True)
     with open_long_term(options) as memory:
         memories = memory.long_term
-        receipt = memories.forget_id(words) if is_memory_id(words) else memories.forget(words)
+        receipt = memories.forget_id(words) if is_beginning_of_id(words) else memories.forget(words)
     if screen.as_json:
         screen.json(forgotten_memories_json(receipt))
     else:

@@ -76,11 +76,7 @@ def _reject(memories: LongTermMemories, ids: Sequence[str], screen: Screen, *, y
     """Delete memories after a confirmation. Raises UsageError if an id is unknown; then nothing is deleted."""
     from memoriter.longterm import forgotten_memories_json
 
-    known = {each.id: each for each in memories.memories()}
-    missing = [each for each in ids if each.strip().lower() not in known]
-    if missing:
-        raise UsageError(f"There is no memory with the id {missing[0]!r}.", remedy="See `memoriter ltm trust review`.")
-    chosen = [known[each.strip().lower()] for each in ids]
+    chosen = [memories.named(each) for each in ids]
     if not yes:
         if not is_interactive(screen):
             raise UsageError("Confirmation is needed, and nobody can be asked here.", remedy="Add --yes to confirm.")

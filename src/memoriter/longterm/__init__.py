@@ -14,6 +14,7 @@ from memoriter.longterm._json import (
     stored_json,
 )
 from memoriter.longterm._lance import LanceStore
+from memoriter.longterm._lookup import is_beginning_of_id
 from memoriter.longterm._memories import LongTermMemories
 from memoriter.longterm._note import PATH
 from memoriter.longterm._openclaw import import_openclaw
@@ -85,6 +86,7 @@ __all__ = [
     "import_openclaw",
     "import_text",
     "inbox_of",
+    "is_beginning_of_id",
     "is_memory_id",
     "least_trusted",
     "memory_json",

@@ -17,6 +17,12 @@ def not_searchable(error: MemoriterError) -> Diagnostic:
     return Diagnostic(error.code, message, f"{error.remedy} Then run `memoriter ltm rebuild`.".strip())
 
 
+def not_in_database(missing: int, noted: int) -> Diagnostic:
+    """Return the diagnostic for memories that the note has, and the database does not."""
+    message = f"The database lacks {missing} of {noted} memories of {PATH}, which no search finds until it has them."
+    return Diagnostic("stale", message, "Run `memoriter ltm rebuild`.")
+
+
 def words_only(error: MemoriterError) -> Diagnostic:
     """Return the diagnostic for a search without vectors."""
     return Diagnostic(

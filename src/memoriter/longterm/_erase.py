@@ -36,6 +36,11 @@ def erase(
         WriteError: nothing was deleted.
     """
     lines, left = _erase_lines(memory, parts, note)
+    if memory.note != parts.note:
+        message = (
+            "Its line is in the note of another folder, and a rebuild there adds the memory to the database again."
+        )
+        left.append(Diagnostic("elsewhere", message, "Run `memoriter ltm forget` in that folder, too."))
     rows = 0
     try:
         parts.vectors.remove([memory.id])

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from memoriter.errors import UsageError, sentence
 from memoriter.longterm._item import clean_text
 from memoriter.longterm._json import memory_json
-from memoriter.longterm._memories import LONGEST
+from memoriter.longterm._lookup import LONGEST
 from memoriter.longterm._note import HEADER, entry_text, parse_note, principals_in
 from memoriter.longterm._records import (
     DEFAULT_CATEGORY,

@@ -109,6 +109,8 @@ class LanceStore:
         gone = set[str]()
         with self._working("written"):
             for name in self._table_names():
+                if name == TABLE:
+                    continue
                 table = self._connected().open_table(name)
                 rows = table.search().where(condition).select(["id"]).limit(FETCHED).to_list()
                 if rows:

@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.errors import EmbeddingError, MemoriterError, UsageError
+from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, UsageError
 from memoriter.ids import fingerprint
 from memoriter.longterm._as_of import memories_at, moment_of, replacements
-from memoriter.longterm._diagnostics import not_searchable, words_only
+from memoriter.longterm._diagnostics import not_in_database, not_searchable, words_only
 from memoriter.longterm._erase import erase
 from memoriter.longterm._item import clean_text
+from memoriter.longterm._lookup import check_statement, memory_named, same_words
 from memoriter.longterm._note import NoteRules
 from memoriter.longterm._own_statements import OwnStatements
 from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
@@ -39,8 +40,6 @@ DUPLICATE = 0.95
 FORGET_FLOOR, FORGET_AT_ONCE = 0.7, 0.9
 """Similarity from which a memory may be meant by a query to forget, and from which a single one is deleted at once."""
 FORGET_CANDIDATES = 5
-LONGEST = 10_000
-"""Characters of a memory at most. A memory is one statement; what is longer belongs into a note."""
 
 
 class LongTermMemories:
@@ -89,9 +88,10 @@ class LongTermMemories:
         """
         cleaned = clean_text(text)
         kept = mask(cleaned)
-        _check(kept, importance)
+        check_statement(kept, importance)
         vector, reason = self._vector(kept)
-        older = self._older(supersedes)
+        older = self.named(supersedes) if supersedes else None
+        supersedes = older.id if older else ""
         if same := self._same(kept, vector, by_owner=origin == "owner", without=supersedes):
             if origin == "owner" and not same.memory.trusted:  # the same words, which are the owner's own now
                 return Stored(self.approve(same.memory.id), existing=True, similarity=same.score)
@@ -106,7 +106,7 @@ class LongTermMemories:
             principal=self.parts.principal,
             session=session,
             span=span,
-            supersedes=supersedes.lower(),
+            supersedes=supersedes,
             note=self.parts.note,
         )
         self.add([memory])
@@ -162,14 +162,14 @@ class LongTermMemories:
         similarities = {each.memory.id: each.similarity for each in found}
         background = self.spec().background
         hits = [answering(memory, similarities[memory.id], query if words else "", background) for memory in memories]
-        return LongTermAnswer(best(hits, limit, floor), replaced=replacements(linked, at))
+        return LongTermAnswer(best(hits, limit, floor), self._missing(), replacements(linked, at))
 
     def recall(self, query: str, *, limit: int, floor: float, deadline: Deadline) -> tuple[LongTermHit, ...]:
         """Return the current memories that the owner wrote or approved and that resemble a message, best first.
 
         Raises:
             EmbeddingError: there is no vector of the message.
-            IndexUnavailable: the database cannot be read.
+            IndexUnavailable: the database cannot be read, or has none of these memories.
         """
         if self.parts.shared:
             return self.search(query, limit=limit, floor=floor, trusted=True, words=False, deadline=deadline).hits
@@ -180,6 +180,8 @@ class LongTermMemories:
         kept = self.parts.vectors.read(fingerprint(spec))
         if any(memory.id not in kept for memory in current):
             kept = self._vectors_of_database()
+            if not kept and (missing := self._missing()):
+                raise IndexUnavailable(missing[0].message, remedy=missing[0].remedy)
         hits = [
             answering(memory, float(kept[memory.id][1] @ vector), "", spec.background)
             for memory in current
@@ -203,21 +205,31 @@ class LongTermMemories:
         return rows
 
     def forget_id(self, identifier: str) -> LongTermForgotten:
-        """Forget the memory with an id.
+        """Forget the memory with an id, or with the beginning of one.
 
         Raises:
             UsageError: the text is no id, or there is no such memory.
             WriteError: nothing was forgotten.
         """
-        if not is_memory_id(identifier.strip()):
-            message = f"{identifier!r} is not the id of a memory, which is a UUID."
-            raise UsageError(message, remedy="Give an id as `memoriter ltm list` prints it, or a query.")
+        return self._forget(self._beyond_note(identifier) or self.named(identifier))
+
+    def named(self, identifier: str) -> LongTermMemory:
+        """Return the memory of the note with an id, or with its first 8 characters or more.
+
+        Raises:
+            UsageError: there is none, or several; or it is in the note of another folder.
+        """
+        if self.parts.shared and (elsewhere := self._beyond_note(identifier)):
+            message = f"The memory {elsewhere.id} is in the note of another folder."
+            raise UsageError(message, remedy="Change it in that folder; here you can only forget it.")
+        return memory_named(identifier, [entry.memory for entry in self.entries()])
+
+    def _beyond_note(self, identifier: str) -> LongTermMemory | None:
+        """Return the memory with an id that is in the database, and not in the note."""
         wanted = identifier.strip().lower()
-        memories = [entry.memory for entry in self.entries() if entry.memory.id == wanted]
-        memories = memories or self.opened().get([wanted], principal=self.parts.principal)
-        if not memories:
-            raise UsageError(f"There is no memory with the id {wanted}.", remedy="See `memoriter ltm list`.")
-        return self._forget(memories[0])
+        if not is_memory_id(wanted) or any(entry.memory.id == wanted for entry in self.entries()):
+            return None
+        return next(iter(self.opened().get([wanted], principal=self.parts.principal)), None)
 
     def forget(self, query: str) -> LongTermForgotten:
         """Forget the memory that a query certainly means; else return the memories among which to choose.
@@ -225,10 +237,11 @@ class LongTermMemories:
         Raises:
             UsageError: the query is empty.
             EmbeddingError: memories cannot be compared now.
+            IndexUnavailable: none fits, and the database cannot be read or lacks memories of the note.
             WriteError: nothing was forgotten.
         """
         cleaned = clean_text(query)
-        _check(cleaned, DEFAULT_IMPORTANCE)
+        check_statement(cleaned, DEFAULT_IMPORTANCE)
         exact = [entry.memory for entry in self.entries() if entry.memory.text == cleaned]
         if len(exact) == 1:
             return self._forget(exact[0])
@@ -240,6 +253,9 @@ class LongTermMemories:
         hits = best([saying(each, self.spec()) for each in found], FORGET_CANDIDATES, FORGET_FLOOR)
         if len(hits) == 1 and hits[0].score > FORGET_AT_ONCE:
             return self._forget(hits[0].memory)
+        if not hits and (missing := self._missing()):
+            remedy = f"{missing[0].remedy} Or give the id of the memory: see `memoriter ltm list`."
+            raise IndexUnavailable(missing[0].message, remedy=remedy)
         return LongTermForgotten(candidates=hits)
 
     def memories(self, *, as_of: AsOf = None) -> list[LongTermMemory]:
@@ -264,10 +280,7 @@ class LongTermMemories:
 
     def approve(self, identifier: str) -> LongTermMemory:
         """Let a memory that the owner did not write be recalled automatically. Raises UsageError, WriteError."""
-        found = [entry.memory for entry in self.entries() if entry.memory.id == identifier.strip().lower()]
-        if not found:
-            raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
-        approved = replace(found[0], approved=True)
+        approved = replace(self.named(identifier), approved=True)
         if self.parts.own:
             self.parts.own.add([approved])
         self.change(approved)
@@ -346,10 +359,17 @@ class LongTermMemories:
                 kept.append(each)
         return kept
 
+    def _missing(self) -> tuple[Diagnostic, ...]:
+        """Return a diagnostic if the database has fewer memories than the note. Raises IndexUnavailable."""
+        noted = len(self.entries())
+        missing = noted - self.opened().count(principal=self.parts.principal)
+        return (not_in_database(missing, noted),) if missing > 0 else ()
+
     def _same(self, text: str, vector: Vector | None, *, by_owner: bool, without: str) -> LongTermHit | None:
         """Return the current memory that says the same, or None. For the owner, similar words of others are not."""
         for entry in self.entries():
-            if entry.memory.text == text and entry.memory.status == "active" and entry.memory.id != without.lower():
+            current = entry.memory.status == "active" and entry.memory.id != without
+            if current and same_words(entry.memory.text, text):
                 return LongTermHit(entry.memory, 1.0, 1.0)
         if vector is None:
             return None
@@ -359,7 +379,7 @@ class LongTermMemories:
             return None
         current = [each for each in found if is_current(each.memory) or not (by_owner or each.memory.trusted)]
         hits = [saying(each, self.spec()) for each in current if each.memory.status == "active"]
-        return next((hit for hit in hits if hit.score >= DUPLICATE and hit.memory.id != without.lower()), None)
+        return next((hit for hit in hits if hit.score >= DUPLICATE and hit.memory.id != without), None)
 
     def _indexed(self, memory: LongTermMemory, vector: Vector | None) -> list[Diagnostic]:
         """Write a memory of the note into the database, and return why that failed."""
@@ -371,28 +391,8 @@ class LongTermMemories:
                 return [not_searchable(error)]
         return []
 
-    def _older(self, identifier: str) -> LongTermMemory | None:
-        if not identifier:
-            return None
-        for entry in self.entries():
-            if entry.memory.id == identifier.lower():
-                return entry.memory
-        raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
-
     def _forget(self, memory: LongTermMemory) -> LongTermForgotten:
         """Delete a memory from the note and everything that was made from it, then from the database."""
         if self.parts.own:
             self.parts.own.remove(memory)
         return erase(memory, self.parts, self.file, self.opened)
-
-
-def _check(text: str, importance: float) -> None:
-    if not text:
-        raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
-    if len(text) > LONGEST:
-        message = f"The text has {len(text):,} characters, and a memory has at most {LONGEST:,}."
-        raise UsageError(message, remedy="Store single statements, or write a note with `memoriter remember`.")
-    if not 0.0 <= importance <= 1.0:
-        raise UsageError(
-            f"The importance is {importance}, and must be from 0 to 1.", remedy="Give a number such as 0.7."
-        )

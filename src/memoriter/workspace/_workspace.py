@@ -300,10 +300,7 @@ class Workspace:
             path: a cited or an absolute path.
             expected: `ids.bytes_hash` of its content.
 
-        Raises:
-            PathRefused: the path is not one of the memory's files, or leads through a link.
-            WriteConflict: the content does not match `expected`; the note is unchanged.
-            WriteError: the note could not be deleted.
+        Raises PathRefused, WriteConflict and WriteError, as `replace` does.
         """
         from memoriter.workspace.writing import remove
 
