@@ -274,8 +274,7 @@ class Memory:
 
         Raises PathRefused if it is no memory, WriteConflict if it has changed, and WriteError; it is then unchanged.
         """
-        self._assembly.trusted.workspace.require_memory(path)
-        self._assembly.trusted.workspace.replace(path, text, expected=expected)
+        self._assembly.trusted.workspace.replace_readable(path, text, expected=expected)
         return () if (file := self.file_of(path)) is None else self._not_found(file)
 
     def _not_found(self, written: Path) -> tuple[Diagnostic, ...]:

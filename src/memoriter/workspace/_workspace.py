@@ -317,9 +317,10 @@ class Workspace:
         except FileNotFoundError:
             return None
 
-    def require_memory(self, path: str) -> None:
-        """Raise PathRefused if scans and reads leave a cited or an absolute path out."""
+    def replace_readable(self, path: str, text: str, *, expected: str | None) -> None:
+        """Do what `replace` does. Raises PathRefused also if scans and reads leave the note out."""
         self._readable_path(path)
+        self.replace(path, text, expected=expected)
 
     def refusal(self, path: str) -> Skipped | None:
         """Return why the name or an ignore rule excludes a cited or absolute path, or None. Watchers call this."""
