@@ -156,7 +156,7 @@ bench-check:
 bench-postgres *ARGS:
     {{ python }} -m benchmarks.postgres --date "$(date +%F)" --json benchmarks/results/postgres.json "$@"; equal=$?; {{ python }} -m benchmarks.scale_page; exit $equal
 
-# measure long-term memories at scale in an hour or more, and write docs/scale.md; fails if a bound does not hold
+# measure long-term memories at scale in half an hour or more, and write docs/scale.md; fails if a bound does not hold
 bench-longterm:
     {{ python }} -m benchmarks.long_term --sizes 10000,100000,1000000 --bucket-sizes 1000,10000 --date "$(date +%F)" --json benchmarks/results/long-term.json >/dev/null; held=$?; {{ python }} -m benchmarks.scale_page; exit $held
 

@@ -7,8 +7,8 @@ from typing import Any
 _INTRODUCTION = """# Long-term memories at scale
 
 These are the results of one run{date}: {cores} cores of an x86-64 server ({processor}), {memory:.0f} GB,
-Python {python}. Other programs used the machine at the same time (see the load), so times of the clock are several
-times what an idle machine needs: compare CPU times and ratios. `just bench-longterm` repeats the run;
+Python {python}. A load above 2 means that other programs used the machine at the same time, and that times of the
+clock are longer than on an idle machine: compare CPU times and ratios. `just bench-longterm` repeats the run;
 [long-term.json](../benchmarks/results/long-term.json) contains the same figures. The vectors are made up: {dimensions}
 dimensions, around 2,000 topics.
 
@@ -22,7 +22,8 @@ MOST_GROWTH = 0.25
 """Part of the memory after the first thousand single writes by which the process may grow until the last one. What a
 merge of small files needs beside it is not bounded by this: it has to rewrite a file of up to a million memories."""
 _BUCKET = """The S3 server is moto, a test server in Python on the same machine.
-Its times say nothing about a real bucket.
+Its times say nothing about a real bucket. It is too slow for a million memories: filling and indexing
+one such table did not end within half an hour.
 """
 _ROWS: tuple[tuple[str, str], ...] = (
     ("stored in batches, memories per second", "{filled:,.0f}"),
