@@ -130,10 +130,11 @@ function sendLater(target) {
 
 // The first change is sent at once. What is typed while its answer is under way is sent all at once: after the answer,
 // or after a pause, if the answer takes long.
-for (const name of ["input", "change"]) {
+// An input method, as for Chinese, Japanese and Korean, ends a composition without a further "input" in Chromium.
+for (const name of ["input", "change", "compositionend"]) {
   document.addEventListener(name, (event) => {
     const form = event.target.form;
-    if (form?.dataset.live === undefined || event.isComposing) return;
+    if (form?.dataset?.live === undefined || event.isComposing) return;
     const target = document.getElementById(form.dataset.fragment);
     if (!running.has(target)) {
       send(form);
