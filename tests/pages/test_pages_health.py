@@ -117,6 +117,28 @@ def test_progress_and_changes_by_others_appear_by_themselves(browser: Browser, t
 
 
 @pytest.mark.slow
+def test_a_server_that_stops_is_reported_until_it_answers_again(browser: Browser, tmp_path: Path) -> None:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="none")
+    env.run("index")
+    with serving(env, "--no-watch") as server, opened(browser, server, server.link.removeprefix(server.url)) as tab:
+        tab.go("/status")
+        tab.expect_text("#summary", "Everything works")
+        tab.may_fail = True
+        server.end()
+        tab.expect_text("#silent", "The server does not answer. Is “memoriter serve” still running?")
+        tab.expect_text("#silent", "The figures below are old")
+        tab.expect_text("#summary", "State at ")
+        assert tab.serious_faults() == []
+        with serving(env, "--no-watch", "--port", server.url.rpartition(":")[2]) as again:
+            tab.expect_text("#silent", "This session has ended.")
+            env.many(5, "later")
+            tab.page.context.new_page().goto(again.link)
+            tab.expect_text("#summary", "Everything works")
+            assert tab.page.locator("#silent").is_hidden()
+
+
+@pytest.mark.slow
 def test_known_passages_are_searched_for_with_the_keyboard_and_without_scripts(open_tab: Callable[..., Tab]) -> None:
     tab = open_tab("/status", java_script_enabled=False)
     tab.page.get_by_role("button", name="Search for known passages").focus()
