@@ -112,6 +112,8 @@ def opened(browser: Browser, server: Serving, path: str, **options: Any) -> Iter
     try:
         tab = _tab(context, server)
         tab.go(path)
+        if "/open?" in path:
+            tab.page.wait_for_url(lambda url: "/open?" not in url)
         yield tab
         assert tab.troubles == []
     finally:
