@@ -128,7 +128,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
         ("DELETE", "/notes", 405, ["This address cannot be opened"]),
     ],
 )
-def test_a_refusal_is_a_page_for_a_browser_and_json_or_text_for_a_program(  # noqa: PLR0913 - a table
+def test_a_refusal_is_a_page_for_a_browser_and_json_or_text_for_a_program(
     server: Serving, method: str, path: str, status: int, texts: list[str]
 ) -> None:
     with ApiClient(server.url, None if status == 401 else server.token) as someone:

@@ -188,6 +188,33 @@ def test_a_note_that_was_deleted_while_it_was_edited_can_be_written_again(
     assert (env.notes / "memory/gone.md").read_text(encoding="utf-8") == "# Gone\n\n- kept\n"
 
 
+def test_a_missing_note_can_be_created(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab()
+    tab.may_fail = True
+    answer = tab.page.goto(f"{tab.url}/notes?path=memory/missing.md")
+    assert answer.status == 404
+    tab.expect_text("article", "There is no note memory/missing.md.")
+    assert tab.page.get_by_role("link", name="Show as text").count() == 0
+    assert tab.page.locator("form.why").count() == 0
+    tab.page.get_by_role("link", name="Create this note").click()
+    tab.expect_text("h1", "New note memory/missing.md")
+
+
+def test_a_note_that_is_not_utf_8_says_why_it_cannot_be_edited(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    (env.notes / "memory" / "latin.md").write_bytes(b"# caf\xe9\n")
+    tab = open_tab("/notes?path=memory/latin.md")
+    tab.expect_text("article", "cannot be edited here, because it is not text in UTF-8")
+    assert tab.page.get_by_role("link", name="Edit", exact=True).count() == 0
+
+
+def test_remedies_on_pages_have_the_words_of_the_page(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/notes?path=MEMORY.md&from=900")
+    tab.expect_text("article .notice", "Ask again with line ")
+    tab.go("/search?q=ledger&path=memory")
+    tab.expect_text("#results .notice", "Leave out “File, folder or pattern”.")
+    assert "`" not in tab.text()
+
+
 def test_two_browsers_that_edit_one_note_lose_nothing(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
     env.write("memory/both.md", "# Both\n\n- kept\n")
     file = env.notes / "memory/both.md"

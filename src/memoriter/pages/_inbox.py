@@ -73,8 +73,7 @@ async def _page(
         problem=problem,
         off=off,
         candidates=[
-            {**_shown(each, form), "older": older.get(each.get("supersedes", ""), "")}
-            for each in candidates[:SHOWN]
+            {**_shown(each, form), "older": older.get(each.get("supersedes", ""), "")} for each in candidates[:SHOWN]
         ],
         waiting=len(candidates),
         withheld=withheld[:SHOWN],
