@@ -136,6 +136,7 @@ def _in_browser(workspace: BenchWorkspace, server: _Server, chromium: str) -> It
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         tab = browser.new_page()
         tab.goto(server.link)
+        tab.wait_for_url(lambda url: "/open?" not in url)
         loads, keys = list[float](), list[float]()
         for question in workspace.corpus.questions[:PAGE_HITS]:
             tab.goto(f"{server.url}/search")

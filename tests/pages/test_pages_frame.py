@@ -17,6 +17,8 @@ from web_client import ApiClient
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from playwright.sync_api import Browser
+
     from browser import Tab
     from memoriter.pages import Page
     from memory_env import MemoryEnv
@@ -113,10 +115,55 @@ def test_odd_parameters_are_answered_without_a_failure(owner: ApiClient) -> None
     assert owner.http.post("/notes/change", content=b"a=b&" * 2_000).status_code == 400
 
 
-def test_a_page_without_a_session_names_the_command_that_opens_one(server: Serving) -> None:
-    with ApiClient(server.url, None) as stranger:
-        refused = stranger.http.get(PAGES[0].path, headers={"Accept": "text/html"})
-    assert (refused.status_code, "memoriter serve --link" in refused.text) == (401, True)
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "texts"),
+    [
+        ("GET", PAGES[0].path, 401, ["This browser has no session", "<code>memoriter serve --link</code>"]),
+        ("GET", "/open?code=used", 401, ["was opened before", "<code>memoriter serve --link</code>"]),
+        ("GET", "/nowhere", 404, ["There is no such page", "choose a page"]),
+        ("GET", "/notes/change", 405, ["This address cannot be opened", "Go to the page with the form."]),
+        ("DELETE", "/notes", 405, ["This address cannot be opened"]),
+    ],
+)
+def test_a_refusal_is_a_page_for_a_browser_and_json_or_text_for_a_program(
+    server: Serving, method: str, path: str, status: int, texts: list[str]
+) -> None:
+    with ApiClient(server.url, None if status == 401 else server.token) as someone:
+        page = someone.http.request(method, path, headers=BROWSER)
+        other = someone.http.request(method, path)
+        api = someone.http.get("/api/v1/nowhere", headers=BROWSER)
+    assert (page.status_code, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert [text for text in (*texts, "<title>", '<a href="/">') if text not in page.text] == []
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert int(page.headers["content-length"]) == len(page.content)
+    assert (other.status_code, "html" in other.headers["content-type"]) == (status, False)
+    assert api.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.slow
+def test_a_link_that_is_clicked_on_another_web_page_opens_the_session(
+    browser: Browser, env: MemoryEnv, server: Serving
+) -> None:
+    link = env.run("--json", "serve", "--link").json["open"]
+    context = browser.new_context()
+    tab = context.new_page()
+    elsewhere = f'<a href="{link}">memoriter</a>'
+    tab.route("http://elsewhere.example/", lambda route: route.fulfill(body=elsewhere, content_type="text/html"))
+    tab.goto("http://elsewhere.example/")
+    tab.get_by_role("link").click()
+    tab.wait_for_url(f"{server.url}{PAGES[0].path}")
+    assert tab.locator("nav a[aria-current=page]").inner_text() == PAGES[0].name
+    (cookie,) = context.cookies(server.url)
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    tab.goto("http://elsewhere.example/")
+    tab.get_by_role("link").click()
+    assert "was opened before" in tab.locator("main").inner_text()
+    tab.get_by_role("link", name="Open the first page").click()
+    tab.wait_for_url(f"{server.url}{PAGES[0].path}")
+    context.close()
 
 
 @pytest.mark.slow

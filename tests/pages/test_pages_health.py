@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from browser import PHONE, Tab, opened
+from memoriter.access import Caller
+from memoriter.pages._remedies import problem_from
 from memory_env import MemoryEnv, compatible
 from servers import OpenAIServer
 from serving import serving
@@ -43,6 +45,14 @@ def test_a_server_that_works_says_so_and_what_it_leaves_out(env: MemoryEnv, owne
     assert "Nothing was spent at a service" in text
 
 
+def test_a_command_that_asks_in_a_terminal_has_no_button() -> None:
+    owner = Caller("owner", "admin")
+    remedies = ["Run `memoriter index`.", "Run `memoriter index` in a terminal to use it."]
+    problems = [problem_from({"code": "x", "message": "No.", "remedy": each}, owner) for each in remedies]
+    assert [[action.name for action in each.actions] for each in problems] == [["index"], []]
+    assert [each.commands for each in problems] == [(), ("memoriter index",)]
+
+
 def test_an_action_that_does_not_exist_is_refused(owner: ApiClient) -> None:
     answer = owner.http.post("/status/act", data={"do": "format-disk"})
     assert (answer.status_code, "format-disk" in answer.text) == (400, True)
@@ -68,9 +78,29 @@ def test_a_missing_model_file_is_explained_and_what_does_not_help_is_said(browse
         assert "What to do: " in text
         assert "start it again" in text
         assert tab.serious_faults() == []
-        tab.page.get_by_role("button", name="Index now").first.press("Enter")
-        tab.expect_text("#outcome", "It did not help.")
+        assert tab.page.locator("[data-code] form").count() == 0  # no button does what the remedy says
+        tab.page.get_by_role("button", name="Index now").press("Enter")
+        tab.expect_text("#outcome", "Indexed: ")
         assert tab.focused() == "outcome"
+        code = tab.page.locator(".problem[data-code]").first.get_attribute("data-code")
+        with ApiClient(tab.url, (env.home / "token").read_text().strip()) as owner:
+            answer = owner.http.post("/status/act", data={"do": "index", "code": code}).text
+        assert ("It did not help." in answer, "The problem is still there" in answer) == (True, True)
+
+
+@pytest.mark.slow
+def test_a_missing_key_has_its_remedy_and_no_button_that_cannot_help(browser: Browser, tmp_path: Path) -> None:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="openai")
+    env.run("index")
+    with health_of(browser, env) as tab:
+        tab.expect_text(".problem[data-code]", "There is no key for OpenAI.")
+        tab.expect_text(".problem[data-code]", "What to do: Set remote.apiKey")
+        tab.expect_text(".problem[data-code]", "start it again")
+        assert tab.page.locator("[data-code] button").count() == 0
+        tab.go("/map?similarity=0.97")
+        tab.expect_text("#picture .notice", "There is no key for OpenAI.")
+        assert "memoriter index" not in tab.text("#picture")
 
 
 @pytest.mark.slow
@@ -89,7 +119,7 @@ def test_a_service_that_refuses_the_key_is_explained_and_asked_again_after_it_is
             assert "Searches by words work" in text
             assert tab.serious_faults() == []
             assert tab.overflow() <= 0
-            tab.page.get_by_role("button", name="Index now").first.click()
+            tab.page.locator("[data-code]").get_by_role("button", name="Index now").first.click()
             tab.expect_text("#outcome", "It did not help.")
         env.configure(**compatible(service))
         with health_of(browser, env) as tab:
@@ -114,6 +144,28 @@ def test_progress_and_changes_by_others_appear_by_themselves(browser: Browser, t
         env.many(5, "elsewhere")
         assert env.run("index").exit_code == 0  # another process than the server
         tab.expect_text("#index ~ dl dd", str(int(before) + 45))
+
+
+@pytest.mark.slow
+def test_a_server_that_stops_is_reported_until_it_answers_again(browser: Browser, tmp_path: Path) -> None:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="none")
+    env.run("index")
+    with serving(env, "--no-watch") as server, opened(browser, server, server.link.removeprefix(server.url)) as tab:
+        tab.go("/status")
+        tab.expect_text("#summary", "Everything works")
+        tab.may_fail = True
+        server.end()
+        tab.expect_text("#silent", "The server does not answer. Is “memoriter serve” still running?")
+        tab.expect_text("#silent", "The figures below are old")
+        tab.expect_text("#summary", "State at ")
+        assert tab.serious_faults() == []
+        with serving(env, "--no-watch", "--port", server.url.rpartition(":")[2]) as again:
+            tab.expect_text("#silent", "This session has ended.")
+            env.many(5, "later")
+            tab.page.context.new_page().goto(again.link)
+            tab.expect_text("#summary", "Everything works")
+            assert tab.page.locator("#silent").is_hidden()
 
 
 @pytest.mark.slow

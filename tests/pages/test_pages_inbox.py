@@ -100,6 +100,44 @@ def test_a_statement_is_edited_accepted_and_put_back(
     assert waiting(owner) == ["I live in Bergen.", "I like rain."]
 
 
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_a_decision_about_one_statement_keeps_what_was_typed_into_others(
+    env: MemoryEnv, owner: ApiClient, open_tab: Callable[..., Tab], *, scripts: bool
+) -> None:
+    propose(env, "I live in Bergen.", "I like rain.", "I own a boat.")
+    tab = open_tab("/inbox", java_script_enabled=scripts)
+    fields, categories = tab.page.locator("textarea"), tab.page.locator("#statements ~ ol select")
+    fields.nth(1).fill("I like snow.")
+    fields.nth(2).fill("I own a kayak.")
+    categories.nth(2).select_option("entity")
+    tab.page.get_by_role("button", name="Accept: I live in Bergen.").click()
+    tab.expect_text("#outcome", "Accepted: I live in Bergen.")
+    assert [each.input_value() for each in fields.all()] == ["I like snow.", "I own a kayak."]
+    assert categories.nth(1).input_value() == "entity"
+    first, second = owner.get("/ltm/inbox").json()
+    owner.post("/ltm/edit", id=first["id"], text="I like fog.")
+    tab.may_fail = True
+    tab.page.get_by_role("button", name="Accept: I like rain.").click()
+    tab.expect_text("#outcome", "has changed")
+    tab.expect_text(f"#present-{first['id']}", "I like fog. (fact)")
+    assert [each.input_value() for each in fields.all()] == ["I like snow.", "I own a kayak."]
+    tab.page.get_by_role("button", name="Accept: I own a boat.").click()
+    tab.expect_text("#outcome", "Accepted: I own a kayak.")
+    assert (stored(owner), waiting(owner)) == (["I live in Bergen.", "I own a kayak."], ["I like fog."])
+    assert second["text"] == "I own a boat."
+
+
+def test_what_was_typed_stays_if_a_decision_cannot_be_sent(env: MemoryEnv, open_tab: Callable[..., Tab]) -> None:
+    propose(env, "I live in Bergen.", "I like rain.")
+    tab = open_tab("/inbox")
+    tab.may_fail = True
+    tab.page.locator("textarea").nth(1).fill("I like snow.")
+    tab.page.route("**/inbox/decide", lambda route: route.abort())
+    tab.page.get_by_role("button", name="Accept: I live in Bergen.").click()
+    tab.expect_text("#inbox [role=alert]", "The server does not answer.")
+    assert [each.input_value() for each in tab.page.locator("textarea").all()] == ["I live in Bergen.", "I like snow."]
+
+
 def test_an_inbox_is_decided_with_the_keyboard_alone(
     env: MemoryEnv, owner: ApiClient, open_tab: Callable[..., Tab]
 ) -> None:

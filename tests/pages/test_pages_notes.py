@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import PHONE
+from browser import PHONE, opened
+from memory_env import MemoryEnv
+from serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
 
     from browser import Tab
-    from memory_env import MemoryEnv
 
 pytestmark = pytest.mark.slow
 LONG = """---
@@ -114,6 +118,101 @@ def test_a_text_that_was_not_reviewed_is_not_saved(open_tab: Callable[..., Tab],
     tab.page.get_by_role("button", name="Save").click()
     tab.expect_text("[role=status]", "Saved.")
     assert (env.notes / "memory/edit.md").read_text(encoding="utf-8") == "one\nthree\n"
+
+
+def test_the_changes_come_into_view(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    env.write("memory/long.md", "# Long\n" + "\n".join(f"- line {number}" for number in range(60)) + "\n")
+    for scripts in (True, False):
+        tab = open_tab("/notes/edit?path=memory/long.md", java_script_enabled=scripts)
+        tab.page.fill("#text", "# Long\n")
+        tab.page.get_by_role("button", name="Show the changes").click()
+        tab.expect_text(".changes .removed", "line 0")
+        heading = tab.page.locator("#changes")
+        assert -1 <= heading.bounding_box()["y"] < 700
+        assert not scripts or tab.focused() == "changes"
+
+
+def test_a_text_that_cannot_be_sent_stays_in_the_editor_with_the_reason(browser: Browser, tmp_path: Path) -> None:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="none")
+    with serving(env, "--no-watch") as server, opened(browser, server, server.link.removeprefix(server.url)) as tab:
+        tab.go("/notes/edit?path=memory/typed.md")
+        tab.may_fail = True
+        tab.page.fill("#text", "An hour of work.\n")
+        tab.page.context.clear_cookies()
+        tab.page.get_by_role("button", name="Show the changes").click()
+        tab.expect_text("#editor [role=alert]", "This session has ended. Run “memoriter serve --link”")
+        assert tab.page.input_value("#text") == "An hour of work.\n"
+        assert tab.serious_faults() == []
+        link = tab.page.context.new_page()
+        link.goto(env.run("--json", "serve", "--link").json["open"])
+        link.wait_for_url("**/search")
+        tab.page.get_by_role("button", name="Show the changes").click()
+        tab.expect_text(".changes .added", "An hour of work.")
+        assert tab.page.locator("#editor [role=alert]").count() == 0
+        link.close()
+        tab.page.fill("#text", "Two hours of work.\n")
+        server.end()
+        tab.page.get_by_role("button", name="Save").click()
+        tab.expect_text("#editor [role=alert]", "This was not sent. What you typed is still here.")
+        tab.expect_text("#editor [role=alert]", "The server does not answer.")
+        assert tab.page.input_value("#text") == "Two hours of work.\n"
+        assert not (env.notes / "memory/typed.md").exists()
+
+
+def test_a_text_that_the_server_refuses_stays_in_the_editor(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    env.write("memory/refused.md", "one\n")
+    tab = open_tab("/notes/edit?path=memory/refused.md")
+    tab.may_fail = True
+    tab.page.fill("#text", "two\n")
+    (env.notes / "memory/refused.md").write_bytes(b"caf\xe9\n")
+    tab.page.get_by_role("button", name="Show the changes").click()
+    tab.expect_text("#editor [role=alert]", "is not text in UTF-8")
+    assert tab.page.input_value("#text") == "two\n"
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_a_note_that_was_deleted_while_it_was_edited_can_be_written_again(
+    open_tab: Callable[..., Tab], env: MemoryEnv, *, scripts: bool
+) -> None:
+    env.write("memory/gone.md", "# Gone\n")
+    tab = open_tab("/notes/edit?path=memory/gone.md", java_script_enabled=scripts)
+    tab.may_fail = True
+    tab.page.fill("#text", "# Gone\n\n- kept\n")
+    (env.notes / "memory/gone.md").unlink()
+    tab.page.get_by_role("button", name="Show the changes").click()
+    tab.expect_text("[role=alert]", "The note was deleted since you opened it.")
+    assert (tab.page.locator("#present").count(), tab.text("h1")) == (0, "Edit memory/gone.md")
+    tab.page.get_by_role("button", name="Write it again").click()
+    tab.expect_text("[role=status]", "Saved.")
+    assert (env.notes / "memory/gone.md").read_text(encoding="utf-8") == "# Gone\n\n- kept\n"
+
+
+def test_a_missing_note_can_be_created(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab()
+    tab.may_fail = True
+    answer = tab.page.goto(f"{tab.url}/notes?path=memory/missing.md")
+    assert answer.status == 404
+    tab.expect_text("article", "There is no note memory/missing.md.")
+    assert tab.page.get_by_role("link", name="Show as text").count() == 0
+    assert tab.page.locator("form.why").count() == 0
+    tab.page.get_by_role("link", name="Create this note").click()
+    tab.expect_text("h1", "New note memory/missing.md")
+
+
+def test_a_note_that_is_not_utf_8_says_why_it_cannot_be_edited(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    (env.notes / "memory" / "latin.md").write_bytes(b"# caf\xe9\n")
+    tab = open_tab("/notes?path=memory/latin.md")
+    tab.expect_text("article", "cannot be edited here, because it is not text in UTF-8")
+    assert tab.page.get_by_role("link", name="Edit", exact=True).count() == 0
+
+
+def test_remedies_on_pages_have_the_words_of_the_page(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/notes?path=MEMORY.md&from=900")
+    tab.expect_text("article .notice", "Ask again with line ")
+    tab.go("/search?q=ledger&path=memory")
+    tab.expect_text("#results .notice", "Leave out “File, folder or pattern”.")
+    assert "`" not in tab.text()
 
 
 def test_two_browsers_that_edit_one_note_lose_nothing(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
@@ -30,6 +31,17 @@ def test_hits_appear_while_someone_types_and_the_address_keeps_the_question(open
     assert "The first hit probably answers" in tab.page.locator("#spoken").text_content()
     tab.page.reload()
     tab.expect_text("#results .hits", "PostgreSQL")
+
+
+def test_an_input_method_that_ends_a_composition_starts_a_search(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/search")
+    devtools = tab.page.context.new_cdp_session(tab.page)
+    devtools.send("Input.imeSetComposition", {"text": "도", "selectionStart": 1, "selectionEnd": 1})
+    devtools.send("Input.imeSetComposition", {"text": "도쿄", "selectionStart": 2, "selectionEnd": 2})
+    assert (tab.page.input_value("#question"), tab.page.locator("#results .outcome").count()) == ("도쿄", 0)
+    devtools.send("Input.insertText", {"text": "도쿄"})
+    tab.expect_text("#results .outcome", "No match")
+    assert tab.page.url.endswith(f"/search?q={quote('도쿄')}")
 
 
 def test_the_answer_to_an_earlier_question_never_replaces_that_to_a_later_one(open_tab: Callable[..., Tab]) -> None:

@@ -63,7 +63,7 @@ class Tab:
     troubles: list[str] = field(default_factory=list)
     """Dialogs, errors in the console and violations of the Content-Security-Policy."""
     may_fail: bool = False
-    """Whether the server may refuse a request, which the console reports."""
+    """Whether the server may refuse a request, or not answer, which the console reports."""
 
     def go(self, path: str) -> None:
         self.page.goto(path if path.startswith("http") else f"{self.url}{path}")
@@ -112,6 +112,8 @@ def opened(browser: Browser, server: Serving, path: str, **options: Any) -> Iter
     try:
         tab = _tab(context, server)
         tab.go(path)
+        if "/open?" in path:
+            tab.page.wait_for_url(lambda url: "/open?" not in url)
         yield tab
         assert tab.troubles == []
     finally:
@@ -128,7 +130,7 @@ def _tab(context: BrowserContext, server: Serving) -> Tab:
         opened.accept()
 
     def console(said: Any) -> None:
-        refused = tab.may_fail and said.text.startswith("Failed to load resource: the server responded with")
+        refused = tab.may_fail and said.text.startswith("Failed to load resource: ")
         if said.type == "error" and not refused:
             tab.troubles.append(f"console: {said.text}")
 

@@ -9,6 +9,7 @@ from memoriter.access._problem import PROBLEM_TYPE, problem_json, problem_respon
 from memoriter.access._proof import MOST_CHALLENGES, PROVEN_DIGEST, CommandProof
 from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
 from memoriter.access._record import FIELDS, TOOL, RequestRecord, name_of_caller
+from memoriter.access._small_page import small_page
 
 __all__ = [
     "FIELDS",
@@ -34,4 +35,5 @@ __all__ = [
     "name_of_caller",
     "problem_json",
     "problem_response",
+    "small_page",
 ]

@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from memoriter.access._browser import OPEN_PATH
 from memoriter.access._caller import CALLER, STILL_KNOWN
-from memoriter.access._origins import PROGRAM_PATHS, is_local, same_origin_fault
+from memoriter.access._error_page import prefers_html, with_error_page
+from memoriter.access._origins import is_local, same_origin_fault
 from memoriter.access._problem import problem_json, problem_response
 from memoriter.access._rate import CallerLimits
 from memoriter.values import dataclass
@@ -108,6 +109,8 @@ class AccessMiddleware:
             await send({"type": "websocket.close", "code": 1008})
             return
         send = with_safe_headers(send)
+        if scope["method"] != "HEAD" and prefers_html(scope):
+            send = with_error_page(send)
         caller = self._authenticator.identify(scope)
         if caller is None and (proof := self._authenticator.answer_challenge(scope)) is not None:
             await Response(proof, 200, media_type="text/plain")(scope, receive, send)
@@ -208,14 +211,13 @@ def limit_reached(caller: Caller, reached: LimitReached) -> Response:
 def unauthorized(scope: Scope) -> Response:
     """Return the refusal of a request whose caller is not known."""
     headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store", "Connection": "close"}
+    if prefers_html(scope):
+        remedy = "Run `memoriter serve --link`, and open the link that it prints."
+        return problem_response(401, "session", "This page needs a session.", remedy, headers=headers)
     message, remedy = NO_TOKEN, NO_TOKEN_REMEDY
     problem = problem_json(401, "token", message, remedy)
     # Clients of earlier versions read the member `error`.
     body = {**problem, "error": {"code": "token", "message": message, "remedy": remedy}}
-    accepted = next((value for name, value in scope["headers"] if name.lower() == b"accept"), b"")
-    if b"text/html" in accepted and not scope["path"].startswith(PROGRAM_PATHS):
-        text = "This page needs a session. Run `memoriter serve --link`, and open the link that it prints.\n"
-        return Response(text, 401, headers, "text/plain; charset=utf-8")
     return Response(json.dumps(body), 401, headers, "application/problem+json")
 
 

@@ -32,7 +32,7 @@ WITHHELD = {
 
 async def show(visit: Visit) -> Response:
     """Return what waits for a decision."""
-    return await _page(visit, [])
+    return await _page(visit, [], {})
 
 
 async def decide(visit: Visit) -> Response:
@@ -49,12 +49,14 @@ async def decide(visit: Visit) -> Response:
         else:
             raise UsageError(f"The page has no button {act!r}.", remedy="Load the page again.")
     except MemoriterError as error:
-        return await _page(visit, done, error)
-    return await _page(visit, done)
+        return await _page(visit, done, form, error)
+    return await _page(visit, done, form)
 
 
-async def _page(visit: Visit, done: list[Done], error: MemoriterError | None = None) -> Response:
-    """Return the page; an error of an act is shown above the rest."""
+async def _page(
+    visit: Visit, done: list[Done], form: Mapping[str, str], error: MemoriterError | None = None
+) -> Response:
+    """Return the page with what was typed into it before; an error of an act is shown above the rest."""
     problem = problem_of(error, f"The page {visit.page.name}") if error else None
     off, candidates, withheld = None, list[Any](), list[Any]()
     try:
@@ -71,8 +73,7 @@ async def _page(visit: Visit, done: list[Done], error: MemoriterError | None = N
         problem=problem,
         off=off,
         candidates=[
-            {**each, "seen": json.dumps(each), "older": older.get(each.get("supersedes", ""), "")}
-            for each in candidates[:SHOWN]
+            {**_shown(each, form), "older": older.get(each.get("supersedes", ""), "")} for each in candidates[:SHOWN]
         ],
         waiting=len(candidates),
         withheld=withheld[:SHOWN],
@@ -89,6 +90,23 @@ async def _page(visit: Visit, done: list[Done], error: MemoriterError | None = N
         may_decide=visit.caller.allows("admin"),
         may_write=visit.caller.allows("write"),
     )
+
+
+def _shown(candidate: dict[str, Any], form: Mapping[str, str]) -> dict[str, Any]:
+    """Return a candidate for its card, with the words and the category that were typed into an earlier page.
+
+    If the candidate has changed meanwhile, `present` has its words, which the typed ones would replace.
+    """
+    shown = {**candidate, "seen": json.dumps(candidate), "typed": candidate["text"], "present": ""}
+    try:
+        before = _seen_of(form, candidate["id"])
+        typed = _changes(form, {**candidate, **before})
+    except (UsageError, AttributeError):
+        return shown
+    differs = any(before.get(name, candidate[name]) != candidate[name] for name in ("text", "category"))
+    shown |= {"typed": typed.get("text", candidate["text"]), "category": typed.get("category", candidate["category"])}
+    changed = shown["typed"] != candidate["text"] or shown["category"] != candidate["category"]
+    return shown | {"present": f"{candidate['text']} ({candidate['category']})" if differs and changed else ""}
 
 
 async def _accept(visit: Visit, form: Mapping[str, str], identifier: str) -> Done:
@@ -192,19 +210,24 @@ async def _write_again(visit: Visit, path: str, line: int, text: str) -> None:
 
 async def _seen(visit: Visit, form: Mapping[str, str], identifier: str) -> dict[str, Any]:
     """Return a candidate as the page showed it. Raises WriteConflict if it has changed since."""
-    try:
-        seen = json.loads(form.get(f"seen-{identifier}", ""))
-    except (ValueError, RecursionError) as error:
-        raise UsageError("The page has no such statement.", remedy="Load the page again.") from error
+    shown = _seen_of(form, identifier)
     present = next((each for each in await visit.perform("inbox") if each["id"] == identifier), None)
     if present is None:
         message = "The statement does not wait any more: another program has decided about it, or it has expired."
         raise UsageError(message, remedy="The page shows what waits now.")
-    shown = cast("dict[str, Any]", seen) if isinstance(seen, dict) else {}
     if any(shown.get(name) != present[name] for name in ("text", "category")):
         message = "The statement has changed since the page showed it, so nothing was done."
         raise WriteConflict(message, remedy="The page shows its present words: decide again.")
     return present
+
+
+def _seen_of(form: Mapping[str, str], identifier: str) -> dict[str, Any]:
+    """Return a candidate as a form says that the page showed it. Raises UsageError if the form has none."""
+    try:
+        seen = json.loads(form.get(f"seen-{identifier}", ""))
+    except (ValueError, RecursionError) as error:
+        raise UsageError("The page has no such statement.", remedy="Load the page again.") from error
+    return cast("dict[str, Any]", seen) if isinstance(seen, dict) else {}
 
 
 def _changes(form: Mapping[str, str], seen: Mapping[str, Any]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import UsageError
+from memoriter.errors import PROVIDER_FAILURES, UsageError
 from memoriter.pages._page import Page, PageRoute
 from memoriter.values import dataclass
 
@@ -52,6 +52,8 @@ async def show(visit: Visit) -> Response:
     """Return the page, with the map if the address asks for it."""
     given = visit.parameter("similarity")
     picture = await visit.perform("map", similarity=_number(given)) if given else None
+    if picture is not None and not picture["points"]:
+        picture |= {"reasons": await _what_prevents_vectors(visit) or picture["reasons"]}
     template = "map/_picture.html" if visit.fragment == "picture" else "map/page.html"
     return visit.render(
         template,
@@ -63,6 +65,13 @@ async def show(visit: Visit) -> Response:
         shown="" if picture is None else shown_text(picture),
         side=SIZE,
     )
+
+
+async def _what_prevents_vectors(visit: Visit) -> list[Mapping[str, str]]:
+    """Return why the provider computes no vectors, such as for want of a key; empty: nothing prevents it."""
+    status = await visit.attempt("status")
+    reasons: list[Mapping[str, str]] = status["health"]["reasons"] if status else []
+    return [reason for reason in reasons if reason["code"] in PROVIDER_FAILURES]
 
 
 def _number(text: str) -> float:

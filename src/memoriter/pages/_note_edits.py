@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.errors import PathRefused, UsageError
 from memoriter.ids import bytes_hash
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 LONGEST_NOTE = 4_000_000
 """Characters of a note that can be edited, as of a request of the API."""
+EDITOR = "editor"
+"""The id of the element that a script replaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,9 @@ class EditedNote:
     changes: Sequence[DiffRow] | None = None
     """From the note to the text; None: they were not asked for."""
     present: str | None = None
-    """After a conflict, the text of the note as it is now."""
+    """After a conflict, the text of the note as it is now; None: there is no note."""
+    state: Literal["expected", "changed", "created", "deleted"] = "expected"
+    """What others have done to the note since it was opened."""
 
     @property
     def reviewed(self) -> str:
@@ -69,16 +74,17 @@ async def send_edit(visit: Visit) -> Response:
     path, expected = fields.get("path", ""), fields.get("expected", "")
     note = await whole_note(visit, path)
     text = await asyncio.to_thread(with_endings, note.text, fields.get("text", ""))
+    edited = EditedNote(path, text, expected)
     if (note.hash or "") != expected:
-        return await _conflict(visit, path, text, note)
+        return await _conflict(visit, edited, note)
     if fields.get("act") == "save" and fields.get("reviewed") == _hash(text):
         try:
             await visit.perform("replace", path=path, text=text, expected=expected or None)
         except NoteConflict:
-            return await _conflict(visit, path, text, await whole_note(visit, path))
+            return await _conflict(visit, edited, await whole_note(visit, path))
         return visit.redirect("/notes", path=path, done="saved")
     changes = await asyncio.to_thread(difference, note.text, text)
-    return _page(visit, EditedNote(path, text, expected, changes))
+    return _page(visit, replace(edited, changes=changes))
 
 
 async def whole_note(visit: Visit, path: str) -> NoteText:
@@ -111,14 +117,18 @@ async def whole_note(visit: Visit, path: str) -> NoteText:
     return NoteText(whole, part["hash"])
 
 
-async def _conflict(visit: Visit, path: str, text: str, note: NoteText) -> Response:
+async def _conflict(visit: Visit, edited: EditedNote, note: NoteText) -> Response:
     """Return the page that shows both texts. What is saved next replaces the present text, with its changes shown."""
-    changes = await asyncio.to_thread(difference, note.text, text)
-    return _page(visit, EditedNote(path, text, note.hash or "", changes, note.text), 409)
+    changes = await asyncio.to_thread(difference, note.text, edited.text)
+    conflict: dict[str, Any] = {"state": "changed" if edited.expected else "created", "present": note.text}
+    if note.hash is None:
+        conflict = {"state": "deleted"}
+    return _page(visit, replace(edited, expected=note.hash or "", changes=changes, **conflict), 409)
 
 
 def _page(visit: Visit, edited: EditedNote, status: int = 200) -> Response:
-    return visit.render("notes/edit.html", status, edited=edited)
+    template = "notes/_edit.html" if visit.fragment == EDITOR else "notes/edit.html"
+    return visit.render(template, status, edited=edited)
 
 
 def _hash(text: str) -> str:

@@ -25,6 +25,8 @@ FRAGMENT = "memoriter-fragment"
 """The header with the id of the element that a script replaces. Without it, the answer is a whole page."""
 LOCATION = "Memoriter-Location"
 """The header with the address that a script goes to after it has sent a form."""
+PROBLEM = "Memoriter-Problem"
+"""The header with the code of a problem, if the answer has nothing but the problem."""
 LONGEST_FORM = 12 * 1024 * 1024
 """Bytes of a form at most: a note of 4 million characters, encoded."""
 MOST_FIELDS = 1_000

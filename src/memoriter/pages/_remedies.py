@@ -61,10 +61,9 @@ def problem_from(reason: Mapping[str, str], caller: Caller) -> Problem:
     """Return a problem from a diagnostic as JSON; only actions that the caller may carry out are among `actions`."""
     remedy, code = reason.get("remedy", ""), reason.get("code", "")
     written = [text for text in _COMMAND.findall(remedy) if text.startswith(("memoriter", "pip"))]
-    named = [_BY_COMMAND[text] for text in written if text in _BY_COMMAND]
+    here = remedy.replace("` in a terminal", "")  # such a command asks a question there
+    named = [_BY_COMMAND[text] for text in _COMMAND.findall(here) if text in _BY_COMMAND]
     settings = code in PROVIDER_FAILURES or code in {"config", "qmd_missing"}
-    if not named and code in PROVIDER_FAILURES:
-        named = [BY_NAME["index"]]
     actions = tuple(action for action in named if caller.allows(action.scope))
     commands = tuple(text for text in written if text not in {action.command for action in actions})
     hint = RESTART if settings else ""

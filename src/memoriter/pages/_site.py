@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from memoriter.pages._page import Visit
+from memoriter.pages._page import PROBLEM, Visit
 from memoriter.pages._static import StaticFiles
 from memoriter.pages._table import PAGES
 from memoriter.pages._templates import Templates
@@ -88,4 +88,6 @@ def problem_page(visit: Visit, error: Exception) -> Response:
     """Return the page, or its fragment, that explains an error and says what to do."""
     problem = problem_of(error, f"The page {visit.page.name}")
     template = "_problem.html" if visit.fragment else "problem.html"
-    return visit.render(template, problem.status, problem=problem)
+    response = visit.render(template, problem.status, problem=problem)
+    response.headers[PROBLEM] = problem.code
+    return response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 FOLDER = Path(__file__).parent / "templates"
+FIELDS = {
+    "--path": "“File, folder or pattern”",
+    "--source": "“Source”",
+    "--since": "“From day”",
+    "--until": "“To day”",
+    "--on": "“From day” and “To day”",
+}
+"""The names of the filters on the page Search, by the options of the command line."""
+_OPTION = re.compile(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*")
+_FROM = re.compile(r"--from (\d+) \(from\)")
 
 
 class Templates:
@@ -51,11 +62,23 @@ def figure(value: float, digits: int = 2) -> str:
 
 
 def with_code(text: str) -> Markup:
-    """Return a text as HTML, in which the parts between backticks are code."""
+    """Return a text as HTML, in which the parts between backticks are code, and options have their names on pages."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
-    return Markup().join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
+    return Markup().join(
+        Markup("<code>{}</code>").format(part) if at % 2 else in_page_words(part) for at, part in enumerate(parts)
+    )
+
+
+def in_page_words(text: str) -> str:
+    """Return a text in which the options of the command line have the names that they have on pages.
+
+    >>> in_page_words("Leave out --path. Or ask again with --from 54 (from) or less.")
+    'Leave out “File, folder or pattern”. Or ask again with line 54 or less.'
+    """
+    text = _FROM.sub(r"line \1", text)
+    return _OPTION.sub(lambda found: FIELDS.get(found[0], found[0]), text)
 
 
 def day(time: str) -> str:

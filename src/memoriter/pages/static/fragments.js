@@ -9,34 +9,43 @@
 // Without this script, forms and links load whole pages, which have the same content.
 
 const PAUSE_MS = 120;
+const ENDED = "This session has ended. Run “memoriter serve --link”, open the link that it prints in another tab, and try again here.";
+const SILENT = "The server does not answer. Is “memoriter serve” still running?";
 const running = new Map(); // element -> the request whose answer it waits for
 const later = new Map(); // element -> the form that was changed meanwhile
 
-/** Load a fragment into an element. The answer of an earlier request for the same element is dropped. */
+/**
+ * Load a fragment into an element. The answer of an earlier request for the same element is dropped.
+ *
+ * If a form cannot be sent, the element keeps what someone typed, and a message above it says why.
+ */
 export async function load(target, address, options = {}) {
   running.get(target)?.abort();
   const request = new AbortController();
   running.set(target, request);
   target.setAttribute("aria-busy", "true");
+  const isForm = options.method === "POST";
+  const fail = (reason) => (isForm ? keep(target, reason) : target.replaceChildren(alertOf(reason)));
   const headers = { "Memoriter-Fragment": target.id, ...(options.headers ?? {}) };
   try {
     const response = await fetch(address, { ...options, headers, signal: request.signal });
     const location = response.headers.get("Memoriter-Location");
     if (location !== null) {
+      target.dispatchEvent(new CustomEvent("leave", { bubbles: true }));
       go(location);
       return;
     }
     const text = await response.text();
     if (running.get(target) !== request) return;
-    if ((response.headers.get("Content-Type") ?? "").startsWith("text/html")) {
-      show(target, text);
+    if (!(response.headers.get("Content-Type") ?? "").startsWith("text/html")) {
+      fail(response.status === 401 ? ENDED : `The server refused the request (status ${response.status}). ${isForm ? "" : "Load the page again."}`);
+    } else if (isForm && response.headers.has("Memoriter-Problem")) {
+      keep(target, parsed(text));
     } else {
-      tell(target, response.status === 401
-        ? "This session has ended. Run “memoriter serve --link”, and open the link that it prints."
-        : `The server refused the request (status ${response.status}). Load the page again.`);
+      show(target, text);
     }
   } catch (error) {
-    if (error.name !== "AbortError") tell(target, "The server does not answer. Is “memoriter serve” still running?");
+    if (error.name !== "AbortError") fail(SILENT);
   } finally {
     if (running.get(target) === request) {
       running.delete(target);
@@ -54,25 +63,46 @@ function go(address) {
   if (same) window.location.reload();
 }
 
+/** Return the nodes of a fragment. Scripts in it do not run, and the server has escaped all text of the memory. */
+function parsed(text) {
+  const template = document.createElement("template");
+  template.innerHTML = text;
+  return template.content;
+}
+
 /** Replace the content of an element, and keep the focus where an element with the same id is. */
 function show(target, text) {
-  const template = document.createElement("template");
-  template.innerHTML = text; // scripts in it do not run, and the server has escaped all text of the memory
+  const content = parsed(text);
   const focused = target.contains(document.activeElement) ? document.activeElement.id : "";
-  target.replaceChildren(template.content);
+  target.replaceChildren(content);
   if (focused !== "") document.getElementById(focused)?.focus();
   const state = target.querySelector("[role=status], [role=alert]");
   document.getElementById("spoken").textContent = state?.textContent.trim().replace(/\s+/g, " ") ?? "";
   target.dispatchEvent(new CustomEvent("fragment", { bubbles: true }));
 }
 
-/** Show a sentence about a failure. */
-function tell(target, sentence) {
-  const message = document.createElement("p");
+/** Return a message about a failure. */
+function alertOf(...parts) {
+  const message = document.createElement("div");
   message.className = "problem";
   message.setAttribute("role", "alert");
-  message.textContent = sentence;
-  target.replaceChildren(message);
+  for (const part of parts) {
+    const paragraph = document.createElement(typeof part === "string" ? "p" : "div");
+    paragraph.append(part);
+    message.append(paragraph);
+  }
+  return message;
+}
+
+/** Show above an element why a form was not sent, and leave the element as it is. */
+function keep(target, reason) {
+  for (const earlier of target.querySelectorAll(":scope > .unsent")) earlier.remove();
+  const message = alertOf("This was not sent. What you typed is still here.", reason);
+  if (typeof reason !== "string") message.removeAttribute("role"); // the reason has it
+  message.classList.add("unsent");
+  message.tabIndex = -1;
+  target.prepend(message);
+  message.focus();
 }
 
 /** Send a form, and load the answer into the element that it names. */
@@ -82,10 +112,14 @@ function send(form, submitter) {
   const fields = new FormData(form, submitter);
   const body = new URLSearchParams([...fields].filter(([, value]) => typeof value === "string"));
   if (form.method === "post") {
+    const texts = [...target.querySelectorAll("textarea:not([readonly])")];
+    for (const each of texts) each.readOnly = true; // what is typed until the answer would be lost
     load(target, submitter?.getAttribute("formaction") ?? form.action, {
       method: "POST",
       body,
       headers: { "Memoriter-Request": "1" },
+    }).finally(() => {
+      for (const each of texts) each.readOnly = false;
     });
     return true;
   }
@@ -130,10 +164,11 @@ function sendLater(target) {
 
 // The first change is sent at once. What is typed while its answer is under way is sent all at once: after the answer,
 // or after a pause, if the answer takes long.
-for (const name of ["input", "change"]) {
+// An input method, as for Chinese, Japanese and Korean, ends a composition without a further "input" in Chromium.
+for (const name of ["input", "change", "compositionend"]) {
   document.addEventListener(name, (event) => {
     const form = event.target.form;
-    if (form?.dataset.live === undefined || event.isComposing) return;
+    if (form?.dataset?.live === undefined || event.isComposing) return;
     const target = document.getElementById(form.dataset.fragment);
     if (!running.has(target)) {
       send(form);

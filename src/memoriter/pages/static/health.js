@@ -5,10 +5,15 @@ import { load } from "./fragments.js";
 const STAGES = { read: "Reading notes", embed: "Computing vectors", download: "Downloading the model" };
 const CHANGES = ["indexed", "changed", "idle", "reset", "trouble", "recovered", "missing"];
 const PAUSE_MS = 300;
+const RETRY_MS = 2_000;
 const state = document.getElementById("state");
 const work = document.getElementById("work");
+const silent = document.getElementById("silent");
 let events = null;
 let waiting;
+let retry;
+let isOld = false; // the server does not answer, so the page shows an earlier state
+let loadedAt = new Date();
 
 function tell(sentence) {
   document.getElementById("told").textContent = sentence;
@@ -34,12 +39,13 @@ function progress({ stage, done, total }) {
 function reload() {
   clearTimeout(waiting);
   waiting = setTimeout(() => {
-    if (state.getAttribute("aria-busy") !== "true") load(state, state.dataset.address);
+    if (!isOld && state.getAttribute("aria-busy") !== "true") load(state, state.dataset.address);
   }, PAUSE_MS);
 }
 
 /** Follow the events while the page is visible: a browser has only six connections for all of its tabs. */
 function follow() {
+  clearTimeout(retry);
   if (document.visibilityState === "hidden") {
     events?.close();
     events = null;
@@ -53,6 +59,38 @@ function follow() {
     tell("Indexing has ended.");
   });
   for (const name of CHANGES) events.addEventListener(name, reload);
+  events.addEventListener("open", () => {
+    if (!isOld) return;
+    isOld = false;
+    silent.hidden = true;
+    reload();
+  });
+  events.addEventListener("error", lose);
+}
+
+/** After the stream of events has broken, ask why, say that the figures are old, and try again. */
+async function lose() {
+  events?.close();
+  events = null;
+  retry = setTimeout(follow, RETRY_MS);
+  let sentence = "The server does not answer. Is “memoriter serve” still running?";
+  try {
+    const { ok, status } = await fetch(state.dataset.probe, { cache: "no-store" });
+    if (ok) return; // only the stream was refused, such as because too many clients follow it
+    sentence = status === 401
+      ? "This session has ended. Run “memoriter serve --link”, and open the link that it prints in another tab."
+      : `The server refuses requests (status ${status}).`;
+  } catch {
+    // No answer at all.
+  }
+  const time = loadedAt.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  const text = `${sentence} The figures below are old: they are of ${time}. This page tries again by itself.`;
+  if (silent.textContent !== text) silent.textContent = text; // a screen reader reads it once
+  const summary = document.getElementById("summary");
+  if (summary !== null) summary.textContent = `State at ${time}`;
+  work.hidden = true;
+  silent.hidden = false;
+  isOld = true;
 }
 
 function offerCopies() {
@@ -72,6 +110,7 @@ document.addEventListener("click", async (event) => {
 });
 
 state.addEventListener("fragment", () => {
+  loadedAt = new Date();
   offerCopies();
   const outcome = state.querySelector("#outcome");
   if (outcome !== null) {
