@@ -9,7 +9,7 @@ import click
 
 from memoriter.cli._notes import check_trust
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import DONE, is_interactive, pluralize
+from memoriter.cli._render import DONE, FAILED, is_interactive, pluralize
 from memoriter.errors import UsageError, sentence
 
 if TYPE_CHECKING:
@@ -141,9 +141,11 @@ def _import(assembly: Assembly, source: str, path: Path, screen: Screen, *, own:
         )
     if screen.as_json:
         screen.json(_report_json(report))
-        return
-    screen.show(list(_report_lines(report)))
-    screen.note(*_left_lines(report))
+    else:
+        screen.show(list(_report_lines(report)))
+        screen.note(*_left_lines(report))
+    if report.not_restored:
+        click.get_current_context().exit(FAILED)
 
 
 def _report_json(report: ImportReport) -> dict[str, Any]:
@@ -180,6 +182,12 @@ def _report_lines(report: ImportReport) -> Iterator[Line]:
 
 
 def _left_lines(report: ImportReport) -> Iterator[Line]:
+    if report.not_restored:
+        count = pluralize(report.not_restored, "note")
+        why = "because files at their paths would be no memory in this folder."
+        yield ("! ", "yellow"), (f"The export has {count} that could not be put back, {why}", "")
+        advice = 'Import into an empty folder, or set memory.layout to "notes" and memory.extraSuffixes as they were.'
+        yield ((f"  {advice}", ""),)
     for path in report.kept[:SHOWN_NOTES]:
         yield ("! ", "yellow"), (f"{path} was edited here and differs from the export; it stays as it is.", "")
     if len(report.kept) > SHOWN_NOTES:

@@ -66,7 +66,21 @@ class LeftOut:
     reason: str
 
 
-Record = Page | Entry | Original | LeftOut
+@dataclass(frozen=True, slots=True)
+class NotesLayout:
+    """All Markdown files of the folder that was exported are memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreFile:
+    """A `.memoryignore` of the folder that was exported."""
+
+    path: str
+    """Below the folder of notes, with `/`."""
+    content: bytes
+
+
+Record = Page | Entry | Original | LeftOut | NotesLayout | IgnoreFile
 
 
 class Format(Protocol):

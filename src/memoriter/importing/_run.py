@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.importing._files import open_files
+from memoriter.importing._ignore_files import restore_ignore_file
 from memoriter.importing._known import entry_places, known_records
 from memoriter.importing._notes import (
     Run,
@@ -29,10 +30,10 @@ from memoriter.importing._notes import (
     replace_lines,
     with_new_hash,
 )
-from memoriter.importing._records import Entry, LeftOut, Original, Page
+from memoriter.importing._parts import beginning, parts_of, portions
+from memoriter.importing._records import Entry, IgnoreFile, LeftOut, NotesLayout, Original, Page
 from memoriter.permissions import folder_lock
 from memoriter.values import dataclass, field
-from memoriter.workspace import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 PENDING_CHARS = 8 << 20
 """Characters of entries that are held until their notes are written."""
-LONGEST_TEXT = 4 << 20
-"""Characters of one note; a longer page becomes several notes."""
 MOST_OF_A_NAME = 10_000
 """Notes that differ only in a number in their name."""
 SAMPLES = 5
@@ -82,6 +81,8 @@ class ImportReport:
     kept: list[str] = field(default_factory=list[str])
     """Notes that were edited here and differ from the export; they stay as they are."""
     left_out: int = 0
+    not_restored: int = 0
+    """Of those, notes of memoriter's own export that could not be put back at their place."""
     reasons: list[LeftOut] = field(default_factory=list[LeftOut])
     """The first ones that are left out."""
     samples: list[Sample] = field(default_factory=list[Sample])
@@ -145,7 +146,7 @@ def _check(form: Format, files: Files, path: Path, *, own: bool, others: dict[st
     total = kept = 0
     for record in form.read(files, own=own):
         total += 1
-        kept += not isinstance(record, LeftOut)
+        kept += not isinstance(record, LeftOut | NotesLayout | IgnoreFile)
         if isinstance(record, Page) and (other := others.get(page_key(record.id))):
             message = f"Another folder that is named {files.title!r} was imported before, as {other}."
             remedy = (
@@ -181,6 +182,10 @@ class _Writing:
         match record:
             case LeftOut():
                 self._leave_out(record)
+            case NotesLayout():
+                self._workspace.adopt_notes_layout(write=not self._report.dry_run)
+            case IgnoreFile():
+                self._restore_ignore_file(record)
             case Original():
                 self._restore(record)
             case Page():
@@ -196,7 +201,7 @@ class _Writing:
             self._update_entries(path, entries)
 
     def _add_page(self, page: Page) -> None:
-        for part in _parts(page):
+        for part in parts_of(page):
             key = page_key(part.id)
             known = None if key in self._seen else self._known.get(key)
             if key in self._seen:
@@ -243,7 +248,7 @@ class _Writing:
     def _write_entries(self) -> None:
         for (group, day), entries in self._pending.items():
             title = ", ".join(filter(None, (self._run.source, group, day or "undated")))
-            for part in _portions(entries):
+            for part in portions(entries):
                 note = partial(entries_note, title, day, part, self._run)
                 self._write_new(entries_path(group, day, self._run), note, "", records=len(part))
         self._pending.clear()
@@ -271,7 +276,7 @@ class _Writing:
         self._report.notes += 1
         self._report.records += records
         if wants_sample:
-            self._report.samples.append(Sample(path, _beginning(text)))
+            self._report.samples.append(Sample(path, beginning(text)))
 
     def _create(self, path: str, text: str, key: str) -> str:
         """Create a note, and return its path. Raises PathRefused and WriteError."""
@@ -283,6 +288,15 @@ class _Writing:
                 continue
             return name
         raise WriteError(f"There are {MOST_OF_A_NAME:,} notes like {path!r}; no more were written.")
+
+    def _restore_ignore_file(self, file: IgnoreFile) -> None:
+        try:
+            done = restore_ignore_file(self._workspace.root, file.path, file.content, dry_run=self._report.dry_run)
+        except PathRefused as error:
+            self._leave_out(LeftOut(file.path, error.message))
+            return
+        if not done:
+            self._report.kept.append(file.path)
 
     def _restore(self, note: Original) -> None:
         """Write a note of memoriter as it was, unless there is one."""
@@ -297,61 +311,15 @@ class _Writing:
                 self._report.id = ""
                 os.utime(self._workspace.root / note.path, ns=(note.changed_ns, note.changed_ns), follow_symlinks=False)
         except PathRefused as error:
+            self._report.not_restored += 1
             self._leave_out(LeftOut(note.path, error.message))
             return
         self._report.notes += 1
         self._report.records += 1
         if len(self._report.samples) < SAMPLES:
-            self._report.samples.append(Sample(note.path, _beginning(note.content.decode("utf-8", "replace"))))
+            self._report.samples.append(Sample(note.path, beginning(note.content.decode("utf-8", "replace"))))
 
     def _leave_out(self, record: LeftOut) -> None:
         self._report.left_out += 1
         if len(self._report.reasons) < SHOWN_LEFT_OUT:
             self._report.reasons.append(record)
-
-
-def _parts(page: Page) -> list[Page]:
-    """Return a page, or several if it is too long for one note."""
-    if len(page.text) <= LONGEST_TEXT and len(page.text.encode("utf-8", "replace")) < MAX_BYTES // 2:
-        return [page]
-    parts, lines, size = list[str](), list[str](), 0
-    for line in page.text.splitlines(keepends=True):
-        for start in range(0, len(line), LONGEST_TEXT // 4):
-            piece = line[start : start + LONGEST_TEXT // 4]
-            if size + len(piece) > LONGEST_TEXT // 2:
-                parts.append("".join(lines))
-                lines, size = [], 0
-            lines.append(piece)
-            size += len(piece)
-    parts.append("".join(lines))
-    first = Page(page.id, page.title, parts[0], page.at, page.path, page.front, page.tags, page.aliases)
-    return [first, *(_part(page, text, number) for number, text in enumerate(parts[1:], 2))]
-
-
-def _part(page: Page, text: str, number: int) -> Page:
-    path = f"{page.path} {number}" if page.path else ""
-    return Page(f"{page.id}#{number}", f"{page.title} ({number})", text, page.at, path, tags=page.tags)
-
-
-def _portions(entries: list[Entry]) -> list[list[Entry]]:
-    """Return entries in portions that fit into a note."""
-    portions, size = list[list[Entry]]([[]]), 0
-    for entry in entries:
-        if portions[-1] and size + len(entry.text) > LONGEST_TEXT // 2:
-            portions.append([])
-            size = 0
-        portions[-1].append(entry)
-        size += len(entry.text)
-    return portions
-
-
-def _beginning(text: str) -> str:
-    """Return the first lines of a note that say something, on one line."""
-    lines = iter(text.split("\n"))
-    if text.startswith("---\n"):
-        next(lines)
-        for line in lines:
-            if line == "---":
-                break
-    plain = (line.strip() for line in lines)
-    return " ".join(line for line in plain if line and not line.startswith("<!-- "))[:120]
