@@ -31,6 +31,7 @@ SHOWN_NOTES = 10
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported, with samples.")
 @click.option("--own", is_flag=True, help="You wrote all of it: it counts like your own notes, and gets no marks.")
+@click.option("--source", "name", metavar="NAME", default="", help="Name the source, to tell it from another one.")
 @click.option("--undo", "identifier", metavar="ID", help="Remove the notes of an import.")
 @click.option("--list", "listed", is_flag=True, help="List the imports that have notes.")
 @click.option("--yes", is_flag=True, help="With --undo: do not ask for confirmation.")
@@ -40,6 +41,7 @@ def import_command(
     *,
     dry_run: bool,
     own: bool,
+    name: str,
     identifier: str | None,
     listed: bool,
     yes: bool,
@@ -59,14 +61,14 @@ def import_command(
     Next: memoriter search.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    _check_words(source, path, identifier=identifier, listed=listed, own=own)
+    _check_words(source, path, identifier=identifier, listed=listed, own=own or bool(name))
     assembly = _opened(options, screen, writes=not (listed or dry_run))
     if listed:
         _show_imports(assembly, screen)
     elif identifier is not None:
         _undo(assembly, identifier, screen, yes=yes, dry_run=dry_run)
     elif source is not None and path is not None:
-        _import(assembly, source, path, screen, own=own, dry_run=dry_run)
+        _import(assembly, source, path, screen, own=own, name=name, dry_run=dry_run)
 
 
 @click.command(cls=Command, name="export")
@@ -124,7 +126,9 @@ def _steps(step: Callable[[Any], None], stage: Any) -> Callable[[int, int], None
     return lambda done, total: step(Progress(stage, done, total))
 
 
-def _import(assembly: Assembly, source: str, path: Path, screen: Screen, *, own: bool, dry_run: bool) -> None:
+def _import(
+    assembly: Assembly, source: str, path: Path, screen: Screen, *, own: bool, name: str, dry_run: bool
+) -> None:
     from memoriter.importing import FORMATS as FORMS
     from memoriter.importing import run_import
 
@@ -136,6 +140,7 @@ def _import(assembly: Assembly, source: str, path: Path, screen: Screen, *, own:
             locks=assembly.env.home / "imports",
             zone=assembly.configuration.settings.agents.defaults.user_timezone,
             own=own,
+            name=name,
             dry_run=dry_run,
             progress=_steps(step, "import"),
         )
@@ -179,6 +184,9 @@ def _report_lines(report: ImportReport) -> Iterator[Line]:
         yield ((f"    {sample.text}", "dim"),)
     if report.notes and report.id and not report.dry_run:
         yield ((f"To undo it: memoriter import --undo {report.id}", "dim"),)
+    for run in report.updated_of if not report.dry_run else ():
+        text = f"What changed belongs to an earlier import; to remove its notes: memoriter import --undo {run}"
+        yield ((text, "dim"),)
 
 
 def _left_lines(report: ImportReport) -> Iterator[Line]:

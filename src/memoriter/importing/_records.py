@@ -96,6 +96,9 @@ class Format(Protocol):
     in_place: bool
     """Whether an export is a folder that stays where it is, so that a folder elsewhere is another one."""
 
+    local_ids: bool
+    """Whether ids are only unique within one file or folder, such as numbers and paths."""
+
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         """Yield the records of an export, one at a time.
 

@@ -7,7 +7,7 @@ with the ids of its records. If it is interrupted, the next run continues with w
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -32,14 +32,14 @@ from memoriter.importing._notes import (
 )
 from memoriter.importing._parts import beginning, parts_of, portions
 from memoriter.importing._records import Entry, IgnoreFile, LeftOut, NotesLayout, Original, Page
+from memoriter.importing._sources import OtherSources, records_of, run_id, source_name
 from memoriter.permissions import folder_lock
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from memoriter.importing._files import Files
     from memoriter.importing._known import KnownRecord
     from memoriter.importing._records import Format, Record
     from memoriter.workspace import Workspace
@@ -68,7 +68,7 @@ class ImportReport:
 
     source: str
     id: str
-    """Names the import, to undo it; empty if notes were restored, which do not show that they were imported."""
+    """Names the import, to undo it; empty if no note is of it: it added none, or it restored notes as they were."""
     dry_run: bool
     notes: int = 0
     """Notes that were added."""
@@ -76,6 +76,8 @@ class ImportReport:
     """Records that were added: pages, and entries of the notes of a day."""
     updated: int = 0
     """Records that say something else than at the last import; their notes were changed."""
+    updated_of: list[str] = field(default_factory=list[str])
+    """The earlier imports whose notes were changed: undoing those removes them."""
     present: int = 0
     """Records that were there already."""
     kept: list[str] = field(default_factory=list[str])
@@ -96,6 +98,7 @@ def run_import(
     locks: Path,
     zone: str | None = None,
     own: bool = False,
+    name: str = "",
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
@@ -108,6 +111,8 @@ def run_import(
         locks: a private folder. Two imports run one after the other.
         zone: the owner's time zone, an IANA name; None: that of the process.
         own: whether the owner wrote all of it, so that it counts like their own notes.
+        name: what the owner calls the source. Imports of the same name belong to one source; empty: the file or folder
+            is the source.
         dry_run: only count, and write nothing.
         progress: called with the number of records that are done, and of all.
 
@@ -118,54 +123,40 @@ def run_import(
     if own and not form.owned:
         message = f"The option --own is not for {form.name}: an export of it has text that others wrote."
         raise UsageError(message, remedy="Leave out --own.")
+    name = source_name(name)
     with open_files(path) as files, nullcontext() if dry_run else folder_lock(locks):
-        report = ImportReport(form.name, _run_id(form.name, path), dry_run)
-        run = Run(form.name, report.id, zone, own)
+        run = Run(form.name, run_id(form, path, name), zone, own)
+        report = ImportReport(form.name, run.id, dry_run)
         known = known_records(workspace.root, form.name)
-        total = _check(form, files, path, own=own, others=_of_other_folders(known, form, run, path))
+        others = OtherSources(form, run, known, path, files.title)
+        with closing(records_of(form, files, own=own, name=name)) as records:
+            total = _check(records, form, path, others)
         writing = _Writing(workspace, run, report, known)
-        for number, record in enumerate(form.read(files, own=own)):
-            if progress and number % _STEP == 0:
-                progress(number, total)
-            writing.add(record)
+        with closing(records_of(form, files, own=own, name=name)) as records:
+            for number, record in enumerate(records):
+                if progress and number % _STEP == 0:
+                    progress(number, total)
+                writing.add(record)
         writing.finish()
         if progress:
             progress(total, total)
+        if not report.notes and all(each.run != run.id for each in known.values()):
+            report.id = ""
     return report
 
 
-def _of_other_folders(known: dict[str, KnownRecord], form: Format, run: Run, path: Path) -> dict[str, str]:
-    """Return the pages that were imported from other folders, with their imports."""
-    if not form.in_place or not path.is_dir():
-        return {}
-    return {key: record.run for key, record in known.items() if record.run != run.id}
-
-
-def _check(form: Format, files: Files, path: Path, *, own: bool, others: dict[str, str]) -> int:
+def _check(records: Iterator[Record], form: Format, path: Path, others: OtherSources) -> int:
     """Read an export to its end, and return the number of its records. Raises UsageError."""
     total = kept = 0
-    for record in form.read(files, own=own):
+    for record in records:
         total += 1
         kept += not isinstance(record, LeftOut | NotesLayout | IgnoreFile)
-        if isinstance(record, Page) and (other := others.get(page_key(record.id))):
-            message = f"Another folder that is named {files.title!r} was imported before, as {other}."
-            remedy = (
-                f"If it is the same one at another place, run `memoriter import --undo {other}` first; or rename it."
-            )
-            raise UsageError(message, remedy=remedy)
+        others.check(record)
     if not kept:
         message = f"There is nothing of {form.name} in {str(path)!r}."
         remedy = "Name another format or path: docs/import.md lists what to give for each format."
         raise UsageError(message, remedy=remedy)
     return total
-
-
-def _run_id(source: str, path: Path) -> str:
-    """Return the id of an import: the same one when the same file or folder is imported again."""
-    found = path.resolve()
-    status = found.stat()
-    parts = [source, str(found), *([] if found.is_dir() else [status.st_size, status.st_mtime_ns])]
-    return content_hash("\n".join(map(str, parts)))[:8]
 
 
 class _Writing:
@@ -221,7 +212,7 @@ class _Writing:
         elif not known.unchanged:
             self._report.kept.append(known.path)
         else:
-            self._report.updated += 1
+            self._count_update(known)
             if not self._report.dry_run:
                 content = self._workspace.content(known.path) or b""
                 self._workspace.replace(known.path, text, expected=bytes_hash(content))
@@ -237,13 +228,18 @@ class _Writing:
         elif known.hash == content_hash(entry_lines(entry, self._run)):
             self._report.present += 1
         elif known.unchanged:
-            self._report.updated += 1
+            self._count_update(known)
             self._changes.setdefault(known.path, []).append(entry)
         else:
             self._report.kept.append(known.path)
         self._seen.add(key)
         if self._pending_chars > PENDING_CHARS:
             self._write_entries()
+
+    def _count_update(self, known: KnownRecord) -> None:
+        self._report.updated += 1
+        if known.run not in {self._run.id, *self._report.updated_of}:
+            self._report.updated_of.append(known.run)
 
     def _write_entries(self) -> None:
         for (group, day), entries in self._pending.items():

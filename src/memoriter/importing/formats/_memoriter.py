@@ -45,6 +45,7 @@ class Memoriter:
     read_as = "memoriter export, version 1"
     owned = True
     in_place = False
+    local_ids = True
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         if LIST not in files.names:

@@ -23,6 +23,7 @@ class MemSearch:
     read_as = "memsearch 0.4.23"
     owned = False
     in_place = True
+    local_ids = True
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

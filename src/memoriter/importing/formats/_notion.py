@@ -35,6 +35,7 @@ class Notion:
     read_as = "Notion's export as Markdown & CSV as of 2026-09"
     owned = True
     in_place = False
+    local_ids = False
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own
