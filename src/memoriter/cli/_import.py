@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memoriter.app import Assembly
     from memoriter.cli._render import Line, Screen
     from memoriter.importing import ImportReport, UndoPlan
+    from memoriter.workspace import Workspace
 
 FORMATS = (
     *("openclaw", "mem0", "basic-memory", "memsearch", "claude-mem", "chatgpt", "claude", "gemini-takeout"),
@@ -132,9 +133,10 @@ def _import(
     from memoriter.importing import FORMATS as FORMS
     from memoriter.importing import run_import
 
+    workspace = assembly.trusted.workspace
     with screen.progress() as step:
         report = run_import(
-            assembly.trusted.workspace,
+            workspace,
             FORMS[source],
             path.expanduser(),
             locks=assembly.env.home / "imports",
@@ -145,31 +147,34 @@ def _import(
             progress=_steps(step, "import"),
         )
     if screen.as_json:
-        screen.json(_report_json(report))
+        screen.json(_report_json(report, workspace))
     else:
-        screen.show(list(_report_lines(report)))
+        screen.show(list(_report_lines(report, workspace)))
         screen.note(*_left_lines(report))
     if report.not_restored:
         click.get_current_context().exit(FAILED)
 
 
-def _report_json(report: ImportReport) -> dict[str, Any]:
+def _report_json(report: ImportReport, workspace: Workspace) -> dict[str, Any]:
     return {
         "format": report.source,
         "id": report.id,
+        "workspace": str(workspace.root),
         "dryRun": report.dry_run,
         "notes": report.notes,
         "records": report.records,
         "updated": report.updated,
+        "updatedOf": report.updated_of,
         "present": report.present,
         "kept": report.kept,
         "leftOut": report.left_out,
+        "notRestored": report.not_restored,
         "reasons": [{"name": each.name, "reason": each.reason} for each in report.reasons],
         "samples": [{"path": each.path, "text": each.text} for each in report.samples],
     }
 
 
-def _report_lines(report: ImportReport) -> Iterator[Line]:
+def _report_lines(report: ImportReport, workspace: Workspace) -> Iterator[Line]:
     would = "Would add" if report.dry_run else "Added"
     texts = f" with {pluralize(report.records, 'text')}" if report.records != report.notes else ""
     rest = [f"{report.updated:,} changed"] if report.updated else []
@@ -177,6 +182,7 @@ def _report_lines(report: ImportReport) -> Iterator[Line]:
     rest += [f"{report.left_out:,} left out"] if report.left_out else []
     yield (
         (f"{would} {pluralize(report.notes, 'note')}{texts}", "bold"),
+        (f" to {workspace.root}", ""),
         (f"; {', '.join(rest)}." if rest else ".", ""),
     )
     for sample in report.samples if report.dry_run else ():
