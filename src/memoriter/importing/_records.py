@@ -99,6 +99,9 @@ class Format(Protocol):
     local_ids: bool
     """Whether ids are only unique within one file or folder, such as numbers and paths."""
 
+    inner: str
+    """A regular expression for the archives inside an export whose files belong to it; others are files like any."""
+
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         """Yield the records of an export, one at a time.
 

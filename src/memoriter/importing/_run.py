@@ -124,7 +124,7 @@ def run_import(
         message = f"The option --own is not for {form.name}: an export of it has text that others wrote."
         raise UsageError(message, remedy="Leave out --own.")
     name = source_name(name)
-    with open_files(path) as files, nullcontext() if dry_run else folder_lock(locks):
+    with open_files(path, form.inner) as files, nullcontext() if dry_run else folder_lock(locks):
         run = Run(form.name, run_id(form, path, name), zone, own)
         report = ImportReport(form.name, run.id, dry_run)
         known = known_records(workspace.root, form.name)

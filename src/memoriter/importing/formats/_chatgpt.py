@@ -35,6 +35,7 @@ class ChatGpt:
     owned = False
     in_place = False
     local_ids = False
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

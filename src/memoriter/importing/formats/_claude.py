@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _CONVERSATIONS = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json", re.IGNORECASE)
 _PROJECTS = re.compile(r"(?:.*/)?(?:projects\.json|projects/[^/]+\.json)", re.IGNORECASE)
 _MEMORIES = re.compile(r"(?:.*/)?(?:memories\.json|memories/[^/]+\.json)", re.IGNORECASE)
+_PARTS = r"[^/]+\.zip"
+"""Names of the archives inside an export of several."""
 _SPEAKERS = {"human": "You", "assistant": "Claude"}
 
 
@@ -33,6 +35,7 @@ class Claude:
     owned = False
     in_place = False
     local_ids = False
+    inner = _PARTS
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

@@ -63,6 +63,7 @@ class ClaudeMem:
     owned = False
     in_place = False
     local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

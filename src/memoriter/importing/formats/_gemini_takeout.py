@@ -31,6 +31,7 @@ class GeminiTakeout:
     owned = False
     in_place = False
     local_ids = False
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

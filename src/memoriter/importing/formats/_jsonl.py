@@ -31,6 +31,7 @@ class JsonLines:
     owned = False
     in_place = False
     local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

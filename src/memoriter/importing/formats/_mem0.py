@@ -28,6 +28,7 @@ class Mem0:
     owned = False
     in_place = False
     local_ids = False
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

@@ -46,6 +46,7 @@ class Memoriter:
     owned = True
     in_place = False
     local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         if LIST not in files.names:

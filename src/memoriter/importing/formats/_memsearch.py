@@ -24,6 +24,7 @@ class MemSearch:
     owned = False
     in_place = True
     local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _ID = re.compile(r" ([0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?=_all\.|\.|/|$)")
 _LINK = re.compile(r"(?<!!)\]\((?!https?:)([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\.(?:md|csv))(#[^()\s]*)?\)")
 _HEADING = re.compile(r"\s*# ([^\n]+)")
+_PARTS = r"[^/]*Part-\d+\.zip|Export[^/]*\.zip"
+"""Names of the archives inside an export."""
 _MOST_ROWS = 5_000
 
 
@@ -36,6 +38,7 @@ class Notion:
     owned = True
     in_place = False
     local_ids = False
+    inner = _PARTS
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

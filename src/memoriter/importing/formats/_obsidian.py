@@ -21,6 +21,7 @@ class Obsidian:
     owned = True
     in_place = True
     local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

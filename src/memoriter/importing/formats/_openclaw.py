@@ -29,6 +29,7 @@ class OpenClaw:
     owned = True
     in_place = True
     local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own
