@@ -30,7 +30,7 @@ def test_an_import_is_found_by_the_next_search_with_its_day_and_undone_by_its_id
     file = exports.chatgpt(tmp_path)
     done = program("import", "chatgpt", str(file))
     assert (done.exit_code, done.err) == (0, "")
-    assert done.out.startswith("Added 2 notes.\nTo undo it: memoriter import --undo ")
+    assert done.out.startswith(f"Added 2 notes to {program.workspace}.\nTo undo it: memoriter import --undo ")
     found = program("search", "which circuit for the greenhouse heater", "--on", DAY, "--json").json
     assert found["results"][0]["path"] == f"memory/imported/chatgpt/2025-03/{DAY}-greenhouse-heater-1.md"
     (row,) = program("import", "--list", "--json").json["imports"]
@@ -79,6 +79,26 @@ def test_a_conversation_that_went_on_is_updated_unless_its_note_was_edited(progr
     assert "Light red." not in texts
     assert first["id"] != second["id"]
     assert program("import", "--undo", first["id"], "--yes", "--json").json["kept"] == second["kept"]
+
+
+def test_an_import_that_only_changes_notes_names_the_import_that_removes_them(program: Program, tmp_path: Path) -> None:
+    def export(name: str, *texts: str) -> str:
+        memories = [exports.mem0_memory(number, text) for number, text in enumerate(texts, 1)]
+        return str(written(tmp_path / name, json.dumps(memories)))
+
+    first = program("import", "mem0", export("1.json", "Likes tea"), "--json").json
+    changed = export("2.json", "Likes coffee")
+    second = program("import", "mem0", changed, "--dry-run", "--json").json
+    assert (second["id"], second["updatedOf"]) == ("", [first["id"]])
+    done = program("import", "mem0", changed)
+    assert f"memoriter import --undo {first['id']}\n" in done.out
+    assert "To undo it" not in done.out
+    both = program("import", "mem0", export("3.json", "Likes water", "Has a dog"), "--json").json
+    ids = [both["id"], *both["updatedOf"]]
+    assert ids[1:] == [first["id"]]
+    for each in ids:
+        assert program("import", "--undo", each, "--yes").exit_code == 0
+    assert imported(program) == {}
 
 
 def test_an_entry_that_changed_replaces_the_old_one_in_its_note(program: Program, tmp_path: Path) -> None:

@@ -105,5 +105,6 @@ def test_the_page_shows_what_the_commands_print(program: Program, tmp_path: Path
         line, _, output = command.partition("\n")
         done = program(*line.replace("~/elsewhere", str(elsewhere)).split())
         shown += f"$ {line}\n{output}"
-        printed += f"$ {line}\n" + re.sub(r"(?<=--undo )[0-9a-f]{8}", "ID", done.out + done.err)
+        text = (done.out + done.err).replace(str(program.workspace), "~/notes").replace(str(elsewhere), "~/elsewhere")
+        printed += f"$ {line}\n" + re.sub(r"(?<=--undo )[0-9a-f]{8}", "ID", text)
     assert printed == shown

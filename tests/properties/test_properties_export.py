@@ -57,6 +57,47 @@ def test_an_export_that_is_imported_again_loses_nothing(notes: dict[str, tuple[b
         assert (again.notes, again.present, again.kept) == (0, exported.notes, [])
 
 
+FREE_PATHS = st.lists(NAMES.filter(bool), min_size=1, max_size=3).map(lambda names: "/".join(names) + ".md")
+IGNORES = st.dictionaries(st.sampled_from(["", "memory/", "Drafts/"]), st.sampled_from([b"x.md\n", b"\xff\n", b""]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vault", [False, True], ids=["folder", "vault"])
+@given(
+    notes=st.dictionaries(st.one_of(FREE_PATHS, PATHS), st.tuples(TEXTS, TIMES), min_size=1, max_size=5),
+    ignores=IGNORES,
+)
+@settings(max_examples=25)
+def test_a_folder_whose_markdown_files_are_all_memory_is_restored_as_such(
+    notes: dict[str, tuple[bytes, int]], ignores: dict[str, bytes], *, vault: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        first, second, locks = Path(folder, "first"), Path(folder, "second"), Path(folder, "locks")
+        (first / ".obsidian" if vault else first).mkdir(parents=True)
+        second.mkdir()
+        (first / "Here.md").write_text("# Here\n", encoding="utf-8")
+        for path, (content, changed) in notes.items():
+            file = first / path
+            if not any(parent.is_file() for parent in file.parents) and not file.exists():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+                os.utime(file, ns=(changed, changed))
+        for path, content in ignores.items():
+            (first / path).mkdir(exist_ok=True)
+            (first / path / ".memoryignore").write_bytes(content)
+        source = Workspace(first, layout=None if vault else "notes")
+        exported = export_notes(source, Path(folder, "x.zip"))
+        kept = list[str]()
+        target = Workspace(second, keep_layout=lambda: kept.append("notes"))
+        report = run_import(target, FORMATS["memoriter"], exported.file, locks=locks, own=True)
+        assert (report.notes, report.left_out, report.kept, kept) == (exported.notes, 0, [], ["notes"])
+        remembered = {note.path for note in source.scan().sources}
+        assert contents(second) == {path: each for path, each in contents(first).items() if path in remembered}
+        assert {note.path for note in target.scan().sources} == remembered
+        restored = {file.relative_to(second).as_posix(): file.read_bytes() for file in second.rglob(".memoryignore")}
+        assert restored == {f"{path}.memoryignore": content for path, content in ignores.items()}
+
+
 RECORDS = st.lists(
     st.fixed_dictionaries(
         {"text": st.text(max_size=120)},

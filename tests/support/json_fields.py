@@ -621,14 +621,17 @@ skipped | integer | entries without text
 
 ImportReport: What `import` did, or with `--dry-run` would do.
 format | text | the format of the export
-id | text | names the import for `--undo`; empty after an export of memoriter was restored
+id | text | names the import for `--undo`; empty if no note is of it, as after an export of memoriter was restored
+workspace | text | the folder of notes
 dryRun | boolean | whether nothing was written
 notes | integer | notes that were added
 records | integer | texts that were added: pages, and entries of the notes of a day
 updated | integer | texts that changed since the last import
+updatedOf | list of text | the earlier imports that the changed notes belong to; undoing one removes its notes
 present | integer | texts that were there already
 kept | list of text | notes that you edited and that differ from the export; they stay as they are
 leftOut | integer | number of all that was not imported
+notRestored | integer | of those, notes of an export of memoriter that could not be put back
 reasons | list of [LeftOut] | the first 20 of them
 samples | list of [Sample] | up to 5 of the notes
 

@@ -9,7 +9,7 @@ import click
 
 from memoriter.cli._notes import check_trust
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import DONE, is_interactive, pluralize
+from memoriter.cli._render import DONE, FAILED, is_interactive, pluralize
 from memoriter.errors import UsageError, sentence
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memoriter.app import Assembly
     from memoriter.cli._render import Line, Screen
     from memoriter.importing import ImportReport, UndoPlan
+    from memoriter.workspace import Workspace
 
 FORMATS = (
     *("openclaw", "mem0", "basic-memory", "memsearch", "claude-mem", "chatgpt", "claude", "gemini-takeout"),
@@ -31,6 +32,7 @@ SHOWN_NOTES = 10
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported, with samples.")
 @click.option("--own", is_flag=True, help="You wrote all of it: it counts like your own notes, and gets no marks.")
+@click.option("--source", "name", metavar="NAME", default="", help="Name the source, to tell it from another one.")
 @click.option("--undo", "identifier", metavar="ID", help="Remove the notes of an import.")
 @click.option("--list", "listed", is_flag=True, help="List the imports that have notes.")
 @click.option("--yes", is_flag=True, help="With --undo: do not ask for confirmation.")
@@ -40,6 +42,7 @@ def import_command(
     *,
     dry_run: bool,
     own: bool,
+    name: str,
     identifier: str | None,
     listed: bool,
     yes: bool,
@@ -59,14 +62,14 @@ def import_command(
     Next: memoriter search.
     """
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
-    _check_words(source, path, identifier=identifier, listed=listed, own=own)
+    _check_words(source, path, identifier=identifier, listed=listed, own=own or bool(name))
     assembly = _opened(options, screen, writes=not (listed or dry_run))
     if listed:
         _show_imports(assembly, screen)
     elif identifier is not None:
         _undo(assembly, identifier, screen, yes=yes, dry_run=dry_run)
     elif source is not None and path is not None:
-        _import(assembly, source, path, screen, own=own, dry_run=dry_run)
+        _import(assembly, source, path, screen, own=own, name=name, dry_run=dry_run)
 
 
 @click.command(cls=Command, name="export")
@@ -124,45 +127,54 @@ def _steps(step: Callable[[Any], None], stage: Any) -> Callable[[int, int], None
     return lambda done, total: step(Progress(stage, done, total))
 
 
-def _import(assembly: Assembly, source: str, path: Path, screen: Screen, *, own: bool, dry_run: bool) -> None:
+def _import(
+    assembly: Assembly, source: str, path: Path, screen: Screen, *, own: bool, name: str, dry_run: bool
+) -> None:
     from memoriter.importing import FORMATS as FORMS
     from memoriter.importing import run_import
 
+    workspace = assembly.trusted.workspace
     with screen.progress() as step:
         report = run_import(
-            assembly.trusted.workspace,
+            workspace,
             FORMS[source],
             path.expanduser(),
             locks=assembly.env.home / "imports",
             zone=assembly.configuration.settings.agents.defaults.user_timezone,
             own=own,
+            name=name,
             dry_run=dry_run,
             progress=_steps(step, "import"),
         )
     if screen.as_json:
-        screen.json(_report_json(report))
-        return
-    screen.show(list(_report_lines(report)))
-    screen.note(*_left_lines(report))
+        screen.json(_report_json(report, workspace))
+    else:
+        screen.show(list(_report_lines(report, workspace)))
+        screen.note(*_left_lines(report))
+    if report.not_restored:
+        click.get_current_context().exit(FAILED)
 
 
-def _report_json(report: ImportReport) -> dict[str, Any]:
+def _report_json(report: ImportReport, workspace: Workspace) -> dict[str, Any]:
     return {
         "format": report.source,
         "id": report.id,
+        "workspace": str(workspace.root),
         "dryRun": report.dry_run,
         "notes": report.notes,
         "records": report.records,
         "updated": report.updated,
+        "updatedOf": report.updated_of,
         "present": report.present,
         "kept": report.kept,
         "leftOut": report.left_out,
+        "notRestored": report.not_restored,
         "reasons": [{"name": each.name, "reason": each.reason} for each in report.reasons],
         "samples": [{"path": each.path, "text": each.text} for each in report.samples],
     }
 
 
-def _report_lines(report: ImportReport) -> Iterator[Line]:
+def _report_lines(report: ImportReport, workspace: Workspace) -> Iterator[Line]:
     would = "Would add" if report.dry_run else "Added"
     texts = f" with {pluralize(report.records, 'text')}" if report.records != report.notes else ""
     rest = [f"{report.updated:,} changed"] if report.updated else []
@@ -170,6 +182,7 @@ def _report_lines(report: ImportReport) -> Iterator[Line]:
     rest += [f"{report.left_out:,} left out"] if report.left_out else []
     yield (
         (f"{would} {pluralize(report.notes, 'note')}{texts}", "bold"),
+        (f" to {workspace.root}", ""),
         (f"; {', '.join(rest)}." if rest else ".", ""),
     )
     for sample in report.samples if report.dry_run else ():
@@ -177,9 +190,18 @@ def _report_lines(report: ImportReport) -> Iterator[Line]:
         yield ((f"    {sample.text}", "dim"),)
     if report.notes and report.id and not report.dry_run:
         yield ((f"To undo it: memoriter import --undo {report.id}", "dim"),)
+    for run in report.updated_of if not report.dry_run else ():
+        text = f"What changed belongs to an earlier import; to remove its notes: memoriter import --undo {run}"
+        yield ((text, "dim"),)
 
 
 def _left_lines(report: ImportReport) -> Iterator[Line]:
+    if report.not_restored:
+        count = pluralize(report.not_restored, "note")
+        why = "because files at their paths would be no memory in this folder."
+        yield ("! ", "yellow"), (f"The export has {count} that could not be put back, {why}", "")
+        advice = 'Import into an empty folder, or set memory.layout to "notes" and memory.extraSuffixes as they were.'
+        yield ((f"  {advice}", ""),)
     for path in report.kept[:SHOWN_NOTES]:
         yield ("! ", "yellow"), (f"{path} was edited here and differs from the export; it stays as it is.", "")
     if len(report.kept) > SHOWN_NOTES:

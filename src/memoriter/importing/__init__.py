@@ -7,7 +7,7 @@ everything about an import is in those notes: an import can be repeated, resumed
 from memoriter.importing._export import Exported, export_notes
 from memoriter.importing._files import Files, open_files
 from memoriter.importing._notes import IMPORTED
-from memoriter.importing._records import Entry, Format, LeftOut, Original, Page, Record
+from memoriter.importing._records import Entry, Format, IgnoreFile, LeftOut, NotesLayout, Original, Page, Record
 from memoriter.importing._run import ImportReport, Sample, run_import
 from memoriter.importing._undo import PastImport, UndoPlan, past_imports, plan_undo, undo
 from memoriter.importing.formats import FORMATS
@@ -19,8 +19,10 @@ __all__ = [
     "Exported",
     "Files",
     "Format",
+    "IgnoreFile",
     "ImportReport",
     "LeftOut",
+    "NotesLayout",
     "Original",
     "Page",
     "PastImport",

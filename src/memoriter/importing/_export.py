@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import PathRefused, UsageError, WriteError, sentence
 from memoriter.ids import bytes_hash
+from memoriter.importing._ignore_files import ignore_files
 from memoriter.permissions import open_private
 from memoriter.values import dataclass
 from memoriter.workspace import marked_entries, read_note
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from memoriter.workspace import Workspace
 
 VERSION = 1
+IGNORE = "ignore/"
+"""Folder of the `.memoryignore` files, numbered in the order in which `export.json` names them."""
 _FIRST_YEAR, _LAST_YEAR = 1980, 2107
 """Of a time in a ZIP archive."""
 
@@ -93,7 +96,16 @@ def _write(
         lines.append(json.dumps(_line(source.path, content, source.mtime_ns), ensure_ascii=False))
         archive.writestr(_entry(f"notes/{source.path}", source.mtime_ns), content, zipfile.ZIP_DEFLATED)
     archive.writestr(_entry("notes.jsonl", 0), "".join(f"{line}\n" for line in lines))
-    about = {"format": "memoriter", "version": VERSION, "layout": workspace.layout, "notes": len(lines)}
+    ignored = dict(ignore_files(workspace.root, workspace.layout))
+    for number, content in enumerate(ignored.values()):
+        archive.writestr(_entry(f"{IGNORE}{number}.txt", 0), content)
+    about: dict[str, Any] = {
+        "format": "memoriter",
+        "version": VERSION,
+        "layout": workspace.layout,
+        "notes": len(lines),
+        "ignoreFiles": list(ignored),
+    }
     archive.writestr(_entry("export.json", 0), json.dumps(about, indent=2) + "\n")
     return Exported(file, len(lines), size, tuple(left_out))
 

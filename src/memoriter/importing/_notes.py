@@ -98,12 +98,13 @@ def page_note(page: Page, run: Run) -> str:
     own |= {key: [mask(value) for value in values] for key, values in lists.items() if values}
     if not run.own:
         text = marked(f"{text}\n", _MARK.format(source=run.source), run.day(page.at) or "date unknown").strip()
-    return _with_hash(own, front, page.id, f"\n{text}\n", run)
+    return _with_hash(own, front, _without_secret(page.id), f"\n{text}\n", run)
 
 
 def entries_note(title: str, day: str, entries: Iterable[Entry], run: Run) -> str:
     """Return the note of the entries of a day, oldest first, without secrets."""
     ordered = sorted(entries, key=lambda entry: (entry.at is None, entry.at and entry.at.timestamp(), entry.id))
+    title = mask(title)
     text = f"\n# {title}\n"
     for lines in (entry_lines(entry, run) for entry in ordered):
         is_list = lines.startswith("- ") and text.rpartition("\n\n")[2].startswith("- ")
@@ -119,12 +120,13 @@ def entry_lines(entry: Entry, run: Run) -> str:
 
 def page_key(identifier: str) -> str:
     """Return the id of a page as the front matter of its note has it when it is read again."""
-    return _unquoted(_quoted(identifier))
+    return _unquoted(_quoted(_without_secret(identifier)))
 
 
 def entry_key(identifier: str) -> str:
-    """Return the id of an entry as its mark has it: a hash of the id if it is long or has other characters."""
-    return identifier if _PLAIN_ID.fullmatch(identifier) else content_hash(identifier)[:32]
+    """Return the id of an entry as its mark has it: a hash of the id if it is long, secret or has other characters."""
+    is_plain = _PLAIN_ID.fullmatch(identifier) and mask(identifier) == identifier
+    return identifier if is_plain else content_hash(identifier)[:32]
 
 
 def entries_in(text: str) -> Iterator[tuple[str, int, int]]:
@@ -141,18 +143,18 @@ def with_new_hash(text: str) -> str:
 
 
 def page_path(page: Page, run: Run) -> str:
-    """Return the path of a page's note: in the folders it names, or in that of its month."""
+    """Return the path of a page's note, without secrets: in the folders it names, or in that of its month."""
     if page.path:
-        parts = [clean for part in page.path.split("/") if (clean := file_name(part))]
+        parts = [clean for part in mask(page.path).split("/") if (clean := file_name(part))]
         return "/".join((IMPORTED, run.source, *(parts or ["note"]))) + SUFFIX
     day = run.day(page.at)
-    slug = slug_of(page.title) or "untitled"
+    slug = slug_of(mask(page.title)) or "untitled"
     return f"{IMPORTED}/{run.source}/{day[:7] or 'undated'}/{f'{day}-' if day else ''}{slug}{SUFFIX}"
 
 
 def entries_path(group: str, day: str, run: Run) -> str:
-    """Return the path of the note of a day's entries."""
-    folders = [clean for part in group.split("/") if (clean := file_name(part))]
+    """Return the path of the note of a day's entries, without secrets."""
+    folders = [clean for part in mask(group).split("/") if (clean := file_name(part))]
     return "/".join((IMPORTED, run.source, *folders, day[:7] or "undated", day or "undated")) + SUFFIX
 
 
@@ -187,6 +189,12 @@ def _with_hash(own: dict[str, object], front: str, identifier: str, body: str, r
     lines += [f"imported_from: {run.source}", *([f"imported_id: {_quoted(identifier)}"] if identifier else [])]
     lines += [f"imported_by: {run.id}", "imported_hash: "]
     return with_new_hash("\n".join(["---", *([front] if front else []), *lines, "---", body]))
+
+
+def _without_secret(identifier: str) -> str:
+    """Return an id, with a hash in place of a secret that a name in it has."""
+    plain = mask(identifier)
+    return identifier if plain == identifier else f"{plain} {content_hash(identifier)[:8]}"
 
 
 def _clean(text: str) -> str:

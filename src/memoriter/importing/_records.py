@@ -66,7 +66,21 @@ class LeftOut:
     reason: str
 
 
-Record = Page | Entry | Original | LeftOut
+@dataclass(frozen=True, slots=True)
+class NotesLayout:
+    """All Markdown files of the folder that was exported are memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreFile:
+    """A `.memoryignore` of the folder that was exported."""
+
+    path: str
+    """Below the folder of notes, with `/`."""
+    content: bytes
+
+
+Record = Page | Entry | Original | LeftOut | NotesLayout | IgnoreFile
 
 
 class Format(Protocol):
@@ -81,6 +95,12 @@ class Format(Protocol):
 
     in_place: bool
     """Whether an export is a folder that stays where it is, so that a folder elsewhere is another one."""
+
+    local_ids: bool
+    """Whether ids are only unique within one file or folder, such as numbers and paths."""
+
+    inner: str
+    """A regular expression for the archives inside an export whose files belong to it; others are files like any."""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         """Yield the records of an export, one at a time.

@@ -7,13 +7,14 @@ with the ids of its records. If it is interrupted, the next run continues with w
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.importing._files import open_files
+from memoriter.importing._ignore_files import restore_ignore_file
 from memoriter.importing._known import entry_places, known_records
 from memoriter.importing._notes import (
     Run,
@@ -29,24 +30,22 @@ from memoriter.importing._notes import (
     replace_lines,
     with_new_hash,
 )
-from memoriter.importing._records import Entry, LeftOut, Original, Page
+from memoriter.importing._parts import beginning, parts_of, portions
+from memoriter.importing._records import Entry, IgnoreFile, LeftOut, NotesLayout, Original, Page
+from memoriter.importing._sources import OtherSources, records_of, run_id, source_name
 from memoriter.permissions import folder_lock
 from memoriter.values import dataclass, field
-from memoriter.workspace import MAX_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from memoriter.importing._files import Files
     from memoriter.importing._known import KnownRecord
     from memoriter.importing._records import Format, Record
     from memoriter.workspace import Workspace
 
 PENDING_CHARS = 8 << 20
 """Characters of entries that are held until their notes are written."""
-LONGEST_TEXT = 4 << 20
-"""Characters of one note; a longer page becomes several notes."""
 MOST_OF_A_NAME = 10_000
 """Notes that differ only in a number in their name."""
 SAMPLES = 5
@@ -69,7 +68,7 @@ class ImportReport:
 
     source: str
     id: str
-    """Names the import, to undo it; empty if notes were restored, which do not show that they were imported."""
+    """Names the import, to undo it; empty if no note is of it: it added none, or it restored notes as they were."""
     dry_run: bool
     notes: int = 0
     """Notes that were added."""
@@ -77,11 +76,15 @@ class ImportReport:
     """Records that were added: pages, and entries of the notes of a day."""
     updated: int = 0
     """Records that say something else than at the last import; their notes were changed."""
+    updated_of: list[str] = field(default_factory=list[str])
+    """The earlier imports whose notes were changed: undoing those removes them."""
     present: int = 0
     """Records that were there already."""
     kept: list[str] = field(default_factory=list[str])
     """Notes that were edited here and differ from the export; they stay as they are."""
     left_out: int = 0
+    not_restored: int = 0
+    """Of those, notes of memoriter's own export that could not be put back at their place."""
     reasons: list[LeftOut] = field(default_factory=list[LeftOut])
     """The first ones that are left out."""
     samples: list[Sample] = field(default_factory=list[Sample])
@@ -95,6 +98,7 @@ def run_import(
     locks: Path,
     zone: str | None = None,
     own: bool = False,
+    name: str = "",
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
@@ -107,6 +111,8 @@ def run_import(
         locks: a private folder. Two imports run one after the other.
         zone: the owner's time zone, an IANA name; None: that of the process.
         own: whether the owner wrote all of it, so that it counts like their own notes.
+        name: what the owner calls the source. Imports of the same name belong to one source; empty: the file or folder
+            is the source.
         dry_run: only count, and write nothing.
         progress: called with the number of records that are done, and of all.
 
@@ -117,54 +123,40 @@ def run_import(
     if own and not form.owned:
         message = f"The option --own is not for {form.name}: an export of it has text that others wrote."
         raise UsageError(message, remedy="Leave out --own.")
-    with open_files(path) as files, nullcontext() if dry_run else folder_lock(locks):
-        report = ImportReport(form.name, _run_id(form.name, path), dry_run)
-        run = Run(form.name, report.id, zone, own)
+    name = source_name(name)
+    with open_files(path, form.inner) as files, nullcontext() if dry_run else folder_lock(locks):
+        run = Run(form.name, run_id(form, path, name), zone, own)
+        report = ImportReport(form.name, run.id, dry_run)
         known = known_records(workspace.root, form.name)
-        total = _check(form, files, path, own=own, others=_of_other_folders(known, form, run, path))
+        others = OtherSources(form, run, known, path, files.title)
+        with closing(records_of(form, files, own=own, name=name)) as records:
+            total = _check(records, form, path, others)
         writing = _Writing(workspace, run, report, known)
-        for number, record in enumerate(form.read(files, own=own)):
-            if progress and number % _STEP == 0:
-                progress(number, total)
-            writing.add(record)
+        with closing(records_of(form, files, own=own, name=name)) as records:
+            for number, record in enumerate(records):
+                if progress and number % _STEP == 0:
+                    progress(number, total)
+                writing.add(record)
         writing.finish()
         if progress:
             progress(total, total)
+        if not report.notes and all(each.run != run.id for each in known.values()):
+            report.id = ""
     return report
 
 
-def _of_other_folders(known: dict[str, KnownRecord], form: Format, run: Run, path: Path) -> dict[str, str]:
-    """Return the pages that were imported from other folders, with their imports."""
-    if not form.in_place or not path.is_dir():
-        return {}
-    return {key: record.run for key, record in known.items() if record.run != run.id}
-
-
-def _check(form: Format, files: Files, path: Path, *, own: bool, others: dict[str, str]) -> int:
+def _check(records: Iterator[Record], form: Format, path: Path, others: OtherSources) -> int:
     """Read an export to its end, and return the number of its records. Raises UsageError."""
     total = kept = 0
-    for record in form.read(files, own=own):
+    for record in records:
         total += 1
-        kept += not isinstance(record, LeftOut)
-        if isinstance(record, Page) and (other := others.get(page_key(record.id))):
-            message = f"Another folder that is named {files.title!r} was imported before, as {other}."
-            remedy = (
-                f"If it is the same one at another place, run `memoriter import --undo {other}` first; or rename it."
-            )
-            raise UsageError(message, remedy=remedy)
+        kept += not isinstance(record, LeftOut | NotesLayout | IgnoreFile)
+        others.check(record)
     if not kept:
         message = f"There is nothing of {form.name} in {str(path)!r}."
         remedy = "Name another format or path: docs/import.md lists what to give for each format."
         raise UsageError(message, remedy=remedy)
     return total
-
-
-def _run_id(source: str, path: Path) -> str:
-    """Return the id of an import: the same one when the same file or folder is imported again."""
-    found = path.resolve()
-    status = found.stat()
-    parts = [source, str(found), *([] if found.is_dir() else [status.st_size, status.st_mtime_ns])]
-    return content_hash("\n".join(map(str, parts)))[:8]
 
 
 class _Writing:
@@ -181,6 +173,10 @@ class _Writing:
         match record:
             case LeftOut():
                 self._leave_out(record)
+            case NotesLayout():
+                self._workspace.adopt_notes_layout(write=not self._report.dry_run)
+            case IgnoreFile():
+                self._restore_ignore_file(record)
             case Original():
                 self._restore(record)
             case Page():
@@ -196,7 +192,7 @@ class _Writing:
             self._update_entries(path, entries)
 
     def _add_page(self, page: Page) -> None:
-        for part in _parts(page):
+        for part in parts_of(page):
             key = page_key(part.id)
             known = None if key in self._seen else self._known.get(key)
             if key in self._seen:
@@ -216,7 +212,7 @@ class _Writing:
         elif not known.unchanged:
             self._report.kept.append(known.path)
         else:
-            self._report.updated += 1
+            self._count_update(known)
             if not self._report.dry_run:
                 content = self._workspace.content(known.path) or b""
                 self._workspace.replace(known.path, text, expected=bytes_hash(content))
@@ -232,7 +228,7 @@ class _Writing:
         elif known.hash == content_hash(entry_lines(entry, self._run)):
             self._report.present += 1
         elif known.unchanged:
-            self._report.updated += 1
+            self._count_update(known)
             self._changes.setdefault(known.path, []).append(entry)
         else:
             self._report.kept.append(known.path)
@@ -240,10 +236,15 @@ class _Writing:
         if self._pending_chars > PENDING_CHARS:
             self._write_entries()
 
+    def _count_update(self, known: KnownRecord) -> None:
+        self._report.updated += 1
+        if known.run not in {self._run.id, *self._report.updated_of}:
+            self._report.updated_of.append(known.run)
+
     def _write_entries(self) -> None:
         for (group, day), entries in self._pending.items():
             title = ", ".join(filter(None, (self._run.source, group, day or "undated")))
-            for part in _portions(entries):
+            for part in portions(entries):
                 note = partial(entries_note, title, day, part, self._run)
                 self._write_new(entries_path(group, day, self._run), note, "", records=len(part))
         self._pending.clear()
@@ -271,7 +272,7 @@ class _Writing:
         self._report.notes += 1
         self._report.records += records
         if wants_sample:
-            self._report.samples.append(Sample(path, _beginning(text)))
+            self._report.samples.append(Sample(path, beginning(text)))
 
     def _create(self, path: str, text: str, key: str) -> str:
         """Create a note, and return its path. Raises PathRefused and WriteError."""
@@ -283,6 +284,15 @@ class _Writing:
                 continue
             return name
         raise WriteError(f"There are {MOST_OF_A_NAME:,} notes like {path!r}; no more were written.")
+
+    def _restore_ignore_file(self, file: IgnoreFile) -> None:
+        try:
+            done = restore_ignore_file(self._workspace.root, file.path, file.content, dry_run=self._report.dry_run)
+        except PathRefused as error:
+            self._leave_out(LeftOut(file.path, error.message))
+            return
+        if not done:
+            self._report.kept.append(file.path)
 
     def _restore(self, note: Original) -> None:
         """Write a note of memoriter as it was, unless there is one."""
@@ -297,61 +307,15 @@ class _Writing:
                 self._report.id = ""
                 os.utime(self._workspace.root / note.path, ns=(note.changed_ns, note.changed_ns), follow_symlinks=False)
         except PathRefused as error:
+            self._report.not_restored += 1
             self._leave_out(LeftOut(note.path, error.message))
             return
         self._report.notes += 1
         self._report.records += 1
         if len(self._report.samples) < SAMPLES:
-            self._report.samples.append(Sample(note.path, _beginning(note.content.decode("utf-8", "replace"))))
+            self._report.samples.append(Sample(note.path, beginning(note.content.decode("utf-8", "replace"))))
 
     def _leave_out(self, record: LeftOut) -> None:
         self._report.left_out += 1
         if len(self._report.reasons) < SHOWN_LEFT_OUT:
             self._report.reasons.append(record)
-
-
-def _parts(page: Page) -> list[Page]:
-    """Return a page, or several if it is too long for one note."""
-    if len(page.text) <= LONGEST_TEXT and len(page.text.encode("utf-8", "replace")) < MAX_BYTES // 2:
-        return [page]
-    parts, lines, size = list[str](), list[str](), 0
-    for line in page.text.splitlines(keepends=True):
-        for start in range(0, len(line), LONGEST_TEXT // 4):
-            piece = line[start : start + LONGEST_TEXT // 4]
-            if size + len(piece) > LONGEST_TEXT // 2:
-                parts.append("".join(lines))
-                lines, size = [], 0
-            lines.append(piece)
-            size += len(piece)
-    parts.append("".join(lines))
-    first = Page(page.id, page.title, parts[0], page.at, page.path, page.front, page.tags, page.aliases)
-    return [first, *(_part(page, text, number) for number, text in enumerate(parts[1:], 2))]
-
-
-def _part(page: Page, text: str, number: int) -> Page:
-    path = f"{page.path} {number}" if page.path else ""
-    return Page(f"{page.id}#{number}", f"{page.title} ({number})", text, page.at, path, tags=page.tags)
-
-
-def _portions(entries: list[Entry]) -> list[list[Entry]]:
-    """Return entries in portions that fit into a note."""
-    portions, size = list[list[Entry]]([[]]), 0
-    for entry in entries:
-        if portions[-1] and size + len(entry.text) > LONGEST_TEXT // 2:
-            portions.append([])
-            size = 0
-        portions[-1].append(entry)
-        size += len(entry.text)
-    return portions
-
-
-def _beginning(text: str) -> str:
-    """Return the first lines of a note that say something, on one line."""
-    lines = iter(text.split("\n"))
-    if text.startswith("---\n"):
-        next(lines)
-        for line in lines:
-            if line == "---":
-                break
-    plain = (line.strip() for line in lines)
-    return " ".join(line for line in plain if line and not line.startswith("<!-- "))[:120]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused, WorkspaceNotFound, sentence
 from memoriter.ids import bytes_hash
-from memoriter.layout import DAILY_NOTE, FOLDER, LONG_TERM, SUFFIX, VAULT, detect_layout, openclaw_marker
+from memoriter.layout import DAILY_NOTE, FOLDER, LONG_TERM, SUFFIX, VAULT, detect_layout, note_files, openclaw_marker
 from memoriter.types import Diagnostic, Excerpt, Skipped, Source
 from memoriter.workspace._confined import (
     Loaded,
@@ -103,9 +103,8 @@ class Workspace:
         """The suffixes of notes."""
         self._detected_layout: Layout | None = None
         if not self.root.is_dir() and (make is None or os.path.lexists(self.root)):
-            raise WorkspaceNotFound(
-                f"The path {os.fspath(root)!r} is not a folder.", remedy="Create it, or name another with -w."
-            )
+            message = f"The path {os.fspath(root)!r} is not a folder."
+            raise WorkspaceNotFound(message, remedy="Create it, or name another with -w.")
 
     @property
     def layout(self) -> Layout:
@@ -206,14 +205,7 @@ class Workspace:
         return Excerpt(place.cited, text, truncated, reason, bytes_hash(content) if exact else None)
 
     def raw(self, path: str) -> Raw:
-        """Read the bytes of a memory file.
-
-        Args:
-            path: a cited or an absolute path.
-
-        Raises:
-            PathRefused: the path is not memory, or the file does not exist.
-        """
+        """Read the bytes of a memory file at a cited or absolute path. Raises PathRefused if it is no such file."""
         place = self._readable_path(path)
         try:
             content, _ = read_own(place, self._max_bytes, self._principal)
@@ -362,6 +354,15 @@ class Workspace:
         if self.layout != "openclaw":
             return None
         return notes_outside(str(self.root), self._areas(), self._max_bytes, self.suffixes)
+
+    def adopt_notes_layout(self, *, write: bool) -> None:
+        """Make all Markdown files of a folder without notes memory, unless its layout is chosen; `write` keeps that."""
+        if self._chosen_layout or self.layout == "notes" or any(note_files(str(self.root), self.suffixes)):
+            return
+        if write and self._keep_layout is not None:
+            self.make_root()
+            self._keep_layout()
+        self._chosen_layout = "notes"
 
     def _place_to_write(self, path: str) -> ReadablePath:
         self.make_root()

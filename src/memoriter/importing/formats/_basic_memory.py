@@ -20,6 +20,8 @@ class BasicMemory:
     read_as = "basic-memory 0.24.1"
     owned = True
     in_place = True
+    local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

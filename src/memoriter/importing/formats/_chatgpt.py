@@ -34,6 +34,8 @@ class ChatGpt:
     read_as = "data export as of 2026-09"
     owned = False
     in_place = False
+    local_ids = False
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _CONVERSATIONS = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json", re.IGNORECASE)
 _PROJECTS = re.compile(r"(?:.*/)?(?:projects\.json|projects/[^/]+\.json)", re.IGNORECASE)
 _MEMORIES = re.compile(r"(?:.*/)?(?:memories\.json|memories/[^/]+\.json)", re.IGNORECASE)
+_PARTS = r"[^/]+\.zip"
+"""Names of the archives inside an export of several."""
 _SPEAKERS = {"human": "You", "assistant": "Claude"}
 
 
@@ -32,6 +34,8 @@ class Claude:
     read_as = "data export as of 2026-09"
     owned = False
     in_place = False
+    local_ids = False
+    inner = _PARTS
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

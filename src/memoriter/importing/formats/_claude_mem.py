@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
+from memoriter.ids import content_hash
 from memoriter.importing._json import lists, named, objects
 from memoriter.importing._records import Entry, LeftOut, Record, id_of, moment, text_of
 from memoriter.importing.formats._conversation import lowered
@@ -19,9 +20,31 @@ if TYPE_CHECKING:
 
     from memoriter.importing._files import Files
 
-_OBSERVATION = ("id", "project", "type", "title", "subtitle", "narrative", "text", "facts", "created_at")
-_SUMMARY = ("id", "project", "request", "investigated", "learned", "completed", "next_steps", "notes", "created_at")
-_PROMPT = ("id", "prompt_text", "created_at")
+_OBSERVATION = (
+    "id",
+    "memory_session_id",
+    "project",
+    "type",
+    "title",
+    "subtitle",
+    "narrative",
+    "text",
+    "facts",
+    "created_at",
+)
+_SUMMARY = (
+    "id",
+    "memory_session_id",
+    "project",
+    "request",
+    "investigated",
+    "learned",
+    "completed",
+    "next_steps",
+    "notes",
+    "created_at",
+)
+_PROMPT = ("id", "content_session_id", "prompt_text", "created_at")
 _PARTS = {
     "request": "Request",
     "investigated": "Investigated",
@@ -39,6 +62,8 @@ class ClaudeMem:
     read_as = "claude-mem 13.25.3"
     owned = False
     in_place = False
+    local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own
@@ -84,7 +109,9 @@ def _prompt(row: Mapping[str, Any]) -> Record:
 
 
 def _entry(kind: str, row: Mapping[str, Any], parts: list[str]) -> Record:
-    identifier = f"{kind}-{id_of(row.get('id'), *parts)}"
+    # Each machine counts from 1; the session and the time tell their rows apart.
+    origin = [str(row.get(key) or "") for key in ("memory_session_id", "content_session_id", "created_at")]
+    identifier = f"{kind}-{id_of(row.get('id'), *parts)}-{content_hash(chr(10).join(origin))[:8]}"
     if not parts:
         return LeftOut(identifier, "it has no text")
     group = text_of(row.get("project")).strip("/").replace("/", " ")

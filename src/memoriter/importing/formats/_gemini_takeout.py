@@ -30,6 +30,8 @@ class GeminiTakeout:
     read_as = "Google Takeout as of 2026-09, in JSON"
     owned = False
     in_place = False
+    local_ids = False
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

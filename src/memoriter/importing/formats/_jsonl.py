@@ -30,6 +30,8 @@ class JsonLines:
     read_as = "one JSON object in each line"
     owned = False
     in_place = False
+    local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

@@ -10,6 +10,7 @@ from memoriter.workspace import MAX_BYTES, read_front_matter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
 
     from memoriter.importing._files import Files
 
@@ -24,6 +25,7 @@ def markdown_pages(
     *,
     folder: str = "",
     change: Callable[[str, str], tuple[str, str, str]] | None = None,
+    written: Callable[[str], datetime | None] | None = None,
 ) -> Iterator[Record]:
     """Yield the Markdown files of an export as pages that keep their place and their front matter.
 
@@ -32,6 +34,7 @@ def markdown_pages(
         names: the files; those that are not Markdown are left out.
         folder: the folder below which they go.
         change: returns the path, the title and the text of a note for its name and its text.
+        written: returns the time of a note for its text; None: it is the time of the file.
     """
     for name in names:
         if not name.lower().endswith(SUFFIXES):
@@ -51,7 +54,7 @@ def markdown_pages(
             yield LeftOut(name, "it is empty")
             continue
         identifier, place = ("/".join(filter(None, [folder, each])) for each in (name, path))
-        yield Page(identifier, title, text, files.changed(name), place, front)
+        yield Page(identifier, title, text, written(text) if written else files.changed(name), place, front)
 
 
 def split_front(text: str) -> tuple[str, str]:

@@ -27,6 +27,8 @@ class Mem0:
     read_as = "mem0ai 2.2.1"
     owned = False
     in_place = False
+    local_ids = False
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

@@ -1,16 +1,29 @@
 """memoriter's own export, as `memoriter export` writes it: `notes/` and, with their times and hashes, `notes.jsonl`.
 
-With `own`, each note is restored byte by byte, at its place. Otherwise it is somebody's export, and its notes are
-imported like those of another program.
+With `own`, each note is restored byte by byte, at its place, with the layout and the ignore files of the folder.
+Otherwise it is somebody's export, and its notes are imported like those of another program.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
 from memoriter.ids import bytes_hash
-from memoriter.importing._records import LeftOut, Original, Page, Record, moment, text_of
+from memoriter.importing._export import IGNORE
+from memoriter.importing._ignore_files import LONGEST
+from memoriter.importing._json import lists, mapping
+from memoriter.importing._records import (
+    IgnoreFile,
+    LeftOut,
+    NotesLayout,
+    Original,
+    Page,
+    Record,
+    moment,
+    text_of,
+)
 from memoriter.importing.formats._jsonl import json_lines
 from memoriter.importing.formats._markdown import split_front
 from memoriter.workspace import MAX_BYTES
@@ -22,6 +35,7 @@ if TYPE_CHECKING:
 
 LIST = "notes.jsonl"
 NOTES = "notes/"
+ABOUT = "export.json"
 
 
 class Memoriter:
@@ -31,12 +45,24 @@ class Memoriter:
     read_as = "memoriter export, version 1"
     owned = True
     in_place = False
+    local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         if LIST not in files.names:
             message = f"The export {files.title!r} has no {LIST}."
             raise UsageError(message, remedy="Give the file that `memoriter export` has written.")
         names = set(files.names)
+        about = _about(files) if own else {}
+        if about.get("layout") == "notes":
+            yield NotesLayout()
+        yield from self._notes(files, names, own=own)
+        for number, path in enumerate(map(text_of, lists(about.get("ignoreFiles")))):
+            if (name := f"{IGNORE}{number}.txt") in names:
+                with files.open(name) as opened:
+                    yield IgnoreFile(path, opened.read(LONGEST))
+
+    def _notes(self, files: Files, names: set[str], *, own: bool) -> Iterator[Record]:
         for number, found in json_lines(files, LIST):
             path = text_of(found.get("path"))
             if NOTES + path not in names:
@@ -57,3 +83,15 @@ class Memoriter:
                 continue
             front, text = split_front(content.decode("utf-8", "replace").removeprefix("\ufeff"))
             yield Page(path, "", text, moment(nanoseconds / 1e9), path.removesuffix(".md"), front)
+
+
+def _about(files: Files) -> dict[str, Any]:
+    """Return what `export.json` says of the export; empty if it has none."""
+    if ABOUT not in files.names:
+        return {}
+    with files.open(ABOUT) as opened:
+        try:
+            return mapping(json.loads(opened.read(LONGEST)))
+        except (ValueError, RecursionError) as error:
+            message = f"The file {ABOUT!r} of the export is not valid JSON."
+            raise UsageError(message, remedy="Export again: this file was changed or is damaged.") from error

@@ -23,6 +23,8 @@ class MemSearch:
     read_as = "memsearch 0.4.23"
     owned = False
     in_place = True
+    local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

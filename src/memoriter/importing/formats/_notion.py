@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 _ID = re.compile(r" ([0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?=_all\.|\.|/|$)")
 _LINK = re.compile(r"(?<!!)\]\((?!https?:)([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\.(?:md|csv))(#[^()\s]*)?\)")
 _HEADING = re.compile(r"\s*# ([^\n]+)")
+_PARTS = r"[^/]*Part-\d+\.zip|Export[^/]*\.zip"
+"""Names of the archives inside an export."""
+_CREATED = re.compile(r"^(?:Created(?: time| at| on)?|Date created): ([^\n]+)$", re.MULTILINE | re.IGNORECASE)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MOST_ROWS = 5_000
 
 
@@ -35,6 +40,8 @@ class Notion:
     read_as = "Notion's export as Markdown & CSV as of 2026-09"
     owned = True
     in_place = False
+    local_ids = False
+    inner = _PARTS
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own
@@ -45,7 +52,7 @@ class Notion:
             raise UsageError(message, remedy="In Notion, choose the export format Markdown & CSV.")
         whole = {name.removesuffix("_all.csv") for name in tables if name.endswith("_all.csv")}
         names = _Names(files.names)
-        yield from markdown_pages(files, pages, change=names.page)
+        yield from markdown_pages(files, pages, change=names.page, written=_created)
         for name in tables:
             if name.removesuffix(".csv") not in whole:
                 yield _table(files, name, names.path(name))
@@ -95,6 +102,36 @@ class _Names:
         return f"]({quote('/'.join([*['..'] * len(here), *there]))}.md{match[2] or ''})"
 
 
+def _created(text: str) -> datetime | None:
+    """Return the day that a page names as that of its creation; the times of an export are those of the export."""
+    properties = re.split(r"\n\s*\n", _HEADING.sub("", text, count=1).strip(), maxsplit=1)[0]
+    found = _CREATED.search(properties)
+    day = _day(found[1].strip()) if found else None
+    return datetime(day.year, day.month, day.day, 12, tzinfo=UTC) if day else None
+
+
+def _day(value: str) -> date | None:
+    """Return the day of a property of Notion, or None if its order of day and month is unknown.
+
+    >>> _day("March 14, 2025 9:26 AM"), _day("2025/03/14 09:26"), _day("14/03/2025"), _day("soon")
+    (datetime.date(2025, 3, 14), datetime.date(2025, 3, 14), datetime.date(2025, 3, 14), None)
+    """
+    try:
+        if found := re.match(r"@?([A-Za-z]{3})[a-z]*\.? (\d{1,2}), (\d{4})\b", value):
+            return date(int(found[3]), _MONTHS.index(found[1].lower()) + 1, int(found[2]))
+        if found := re.match(r"(\d{1,2}) ([A-Za-z]{3})[a-z]*\.? (\d{4})\b", value):
+            return date(int(found[3]), _MONTHS.index(found[2].lower()) + 1, int(found[1]))
+        if found := re.match(r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?!\d)", value):
+            return date(int(found[1]), int(found[2]), int(found[3]))
+        if found := re.match(r"(\d{1,2})/(\d{1,2})/(\d{4})\b", value):
+            first, second = int(found[1]), int(found[2])
+            known = first == second or max(first, second) > len(_MONTHS)
+            return date(int(found[3]), min(first, second), max(first, second)) if known else None
+    except ValueError:
+        pass
+    return None
+
+
 def _table(files: Files, name: str, path: str) -> Record:
     """Return a database as a page with a table of Markdown."""
     with files.open(name) as opened:
@@ -114,7 +151,7 @@ def _table(files: Files, name: str, path: str) -> Record:
     if len(rows) > _MOST_ROWS + 1:
         lines += ["", f"{len(rows) - 1 - _MOST_ROWS} more rows are only in the export."]
     title = path.rpartition("/")[2]
-    return Page(name, title, f"# {title}\n\n" + "\n".join(lines), files.changed(name), path)
+    return Page(name, title, f"# {title}\n\n" + "\n".join(lines), path=path)
 
 
 def _line(cells: list[str], width: int) -> str:

@@ -20,6 +20,8 @@ class Obsidian:
     read_as = "Obsidian 1.x"
     owned = True
     in_place = True
+    local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own

@@ -28,6 +28,8 @@ class OpenClaw:
     read_as = "OpenClaw 2026.2.26"
     owned = True
     in_place = True
+    local_ids = True
+    inner = ""
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own
