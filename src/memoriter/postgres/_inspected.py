@@ -70,8 +70,7 @@ class InspectedStore(PostgresStore):
     watch_lease = background_lease
 
     @contextmanager
-    def _writing(self, *, content: bool = True) -> Generator[tuple[Connection, Place]]:
-        del content
+    def _transaction(self) -> Generator[tuple[Connection, Place]]:
         self._refuse()
         yield  # type: ignore[misc]  # a context manager needs one
 
