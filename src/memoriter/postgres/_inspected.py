@@ -50,13 +50,18 @@ class InspectedStore(PostgresStore):
             IndexUnavailable: the server does not answer, or something is missing there.
             MissingPackage: the extra `postgres` is not installed.
         """
-        server = Server(settings)
-        row = None
-        if server.prepare(create=False):
-            with server.connection() as connection:
-                row = connection.execute("SELECT id FROM spaces WHERE name = %s", (name,)).fetchone()
-        kind = AbsentStore if row is None else InspectedStore
-        return kind(server, name, State(0 if row is None else int(row[0])), clock=clock)
+        server, row = Server(settings), None
+        try:
+            if server.prepare(create=False):
+                with server.connection() as connection:
+                    row = connection.execute("SELECT id FROM spaces WHERE name = %s", (name,)).fetchone()
+            else:
+                server.check_creation()
+            kind = AbsentStore if row is None else InspectedStore
+            return kind(server, name, State(0 if row is None else int(row[0])), clock=clock)
+        except BaseException:
+            server.close()
+            raise
 
     def lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
         del wait
