@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +16,16 @@ from psycopg.conninfo import make_conninfo
 
 from memoriter.errors import IndexUnavailable, UsageError
 from memoriter.ids import vector_key
-from memoriter.postgres import PostgresStore, ServerSettings, _graphs, _shared, _vectors, drop_space, list_spaces
+from memoriter.postgres import (
+    InspectedStore,
+    PostgresStore,
+    ServerSettings,
+    _graphs,
+    _shared,
+    _vectors,
+    drop_space,
+    list_spaces,
+)
 from memoriter.postgres._schema import TABLES, partitions
 from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, Filters, ModelSpec, Source
@@ -159,12 +169,41 @@ def test_a_memory_of_another_role_is_refused_with_what_to_do(
         assert "memorySearch.store.postgres.workspace" in refused.value.remedy
     with pytest.raises(IndexUnavailable, match="is not a member of the role"):
         opened(tenants.ben, "new", tenants.team)
-    with pytest.raises(IndexUnavailable, match="There is no role"):
+    with pytest.raises(IndexUnavailable, match="There is no role") as refused:
         opened(tenants.ben, "new", "nobody at all")
+    assert "memorySearch.store.postgres.role" in refused.value.remedy
+    assert 'CREATE ROLE "nobody at all"' in refused.value.remedy
     tenants.administer("REVOKE USAGE ON SCHEMA {} FROM {}", tenants.schema, tenants.ben)
     with pytest.raises(IndexUnavailable, match="may not use the schema") as refused:
         opened(tenants.ben, "of ben")
     assert "GRANT USAGE ON SCHEMA" in refused.value.remedy
+
+
+@pytest.mark.slow
+def test_a_look_at_a_memory_is_refused_with_the_reason_for_which_its_use_is(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    fill(opened(tenants.anna, "plans"), "secret")
+
+    def both(user: str, name: str, role: str = "") -> set[str]:
+        errors = set[str]()
+        for act in (PostgresStore.open, InspectedStore.inspect):
+            with pytest.raises(IndexUnavailable) as refused:
+                act(tenants.settings(user, role), name, clock=lambda: 0.0)
+            errors.add(f"{refused.value.message} {refused.value.remedy}")
+        return errors
+
+    for user in (tenants.ben, tenants.keeper):
+        (error,) = both(user, "plans")
+        assert "belongs to another role" in error
+    (error,) = both(tenants.ben, "new", tenants.team)
+    assert "is not a member of the role" in error
+    (error,) = both(tenants.ben, "new", "nobody at all")
+    assert "There is no role 'nobody at all'" in error
+    with closing(InspectedStore.inspect(tenants.settings(tenants.anna), "plans", clock=lambda: 0.0)) as look:
+        assert texts(look, "secret") == ["secret", "refused secret"]
+    with closing(InspectedStore.inspect(tenants.settings(tenants.ben), "new", clock=lambda: 0.0)) as look:
+        assert look.files() == {}
 
 
 @pytest.mark.slow

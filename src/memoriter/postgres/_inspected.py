@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from memoriter.errors import IndexUnavailable
 from memoriter.postgres._graphs import NONE, Graphs
+from memoriter.postgres._lookup import find_space
 from memoriter.postgres._server import Server
 from memoriter.postgres._state import State
 from memoriter.postgres._store import PostgresStore
@@ -47,18 +48,19 @@ class InspectedStore(PostgresStore):
             clock: returns seconds since 1970.
 
         Raises:
-            IndexUnavailable: the server does not answer, or something is missing there.
+            IndexUnavailable: the server does not answer, something is missing there, or the user may not use the space.
             MissingPackage: the extra `postgres` is not installed.
         """
-        server, row = Server(settings), None
+        server, known = Server(settings), None
         try:
             if server.prepare(create=False):
                 with server.connection() as connection:
-                    row = connection.execute("SELECT id FROM spaces WHERE name = %s", (name,)).fetchone()
+                    known = find_space(connection, server.name, name, settings.role)
             else:
                 server.check_creation()
-            kind = AbsentStore if row is None else InspectedStore
-            return kind(server, name, State(0 if row is None else int(row[0])), clock=clock)
+            if known is None or not known.has_content:
+                return AbsentStore(server, name, State(0), clock=clock)
+            return InspectedStore(server, name, State(known.id), clock=clock)
         except BaseException:
             server.close()
             raise

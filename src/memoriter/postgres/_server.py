@@ -12,6 +12,7 @@ from memoriter.environment import host_name, program_name, variables
 from memoriter.errors import IndexUnavailable, sentence
 from memoriter.extras import require
 from memoriter.postgres._creation import check_creation, check_extension, no_extension, no_schema
+from memoriter.postgres._lookup import check_role
 from memoriter.postgres._migrations import check_version
 from memoriter.postgres._proxy import check_sessions
 from memoriter.postgres._schema import quoted, shared_statements
@@ -230,6 +231,8 @@ class Server:
     def check_creation(self) -> None:
         """Raise IndexUnavailable if `prepare` could not create what is missing; nothing is created."""
         with self.connection() as connection:
+            if self.settings.role:
+                check_role(connection, self.name, self.settings.role)
             if not self.is_replica:
                 check_extension(connection, self.name)
                 check_creation(connection, self.settings.schema, self.name)

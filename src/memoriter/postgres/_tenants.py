@@ -111,6 +111,15 @@ END
 $body$
 """
 
+_IS_FOREIGN = """
+CREATE OR REPLACE FUNCTION is_foreign(wanted text) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body$
+  SELECT EXISTS (SELECT 1 FROM spaces WHERE name = wanted
+    AND NOT coalesce(pg_has_role(session_user, to_regrole(quote_ident(owner)), 'USAGE'), false))
+$body$
+"""
+"""A user does not see the spaces of others; this tells that a name is taken, as an attempt to open it does."""
+
 
 def check_usage(connection: LimitedConnection, schema: str, place: str) -> None:
     """Raise IndexUnavailable if the user may not use a schema that exists; `place` is its name for messages."""
@@ -140,7 +149,7 @@ def tenant_statements(schema: str) -> list[str]:
     lock = schema.replace("'", "''") + "/"
     functions = [
         each.format(schema=schema, lock=lock, tables=",".join(TABLES)).strip()
-        for each in (_KEEP_OTHERS_OUT, _OPEN_SPACE, _DROP_SPACE)
+        for each in (_KEEP_OTHERS_OUT, _OPEN_SPACE, _DROP_SPACE, _IS_FOREIGN)
     ]
     return [*functions, *_policies(), *_grants()]
 
