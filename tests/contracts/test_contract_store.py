@@ -188,6 +188,20 @@ def test_vectors_outlive_the_chunk_until_they_are_evicted(store: Store) -> None:
     assert store.pending() == 1
 
 
+def test_evicting_nothing_or_vectors_that_no_chunk_uses_does_not_change_the_content(store: Store) -> None:
+    put(store, "a.md", "tea", "black coffee")
+    embed(store)
+    put(store, "a.md", "tea")
+    content = store.content_version()
+    with store.lease():
+        assert store.evict(max_entries=2, max_bytes=1 << 20) == 0
+    assert store.content_version() == content
+    with store.lease():
+        assert store.evict(max_entries=1, max_bytes=1 << 20) == 1
+        assert store.evict(max_entries=0, max_bytes=0) == 0
+    assert store.content_version() == content
+
+
 def test_settings_are_kept_by_name(store: Store) -> None:
     with store.lease():
         store.set_meta("job:b", "2")

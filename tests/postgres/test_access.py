@@ -29,6 +29,17 @@ def statement_of(remedy: str) -> str:
     return remedy.split("`")[1]
 
 
+LOOKS = ("status", "doctor")
+"""Commands that create nothing on a server."""
+
+
+def told(env: MemoryEnv, command: str) -> str:
+    """Return what a command prints that finds something wrong."""
+    done = run(env, *command.split())
+    assert "Traceback" not in done.err, done.err
+    return (done.out + done.err).replace('\\"', '"')
+
+
 @contextmanager
 def role(server: BreakableServer, name: str, *statements: str) -> Generator[None]:
     server.run(f"CREATE ROLE {name} LOGIN IN ROLE passwordless", *statements)
@@ -46,6 +57,8 @@ def test_a_user_who_may_create_no_schema_is_told_the_statement_which_then_works(
         error = refused(env, "index")
         assert "'guest' may not create the schema" in error["message"]
         statement = statement_of(error["remedy"])
+        for command in LOOKS:
+            assert statement in told(env, command), command
         assert statement == f'CREATE SCHEMA "{schema_of(env)}" AUTHORIZATION "guest";'
         server.run(statement)
         assert found(env, QUESTION)[0] == LEDGER
@@ -73,6 +86,8 @@ def test_a_database_without_the_extension_names_the_statement_which_then_works(
             server.run(f'CREATE SCHEMA "{schema_of(env)}" AUTHORIZATION owner', database="bare")
             error = refused(env, "index")
             assert "has no extension pgvector" in error["message"]
+            for command in LOOKS:
+                assert statement_of(error["remedy"]) in told(env, command), command
             server.run(statement_of(error["remedy"]), database="bare")
             assert found(env, QUESTION)[0] == LEDGER
         finally:

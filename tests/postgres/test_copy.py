@@ -10,6 +10,7 @@ import json5
 import psycopg
 import pytest
 from click.testing import CliRunner
+from psycopg.conninfo import make_conninfo
 
 from memoriter.cli import main
 from memory_env import MemoryEnv, Outcome, compatible
@@ -234,3 +235,36 @@ def test_an_index_without_files_is_nothing_to_copy(
     (tmp_path / "empty").mkdir()
     done = run("-w", str(tmp_path / "empty"), "store", "copy", "--to", "postgres")
     assert (done.exit_code, "nothing to copy" in done.err, "memoriter index" in done.err) == (2, True, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("driver", ["postgres", "sqlite"])
+def test_a_copy_of_a_memory_that_is_not_there_creates_nothing_in_either_store(
+    env: MemoryEnv, run: Run, driver: str
+) -> None:
+    place = store_of(env)["postgres"]
+    source = "sqlite" if driver == "postgres" else "postgres"
+    env.configure(provider="none", store={"driver": source, "postgres": place})
+    copied = run("store", "copy", "--to", driver)
+    assert copied.exit_code == 2
+    assert "There is nothing to copy" in copied.err
+    with psycopg.connect(postgres_dsn()) as connection:
+        assert connection.execute("SELECT to_regnamespace(%s)", (place["schema"],)).fetchone() == (None,)
+    assert list(env.home.rglob("*.sqlite")) == []
+
+
+@pytest.mark.slow
+def test_a_dry_run_names_the_statement_that_a_user_without_rights_needs(indexed: MemoryEnv, run: Run) -> None:
+    user = f"copier_{os.getpid()}"
+    place = store_of(indexed)["postgres"]
+    with psycopg.connect(postgres_dsn(), autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {user} LOGIN".encode())
+        try:
+            place["dsn"] = make_conninfo(postgres_dsn(), user=user)
+            indexed.configure(provider="none", store={"postgres": place})
+            copied = run("store", "copy", "--to", "postgres", "--dry-run")
+        finally:
+            connection.execute(f"DROP ROLE {user}".encode())
+    assert copied.exit_code == 1
+    assert "`CREATE SCHEMA" in copied.err
+    assert user in copied.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
 from os import getpid
@@ -224,6 +225,28 @@ def test_forget_and_compact_leave_the_same_answers(pair: Pair) -> None:
     pair.wait()
     assert equal(memories, questions) > 0
     assert not any(secret in hit.text for memory in memories for hit in memory.search("plumber boiler").hits)
+
+
+def contents(pair: Pair) -> list[str]:
+    """Return the name of the content of both stores, as new processes see it."""
+    return [memory._backend.content_version() for memory in pair.open()]
+
+
+def test_searches_and_runs_without_changes_leave_the_content_as_it_was(pair: Pair) -> None:
+    pair.synced(provider="fake")
+    before = contents(pair)
+    for memory in (*pair.open(), *pair.open()):
+        memory.search("plumber")
+        memory.sync()
+    assert contents(pair) == before
+
+
+def test_threads_that_search_an_unchanged_memory_do_not_need_the_right_to_index(pair: Pair) -> None:
+    for holder, memory in zip(pair.synced(provider="fake"), pair.open(), strict=True):
+        lease = holder._backend._context.with_recovery(lambda index: index.lease())
+        with lease, ThreadPoolExecutor(8) as threads:
+            results = list(threads.map(memory.search, ["plumber"] * 16))
+        assert {reason.code for result in results for reason in result.health.reasons} == set()
 
 
 KILLED = """

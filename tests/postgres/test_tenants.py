@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +16,16 @@ from psycopg.conninfo import make_conninfo
 
 from memoriter.errors import IndexUnavailable, UsageError
 from memoriter.ids import vector_key
-from memoriter.postgres import PostgresStore, ServerSettings, _graphs, _shared, _vectors, drop_space, list_spaces
+from memoriter.postgres import (
+    InspectedStore,
+    PostgresStore,
+    ServerSettings,
+    _graphs,
+    _shared,
+    _vectors,
+    drop_space,
+    list_spaces,
+)
 from memoriter.postgres._schema import TABLES, partitions
 from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, Filters, ModelSpec, Source
@@ -105,6 +115,16 @@ def texts(store: PostgresStore, term: str) -> list[str]:
     return [row.chunk.text for row in store.rows([each for each, _ in rows]).values()]
 
 
+def rows_of(connection: psycopg.Connection, table: str) -> list[tuple[object, ...]]:
+    """Return what a user can read or delete of a table by its own name."""
+    name = sql.Identifier(table)
+    try:
+        rows = connection.execute(sql.SQL("SELECT * FROM {}").format(name)).fetchall()
+        return rows + connection.execute(sql.SQL("DELETE FROM {} RETURNING *").format(name)).fetchall()
+    except psycopg.errors.InsufficientPrivilege:
+        return []
+
+
 @pytest.mark.slow
 def test_a_role_neither_reads_nor_writes_rows_of_another_one_by_sql(
     tenants: Tenants, opened: Callable[..., PostgresStore]
@@ -131,9 +151,8 @@ def test_a_role_neither_reads_nor_writes_rows_of_another_one_by_sql(
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     connection.execute("UPDATE spaces SET owner = current_user WHERE id = %s", (foreign,))
                 assert connection.execute("UPDATE spaces SET epoch = 9 WHERE id = %s", (foreign,)).rowcount == 0
-                for table in partitions(foreign):
-                    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                        connection.execute(sql.SQL("SELECT 1 FROM {}").format(sql.Identifier(table)))
+            for table in partitions(foreign):
+                assert rows_of(connection, table) == [], table
     assert [texts(store, f"secret{user}") for user, store in stores.items()] == [
         [f"secret{user}", f"refused secret{user}"] for user in stores
     ]
@@ -150,12 +169,41 @@ def test_a_memory_of_another_role_is_refused_with_what_to_do(
         assert "memorySearch.store.postgres.workspace" in refused.value.remedy
     with pytest.raises(IndexUnavailable, match="is not a member of the role"):
         opened(tenants.ben, "new", tenants.team)
-    with pytest.raises(IndexUnavailable, match="There is no role"):
+    with pytest.raises(IndexUnavailable, match="There is no role") as refused:
         opened(tenants.ben, "new", "nobody at all")
+    assert "memorySearch.store.postgres.role" in refused.value.remedy
+    assert 'CREATE ROLE "nobody at all"' in refused.value.remedy
     tenants.administer("REVOKE USAGE ON SCHEMA {} FROM {}", tenants.schema, tenants.ben)
     with pytest.raises(IndexUnavailable, match="may not use the schema") as refused:
         opened(tenants.ben, "of ben")
     assert "GRANT USAGE ON SCHEMA" in refused.value.remedy
+
+
+@pytest.mark.slow
+def test_a_look_at_a_memory_is_refused_with_the_reason_for_which_its_use_is(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    fill(opened(tenants.anna, "plans"), "secret")
+
+    def both(user: str, name: str, role: str = "") -> set[str]:
+        errors = set[str]()
+        for act in (PostgresStore.open, InspectedStore.inspect):
+            with pytest.raises(IndexUnavailable) as refused:
+                act(tenants.settings(user, role), name, clock=lambda: 0.0)
+            errors.add(f"{refused.value.message} {refused.value.remedy}")
+        return errors
+
+    for user in (tenants.ben, tenants.keeper):
+        (error,) = both(user, "plans")
+        assert "belongs to another role" in error
+    (error,) = both(tenants.ben, "new", tenants.team)
+    assert "is not a member of the role" in error
+    (error,) = both(tenants.ben, "new", "nobody at all")
+    assert "There is no role 'nobody at all'" in error
+    with closing(InspectedStore.inspect(tenants.settings(tenants.anna), "plans", clock=lambda: 0.0)) as look:
+        assert texts(look, "secret") == ["secret", "refused secret"]
+    with closing(InspectedStore.inspect(tenants.settings(tenants.ben), "new", clock=lambda: 0.0)) as look:
+        assert look.files() == {}
 
 
 @pytest.mark.slow
@@ -191,7 +239,38 @@ def test_an_owner_gives_a_memory_to_a_role_and_only_then_others_find_it(
     with pytest.raises(IndexUnavailable, match="belongs to another role"):
         opened(tenants.ben, "plans", tenants.team)
     opened(tenants.anna, "plans", tenants.team)
-    assert texts(opened(tenants.ben, "plans"), "shared") == ["shared", "refused shared"]
+    store = opened(tenants.ben, "plans")
+    assert texts(store, "shared") == ["shared", "refused shared"]
+    tenants.administer("REVOKE {} FROM {}", tenants.team, tenants.anna)
+    for user in (tenants.anna, tenants.keeper):
+        with tenants.connect(user) as connection:
+            for table in partitions(store._state.space):
+                assert rows_of(connection, table) == [], table
+
+
+@pytest.mark.slow
+def test_an_update_of_the_schema_keeps_its_owner_out_of_the_memories_of_others(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    fill(store := opened(tenants.anna, "of anna"), "secret")
+    fill(opened(tenants.keeper, "of the keeper"), "own")
+    gone = opened(tenants.ben, "of ben")
+    with tenants.connect(tenants.keeper) as connection:
+        for table in (*partitions(store._state.space), *partitions(gone._state.space)):
+            name = sql.Identifier(table)
+            connection.execute(sql.SQL("DROP POLICY members ON {}").format(name))
+            connection.execute(sql.SQL("ALTER TABLE {} DISABLE ROW LEVEL SECURITY").format(name))
+        connection.execute("DROP FUNCTION keep_others_out")
+        connection.execute("UPDATE schema_version SET version = 3")
+        table = f"chunks_of_{store._state.space}"
+        assert connection.execute(sql.SQL("SELECT text FROM {}").format(sql.Identifier(table))).fetchall()
+        connection.execute("UPDATE spaces SET owner = 'nobody at all' WHERE name = 'of ben'")
+    own = opened(tenants.keeper, "of the keeper")
+    with tenants.connect(tenants.keeper) as connection:
+        for table in (*partitions(store._state.space), *partitions(gone._state.space)):
+            assert rows_of(connection, table) == [], table
+    assert texts(own, "own") == ["own", "refused own"]
+    assert texts(opened(tenants.anna, "of anna"), "secret") == ["secret", "refused secret"]
 
 
 @pytest.mark.slow

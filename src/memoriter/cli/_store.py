@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,9 @@ from memoriter.cli._render import is_interactive, pluralize
 from memoriter.errors import ConfigError, UsageError, WorkspaceNotFound
 
 if TYPE_CHECKING:
-    from memoriter.backends import CopyReport
+    from collections.abc import Generator
+
+    from memoriter.backends import BuiltinBackend, CopyReport
     from memoriter.cli._render import Line
     from memoriter.config import MemorySearch
     from memoriter.environment import Environment
@@ -86,17 +88,31 @@ def copy(*, driver: Driver, switch: bool, replace_all: bool, dry_run: bool) -> N
 
 def _copy(options: GlobalOptions, driver: Driver, *, replace_all: bool, dry_run: bool) -> CopyReport:
     """Copy the index of one memory. Raises UsageError if it is in that store already."""
+    from memoriter.backends import copy_index, plan_copy
+
+    with _both_sides(options, driver, inspect=True) as (source, target):
+        planned = plan_copy(source, target, replace_all=replace_all)  # refuses before anything is created
+    if dry_run:
+        return planned
+    with _both_sides(options, driver, inspect=False) as (source, target), options.screen.progress() as progress:
+        return copy_index(source, target, replace_all=replace_all, progress=progress)
+
+
+@contextmanager
+def _both_sides(
+    options: GlobalOptions, driver: Driver, *, inspect: bool
+) -> Generator[tuple[BuiltinBackend, BuiltinBackend]]:
+    """Open the memory in its store and in the other one. Raises UsageError if it is in that store already."""
     from tempfile import TemporaryDirectory
 
     from memoriter.app import assemble
-    from memoriter.backends import copy_index, plan_copy
 
     def with_driver(settings: MemorySearch) -> MemorySearch:
         return replace(settings, store=replace(settings.store, driver=driver))
 
     with ExitStack() as stack:
         named: Any = {"config": options.config, "agent": options.agent, "by_person": True}
-        named["scratch"] = Path(stack.enter_context(TemporaryDirectory())) if dry_run else None
+        named["scratch"] = Path(stack.enter_context(TemporaryDirectory())) if inspect else None
         own = assemble(options.workspace, **named)
         if own.settings.store.driver == driver:
             other = next(name for name in DRIVERS if name != driver)
@@ -106,10 +122,7 @@ def _copy(options: GlobalOptions, driver: Driver, *, replace_all: bool, dry_run:
             )
         source = stack.enter_context(closing(own.builtin))
         target = stack.enter_context(closing(assemble(options.workspace, **named, adjust=with_driver).builtin))
-        if dry_run:
-            return plan_copy(source, target, replace_all=replace_all)
-        progress = stack.enter_context(options.screen.progress())
-        return copy_index(source, target, replace_all=replace_all, progress=progress)
+        yield source, target
 
 
 def _switch(options: GlobalOptions, driver: Driver) -> Path:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.errors import IndexUnavailable, sentence
 from memoriter.postgres import _vectors
 from memoriter.postgres._files import Place
+from memoriter.postgres._lookup import FOREIGN, find_space
 from memoriter.postgres._schema import TABLES, partitions
 from memoriter.types import Diagnostic
 
@@ -27,7 +28,7 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
         repair: make tables of the space that are missing.
 
     Raises:
-        IndexUnavailable: it belongs to a role of which the user is not a member.
+        IndexUnavailable: it belongs to a role of which the user is not a member, or there is no such role.
     """
     import psycopg
 
@@ -35,13 +36,9 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
     with server.connection() as connection:
         if server.is_replica and connection.execute("SELECT to_regclass('spaces')").fetchone() == (None,):
             raise _missing_on(server, name)
-        row = connection.execute(
-            "SELECT id FROM spaces WHERE name = %s AND edition > 0"
-            " AND pg_has_role(to_regrole(quote_ident(owner)), 'USAGE') AND owner = coalesce(nullif(%s, ''), owner)",
-            (name, role),
-        ).fetchone()
-        if row is not None and not repair:
-            return int(row[0])
+        known = find_space(connection, server.name, name, role)
+        if known is not None and known.has_content and known.as_wanted and not repair:
+            return known.id
         if server.is_replica:
             raise _missing_on(server, name)
         try:
@@ -55,8 +52,7 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
         except psycopg.errors.InsufficientPrivilege as error:
             raise IndexUnavailable(
                 f"{server.name} refuses the memory {name!r}: {sentence(str(error).partition(chr(10))[0])}",
-                remedy="Let a member of the role that owns it add you with GRANT, or set another name in"
-                " memorySearch.store.postgres.workspace.",
+                remedy=FOREIGN,
             ) from error
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from memoriter.errors import IndexUnavailable
 from memoriter.postgres._graphs import NONE, Graphs
+from memoriter.postgres._lookup import find_space
 from memoriter.postgres._server import Server
 from memoriter.postgres._state import State
 from memoriter.postgres._store import PostgresStore
@@ -47,16 +48,22 @@ class InspectedStore(PostgresStore):
             clock: returns seconds since 1970.
 
         Raises:
-            IndexUnavailable: the server does not answer, or something is missing there.
+            IndexUnavailable: the server does not answer, something is missing there, or the user may not use the space.
             MissingPackage: the extra `postgres` is not installed.
         """
-        server = Server(settings)
-        row = None
-        if server.prepare(create=False):
-            with server.connection() as connection:
-                row = connection.execute("SELECT id FROM spaces WHERE name = %s", (name,)).fetchone()
-        kind = AbsentStore if row is None else InspectedStore
-        return kind(server, name, State(0 if row is None else int(row[0])), clock=clock)
+        server, known = Server(settings), None
+        try:
+            if server.prepare(create=False):
+                with server.connection() as connection:
+                    known = find_space(connection, server.name, name, settings.role)
+            else:
+                server.check_creation()
+            if known is None or not known.has_content:
+                return AbsentStore(server, name, State(0), clock=clock)
+            return InspectedStore(server, name, State(known.id), clock=clock)
+        except BaseException:
+            server.close()
+            raise
 
     def lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
         del wait
@@ -70,8 +77,7 @@ class InspectedStore(PostgresStore):
     watch_lease = background_lease
 
     @contextmanager
-    def _writing(self, *, content: bool = True) -> Generator[tuple[Connection, Place]]:
-        del content
+    def _transaction(self) -> Generator[tuple[Connection, Place]]:
         self._refuse()
         yield  # type: ignore[misc]  # a context manager needs one
 

@@ -36,7 +36,12 @@ def _add_owners(schema: str) -> list[str]:
     ]
 
 
-STEPS: dict[int, Callable[[str], list[str]]] = {1: _add_owners, 2: tenant_statements}
+def _protect_partitions(schema: str) -> list[str]:
+    """Give the partitions of every space the policies that only their parents had."""
+    return [*tenant_statements(schema), "SELECT keep_others_out(id, owner) FROM spaces"]
+
+
+STEPS: dict[int, Callable[[str], list[str]]] = {1: _add_owners, 2: tenant_statements, 3: _protect_partitions}
 """For each version, the statements that make the next one of it, for the quoted name of a schema."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 3
+VERSION = 4
 """The number of the schema, kept in the table `schema_version`. A change needs a step in `_migrations.py`."""
 
 SHARED = """

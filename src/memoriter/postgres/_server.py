@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.environment import host_name, program_name, variables
-from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
+from memoriter.errors import IndexUnavailable, sentence
 from memoriter.extras import require
+from memoriter.postgres._creation import check_creation, check_extension, no_extension, no_schema
+from memoriter.postgres._lookup import check_role
 from memoriter.postgres._migrations import check_version
 from memoriter.postgres._proxy import check_sessions
 from memoriter.postgres._schema import quoted, shared_statements
 from memoriter.postgres._schema_repair import check_columns, restore_vectors
 from memoriter.postgres._tenants import check_usage, enter_owner, tenant_statements
+from memoriter.postgres._translation import first_line, translated
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -225,6 +228,15 @@ class Server:
             check_version(connection, schema, self.name, create=create, unlimited=self.unlimited)
             return True
 
+    def check_creation(self) -> None:
+        """Raise IndexUnavailable if `prepare` could not create what is missing; nothing is created."""
+        with self.connection() as connection:
+            if self.settings.role:
+                check_role(connection, self.name, self.settings.role)
+            if not self.is_replica:
+                check_extension(connection, self.name)
+                check_creation(connection, self.settings.schema, self.name)
+
     def repair(self) -> None:
         """Make the extension, tables and columns that are missing.
 
@@ -246,21 +258,15 @@ class Server:
             " JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
         )
         row = connection.execute(find).fetchone()
-        statement = "CREATE EXTENSION vector;"
         if row is None and create:
             try:
                 connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
             except psycopg.Error as error:
-                raise IndexUnavailable(
-                    f"The database of {self.name} has no extension pgvector: {sentence(_first_line(error))}",
-                    remedy=f"Install pgvector on the server, and let its administrator run `{statement}`.",
-                ) from error
+                installed = isinstance(error, psycopg.errors.InsufficientPrivilege)
+                raise no_extension(self.name, installed=installed, reason=sentence(first_line(error))) from error
             row = connection.execute(find).fetchone()
         if row is None:
-            raise IndexUnavailable(
-                f"The database of {self.name} has no extension pgvector.",
-                remedy=f"Let an administrator run `{statement}` there.",
-            )
+            raise no_extension(self.name, installed=True)
         schema, version = cast("tuple[str, str]", row)
         if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_VECTOR:
             raise IndexUnavailable(
@@ -292,78 +298,18 @@ class Server:
                     connection.execute(statement.encode())
                 restore_vectors(connection, self.vector_type)
         except psycopg.errors.InsufficientPrivilege as error:
-            user = connection.info.user
-            raise IndexUnavailable(
-                f"The user {user!r} may not create the schema {schema} of {self.name}: {sentence(_first_line(error))}",
-                remedy=f"Let an administrator run `CREATE SCHEMA {schema} AUTHORIZATION {quoted(user)};` there.",
-            ) from error
+            reason = sentence(first_line(error))
+            raise no_schema(connection, self.settings.schema, self.name, reason) from error
 
     @contextmanager
     def translating(self) -> Generator[None]:
         """Turn errors of the server into `IndexBusy`, `IndexDamaged` or `IndexUnavailable`, each with a remedy."""
         import psycopg
-        from psycopg_pool import PoolTimeout
-
-        from memoriter.postgres._connections import OutOfTime
 
         try:
             yield
-        except PoolTimeout as error:
-            raise IndexBusy(
-                f"All {self.settings.pool_size} connections of this process to {self.name} are in use.",
-                remedy="Try again, or raise memorySearch.store.postgres.poolSize.",
-            ) from error
-        except OutOfTime as error:
-            raise IndexUnavailable(
-                f"The server of {self.name} did not answer within {error.seconds:.1f} s.", remedy=_NO_ANSWER
-            ) from error
-        except psycopg.errors.QueryCanceled as error:
-            seconds = self.settings.statement_timeout_ms / 1000
-            raise IndexUnavailable(
-                f"A statement on {self.name} took longer than {seconds:g} s.",
-                remedy="Try again, or raise memorySearch.store.postgres.statementTimeoutMs.",
-            ) from error
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise IndexUnavailable(
-                f"The user of {self.name} lacks a right: {sentence(_first_line(error))}",
-                remedy=f"Let the owner of the schema {self.settings.schema!r} grant it, or name another schema.",
-            ) from error
-        except psycopg.errors.DiskFull as error:
-            raise IndexUnavailable(
-                f"The disk of {self.name} is full.", remedy="Free some disk space; nothing that was finished is lost."
-            ) from error
-        except psycopg.errors.ReadOnlySqlTransaction as error:
-            raise IndexUnavailable(
-                f"The server {self.name} can only be read: it is a replica, or its settings forbid writing.",
-                remedy="Name the primary server and a user who may write in memorySearch.store.postgres.",
-            ) from error
-        except (
-            psycopg.errors.UndefinedTable,
-            psycopg.errors.UndefinedColumn,
-            psycopg.errors.UndefinedFunction,
-            psycopg.errors.UndefinedObject,
-            psycopg.errors.InvalidSchemaName,
-        ) as error:
-            raise IndexDamaged(
-                f"The tables of {self.name} are not those of memoriter: {sentence(_first_line(error))}",
-                remedy="Restore them from a backup, or name another schema in memorySearch.store.postgres.schema.",
-            ) from error
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            raise IndexUnavailable(
-                f"The server of {self.name} does not answer: {sentence(_first_line(error))}",
-                remedy=_NO_ANSWER,
-            ) from error
         except psycopg.Error as error:
-            raise IndexUnavailable(
-                f"The server {self.name} refused a statement: {sentence(_first_line(error))}",
-                remedy="Run `memoriter doctor`.",
-            ) from error
-
-
-_NO_ANSWER = (
-    "Check that it runs and that memorySearch.store.postgres names it; that it accepts the user and the password, and"
-    " has free connections. Then try again."
-)
+            raise translated(error, self.name, self.settings) from error
 
 
 def _has_stray_at_sign(dsn: str) -> bool:
@@ -394,7 +340,3 @@ def _register(connection: LimitedConnection, types: Iterable[tuple[str, int, int
     }
     for name, number, array in types:
         registering[name](connection, TypeInfo(name, number, array))
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]

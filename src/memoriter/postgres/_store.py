@@ -169,8 +169,8 @@ class PostgresStore(SurroundingsReader):
     # writing
 
     @contextmanager
-    def _writing(self, *, content: bool = True) -> Generator[tuple[Connection, Place]]:
-        """Give a connection in a transaction, if the right to index was not lost; at its end, count the change."""
+    def _transaction(self) -> Generator[tuple[Connection, Place]]:
+        """Give a connection in a transaction, if the right to index was not lost. Count what it changes."""
         with self._lock, self._server.connection() as connection, connection.transaction():
             row = connection.execute(
                 "SELECT edition, epoch FROM spaces WHERE id = %s FOR UPDATE", (self._state.space,)
@@ -185,10 +185,13 @@ class PostgresStore(SurroundingsReader):
                 )
             place = Place(self._state.space, self._state.fixed or edition)
             yield connection, place
-            connection.execute(
-                "UPDATE editions SET changes = changes + 1, content = content + %s WHERE id = %s",
-                (int(content), place.edition),
-            )
+
+    @contextmanager
+    def _writing(self, *, content: bool = True) -> Generator[tuple[Connection, Place]]:
+        """Give a connection in a transaction, as `_transaction` does; at its end, count the change."""
+        with self._transaction() as (connection, place):
+            yield connection, place
+            _count(connection, place, content=content)
         if content:
             self._notifier.changed(later=self._indexing.held)
 
@@ -248,14 +251,17 @@ class PostgresStore(SurroundingsReader):
 
     @contextmanager
     def _active(self) -> Generator[tuple[Connection, _vectors.VectorSet]]:
+        with self._writing() as (connection, place):
+            yield connection, self._registered(connection, place)
+
+    def _registered(self, connection: Connection, place: Place) -> _vectors.VectorSet:
         if self._spec is None:
             raise EmbeddingError("No embedding model is in use.", remedy="Call `use_vectors` first.")
-        with self._writing() as (connection, place):
+        found = _vectors.find_set(connection, self._spec, *place)
+        if found is None:
+            _vectors.register(connection, self._spec, *place, now=self._clock())
             found = _vectors.find_set(connection, self._spec, *place)
-            if found is None:
-                _vectors.register(connection, self._spec, *place, now=self._clock())
-                found = _vectors.find_set(connection, self._spec, *place)
-            yield connection, cast("_vectors.VectorSet", found)
+        return cast("_vectors.VectorSet", found)
 
     def put_vectors(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
         with self._active() as (connection, active):
@@ -266,8 +272,14 @@ class PostgresStore(SurroundingsReader):
             self._unknown_rows += len(keys)
 
     def take_vectors(self, keys: Collection[bytes]) -> set[bytes]:
-        with self._active() as (connection, active):
-            return _shared.take(connection, active, self._other_sets(connection), keys, now=self._clock())
+        with self._transaction() as (connection, place):
+            active = self._registered(connection, place)
+            taken = _shared.take(connection, active, self._other_sets(connection), keys, now=self._clock())
+            if taken:
+                _count(connection, place, content=True)
+        if taken:
+            self._notifier.changed(later=self._indexing.held)
+        return taken
 
     def put_failure(self, key: bytes, message: str) -> None:
         with self._active() as (connection, active):
@@ -283,8 +295,14 @@ class PostgresStore(SurroundingsReader):
             connection.execute("DELETE FROM failures WHERE space = %s AND edition = %s AND set = %s", active.key)
 
     def evict(self, *, max_entries: int, max_bytes: int) -> int:
-        with self._writing() as (connection, place):
-            return _vectors.evict(connection, *place, max_entries=max_entries, max_bytes=max_bytes)
+        with self._reading() as (connection, place):
+            if _vectors.fits(connection, *place, max_entries=max_entries, max_bytes=max_bytes):
+                return 0
+        with self._transaction() as (connection, place):
+            evicted = _vectors.evict(connection, *place, max_entries=max_entries, max_bytes=max_bytes)
+            if evicted:
+                _count(connection, place, content=False)  # no chunk used them
+        return evicted
 
     # work on the whole space
 
@@ -356,6 +374,14 @@ class PostgresStore(SurroundingsReader):
             report = self.compact(max_entries=0, max_bytes=0, damaged=True)
             self.end_forgetting()
         return report
+
+
+def _count(connection: Connection, place: Place, *, content: bool) -> None:
+    """Count a change of an edition; `content` says whether it is one of chunks or of vectors that they use."""
+    connection.execute(
+        "UPDATE editions SET changes = changes + 1, content = content + %s WHERE id = %s",
+        (int(content), place.edition),
+    )
 
 
 def runs_in_background(settings: ServerSettings, name: str) -> bool:

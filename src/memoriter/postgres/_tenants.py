@@ -2,7 +2,7 @@
 
 Only the functions here, which run with the rights of the owner of the schema, create spaces and their partitions. A
 role that shall use the schema needs nothing but USAGE on it. Whoever owns the schema sees the names of all spaces, and
-the rows of its own ones.
+the rows of its own ones, unless it first changes the policies, as the owner of a table can.
 """
 
 from __future__ import annotations
@@ -21,6 +21,27 @@ _IS_MEMBER = "pg_has_role(to_regrole(quote_ident(owner)), 'USAGE')"
 """A role that was dropped has no members."""
 _OWN_SPACES = f"space = ANY (ARRAY(SELECT id FROM spaces WHERE {_IS_MEMBER}))"  # noqa: S608 (fixed text)
 """The condition is computed once for each statement."""
+
+_KEEP_OTHERS_OUT = """
+CREATE OR REPLACE FUNCTION keep_others_out(number integer, owning name) RETURNS void
+LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $body$
+DECLARE
+  part text;
+BEGIN
+  FOREACH part IN ARRAY '{{{tables}}}'::text[] LOOP
+    part := part || '_of_' || number;
+    CONTINUE WHEN to_regclass(quote_ident(part)) IS NULL;
+    EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', part);
+    EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', part);
+    EXECUTE format('DROP POLICY IF EXISTS members ON %I', part);
+    IF to_regrole(quote_ident(owning)) IS NOT NULL THEN
+      -- A constant is no condition on rows, so the index of words stays usable.
+      EXECUTE format('CREATE POLICY members ON %I TO %I USING (true) WITH CHECK (true)', part, owning);
+    END IF;
+  END LOOP;
+END
+$body$
+"""
 
 _OPEN_SPACE = """
 CREATE OR REPLACE FUNCTION open_space(wanted text, team text) RETURNS integer
@@ -62,6 +83,7 @@ BEGIN
     END IF;
   END LOOP;
   EXECUTE format('GRANT SELECT ON %I TO %I', 'chunks_of_' || number, owning);
+  PERFORM keep_others_out(number, owning);
   RETURN number;
 END
 $body$
@@ -88,6 +110,15 @@ BEGIN
 END
 $body$
 """
+
+_IS_FOREIGN = """
+CREATE OR REPLACE FUNCTION is_foreign(wanted text) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body$
+  SELECT EXISTS (SELECT 1 FROM spaces WHERE name = wanted
+    AND NOT coalesce(pg_has_role(session_user, to_regrole(quote_ident(owner)), 'USAGE'), false))
+$body$
+"""
+"""A user does not see the spaces of others; this tells that a name is taken, as an attempt to open it does."""
 
 
 def check_usage(connection: LimitedConnection, schema: str, place: str) -> None:
@@ -117,7 +148,8 @@ def tenant_statements(schema: str) -> list[str]:
     """
     lock = schema.replace("'", "''") + "/"
     functions = [
-        each.format(schema=schema, lock=lock, tables=",".join(TABLES)).strip() for each in (_OPEN_SPACE, _DROP_SPACE)
+        each.format(schema=schema, lock=lock, tables=",".join(TABLES)).strip()
+        for each in (_KEEP_OTHERS_OUT, _OPEN_SPACE, _DROP_SPACE, _IS_FOREIGN)
     ]
     return [*functions, *_policies(), *_grants()]
 
@@ -138,3 +170,4 @@ def _grants() -> Iterator[str]:
     yield "GRANT SELECT, UPDATE (edition, epoch) ON spaces TO PUBLIC"
     yield f"GRANT SELECT, INSERT, UPDATE, DELETE ON editions, {', '.join(TABLES)} TO PUBLIC"
     yield "GRANT USAGE ON SEQUENCE file_ids TO PUBLIC"
+    yield "REVOKE ALL ON FUNCTION keep_others_out(integer, name) FROM PUBLIC"

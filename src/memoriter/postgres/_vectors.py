@@ -348,6 +348,17 @@ def sample(connection: Connection, vectors: VectorSet, count: int) -> tuple[list
     return [restored(str(text)) for text, _ in rows], decode([blob for _, blob in rows], vectors.dimensions)
 
 
+def fits(connection: Connection, space: int, edition: int, *, max_entries: int, max_bytes: int) -> bool:
+    """Return whether all vectors fit even if none is short. The lengths of vectors are not read."""
+    statement = (
+        "SELECT coalesce(sum(entries), 0) <= %s AND coalesce(sum(entries * dimensions * 4), 0) <= %s FROM"
+        " (SELECT dimensions, (SELECT count(*) FROM vectors WHERE vectors.space = sets.space"
+        " AND vectors.edition = sets.edition AND vectors.set = sets.id) AS entries"
+        " FROM sets WHERE space = %s AND edition = %s) AS counted"
+    )
+    return connection.execute(statement, (max_entries, max_bytes, space, edition)).fetchone() == (True,)
+
+
 def evict(connection: Connection, space: int, edition: int, *, max_entries: int, max_bytes: int) -> int:
     """Delete unused vectors, the least recently used first, until the others fit; return how many."""
     statement = (

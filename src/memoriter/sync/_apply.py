@@ -111,8 +111,8 @@ class Sync:
         changed = self.tally.stored > before.stored or report.added or report.changed or report.removed
         if (spec := self.index.spec) and (changed or not is_background_current(self.index)):
             with suppress(IndexBusy), self.index.lease(wait=FINISHING_SECONDS if changed else 0):
-                learn_background(self.index, spec)
                 self._evict()
+                learn_background(self.index, spec)  # last, because it names the content that it measured
         seconds, pending = self.monotonic() - started, self.index.pending()
         log.info(
             "embed: %d vectors, %d failed, %d pending, %d taken, %.1f ms",

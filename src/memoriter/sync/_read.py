@@ -141,7 +141,8 @@ def read(
         if has_changes:
             progress(Progress("read", len(done), len(todo)))
     # Last, so that a moved note can be found at every moment.
-    index.remove_files(plan.removed)
+    if plan.removed:  # each call counts as a change of content
+        index.remove_files(plan.removed)
     unread = unread_reason(len(todo) - len(done))
     corpus, pending, new_chunks = index.corpus(), index.pending(), sum(change.chunks for change in done)
     return SyncReport(
