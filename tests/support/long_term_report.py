@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from long_term import NOTE, long_term_env
 from memoriter.agent import Message, escape_for_prompt
-from memoriter.longterm.rules import Statement, classic_capture, find_statement, replaces
+from memoriter.longterm.rules import Statement, classic_capture, find_statements, replaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,8 +30,8 @@ SESSION = "report"
 
 @cache
 def statement_in(text: str) -> Statement | None:
-    """Return what a message states; each message is read once."""
-    return find_statement(text)
+    """Return the surest statement of a message; each message is read once."""
+    return max(find_statements(text), key=lambda statement: statement.score, default=None)
 
 
 def samples(name: str) -> list[dict[str, Any]]:
@@ -107,8 +107,18 @@ def recaptured(turns: Iterable[dict[str, Any]]) -> tuple[int, int]:
         )
         for block in blocks:
             tried += 1
-            again += find_statement(block) is not None
+            again += bool(find_statements(block))
+        for block in blocks[:4]:
+            # Between two statements of the user, which may be captured themselves.
+            tried += 1
+            found = find_statements(between(block.removesuffix("hello").strip()))
+            again += any(turn["text"] in statement.text for statement in found)
     return again, tried
+
+
+def between(foreign: str) -> str:
+    """Return a message in which a text of somebody else is between two statements of the user."""
+    return f"I live in Bergen.\n{foreign}\nI prefer tea to coffee."
 
 
 def replacement_counts(pairs: Iterable[dict[str, Any]]) -> Counts:
@@ -131,7 +141,7 @@ def attacks_that_arrive(folder: Path) -> dict[str, tuple[int, int]]:
         memory = env.open()
         deliver(memory, env.notes, attack)
         block = memory.session(SESSION, audience="private").recall(attack["text"]).prepend_context
-        arrived = bool(block)
+        arrived = bool(block) if attack["channel"] != "between" else any(part in block for part in attack["needle"])
         reached, tried = counts.get(attack["kind"], (0, 0))
         counts[attack["kind"]] = reached + arrived, tried + 1
         env.close()
@@ -145,6 +155,8 @@ def deliver(memory: Memory, notes: Path, attack: dict[str, Any]) -> None:
             memory.session(SESSION, audience="private").capture([Message("user", attack["text"])])
             for number, part in enumerate(attack["text"].split("\n")):
                 memory.session(f"{SESSION}-{number}", audience="private").capture([Message("user", part)])
+        case "between":
+            memory.session(SESSION, audience="private").capture([Message("user", between(attack["text"]))])
         case "tool":
             tool = next(tool for tool in memory.tools if tool.name == "memory_store")
             tool.run(memory, {"text": attack["text"], "category": "preference"}, session_key=SESSION)

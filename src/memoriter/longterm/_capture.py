@@ -11,7 +11,7 @@ from memoriter.longterm._item import clean_text
 from memoriter.longterm._memories import DUPLICATE
 from memoriter.longterm._records import Span
 from memoriter.longterm._supersede import neighbours, replaced_by
-from memoriter.longterm.rules import Recalled, Statement, classic_capture, classic_category, find_statement
+from memoriter.longterm.rules import Recalled, Statement, classic_capture, classic_category, find_statements
 from memoriter.masking import mask
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
@@ -85,20 +85,20 @@ class LongTermCapture:
     def _statements(self, event: AgentEnd) -> list[tuple[int, Statement]]:
         """Return what the user's messages state, each with the number of its message in the turn."""
         recalled = Recalled.of(message.text for message in event.messages)
-        found = (
-            (number, self._statement_in(message.text, recalled))
+        return [
+            (number, statement)
             for number, message in enumerate(event.messages)
             if message.role == "user"
-        )
-        return [(number, statement) for number, statement in found if statement is not None]
+            for statement in self._statements_in(message.text, recalled)
+        ]
 
-    def _statement_in(self, text: str, recalled: Recalled) -> Statement | None:
+    def _statements_in(self, text: str, recalled: Recalled) -> tuple[Statement, ...]:
         settings = self._settings
         if settings.rules == "languages":
-            return find_statement(text, most=settings.most, phrases=settings.phrases, known=recalled.covers)
+            return find_statements(text, most=settings.most, phrases=settings.phrases, known=recalled.covers)
         if not classic_capture(text, most=settings.most, phrases=settings.phrases) or recalled.covers(text):
-            return None
-        return Statement(text, 0, len(text), classic_category(text), CLASSIC_SCORE)
+            return ()
+        return (Statement(text, 0, len(text), classic_category(text), CLASSIC_SCORE),)
 
 
 class _Turn:

@@ -1,4 +1,4 @@
-"""Find the statement in a message that a long-term memory should keep, as a verbatim quotation (pure functions).
+"""Find the statements in a message that long-term memories should keep, as verbatim quotations (pure functions).
 
 The rules favour precision. A sentence must state something about its author, and the message must not be code, a
 supposition, a text to correct, or something that its author does not want to be remembered.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoriter.agent import gives_orders, looks_like_injection
 from memoriter.longterm.rules._classic import (
@@ -19,11 +19,10 @@ from memoriter.longterm.rules._classic import (
     is_markup,
     utf16_length,
 )
-from memoriter.longterm.rules._cues import CODE, CONTACT, FENCE, QUOTATION, QUOTE_LINE, cues, own_words
+from memoriter.longterm.rules._cues import CODE, CONTACT, QUOTATION, cues, own_words
 from memoriter.longterm.rules._disguised import begins_order, is_disguised
-from memoriter.longterm.rules._recalled import LISTED
+from memoriter.longterm.rules._own import own_text
 from memoriter.values import dataclass
-from memoriter.workspace import without_injected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
@@ -66,14 +65,25 @@ class _Sentence:
     """In the form that the cues expect."""
 
 
-def find_statement(
+class _Judged(NamedTuple):
+    """A sentence to keep."""
+
+    sentence: _Sentence
+    category: Category
+    score: float
+
+
+def find_statements(
     text: str,
     *,
     most: int = MOST_CHARACTERS,
     phrases: Iterable[str] = (),
     known: Callable[[str], bool] | None = None,
-) -> Statement | None:
-    """Return the statement of a user's message that should be kept, or None.
+) -> tuple[Statement, ...]:
+    """Return the statements of a user's message that should be kept, in their order.
+
+    Each is one run of adjacent sentences of the author. Whatever is between two sentences and was written by somebody
+    else, or is not worth keeping, ends the run, so that it never becomes a part of a statement.
 
     Args:
         text: the message.
@@ -81,21 +91,37 @@ def find_statement(
         phrases: further words for "remember this" (`customTriggers`).
         known: whether a text was taken from memory, so that it is not captured again.
     """
-    own = _own_text(text)
+    own = own_text(text)
     if _width(own.strip()) < LEAST_CHARACTERS or utf16_length(own.strip()) > most:
-        return None
+        return ()
     if is_markup(own.strip()) or has_many_emoji(own):
-        return None
+        return ()
     sentences = list(_sentences(own))
     if CODE.search(own) or any(_excludes_message(sentence.plain) for sentence in sentences):
-        return None
+        return ()
     judged = _judged(sentences, tuple(phrases))
-    kept = [each for each in judged if not (known and known(own[each[0].start : each[0].end]))]
+    kept = [each for each in judged if not (known and known(own[each.sentence.start : each.sentence.end]))]
     if not kept or _is_unsafe(own):
-        return None
-    start, end = kept[0][0].start, kept[-1][0].end
-    category = _first_category({category for _, category, _ in kept})
-    return Statement(text[start:end], start, end, category, max(score for _, _, score in kept))
+        return ()
+    found = (_statement(text, run) for run in _runs(text, kept))
+    return tuple(statement for statement in found if not _is_unsafe(statement.text))
+
+
+def _runs(text: str, kept: list[_Judged]) -> Iterator[list[_Judged]]:
+    """Yield the kept sentences in groups that have nothing but blanks between them in the message."""
+    run: list[_Judged] = []
+    for each in kept:
+        if run and text[run[-1].sentence.end : each.sentence.start].strip():
+            yield run
+            run = []
+        run.append(each)
+    yield run
+
+
+def _statement(text: str, run: list[_Judged]) -> Statement:
+    start, end = run[0].sentence.start, run[-1].sentence.end
+    category = _first_category({each.category for each in run})
+    return Statement(text[start:end], start, end, category, max(each.score for each in run))
 
 
 def _is_unsafe(text: str) -> bool:
@@ -110,38 +136,6 @@ def _first_category(found: Container[str]) -> Category:
         if category in found:
             return category
     return "fact"
-
-
-def _own_text(text: str) -> str:
-    """Return a message with blanks in place of what its author did not write: memory, code blocks and quoted lines."""
-    kept = without_injected(text)
-    if kept != text:
-        # What is left is one or several pieces of the message, in order; each keeps its place.
-        text = _blanked_to(text, kept)
-    for pattern in (FENCE, QUOTE_LINE, LISTED):
-        text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    return text
-
-
-def _blanked_to(text: str, kept: str) -> str:
-    """Return a text of the same length in which only the characters of `kept`, a subsequence from its end, are left."""
-    blank = [character if character == "\n" else " " for character in text]
-    position = len(text)
-    for piece in reversed(_pieces(text, kept)):
-        position = text.rindex(piece, 0, position)
-        blank[position : position + len(piece)] = piece
-    return "".join(blank)
-
-
-def _pieces(text: str, kept: str) -> list[str]:
-    """Return the longest beginning and the rest of `kept` as they stand in a text; nothing if they cannot be placed."""
-    if kept in text:
-        return [kept] if kept.strip() else []
-    common = 0
-    while common < len(kept) and kept[common] == text[common]:
-        common += 1
-    rest = kept[common:]
-    return [kept[:common], rest] if rest in text[common:] else [kept[:common]]
 
 
 def _sentences(text: str) -> Iterator[_Sentence]:
@@ -162,7 +156,7 @@ def _excludes_message(plain: str) -> bool:
     return any(cues(kind).search(plain) for kind in ("supposition", "forget", "text_work"))
 
 
-def _judged(sentences: list[_Sentence], phrases: tuple[str, ...]) -> Iterator[tuple[_Sentence, Category, float]]:
+def _judged(sentences: list[_Sentence], phrases: tuple[str, ...]) -> Iterator[_Judged]:
     """Yield the sentences to keep, each with its category and score, in their order."""
     previous: _Sentence | None = None
     for sentence in sentences:
@@ -170,11 +164,11 @@ def _judged(sentences: list[_Sentence], phrases: tuple[str, ...]) -> Iterator[tu
         if asks := _is_question(sentence.plain) and not (asked and cues("request").search(sentence.plain)):
             previous = None
         elif asked and _has_content(sentence.plain):
-            yield sentence, _category(sentence.plain) or "fact", REMEMBER_SCORE
+            yield _Judged(sentence, _category(sentence.plain) or "fact", REMEMBER_SCORE)
         elif asked and previous is not None and not cues("passing").search(previous.plain):
-            yield previous, _category(previous.plain) or "fact", REMEMBER_SCORE
+            yield _Judged(previous, _category(previous.plain) or "fact", REMEMBER_SCORE)
         elif (category := _category(sentence.plain)) and not _is_of_the_moment(sentence.plain):
-            yield sentence, category, dict(_SCORES)[category]
+            yield _Judged(sentence, category, dict(_SCORES)[category])
         previous = None if asks else sentence
 
 
