@@ -126,9 +126,7 @@ def test_adjacent_statements_are_one_quotation_and_what_is_not_kept_ends_it() ->
     ]
 
 
-@pytest.mark.parametrize(
-    "number", range(101, 113)
-)
+@pytest.mark.parametrize("number", range(101, 113))
 def test_an_attack_between_two_statements_is_not_captured_with_them(number: int) -> None:
     (attack,) = [attack for attack in ATTACKS if attack["id"] == f"attack-{number}"]
     found = find_statements(report.between(attack["text"]))

@@ -351,9 +351,8 @@ class Workspace:
 
     def notes_outside(self) -> Diagnostic | None:
         """Return a diagnostic if notes below the folder are not memory because of OpenClaw's layout."""
-        if self.layout != "openclaw":
-            return None
-        return notes_outside(str(self.root), self._areas(), self._max_bytes, self.suffixes)
+        where = (str(self.root), self._areas(), self._max_bytes, self.suffixes)
+        return notes_outside(*where) if self.layout == "openclaw" else None
 
     def adopt_notes_layout(self, *, write: bool) -> None:
         """Make all Markdown files of a folder without notes memory, unless its layout is chosen; `write` keeps that."""
