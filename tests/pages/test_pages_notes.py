@@ -203,6 +203,29 @@ def test_a_text_that_the_server_refuses_stays_in_the_editor(open_tab: Callable[.
     assert tab.page.input_value("#text") == "two\n"
 
 
+def test_an_entry_that_cannot_be_sent_stays_in_its_field(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/notes")
+    tab.may_fail = True
+    tab.page.locator("summary", has_text="Add an entry").click()
+    tab.page.fill("#entry", "Prefers coffee.")
+    tab.page.context.clear_cookies()
+    tab.page.get_by_role("button", name="Add", exact=True).click()
+    tab.expect_text("#adding [role=alert]", "This session has ended.")
+    assert tab.page.input_value("#entry") == "Prefers coffee."
+
+
+def test_a_new_note_that_somebody_else_has_created_meanwhile_is_not_replaced(
+    open_tab: Callable[..., Tab], env: MemoryEnv
+) -> None:
+    tab = open_tab("/notes/edit?path=memory/raced.md")
+    tab.may_fail = True
+    tab.page.fill("#text", "mine\n")
+    env.write("memory/raced.md", "other\n")
+    tab.page.get_by_role("button", name="Show the changes").click()
+    tab.expect_text("[role=alert]", "Somebody else has created this note since you opened it.")
+    assert (env.notes / "memory/raced.md").read_text(encoding="utf-8") == "other\n"
+
+
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_a_note_that_was_deleted_while_it_was_edited_can_be_written_again(
     open_tab: Callable[..., Tab], env: MemoryEnv, *, scripts: bool
