@@ -228,6 +228,12 @@ def test_a_page_is_accessible_and_fits_a_phone(page: Page, open_tab: Callable[..
     assert tab.overflow() <= 0
 
 
+def test_only_short_messages_are_read_aloud_when_they_change(owner: ApiClient) -> None:
+    for page in PAGES:
+        text = owner.http.get(page.path).text
+        assert re.findall(r"<[^>]+aria-live[^>]*>", text) == ['<div id="spoken" class="hidden" aria-live="polite">']
+
+
 @pytest.mark.slow
 def test_the_first_key_leads_to_the_content(open_tab: Callable[..., Tab]) -> None:
     tab = open_tab()

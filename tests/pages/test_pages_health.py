@@ -43,6 +43,7 @@ def test_a_server_that_works_says_so_and_what_it_leaves_out(env: MemoryEnv, owne
     assert "Searches use words only, because no provider of vectors is configured." in text
     assert "memory/link.md" in text
     assert "Nothing was spent at a service" in text
+    assert "Waiting for vectors: passages that get a vector at the next indexing" in text
 
 
 def test_a_command_that_asks_in_a_terminal_has_no_button() -> None:

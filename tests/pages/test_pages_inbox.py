@@ -143,6 +143,7 @@ def test_an_inbox_is_decided_with_the_keyboard_alone(
 ) -> None:
     propose(env, "I own a boat.")
     tab = open_tab("/inbox")
+    tab.expect_text("#meanings", "an order of confidence, and not a probability")
     tab.page.locator("textarea").first.focus()
     tab.page.keyboard.press("Tab")
     tab.page.keyboard.press("Enter")

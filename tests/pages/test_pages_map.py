@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,6 +65,7 @@ def test_groups_and_duplicates_are_reached_with_the_keyboard(
         tab.page.get_by_label("Passages are nearly the same").fill("0.999")
         tab.page.keyboard.press("Enter")
         tab.expect_text("#duplicates ~ h3", "2 passages")
+        assert re.fullmatch(r"\d+ passages in \d+ groups?\.", tab.page.locator("#spoken").text_content())
         links = tab.page.locator("#duplicates ~ ul a").all_inner_texts()
         assert {each.partition("#")[0] for each in links} >= {"memory/a.md", "memory/b.md"}
         summary = tab.page.locator("#groups ~ details summary").first

@@ -52,6 +52,8 @@ def test_memories_are_filtered_as_someone_types(open_tab: Callable[..., Tab]) ->
     assert shown(tab) == ["I prefer tea.", "The ledger runs on PostgreSQL.", "The ledger runs on MySQL."]
     tab.page.fill("#text", "POSTGRES")
     tab.expect_text("#memories", "1 of 3")
+    assert tab.page.locator("#spoken").text_content() == "1 of 3 memories."
+    tab.expect_text("#meanings", "Importance: from 0 to 1")
     assert shown(tab) == ["The ledger runs on PostgreSQL."]
     tab.page.locator("#memories summary").click()
     tab.expect_text("#memories details li", "MySQL")

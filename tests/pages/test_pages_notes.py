@@ -80,6 +80,38 @@ def test_links_in_a_note_lead_to_other_notes_and_pictures_are_not_loaded(
     tab.expect_text(".note", "PostgreSQL")
 
 
+def test_lines_of_a_paragraph_have_their_numbers_beside_them(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    env.write("memory/short.md", "one\ntwo\nthree\n\n- four\n  five\n")
+    tab = open_tab("/notes?path=memory/short.md")
+    positions = lines_of(tab)
+    assert len({*positions.values()}) == len(positions) == 5
+
+
+def test_links_lead_to_sections_and_wiki_links_to_notes(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    env.write(
+        "memory/work/wiki.md",
+        "# Content\n\n[down](#what-we-do) [[Target#Some *Heading*|there]] [[work/wiki#Twice]] [[nowhere]]\n\n"
+        "[[no|`x`]] [beside](target.md#some-heading) [[../plan]]\n\n## What we do\n\n## Twice\n\n## Twice\n",
+    )
+    env.write("memory/plan.md", LONG)
+    env.write("memory/work/target.md", "# Target\n\n## Some *Heading*\n\nHere.\n")
+    tab = open_tab("/notes?path=memory/work/wiki.md")
+    headings = tab.page.locator(".note :is(h1, h2)")
+    anchors = headings.evaluate_all("all => all.map(each => each.id)")
+    assert anchors == ["section-content", "section-what-we-do", "section-twice", "section-twice-1"]
+    tab.page.get_by_role("link", name="down").click()
+    tab.page.locator("#section-what-we-do:target").wait_for()
+    assert "[[nowhere]]" in tab.text(".note")
+    twice = tab.page.get_by_role("link", name="work/wiki#Twice")
+    assert twice.get_attribute("href") == "/notes?path=memory/work/wiki.md#section-twice"
+    assert tab.page.get_by_role("link", name="../plan").get_attribute("href") == "/notes?path=memory/plan.md"
+    for name in ("there", "beside"):
+        tab.go("/notes?path=memory/work/wiki.md")
+        tab.page.get_by_role("link", name=name).click()
+        tab.page.wait_for_url("**/notes?path=memory/work/target.md#section-some-heading")
+        tab.expect_text("#section-some-heading:target", "Some Heading")
+
+
 def test_the_tree_leads_to_every_file(open_tab: Callable[..., Tab]) -> None:
     tab = open_tab("/notes")
     tab.page.get_by_role("link", name="style.md").click()
@@ -169,6 +201,29 @@ def test_a_text_that_the_server_refuses_stays_in_the_editor(open_tab: Callable[.
     tab.page.get_by_role("button", name="Show the changes").click()
     tab.expect_text("#editor [role=alert]", "is not text in UTF-8")
     assert tab.page.input_value("#text") == "two\n"
+
+
+def test_an_entry_that_cannot_be_sent_stays_in_its_field(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/notes")
+    tab.may_fail = True
+    tab.page.locator("summary", has_text="Add an entry").click()
+    tab.page.fill("#entry", "Prefers coffee.")
+    tab.page.context.clear_cookies()
+    tab.page.get_by_role("button", name="Add", exact=True).click()
+    tab.expect_text("#adding [role=alert]", "This session has ended.")
+    assert tab.page.input_value("#entry") == "Prefers coffee."
+
+
+def test_a_new_note_that_somebody_else_has_created_meanwhile_is_not_replaced(
+    open_tab: Callable[..., Tab], env: MemoryEnv
+) -> None:
+    tab = open_tab("/notes/edit?path=memory/raced.md")
+    tab.may_fail = True
+    tab.page.fill("#text", "mine\n")
+    env.write("memory/raced.md", "other\n")
+    tab.page.get_by_role("button", name="Show the changes").click()
+    tab.expect_text("[role=alert]", "Somebody else has created this note since you opened it.")
+    assert (env.notes / "memory/raced.md").read_text(encoding="utf-8") == "other\n"
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])

@@ -97,9 +97,21 @@ def test_each_number_of_a_score_has_a_bar_a_name_and_a_meaning(open_tab: Callabl
     meanings = tab.page.locator(".bars").first.locator("tbody td:nth-child(3)").all_inner_texts()
     assert all(meaning.endswith(".") for meaning in meanings)
     assert len(meanings) == len(names)
+    assert "the day (UTC) on which its file was last changed" in tab.page.locator("#results").text_content()
     bars = tab.page.locator(".bars").first.get_by_role("meter")
     assert bars.count() >= 5
     assert tab.serious_faults() == []
+
+
+def test_words_in_a_table_stay_whole_on_a_phone(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab(f"/search?q={QUESTION}&explain=1", viewport=PHONE)
+    lines = """all => all.map((each) => {
+        const range = document.createRange();
+        range.selectNodeContents(each);
+        return [each.innerText, range.getClientRects().length];
+    }).filter(([, count]) => count !== 1)"""
+    assert tab.page.locator(".bars :is(thead, tbody) th").evaluate_all(lines) == []
+    assert (tab.serious_faults(), tab.overflow() <= 0) == ([], True)
 
 
 def test_the_outcome_has_the_words_of_its_meaning(open_tab: Callable[..., Tab]) -> None:

@@ -34,6 +34,9 @@ def test_arrow_keys_move_between_days_and_enter_shows_one(open_tab: Callable[...
     tab.page.keyboard.press("Enter")
     tab.expect_text("#day", "Omada ER605")
     assert ("day=2026-02-10" in tab.page.url, tab.focused()) == (True, "day")
+    assert tab.page.locator("#spoken").text_content() == "2026-02-10: 1 note, 0 records of conversations."
+    weights = """all => all.map(each => [each.innerText, getComputedStyle(each).fontWeight])"""
+    assert ["2026", "600"] in tab.page.locator("nav[aria-label=Years] a").evaluate_all(weights)
 
 
 @pytest.mark.slow

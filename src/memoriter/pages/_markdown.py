@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
@@ -13,28 +13,37 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from memoriter.pages._addresses import address_of
+from memoriter.pages._wiki import WIKI, WikiNotes, add_wiki_links, anchor_of, section_anchor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 TAGS = {
-    *("a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre"),
+    *("a", "blockquote", "br", "code", "del", "em", "hr", "li", "ol", "p", "pre"),
     *("s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
+    *HEADINGS,
 }
-ATTRIBUTES = {"a": {"href", "title", "id", "class", "tabindex", "aria-hidden"}, "ol": {"start"}, "pre": {"tabindex"}}
+ATTRIBUTES = {
+    "a": {"href", "title", "id", "class", "tabindex", "aria-hidden"},
+    "ol": {"start"},
+    "pre": {"tabindex"},
+    **{heading: {"id"} for heading in HEADINGS},
+}
 SCHEMES = {"http", "https", "mailto"}
 """Schemes of links. Pictures are not shown, because they would be loaded from elsewhere."""
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\r?\n)*?---[ \t]*(?:\r?\n|$)")
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 
 
-def rendered(text: str, *, first: int | None = None, path: str = "") -> Markup:
+def rendered(text: str, *, first: int | None = None, path: str = "", notes: Collection[str] = ()) -> Markup:
     """Return Markdown as HTML that runs nothing and loads nothing.
 
     Args:
         text: whole lines of a note.
         first: the number of the first line; each line then has an anchor such as `L5`. None: lines have no numbers.
         path: the path of the note, to which links to other notes are relative; empty: they lead nowhere.
+        notes: the paths of all notes, among which `[[wiki links]]` find theirs.
     """
     text = _LONE_RETURN.sub(" ", text)  # Markdown would count it as the end of a line
     anchors = _Anchors(first)
@@ -42,6 +51,7 @@ def rendered(text: str, *, first: int | None = None, path: str = "") -> Markup:
     parts = [_code(front[0].splitlines(), anchors, 1)] if front else []
     offset = front[0].count("\n") if front else 0
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
+    add_wiki_links(parser, WikiNotes(notes, path))
     tokens = parser.parse(text[front.end() :] if front else text)
     number = (first or 1) + offset
     _prepare(tokens, anchors, number, path)
@@ -73,7 +83,8 @@ class _Anchors:
 def _prepare(tokens: Sequence[Token], anchors: _Anchors, first: int, path: str) -> None:
     """Put the anchors of lines into the tokens of a document, and let its links lead to pages of this server."""
     row: int | None = None
-    for token in tokens:
+    anchors_taken: set[str] = set()
+    for at, token in enumerate(tokens):
         start = first + token.map[0] if token.map else None
         match token.type:
             case "inline":
@@ -81,6 +92,8 @@ def _prepare(tokens: Sequence[Token], anchors: _Anchors, first: int, path: str) 
                 row = None
             case "tr_open":
                 row = start
+            case "heading_open":
+                token.attrs["id"] = _free(section_anchor(_plain_text(tokens[at + 1])), anchors_taken)
             case "fence" | "code_block" if start is not None:
                 is_fence = token.type == "fence"
                 opening = anchors.at(start) if is_fence else ""
@@ -96,13 +109,29 @@ def _prepare_inline(token: Token, anchors: _Anchors, start: int | None, path: st
     if line is not None:
         children += _html(anchors.at(line))
     for child in token.children or ():
-        if child.type == "link_open":
+        if child.type == "link_open" and child.info != WIKI:
             _lead_to_page(child, path)
         children.append(child)
         if child.type in {"softbreak", "hardbreak"} and line is not None:
+            child.type = "hardbreak"  # otherwise, the numbers of short lines would be at the same place
             line += 1
             children += _html(anchors.at(line))
     token.children = children
+
+
+def _plain_text(inline: Token) -> str:
+    """Return the text of a heading without its markup."""
+    return "".join(child.content for child in inline.children or () if child.type in {"text", "code_inline"})
+
+
+def _free(anchor: str, taken: set[str]) -> str:
+    """Return an anchor that no heading before it has, with a number if needed, and take it."""
+    free, number = anchor, 0
+    while free in taken:
+        number += 1
+        free = f"{anchor}-{number}"
+    taken.add(free)
+    return free
 
 
 def _html(text: str) -> Iterable[Token]:
@@ -119,10 +148,14 @@ def _lead_to_page(link: Token, path: str) -> None:
     """Let a link to another note open its page; one to something else on this server leads nowhere."""
     address = str(link.attrs.get("href", ""))
     parts = urlsplit(address)
-    if parts.scheme or address.startswith("#"):
+    if parts.scheme:
+        return
+    anchor = anchor_of(unquote(parts.fragment))
+    if address.startswith("#"):
+        link.attrs["href"] = f"#{quote(anchor)}"
         return
     target = posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(parts.path)))
     if path and not parts.netloc and target.endswith(".md") and not target.startswith(("..", "/")):
-        link.attrs["href"] = address_of("/notes", parts.fragment, path=target)
+        link.attrs["href"] = address_of("/notes", anchor, path=target)
     else:
         link.attrs.pop("href", None)

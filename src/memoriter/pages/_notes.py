@@ -49,7 +49,8 @@ async def show(visit: Visit) -> Response:
     is_markdown = note["hash"] is not None or path.endswith(".md")
     as_text = not is_markdown or visit.parameter("view") == "text"
     # A long note takes long to render, and other requests do not wait for it.
-    html = None if as_text else await asyncio.to_thread(rendered, text, first=first, path=path)
+    paths = [each["path"] for each in listed["files"]]
+    html = None if as_text else await asyncio.to_thread(rendered, text, first=first, path=path, notes=paths)
     lines = [*enumerate(text.removesuffix("\n").split("\n"), first)] if as_text and text else []
     after = first + text.count("\n") + (0 if text.endswith("\n") else 1) if note.get("truncated") else None
     more: dict[str, Any] = {"first": first, "after": after, "as_text": as_text, "is_markdown": is_markdown}
