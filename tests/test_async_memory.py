@@ -177,3 +177,14 @@ def test_watching_indexes_changes_until_its_task_is_cancelled(env: MemoryEnv) ->
             assert watching.cancelled()
 
     asyncio.run(program())
+
+
+def test_a_closed_memory_says_so(env: MemoryEnv) -> None:
+    async def program() -> None:
+        memory = await AsyncMemory.open(env.notes, home=env.home)
+        await memory.close()
+        with pytest.raises(MemoriterError, match=r"^The memory is closed\.$") as refused:
+            await memory.search(QUESTION)
+        assert refused.value.remedy == "Open it again with AsyncMemory.open."
+
+    asyncio.run(program())

@@ -11,7 +11,7 @@ from langchain.agents import create_agent
 from memoriter import Memory
 from memoriter.integrations.langchain import MemoriterChatHistory, memory_tools
 
-with Memory.open() as memory:
+with Memory.open(".") as memory:
     history = MemoriterChatHistory("example", memory)
     history.add_user_message(sys.argv[1])
     agent = create_agent("openai:gpt-4.1-mini", tools=memory_tools(memory))

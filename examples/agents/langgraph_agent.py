@@ -12,7 +12,7 @@ from langmem import create_manage_memory_tool, create_search_memory_tool
 from memoriter import Memory
 from memoriter.integrations.langgraph import MemoriterStore
 
-with Memory.open() as memory:
+with Memory.open(".") as memory:
     store = MemoriterStore(memory)
     tools = [create_manage_memory_tool(("memories",)), create_search_memory_tool(("memories",))]
     agent = create_agent("openai:gpt-4.1-mini", tools=tools, store=store)

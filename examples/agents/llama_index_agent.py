@@ -14,7 +14,7 @@ from openai import OpenAI
 from memoriter import Memory
 from memoriter.integrations.llama_index import MemoriterBlock
 
-with Memory.open() as memory:
+with Memory.open(".") as memory:
     short_term = ShortTerm.from_defaults(session_id="example", memory_blocks=[MemoriterBlock(memory=memory)])
     short_term.put(ChatMessage(role="user", content=sys.argv[1]))
     messages = [{"role": each.role.value, "content": each.content} for each in asyncio.run(short_term.aget())]

@@ -13,7 +13,7 @@ from memoriter.integrations.openai_agents import MemoriterSession, memory_tools
 
 set_default_openai_api("chat_completions")
 set_tracing_disabled(disabled=True)
-with Memory.open() as memory:
+with Memory.open(".") as memory:
     agent = Agent("assistant", model="gpt-4.1-mini", tools=memory_tools(memory))
     session = MemoriterSession("example", memory)
     print(Runner.run_sync(agent, sys.argv[1], session=session).final_output)

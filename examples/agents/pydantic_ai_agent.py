@@ -11,6 +11,6 @@ from pydantic_ai import Agent
 from memoriter import Memory
 from memoriter.integrations.pydantic_ai import MemoriterCapability
 
-with Memory.open() as memory:
+with Memory.open(".") as memory:
     agent = Agent("openai-chat:gpt-4.1-mini", capabilities=[MemoriterCapability(memory)])
     print(agent.run_sync(sys.argv[1]).output)

@@ -11,6 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from memoriter.environment import cancelled_by
+from memoriter.errors import UsageError
 from memoriter.memory import Memory
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class AsyncMemory:
         self.memory = memory
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="memoriter")
         self._running = set[Event]()
+        self._closed = False
 
     @classmethod
     async def open(
@@ -129,7 +131,12 @@ class AsyncMemory:
             call: without parameters; its deadlines count as passed when the task is cancelled.
             stop: set when the task is cancelled or the memory is closed.
             threads: where it runs; None: in the threads of this memory.
+
+        Raises:
+            UsageError: the memory is closed.
         """
+        if self._closed:
+            raise UsageError("The memory is closed.", remedy="Open it again with AsyncMemory.open.")
         event = stop or Event()
         context = copy_context()
         self._running.add(event)
@@ -181,6 +188,7 @@ class AsyncMemory:
 
     async def close(self) -> None:
         """Cancel what is running, wait until it has ended, and close the index and the model."""
+        self._closed = True
         for event in tuple(self._running):
             event.set()
 

@@ -36,7 +36,6 @@ class Folder:
             environ |= {
                 "HOME": str(self.home),
                 "MEMORITER_HOME": str(self.home),
-                "MEMORITER_WORKSPACE": str(self.notes),
                 "PYTHONPATH": str(ROOT / "src"),
                 "OPENAI_API_KEY": KEY,
                 "OPENAI_BASE_URL": server.base_url,

@@ -216,3 +216,16 @@ def test_the_tools_of_langmem_work_on_it(memory: Memory, tmp_path: Path) -> None
     assert found["citation"].startswith(f"memory/langgraph/memories/ann/{found['key']}.md")
     manage.invoke({"action": "delete", "id": found["key"]})
     assert not file.exists()
+
+
+def test_a_filter_finds_items_behind_the_first_passages(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoriter.integrations.langgraph._MOST", 3)
+    store = MemoriterStore(memory)
+    for number in range(12):
+        kind = "rare" if number in {4, 9} else "common"
+        text = "Green tea, green tea." if kind == "common" else "Somebody drinks green tea on Sundays, in the garden."
+        store.put(("users",), f"n{number}", {"text": text, "kind": kind}, index=False if number < 3 else None)
+    found = store.search(("users",), query="green tea", filter={"kind": "rare"})
+    assert {item.key for item in found} == {"n4", "n9"}
+    assert len(store.search(("users",), query="green tea", limit=20)) == 9
+    assert len(store.search(("users",), query="green tea", filter={"kind": "rare"}, limit=1, offset=1)) == 1

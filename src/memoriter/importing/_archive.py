@@ -15,7 +15,7 @@ import zlib
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from io import BufferedReader, RawIOBase
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 from memoriter.errors import UsageError, sentence
@@ -23,7 +23,6 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
-    from pathlib import Path
 
 MOST_FILES = 50_000
 MOST_BYTES = 32 << 30
@@ -111,7 +110,7 @@ class ArchiveFiles(Closing):
         """Open an archive.
 
         Args:
-            archive: a file, or a file that is open.
+            archive: a file, or a file that is open, which is closed with the archive.
             title: what messages name it.
             inner: a regular expression for the archives inside it whose files belong to it.
             budget: what is left of the limits of the export.
@@ -121,6 +120,8 @@ class ArchiveFiles(Closing):
         """
         self.title = title
         self._held, self._budget = ExitStack(), budget or Budget(title)
+        if not isinstance(archive, Path):
+            self._held.callback(archive.close)
         try:
             self._archive = self._held.enter_context(zipfile.ZipFile(archive))
             self._budget.take(self._archive.infolist())

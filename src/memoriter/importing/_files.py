@@ -1,4 +1,4 @@
-"""The files of an export: a folder, a ZIP archive, or one file. Nothing is unpacked, and no link is followed."""
+"""The files of an export: a folder, a ZIP or tar archive, or one file. Nothing is unpacked, and no link is followed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from memoriter.importing._archive import (
     merged,
     too_many,
 )
+from memoriter.importing._tar import zip_of
 from memoriter.layout import FOLDER
 from memoriter.plain_file import open_plain
 
@@ -61,13 +62,15 @@ def open_files(path: Path, inner: str = "") -> Files:
         if path.is_dir():
             return FolderFiles(path, inner)
         with open_plain(path, follow=True) as opened:
-            is_archive = opened.read(4) in {b"PK\x03\x04", b"PK\x05\x06"}
+            start = opened.read(4)
     except FileNotFoundError:
         raise UsageError(f"There is nothing at {str(path)!r}.", remedy="Name the file or folder to import.") from None
     except OSError as error:
         raise UsageError(f"The export {str(path)!r} cannot be read: {sentence(error.strerror or error)}") from error
-    if is_archive:
+    if start in {b"PK\x03\x04", b"PK\x05\x06"}:
         return ArchiveFiles(path, title=path.stem, inner=inner)
+    if start.startswith(b"\x1f\x8b") and path.name.lower().endswith((".tgz", ".tar.gz")):
+        return ArchiveFiles(zip_of(path), title=path.name.partition(".")[0], inner=inner)
     return OneFile(path)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import re
+from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from memoriter.errors import UsageError, sentence
 from memoriter.extras import require
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from memoriter.importing._files import Files
 
@@ -64,7 +66,7 @@ class _Guarded:
         return UsageError(f"The file {self._name!r} is refused: {reason}, as in no export.", remedy=_READ_AGAIN)
 
 
-def objects(files: Files, name: str, *prefixes: str) -> Iterator[dict[str, Any]]:
+def objects(files: Files, name: str, *prefixes: str) -> Generator[dict[str, Any]]:
     """Yield the JSON objects at a place in a file, without reading the whole file into memory.
 
     Args:
@@ -82,7 +84,7 @@ def objects(files: Files, name: str, *prefixes: str) -> Iterator[dict[str, Any]]
 
     read: Any = ijson
     for prefix in prefixes:
-        with files.open(name) as opened:
+        with open_text(files, name) as opened:
             guarded = _Guarded(opened, name)
             try:
                 for found in read.items(guarded, prefix, buf_size=_PART, use_float=True):
@@ -94,10 +96,50 @@ def objects(files: Files, name: str, *prefixes: str) -> Iterator[dict[str, Any]]
                 raise UsageError(f"The file {name!r} is not valid JSON: {reason}", remedy=_READ_AGAIN) from error
 
 
+def open_text(files: Files, name: str) -> BinaryIO:
+    """Open a file of text as UTF-8 without a byte order mark; it may be in UTF-16. Raises UsageError."""
+    with files.open(name) as opened:
+        start = opened.read(4)
+    opened = files.open(name)
+    if start.startswith(codecs.BOM_UTF8):
+        opened.read(len(codecs.BOM_UTF8))
+    elif start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return cast("BinaryIO", BufferedReader(_Utf8(opened, "utf-16")))
+    elif start[1:2] == b"\0" and start[:1] in b"[{":
+        return cast("BinaryIO", BufferedReader(_Utf8(opened, "utf-16-le")))
+    return opened
+
+
+class _Utf8(RawIOBase):
+    """A file of another encoding in UTF-8; what is invalid becomes U+FFFD."""
+
+    def __init__(self, opened: BinaryIO, encoding: str) -> None:
+        self._opened, self._ended = opened, False
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object, /) -> int:
+        view = memoryview(cast("bytearray", buffer))
+        text = ""
+        while not text and not self._ended:
+            part = self._opened.read(max(1, len(view) // 4))
+            self._ended = not part
+            text = self._decoder.decode(part, final=self._ended)
+        content = text.encode("utf-8", "replace")
+        view[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        self._opened.close()
+        super().close()
+
+
 def is_list(files: Files, name: str) -> bool:
     """Return whether the outermost value of a JSON file is a list."""
-    with files.open(name) as opened:
-        return opened.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    with open_text(files, name) as opened:
+        return opened.read(1024).lstrip().startswith(b"[")
 
 
 def named(files: Files, *endings: str) -> list[str]:

@@ -1,8 +1,8 @@
 """Apply edits of configuration files. All edits are computed before the first write.
 
 A file that was there before memoriter has a backup beside it, as long as memoriter is installed. Removing memoriter
-restores the file to the byte, unless its owner has changed it since, and deletes the backup and the files that the
-installation created.
+restores the file to the byte, unless its owner has changed it since, and deletes the files that the installation
+created, and a backup that the file is equal to again.
 """
 
 from __future__ import annotations
@@ -109,8 +109,9 @@ def _plan_removal(file: Path, target: Path, content: bytes | None, text: str, af
     empty = not _meaning(after, target) and not _comments(after, target)
     kind = "deleted" if original is None and empty else "changed"
     diff = TOKEN_HEADER.sub(r"\1…", _diff(text, after, str(file)))
-    obsolete = backup if original is not None else None
-    return _PlannedWrite(target, content, after, Outcome(file, kind, diff, None), obsolete=obsolete)
+    obsolete = backup if original == after else None
+    kept = backup if original not in {None, after} else None
+    return _PlannedWrite(target, content, after, Outcome(file, kind, diff, kept), obsolete=obsolete)
 
 
 def _same_but_for_layout(original: str, after: str, file: Path) -> bool:
@@ -119,7 +120,7 @@ def _same_but_for_layout(original: str, after: str, file: Path) -> bool:
 
 
 def _meaning(text: str, file: Path) -> Any:
-    """Return the values of a configuration file without empty objects and lists, which an edit may leave or take."""
+    """Return the values of a configuration file without null, empty objects and lists, which an edit may take."""
     plain, name = text.removeprefix(BYTE_ORDER_MARK), str(file)
     try:
         if file.suffix == ".toml":
@@ -143,7 +144,7 @@ def _comments(text: str, file: Path) -> list[str]:
 def _without_empty(value: Any) -> Any:
     if isinstance(value, dict):
         members = {key: _without_empty(each) for key, each in cast("dict[str, Any]", value).items()}
-        return {key: each for key, each in members.items() if each not in ({}, [])}
+        return {key: each for key, each in members.items() if each not in ({}, [], None)}
     return [_without_empty(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 

@@ -45,11 +45,13 @@ def edit_hooks(
     text: str, name: str, events: Sequence[str], wanted: Mapping[str, dict[str, Any]], *, comments: bool
 ) -> str:
     """Return the settings with memoriter's hook for each event as in `wanted`, or without any of them."""
-    if not wanted and not text.strip():
+    _json_text.parse(text if text.strip() else "{}", name, comments=comments)
+    if not wanted and not _json_text.has_value(text):
         return text
-    text = text if text.strip() else "{}\n"
+    text = _json_text.with_object(text)
     for event in events:
-        groups = object_at(_json_text.parse(text, name, comments=comments), "hooks", name).get(event, [])
+        groups = object_at(_json_text.parse(text, name, comments=comments), "hooks", name).get(event)
+        groups = list[Any]() if groups is None else groups
         if not isinstance(groups, list):
             raise wrong_type_error(name, f"hooks.{event}", "a list")
         own_hooks = _find_own_hooks(cast("list[Any]", groups))

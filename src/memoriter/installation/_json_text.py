@@ -51,7 +51,7 @@ def parse(text: str, name: str, *, comments: bool = False) -> dict[str, Any]:
         ConfigError: the text is not JSON, or not an object; the message names the position.
     """
     try:
-        value: Any = json.loads(_plain(text) if comments else text)
+        value: Any = json.loads(_plain(text) if comments else text) if has_value(text) or not comments else {}
     except RecursionError as error:
         raise ConfigError(f"{name}: The objects are nested too deeply.") from error
     except json.JSONDecodeError as error:
@@ -64,6 +64,18 @@ def parse(text: str, name: str, *, comments: bool = False) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
+def has_value(text: str) -> bool:
+    """Return whether a text holds more than blanks and comments."""
+    return bool(_without_comments(text).strip())
+
+
+def with_object(text: str) -> str:
+    """Return the text, with an empty object at its end if it holds nothing but comments."""
+    if has_value(text):
+        return text
+    return f"{text.rstrip()}{_line_end(text)}{{}}{_line_end(text)}".lstrip()
+
+
 def comments(text: str) -> list[str]:
     """Return the comments of a text, in order."""
     found = _STRING_OR_COMMENT.finditer(text) if _plain(text) is not text else ()
@@ -73,7 +85,7 @@ def comments(text: str) -> list[str]:
 def put(text: str, path: Path, value: Any) -> str:
     """Return the text with a value at a path.
 
-    Missing objects of the path are created, and a new member becomes the first of its object.
+    Missing objects of the path are created, also in place of null, and a new member becomes the first of its object.
     """
     plain = _plain(text)
     span = _find_span(plain, path)
@@ -88,6 +100,8 @@ def put(text: str, path: Path, value: Any) -> str:
         parent = _find_span(plain, path[:depth])
     for key in reversed(path[depth + 1 :]):
         value = {key: value}
+    if plain[slice(*parent)] == "null":
+        return put(text, path[:depth], {path[depth]: value})
     return _insert_first(text, parent, path[depth], value)
 
 
@@ -95,7 +109,7 @@ def append(text: str, path: Path, value: Any) -> str:
     """Return the text with a value after the last item of the array at a path; a missing array is created."""
     plain = _plain(text)
     span = _find_span(plain, path)
-    if span is None:
+    if span is None or plain[slice(*span)] == "null":
         return put(text, path, [value])
     items = list(_members(plain, span[0]))
     if not items:

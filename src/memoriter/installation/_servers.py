@@ -70,10 +70,10 @@ def current_entry(text: str, name: str, client: ClientName) -> dict[str, Any] | 
 
 def _edit_json(text: str, name: str, entry: Mapping[str, Any] | None, *, key: str, comments: bool) -> str:
     """Return the JSON with memoriter's server as in `entry`, or without it; `key` is that of the servers."""
-    if entry is None and not text.strip():
+    servers = object_at(_json_text.parse(text, name, comments=comments) if text.strip() else {}, key, name)
+    if entry is None and not _json_text.has_value(text):
         return text
-    text = text if text.strip() else "{}\n"
-    servers = object_at(_json_text.parse(text, name, comments=comments), key, name)
+    text = _json_text.with_object(text)
     if entry is None:
         return _json_text.remove(text, (key, SERVER_NAME))
     if SERVER_NAME not in servers:
@@ -90,12 +90,13 @@ def _edit_json(text: str, name: str, entry: Mapping[str, Any] | None, *, key: st
 
 
 def object_at(parent: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
-    """Return the object under a key, or an empty one.
+    """Return the object under a key, or an empty one if there is none, or null.
 
     Raises:
         ConfigError: the value is not an object.
     """
-    value = parent.get(key, {})
+    value = parent.get(key)
+    value = dict[str, Any]() if value is None else value
     if not isinstance(value, dict):
         raise wrong_type_error(name, key, "an object")
     return cast("dict[str, Any]", value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
@@ -38,6 +38,7 @@ from memoriter.integrations._notes import (
     stored,
 )
 from memoriter.memory import Memory
+from memoriter.types import Hit, SearchResult
 
 AUTHOR = "agent (LangGraph)"
 _MOST = 1000
@@ -229,27 +230,48 @@ class MemoriterStore(BaseStore):
 
     def _asked(self, op: SearchOp) -> list[SearchItem]:
         """Return the items that answer a query, best first."""
-        assert op.query
-        folder = self._folder(op.namespace_prefix)
-        result = self.memory.search(op.query, max_results=_MOST, min_score=0, path=folder, sources=["memory"])
-        health, found, seen = health_json(result.health), list[SearchItem](), set[str]()
-        for hit in result.hits:
-            if hit.path in seen or not hit.path.startswith(f"{folder}/"):
-                continue
-            seen.add(hit.path)
-            item = self._item(hit.path, refresh=False)
-            if item is None or item[1].properties.get("index") is False or not _matches(item[0].value, op.filter):
-                continue
-            found.append(
-                MemoriterItem(item[0], hit.score, citation=hit.citation, outcome=result.outcome, health=health)
-            )
-            if len(found) == op.offset + op.limit:
-                break
+        folder, wanted = self._folder(op.namespace_prefix), op.offset + op.limit
+        passages, seen = self._passages(op, folder, _MOST), set[str]()
+        found = self._items_of(op, passages.hits, passages, seen, wanted)
+        if len(found) < wanted and len(passages.hits) >= _MOST:  # items without a passage among these may match too
+            rest = [path for path in self._paths(folder) if path not in seen and self._allowed(op, path)]
+            searches = [self._passages(op, path, 1) for path in rest]
+            hits = [hit for search in searches for hit in search.hits]
+            hits.sort(key=lambda hit: hit.score, reverse=True)
+            found += self._items_of(op, hits, passages, seen, wanted - len(found))
         page = found[op.offset :]
         if self._refreshes(op):
             for item in page:
                 self._item(self._path(item.namespace, item.key), refresh=True)
         return page
+
+    def _passages(self, op: SearchOp, path: str, most: int) -> SearchResult:
+        assert op.query
+        return self.memory.search(op.query, max_results=most, min_score=0, path=path, sources=["memory"])
+
+    def _allowed(self, op: SearchOp, path: str) -> Item | None:
+        """Return the item of a note if it has not expired, may be searched, and is as the filter wants it."""
+        item = self._item(path, refresh=False)
+        if item is None or item[1].properties.get("index") is False or not _matches(item[0].value, op.filter):
+            return None
+        return item[0]
+
+    def _items_of(
+        self, op: SearchOp, hits: Sequence[Hit], result: SearchResult, seen: set[str], most: int
+    ) -> list[SearchItem]:
+        """Return the items of the notes of hits, at most so many; each note once."""
+        health, found = health_json(result.health), list[SearchItem]()
+        for hit in hits:
+            if len(found) == most:
+                break
+            if hit.path in seen or not hit.path.startswith(f"{self._folder(op.namespace_prefix)}/"):
+                continue
+            seen.add(hit.path)
+            if item := self._allowed(op, hit.path):
+                found.append(
+                    MemoriterItem(item, hit.score, citation=hit.citation, outcome=result.outcome, health=health)
+                )
+        return found
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         conditions = op.match_conditions or ()

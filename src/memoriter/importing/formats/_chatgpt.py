@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.errors import UsageError
 from memoriter.importing._json import lists, mapping, objects
 from memoriter.importing._records import LeftOut, Page, Record, id_of, moment, text_of
-from memoriter.importing.formats._conversation import Turn, conversation, fenced
+from memoriter.importing.formats._conversation import Omitted, Turn, attached, conversation, fenced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,10 @@ _FILE = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json", re.IGNORECASE)
 _CITATION = re.compile("\ue200[^\ue201]*\ue201|[\ue200-\ue2ff]")
 """References to web pages and files, in characters of private use."""
 _SPEAKERS = {"user": "You", "assistant": "ChatGPT"}
+_CONTEXTS = {
+    "user_editable_context": "custom instructions",
+    "model_editable_context": "lists of what ChatGPT remembers of you",
+}
 _LONGEST_BRANCH = 100_000
 
 
@@ -45,18 +49,23 @@ class ChatGpt:
         if not names:
             message = f"The export {files.title!r} has no conversations.json."
             raise UsageError(message, remedy="Give the ZIP archive that ChatGPT sent, or its conversations.json.")
+        omitted = Omitted()
         for name in names:
             for found in objects(files, name, "item"):
-                yield _page(found)
+                yield _page(found, omitted)
+        yield from omitted.records()
 
 
-def _page(found: dict[str, Any]) -> Record:
+def _page(found: dict[str, Any], omitted: Omitted) -> Record:
     nodes = mapping(found.get("mapping"))
     identifier = id_of(found.get("conversation_id") or found.get("id"), found.get("title"), found.get("create_time"))
     title = text_of(found.get("title")).strip() or "Untitled conversation"
     if not nodes:
         return LeftOut(title, "it has no messages")
-    text = conversation(filter(None, map(_turn, _branch(nodes, text_of(found.get("current_node"))))))
+    branch = _branch(nodes, text_of(found.get("current_node")))
+    for kind in filter(None, map(_omitted, branch)):
+        omitted.add(kind)
+    text = conversation(filter(None, map(_turn, branch)))
     if not text:
         return LeftOut(title, "it has no text of the user or the assistant")
     return Page(identifier, title, text, moment(found.get("create_time")))
@@ -81,7 +90,15 @@ def _turn(message: dict[str, Any]) -> Turn | None:
     if role not in _SPEAKERS or hidden or text_of(message.get("recipient")) not in {"", "all"}:
         return None
     text = _CITATION.sub("", _text(mapping(message.get("content"))))
+    text = "\n\n".join(filter(None, [text, attached(lists(mapping(message.get("metadata")).get("attachments")))]))
     return Turn(_SPEAKERS[role], text, moment(message.get("create_time")))
+
+
+def _omitted(message: dict[str, Any]) -> str:
+    """Return what kind of text of the owner a message has that is no turn of the conversation, or an empty text."""
+    if text_of(message.get("recipient")).startswith("canmore.create"):
+        return "documents of the canvas"
+    return _CONTEXTS.get(text_of(mapping(message.get("content")).get("content_type")), "")
 
 
 def _text(content: dict[str, Any]) -> str:

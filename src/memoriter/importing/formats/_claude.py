@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.errors import UsageError
 from memoriter.importing._json import is_list, lists, mapping, objects
 from memoriter.importing._records import LeftOut, Page, Record, id_of, moment, text_of
-from memoriter.importing.formats._conversation import Turn, conversation, fenced
+from memoriter.importing.formats._conversation import Omitted, Turn, attached, conversation, fenced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +24,8 @@ _PROJECTS = re.compile(r"(?:.*/)?(?:projects\.json|projects/[^/]+\.json)", re.IG
 _MEMORIES = re.compile(r"(?:.*/)?(?:memories\.json|memories/[^/]+\.json)", re.IGNORECASE)
 _PARTS = r"[^/]+\.zip"
 """Names of the archives inside an export of several."""
+_UNSUPPORTED = re.compile(r"```\s*This block is not supported on your current device yet\.\s*```")
+"""What Claude writes in place of calls of tools."""
 _SPEAKERS = {"human": "You", "assistant": "Claude"}
 
 
@@ -48,9 +50,12 @@ class Claude:
         if not conversations and not others:
             message = f"The export {files.title!r} has no conversations.json."
             raise UsageError(message, remedy="Give the ZIP archive that Claude sent, or its conversations.json.")
+        omitted = Omitted()
         for name in conversations:
             for found in objects(files, name, "item"):
+                omitted.add("artifacts", _artifacts(found))
                 yield _conversation(found)
+        yield from omitted.records()
         titles = dict[str, str]()
         for name in projects:
             for found in objects(files, name, "item" if is_list(files, name) else ""):
@@ -76,9 +81,22 @@ def _turn(message: dict[str, Any]) -> Turn | None:
         return None
     blocks = [mapping(block) for block in lists(message.get("content"))]
     texts = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
-    text = "\n\n".join(text.strip() for text in texts if text.strip()) or text_of(message.get("text"))
-    attachments = "\n\n".join(filter(None, map(_attachment, map(mapping, lists(message.get("attachments"))))))
+    texts = texts if blocks else [text_of(message.get("text"))]
+    text = "\n\n".join(each for text in texts if (each := _UNSUPPORTED.sub("", text).strip()))
+    given = [mapping(each) for each in lists(message.get("attachments"))]
+    bare = [each for each in given if not text_of(each.get("extracted_content")).strip()]
+    parts = [*map(_attachment, given), attached([*bare, *lists(message.get("files"))])]
+    attachments = "\n\n".join(filter(None, parts))
     return Turn(speaker, "\n\n".join(filter(None, [text.strip(), attachments])), moment(message.get("created_at")))
+
+
+def _artifacts(found: dict[str, Any]) -> int:
+    """Return how many artifacts a conversation made."""
+    blocks = [
+        mapping(each) for turn in lists(found.get("chat_messages")) for each in lists(mapping(turn).get("content"))
+    ]
+    made = [mapping(block.get("input")) for block in blocks if block.get("name") == "artifacts"]
+    return sum(each.get("command") == "create" for each in made)
 
 
 def _attachment(found: dict[str, Any]) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import UTC
 from typing import TYPE_CHECKING
 
+from memoriter.importing._json import mapping
+from memoriter.importing._records import LeftOut, text_of
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
 _HEADING = re.compile(r"(#{1,6})(?=[ \t])")
@@ -55,6 +58,30 @@ def lowered(text: str) -> str:
             line = "#" * min(6, len(found[1]) + _INNER) + line[found.end() :]  # noqa: PLW2901 - one line of the text
         lines.append(line)
     return "\n".join([*lines, *([fence] if fence else [])])
+
+
+class Omitted:
+    """Counts what an export has besides text, so that the report names it."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+
+    def add(self, kind: str, number: int = 1) -> None:
+        """Count things of a kind, such as `documents of its canvas`."""
+        self._counts[kind] += number
+
+    def records(self) -> Iterator[LeftOut]:
+        """Yield a record for each kind."""
+        for kind, number in sorted(self._counts.items()):
+            if number:
+                yield LeftOut(f"{kind} ({number:,})", "memoriter does not import them")
+
+
+def attached(values: Iterable[object]) -> str:
+    """Return a line for each file that was attached without its text, with its name."""
+    found = [mapping(value) for value in values]
+    names = [" ".join((text_of(each.get("name")) or text_of(each.get("file_name"))).split()) for each in found]
+    return "\n".join(f"(attached: {name})" for name in names if name)
 
 
 def fenced(text: str, language: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Gemini in Google Takeout: `MyActivity.json` of "My Activity", "Gemini Apps".
+"""Gemini in Google Takeout: `MyActivity.json` of "My Activity", "Gemini Apps", which has other names elsewhere.
 
 Takeout lists prompts with their answers, not conversations. Each becomes an entry of the note of its day.
 """
@@ -6,10 +6,12 @@ Takeout lists prompts with their answers, not conversations. Each becomes an ent
 from __future__ import annotations
 
 import re
+from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
-from memoriter.importing._json import lists, mapping, named, objects
+from memoriter.importing._json import is_list, lists, mapping, named, objects
 from memoriter.importing._records import Entry, LeftOut, Record, id_of, moment, text_of
 from memoriter.importing.formats._conversation import lowered
 from memoriter.importing.formats._html import markdown_of
@@ -36,10 +38,9 @@ class GeminiTakeout:
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own
         names = named(files, "MyActivity.json")
-        if not names and len(files.names) == 1 and files.names[0].lower().endswith(".json"):
-            names = list(files.names)
+        names = names or [name for name in files.names if name.lower().endswith(".json") and _is_activity(files, name)]
         if not names:
-            html = bool(named(files, "MyActivity.html"))
+            html = any(name.lower().endswith(("activity.html", "aktivitäten.html")) for name in files.names)
             message = f"The export {files.title!r} has no MyActivity.json" + (", only HTML." if html else ".")
             remedy = (
                 "Export again: in Takeout, choose My Activity, Gemini Apps, and the format JSON for activity records."
@@ -48,6 +49,14 @@ class GeminiTakeout:
         for name in names:
             for found in objects(files, name, "item"):
                 yield _entry(found)
+
+
+def _is_activity(files: Files, name: str) -> bool:
+    """Return whether a JSON file is a list of activities. Takeout names the file in the owner's language."""
+    if not is_list(files, name):
+        return False
+    with closing(objects(files, name, "item")) as found:
+        return any({"header", "title", "time"} <= first.keys() for first in islice(found, 1))
 
 
 def _entry(found: dict[str, Any]) -> Record:

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import UsageError, sentence
-from memoriter.importing._json import lists
+from memoriter.importing._json import lists, open_text
 from memoriter.importing._records import Entry, LeftOut, Page, Record, id_of, moment, text_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class JsonLines:
 
 def json_lines(files: Files, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number and the object of each line that is not empty. Raises UsageError."""
-    with files.open(name) as opened:
+    with open_text(files, name) as opened:
         number = 0
         while line := opened.readline(LONGEST_LINE + 1):
             number += 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.errors import UsageError
 from memoriter.importing._json import is_list, mapping, objects
 from memoriter.importing._records import Entry, LeftOut, Record, id_of, moment, text_of
+from memoriter.importing.formats._conversation import Omitted
 from memoriter.importing.formats._database import last_rows, open_database
 
 if TYPE_CHECKING:
@@ -42,10 +43,16 @@ class Mem0:
             raise UsageError(
                 message, remedy="Save what get_all() returns as JSON, or give the file ~/.mem0/history.db."
             )
+        omitted = Omitted()
         for name in names:
             prefixes = ("item",) if is_list(files, name) else ("results.item", "memories.item")
             for found in objects(files, name, *prefixes):
+                if mapping(found.get("metadata")).keys() - {"user_id"}:
+                    omitted.add("metadata of memories")
                 yield _entry(found)
+            if prefixes != ("item",):
+                omitted.add("relations", sum(1 for _ in objects(files, name, "relations.item")))
+        yield from omitted.records()
 
 
 def _entry(found: dict[str, Any]) -> Record:

@@ -1,0 +1,71 @@
+"""Sections that are null and files that hold only comments are accepted, and come back to the byte."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memoriter.installation import Launch, Machine, apply, changes
+from memoriter.installation._apply import BACKUP
+from memoriter.installation._json_text import append, parse, put
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memoriter.installation import ClientName
+
+LAUNCH = Launch(("/opt/memoriter",))
+TEXTS = {
+    "goose": "GOOSE_PROVIDER: openai # mine\nextensions:\n",
+    "cursor": '{"a": 1, "mcpServers": null}\n',
+    "claude-code": '{\n  "mcpServers": null,\n  "a": [null]\n}',
+    "gemini": '{\n  // mine\n  "mcpServers": null,\n  "hooks": null,\n}\n',
+    "vscode": "// my servers\n",
+    "zed": "/* mine */\r\n// too\r\n",
+    "amp": "// mine",
+}
+
+
+def edit(folder: Path, client: ClientName, text: str | None = None, *, install: bool) -> Path:
+    """Install memoriter in a client, or remove it, and return the client's file."""
+    machine = Machine(folder, folder, {}, "linux")
+    edits = changes(client, LAUNCH, machine, scope="user", install=install, hooks=True)
+    file = edits[0].file
+    if text is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode())
+    apply(edits, dry_run=False)
+    return file
+
+
+@pytest.mark.parametrize("client", TEXTS)
+def test_a_file_without_servers_gets_one_and_comes_back_to_the_byte(tmp_path: Path, client: ClientName) -> None:
+    file = edit(tmp_path, client, TEXTS[client], install=True)
+    assert "/opt/memoriter" in file.read_text(encoding="utf-8")
+    edit(tmp_path, client, install=False)
+    assert file.read_bytes() == TEXTS[client].encode()
+    assert not file.with_name(file.name + BACKUP).exists()
+
+
+@pytest.mark.parametrize("client", TEXTS)
+def test_removing_what_was_never_installed_changes_nothing(tmp_path: Path, client: ClientName) -> None:
+    file = edit(tmp_path, client, TEXTS[client], install=False)
+    assert file.read_bytes() == TEXTS[client].encode()
+
+
+def test_the_backup_stays_if_the_file_is_not_restored_to_the_byte(tmp_path: Path) -> None:
+    file = edit(tmp_path, "cursor", TEXTS["cursor"], install=True)
+    file.write_text(file.read_text(encoding="utf-8").replace('"a": 1', '"a": 2'), encoding="utf-8")
+    edit(tmp_path, "cursor", install=False)
+    assert parse(file.read_text(encoding="utf-8"), "f")["a"] == 2
+    backup = file.with_name(file.name + BACKUP)
+    assert backup.read_text(encoding="utf-8") == TEXTS["cursor"]
+    edit(tmp_path, "cursor", TEXTS["cursor"], install=True)
+    edit(tmp_path, "cursor", install=False)
+    assert not backup.exists()
+
+
+def test_null_gives_way_to_an_object_or_a_list() -> None:
+    assert put('{"a": null}', ("a", "b", "c"), 1) == '{"a": {"b": {"c": 1}}}'
+    assert append('{"a": null}', ("a",), 1) == '{"a": [1]}'
