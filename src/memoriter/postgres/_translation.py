@@ -84,6 +84,10 @@ def translated(error: psycopg.Error, name: str, settings: ServerSettings) -> Ind
                 f"All {settings.pool_size} connections of this process to {name} are in use.",
                 remedy="Try again, or raise memorySearch.store.postgres.poolSize.",
             )
+        case OutOfTime() if error.deadline is not None:
+            return IndexUnavailable(
+                f"The server of {name} did not answer within the time of the search.", remedy=NO_ANSWER
+            )
         case OutOfTime():
             return IndexUnavailable(
                 f"The server of {name} did not answer within {error.seconds:.1f} s.", remedy=NO_ANSWER
