@@ -65,8 +65,14 @@ _STARTING = (
 )
 """Parts of the messages of a server that starts again, or that ends the processes of new connections after a crash."""
 
+log = logging.getLogger(__name__)
+log.addHandler(logging.NullHandler())
 # The pool reports each attempt as a warning; the failures that matter become errors of memoriter.
-logging.getLogger("psycopg").addHandler(logging.NullHandler())
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+logging.getLogger("psycopg.pool").propagate = False
+
+_OUTAGES = set[str]()
+"""Connection strings of servers to which the last attempt to connect failed; each outage is logged once."""
 
 _INHERITED = list[Any]()
 """Pools of a parent process: never used and never closed, because the parent still speaks on their sockets."""
@@ -167,7 +173,7 @@ class Pool:
             lost: called whenever a connection turns out to be broken.
             size: the most connections.
         """
-        self.size, self._lost = size, lost
+        self.size, self._lost, self._conninfo = size, lost, conninfo
         self.lent = 0
         self._count = threading.Lock()
         self._process = os.getpid()
@@ -181,10 +187,15 @@ class Pool:
             @classmethod
             def connect(cls, conninfo: str = "", **options: Any) -> Self:  # type: ignore[override]
                 try:
-                    return super().connect(conninfo, **options)
+                    made = super().connect(conninfo, **options)
                 except psycopg.Error as error:
                     pool._failed = time.monotonic(), error
+                    if pool._conninfo not in _OUTAGES:
+                        _OUTAGES.add(pool._conninfo)
+                        log.warning("no connection to the server: %s", str(error).partition("\n")[0])
                     raise
+                _OUTAGES.discard(pool._conninfo)
+                return made
 
         def configured(connection: LimitedConnection) -> None:
             try:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.postgres._server import Connection, ServerSettings
+    from memoriter.postgres._server import Connection
+    from memoriter.postgres._settings import ServerSettings
     from memoriter.records import ChunkRecord
     from memoriter.types import ModelSpec, Source
 
