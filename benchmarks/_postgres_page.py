@@ -42,6 +42,13 @@ pause; the time to embed the question is not included. The vectors are made up f
 passages of each size are stored by the methods that `memoriter index` uses, without splitting and embedding the texts,
 and give the rates; the others enter PostgreSQL with `COPY`.
 """
+_WHY_OTHER_HITS = """With {sizes} passages, neither store compares all vectors: SQLite compares short codes (`codes`)
+first, PostgreSQL follows graphs (`hnsw`). Each misses other candidates among the nearest, as the recall in the table
+shows. Both compute the score of a candidate from its stored vector and its words, but two parts of it depend on the
+other candidates: the best score among its neighbours in the note, and how much the vector weighs, for which the best
+match of the words counts. A candidate that only one store proposes can therefore change the scores and the order of
+others. Where both compare all vectors (`exact`), the hits are the same.
+"""
 DIMENSIONS = 384
 RECALL = 0.99
 MEASURED_SIZES = (10_000, 100_000, 1_000_000)
@@ -121,6 +128,9 @@ def _notes(figures: dict[str, Any]) -> Iterator[str]:
         f"Both stores give the same hits in the same order for {', '.join(shares)} questions; scores of common hits"
         f" differ by {worst:.6f} at most.\n"
     )
+    if approximate := [each for each in figures["sizes"] if "exact" not in {each[kind]["engine"] for kind in _TITLES}]:
+        sizes = " and ".join(f"{each['size']:,}" for each in approximate)
+        yield _WHY_OTHER_HITS.format(sizes=sizes)
     measured = {each["size"] for each in figures["sizes"]}
     if low := [each for each in figures["sizes"] if each["postgres"]["recall"] < RECALL]:
         sizes = " and ".join(f"{each['size']:,}" for each in low)
@@ -182,7 +192,8 @@ def _forecast(sizes: list[dict[str, Any]]) -> Iterator[str]:
     )
     yield (
         "- a memory (a workspace and an agent) lies on one server; where one has too many passages for that, its rows"
-        " must be distributed (Citus), and the merging of partial answers is not counted\n"
+        " must be distributed (Citus) by another key: the schema of today is partitioned by memory (`space`) and"
+        " does not divide the rows of one. Neither that change nor the merging of partial answers is counted\n"
     )
     yield "| | disk | vectors and indexes | CPU time of a search | servers | most are needed for | storing once |"
     yield "|---|---|---|---|---|---|---|"

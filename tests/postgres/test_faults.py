@@ -13,6 +13,7 @@ import pytest
 
 from breakable_postgres import BreakableServer, new_server
 from faults import answered, fill, found, refused, run, small_disk
+from memoriter.environment import Deadline, work_until
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.postgres import PostgresStore, ServerSettings
 from memoriter.postgres._server import Server
@@ -71,6 +72,33 @@ def test_a_search_on_a_server_that_hangs_ends_at_its_deadline_with_the_reason(
     assert isinstance(error, IndexUnavailable)
     assert "did not answer within" in error.message
     assert memory.search(QUESTION).hits[0].path == LEDGER
+
+
+def test_a_search_of_an_open_memory_on_a_server_that_hangs_ends_at_its_deadline(
+    env: MemoryEnv, server: BreakableServer
+) -> None:
+    memory = real_memory(env)
+    memory.sync()
+    began = time.monotonic()
+    with server.frozen(), pytest.raises(IndexUnavailable) as refused:
+        memory.search(QUESTION, deadline_ms=2_000)
+    assert time.monotonic() - began < 3.5
+    assert refused.value.message.endswith("did not answer within the time of the search.")
+    assert memory.search(QUESTION).hits[0].path == LEDGER
+
+
+def test_all_statements_of_a_search_share_the_second_after_its_deadline(server: BreakableServer) -> None:
+    store = PostgresStore.open(ServerSettings(dsn=server.dsn(), schema="late"), "late", clock=lambda: 0.0)
+    with server.frozen(), work_until(Deadline.within(1_500, time.monotonic)):
+        began = time.monotonic()
+        for _ in range(4):
+            with pytest.raises(IndexUnavailable):
+                store.files()
+            with pytest.raises(IndexUnavailable), store.lease():
+                pass
+    assert time.monotonic() - began < 4.0
+    store.close()
+    server.run("DROP SCHEMA late CASCADE")
 
 
 def test_a_search_in_whose_middle_the_server_is_killed_gives_the_reason(

@@ -177,7 +177,7 @@ def test_a_server_whose_connections_others_use_is_reported_and_answers_once_one_
                     break
             error = refused(env, "search", QUESTION)
             assert "connection" in error["message"]
-            assert "free connections" in error["remedy"]
+            assert "max_connections" in error["remedy"]
             assert refused(env, "index")["code"] == "index"
         assert found(env, QUESTION)[0] == LEDGER
     finally:

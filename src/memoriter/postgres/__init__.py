@@ -2,7 +2,7 @@
 
 from memoriter.postgres._catalog import drop_space, list_spaces
 from memoriter.postgres._inspected import InspectedStore
-from memoriter.postgres._server import ServerSettings
+from memoriter.postgres._settings import ServerSettings
 from memoriter.postgres._store import PostgresStore, runs_in_background
 
 __all__ = [

@@ -13,7 +13,8 @@ from memoriter.postgres._server import Server
 from memoriter.records import StoredIndex
 
 if TYPE_CHECKING:
-    from memoriter.postgres._server import Connection, ServerSettings
+    from memoriter.postgres._server import Connection
+    from memoriter.postgres._settings import ServerSettings
 
 READING_MILLISECONDS = 1_000
 """How long a memory that is being compacted may delay the list."""

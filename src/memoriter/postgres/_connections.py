@@ -7,6 +7,7 @@ import os
 import select
 import threading
 import time
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import psycopg
@@ -16,6 +17,8 @@ from memoriter.environment import work_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+
+    from memoriter.environment import Deadline
 
 SHORTEST_SECONDS = 1.0
 """A statement gets at least this long, so that a search that is late for another reason still gets its passages."""
@@ -62,20 +65,41 @@ _STARTING = (
 )
 """Parts of the messages of a server that starts again, or that ends the processes of new connections after a crash."""
 
+log = logging.getLogger(__name__)
+log.addHandler(logging.NullHandler())
 # The pool reports each attempt as a warning; the failures that matter become errors of memoriter.
-logging.getLogger("psycopg").addHandler(logging.NullHandler())
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+logging.getLogger("psycopg.pool").propagate = False
+
+_OUTAGES = set[str]()
+"""Connection strings of servers to which the last attempt to connect failed; each outage is logged once."""
 
 _INHERITED = list[Any]()
 """Pools of a parent process: never used and never closed, because the parent still speaks on their sockets."""
+
+
+_IN_VAIN: ContextVar[tuple[Deadline, float] | None] = ContextVar("in_vain", default=None)
+"""The deadline of a search that waited in vain, and when that ended first (monotonic seconds)."""
+
+
+def _shortest(deadline: Deadline | None) -> float:
+    """Return how long a statement may take at least: all that follow one that failed share `SHORTEST_SECONDS`."""
+    known = _IN_VAIN.get()
+    if deadline is None or known is None or known[0] is not deadline:
+        return SHORTEST_SECONDS
+    return max(known[1] + SHORTEST_SECONDS - time.monotonic(), 0.0)
 
 
 class OutOfTime(psycopg.OperationalError):
     """The server did not answer in time; the connection is closed."""
 
     def __init__(self, seconds: float) -> None:
-        """Record how long the caller waited."""
+        """Record how long the caller waited, and the deadline of its search, which may have waited before."""
         super().__init__(f"no answer within {seconds:.1f} s")
-        self.seconds = seconds
+        self.seconds, self.deadline = seconds, work_deadline()
+        known = _IN_VAIN.get()
+        if self.deadline is not None and (known is None or known[0] is not self.deadline):
+            _IN_VAIN.set((self.deadline, time.monotonic()))
 
 
 class LimitedConnection(psycopg.Connection[tuple[Any, ...]]):
@@ -97,13 +121,14 @@ class LimitedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     def _limited(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
         began, deadline = time.monotonic(), work_deadline()
+        shortest = _shortest(deadline)
         try:
             wanted = next(steps)
             while True:
                 ready = yield wanted
                 if not ready:
                     waited = time.monotonic() - began
-                    late = deadline is not None and deadline.left <= RESERVED_SECONDS and waited >= SHORTEST_SECONDS
+                    late = deadline is not None and deadline.left <= RESERVED_SECONDS and waited >= shortest
                     if late or (self.limit is not None and waited >= self.limit):
                         raise OutOfTime(waited)
                 wanted = steps.send(ready)
@@ -113,14 +138,25 @@ class LimitedConnection(psycopg.Connection[tuple[Any, ...]]):
 
 def connect(conninfo: str, *, seconds: float) -> LimitedConnection:
     """Return a new connection in autocommit mode; wait up to `seconds` for each host. Raises psycopg.Error."""
+    if seconds <= 0:
+        raise OutOfTime(seconds)
     whole = max(int(seconds), 2)
-    return LimitedConnection.connect(conninfo, autocommit=True, connect_timeout=whole)
+    try:
+        return LimitedConnection.connect(conninfo, autocommit=True, connect_timeout=whole)
+    except psycopg.errors.ConnectionTimeout as error:
+        raise OutOfTime(whole) from error
 
 
 def seconds_left(most: float) -> float:
     """Return how many seconds a caller may wait: `most`, or less before the deadline of a search."""
     deadline = work_deadline()
-    return most if deadline is None else min(most, max(deadline.left - RESERVED_SECONDS, SHORTEST_SECONDS))
+    return most if deadline is None else min(most, max(deadline.left - RESERVED_SECONDS, _shortest(deadline)))
+
+
+def has_time() -> bool:
+    """Return whether the search of this thread, if there is one, has time to ask the server once more."""
+    deadline = work_deadline()
+    return deadline is None or deadline.left > RESERVED_SECONDS
 
 
 class Pool:
@@ -137,7 +173,7 @@ class Pool:
             lost: called whenever a connection turns out to be broken.
             size: the most connections.
         """
-        self.size, self._lost = size, lost
+        self.size, self._lost, self._conninfo = size, lost, conninfo
         self.lent = 0
         self._count = threading.Lock()
         self._process = os.getpid()
@@ -151,10 +187,15 @@ class Pool:
             @classmethod
             def connect(cls, conninfo: str = "", **options: Any) -> Self:  # type: ignore[override]
                 try:
-                    return super().connect(conninfo, **options)
+                    made = super().connect(conninfo, **options)
                 except psycopg.Error as error:
                     pool._failed = time.monotonic(), error
+                    if pool._conninfo not in _OUTAGES:
+                        _OUTAGES.add(pool._conninfo)
+                        log.warning("no connection to the server: %s", str(error).partition("\n")[0])
                     raise
+                _OUTAGES.discard(pool._conninfo)
+                return made
 
         def configured(connection: LimitedConnection) -> None:
             try:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.postgres._files import Place
-    from memoriter.postgres._server import Connection, ServerSettings
+    from memoriter.postgres._server import Connection
+    from memoriter.postgres._settings import ServerSettings
     from memoriter.postgres._vectors import VectorSet
     from memoriter.records import IndexedFile, ScoringRow, StoredChunk
     from memoriter.types import Filters, ModelSpec, ScriptBaselines

@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from contextlib import contextmanager
+from getpass import getuser
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.environment import host_name, program_name, variables
@@ -19,12 +20,14 @@ from memoriter.postgres._schema import quoted, shared_statements
 from memoriter.postgres._schema_repair import check_columns, restore_vectors
 from memoriter.postgres._tenants import check_usage, enter_owner, tenant_statements
 from memoriter.postgres._translation import first_line, translated
-from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
+    from psycopg.pq.abc import PGconn
+
     from memoriter.postgres._connections import LimitedConnection, Pool
+    from memoriter.postgres._settings import ServerSettings
 
     Connection = LimitedConnection
 
@@ -34,24 +37,6 @@ OLDEST_VECTOR = (0, 8)
 """The version of pgvector from which a filtered search goes on until it has found enough."""
 CONNECT_SECONDS = 5
 """Seconds to wait for the server at each connection, and for a free one of the pool."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """Where the store is."""
-
-    dsn: str = field(default="", repr=False)
-    """A connection string of libpq or an address; empty: its environment variables and defaults."""
-    service: str = ""
-    """The name of a service of libpq's service file."""
-    password: str = field(default="", repr=False)
-    """The password of the user; empty: the one of `dsn`, of libpq's environment variables or of its password file."""
-    schema: str = "memoriter"
-    pool_size: int = 4
-    """The most connections for reading and writing; a right to index needs one more."""
-    statement_timeout_ms: int = 30_000
-    role: str = ""
-    """The role whose members may use a space; empty: the user of the connection, or the role that owns it already."""
 
 
 class Server:
@@ -70,16 +55,25 @@ class Server:
         self._vector_schema = "public"
         self._types = list[tuple[str, int, int]]()
         self._pool: Pool | None = None
+        self._used = "", ""
+        """Host and database of the last connection; the host is empty if it is a socket in a folder."""
         self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
-        """The server and the schema for messages, without user and password."""
-        parts = self._parts()
-        environ = variables()
-        place = str(parts.get("host") or parts.get("service") or environ.get("PGHOST") or "local")
-        database = parts.get("dbname") or environ.get("PGDATABASE") or "postgres"
-        return f"{place}/{database}:{self.settings.schema}"
+        """The server and the schema for messages, without user and password; exact after an attempt to connect."""
+        parts, environ, (host, database) = self._parts(), variables(), self._used
+        place = str(parts.get("host") or host or parts.get("service") or environ.get("PGHOST") or "local")
+        database = database or str(parts.get("dbname") or environ.get("PGDATABASE") or "")
+        if not database and not parts.get("service"):
+            database = str(parts.get("user") or environ.get("PGUSER") or getuser())
+        return f"{place}/{database}:{self.settings.schema}" if database else f"{place}:{self.settings.schema}"
+
+    def _note_place(self, connection: PGconn | None) -> None:
+        """Remember host and database of a connection, which may come from the service file or the user's name."""
+        if connection is not None and (database := connection.db.decode(errors="replace")):
+            host = connection.host.decode(errors="replace")
+            self._used = "" if host.startswith(("/", "@")) else host, database
 
     def _parts(self) -> dict[str, Any]:
         """Return the parameters of a connection. Raises IndexUnavailable, without any part of the connection string."""
@@ -94,6 +88,11 @@ class Server:
         if self.settings.password:
             given["password"] = self.settings.password
         given["application_name"] = f"memoriter {program_name()} {host_name()} {os.getpid()}"[:63]
+        if self.settings.dsn and self.settings.service:
+            raise IndexUnavailable(
+                "The settings memorySearch.store.postgres.dsn and memorySearch.store.postgres.service are both set.",
+                remedy="Remove one of them; a dsn can name a service, too: service=NAME dbname=DATABASE.",
+            )
         if _has_stray_at_sign(self.settings.dsn):
             raise IndexUnavailable(
                 "The address in memorySearch.store.postgres.dsn is not valid: it has an @ where none is allowed.",
@@ -126,6 +125,7 @@ class Server:
     def _configure(self, connection: LimitedConnection) -> None:
         from memoriter.postgres._connections import SESSION, SLACK_SECONDS
 
+        self._note_place(connection.pgconn)
         timeout = self.settings.statement_timeout_ms
         names = ", ".join(quoted(name) for name in dict.fromkeys((self.settings.schema, self._vector_schema)))
         values = {**SESSION, "search_path": names, "statement_timeout": str(timeout)}
@@ -309,6 +309,7 @@ class Server:
         try:
             yield
         except psycopg.Error as error:
+            self._note_place(error.pgconn)
             raise translated(error, self.name, self.settings) from error
 
 

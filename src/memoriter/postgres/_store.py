@@ -6,7 +6,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
-from memoriter.environment import work_deadline
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable
 from memoriter.postgres import _editions, _files, _graphs, _nearest, _shared, _vectors
 from memoriter.postgres._changes import Notifier, changes
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.postgres._server import Connection, ServerSettings
+    from memoriter.postgres._server import Connection
+    from memoriter.postgres._settings import ServerSettings
     from memoriter.records import ChunkRecord
     from memoriter.types import ModelSpec, Source
 
@@ -92,7 +92,9 @@ class PostgresStore(SurroundingsReader):
 
     def refresh(self) -> bool:
         """Notice another content, or a server that took over; return whether there is one since the last call."""
-        if (deadline := work_deadline()) is not None and deadline.passed:
+        from memoriter.postgres._connections import has_time
+
+        if not has_time():
             return False
         with self._reading() as (_, place):
             moved, self._seen = place.edition != self._seen, place.edition

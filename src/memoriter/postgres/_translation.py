@@ -11,7 +11,7 @@ from memoriter.postgres._schema import quoted
 if TYPE_CHECKING:
     import psycopg
 
-    from memoriter.postgres._server import ServerSettings
+    from memoriter.postgres._settings import ServerSettings
 
 NO_ANSWER = (
     "Check that it runs and that memorySearch.store.postgres names it; that it accepts the user and the password, and"
@@ -77,53 +77,63 @@ def translated(error: psycopg.Error, name: str, settings: ServerSettings) -> Ind
 
     from memoriter.postgres._connections import OutOfTime
 
-    reason = sentence(first_line(error))
     match error:
         case PoolTimeout():
             return IndexBusy(
                 f"All {settings.pool_size} connections of this process to {name} are in use.",
                 remedy="Try again, or raise memorySearch.store.postgres.poolSize.",
             )
+        case OutOfTime() if error.deadline is not None:
+            message = f"The server of {name} did not answer within the time of the search."
+            return IndexUnavailable(message, remedy=NO_ANSWER)
         case OutOfTime():
-            return IndexUnavailable(
-                f"The server of {name} did not answer within {error.seconds:.1f} s.", remedy=NO_ANSWER
-            )
+            message = f"The server of {name} did not answer within {error.seconds:.1f} s."
+            return IndexUnavailable(message, remedy=NO_ANSWER)
         case psycopg.errors.QueryCanceled():
             return IndexUnavailable(
                 f"A statement on {name} took longer than {settings.statement_timeout_ms / 1000:g} s.",
                 remedy="Try again, or raise memorySearch.store.postgres.statementTimeoutMs.",
             )
-        case psycopg.errors.InsufficientPrivilege():
+        case _:
+            return _of_statement(error, name, settings.schema)
+
+
+def _of_statement(error: psycopg.Error, name: str, schema: str) -> IndexUnavailable:
+    """Return the error of a statement that the server refused, or whose connection broke."""
+    from psycopg import InterfaceError, OperationalError, errors
+
+    reason = sentence(first_line(error))
+    match error:
+        case errors.InsufficientPrivilege():
             return IndexUnavailable(
                 f"The user of {name} lacks a right: {reason}",
-                remedy=f"Let the owner of the schema {settings.schema!r} grant it, or name another schema.",
+                remedy=f"Let the owner of the schema {schema!r} grant it, or name another schema.",
             )
-        case psycopg.errors.DiskFull():
+        case errors.DiskFull():
             return IndexUnavailable(
                 f"The disk of {name} is full.", remedy="Free some disk space; nothing that was finished is lost."
             )
-        case psycopg.errors.ReadOnlySqlTransaction():
+        case errors.ReadOnlySqlTransaction():
             return IndexUnavailable(
                 f"The server {name} can only be read: it is a replica, or its settings forbid writing.",
                 remedy="Name the primary server and a user who may write in memorySearch.store.postgres.",
             )
         case (
-            psycopg.errors.UndefinedTable()
-            | psycopg.errors.UndefinedColumn()
-            | psycopg.errors.UndefinedFunction()
-            | psycopg.errors.UndefinedObject()
-            | psycopg.errors.InvalidSchemaName()
+            errors.UndefinedTable()
+            | errors.UndefinedColumn()
+            | errors.UndefinedFunction()
+            | errors.UndefinedObject()
+            | errors.InvalidSchemaName()
         ):
             return IndexDamaged(
                 f"The tables of {name} are not those of memoriter: {reason}",
                 remedy="Restore them from a backup, or name another schema in memorySearch.store.postgres.schema.",
             )
-        case psycopg.OperationalError() | psycopg.InterfaceError():
+        case OperationalError() | InterfaceError():
             return _of_connection(error, name)
         case _:
-            return IndexUnavailable(
-                f"The server {name} refused a statement: {reason}", remedy="Run `memoriter doctor`."
-            )
+            message = f"The server {name} refused a statement: {reason}"
+            return IndexUnavailable(message, remedy="Run `memoriter doctor`.")
 
 
 def _of_connection(error: psycopg.Error, name: str) -> IndexUnavailable:
@@ -136,7 +146,7 @@ def _of_connection(error: psycopg.Error, name: str) -> IndexUnavailable:
                 names = {key: quoted(value) for key, value in found.groupdict().items()}
                 whole = f"{message.format(name).removesuffix('.')}: {sentence(line.strip())}"
                 return IndexUnavailable(whole, remedy=remedy.format(**names))
-    if "FATAL:" in text and not _STARTING.search(text):
+    if "connection to server" in text and "FATAL:" in text and not _STARTING.search(text):
         return IndexUnavailable(
             f"The server of {name} refused the connection: {sentence(first_line(error))}", remedy=NO_ANSWER
         )
