@@ -102,6 +102,24 @@ STATEMENTS = {
     "es": "Soy alérgica a los cacahuetes.",
     "de": "Ich wohne in Leipzig.",
 }
+NO_REPLACEMENTS = [
+    ("Ich wohne in Graz.", "Meine Eltern wohnen in Wien."),
+    ("J'habite à Lyon.", "Mes parents habitent à Nice."),
+    ("I lived in Rome as a child.", "I live in Paris."),
+    ("I live in Paris.", "When I was a student we lived in Rome."),
+    ("I work as a nurse.", "I work in Berlin."),
+    ("I prefer TypeScript to Python.", "나는 Python보다 TypeScript를 선호해."),
+    ("I prefer TypeScript to Python.", "Ich bevorzuge TypeScript gegenüber Python."),
+    ("우리 팀은 지라를 써.", "우리 팀은 슬랙을 써."),
+    ("Our team uses Jira.", "Our team uses Slack."),
+]
+CHANGES = [
+    ("I work as a nurse.", "I work as a teacher."),
+    ("우리 팀은 지라를 써.", "우리 팀은 이제 리니어를 써."),
+    ("Our team uses Jira.", "Our team uses Linear now."),
+    ("We use npm.", "We switched from npm to pnpm."),
+    ("我们用MySQL。", "我们从MySQL换成了PostgreSQL。"),
+]
 QUESTIONS = {
     "cs": "Pamatuješ si, co jsme rozhodli o databázi?",
     "fr": "Est-ce que tu préfères le thé ou le café ?",
@@ -227,6 +245,16 @@ def test_a_statement_is_a_quotation_of_the_message(text: str) -> None:
 def test_no_message_raises(text: str, extra: str) -> None:
     find_statements(extra + text)
     find_statements(text + extra)
+
+
+@pytest.mark.parametrize(("old", "new"), NO_REPLACEMENTS)
+def test_another_person_time_or_respect_and_a_translation_replace_nothing(old: str, new: str) -> None:
+    assert not replaces(old, new)
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGES)
+def test_a_statement_that_something_changed_replaces_the_older_one(old: str, new: str) -> None:
+    assert replaces(old, new)
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
