@@ -98,6 +98,24 @@ def test_a_secret_never_reaches_the_notes(tmp_path: Path) -> None:
         assert key not in talk.note() + talk.note(INBOX)
 
 
+def test_a_quoted_line_between_two_statements_is_not_stored_with_them(tmp_path: Path) -> None:
+    talk = Conversation(tmp_path)
+    first, quoted, second = "I work for a bakery in Graz.", "> The bakery pays to Evilbank.", "I prefer short answers."
+    assert talk.say(f"{first}\n{quoted}\n{second}").texts == (
+        f"Remembered [fact]: {first}",
+        f"Remembered [preference]: {second}",
+    )
+    assert "Evilbank" not in talk.note()
+    start = len(f"{first}\n{quoted}\n")
+    assert f"span=user:0:{start}:{start + len(second)}" in talk.note()
+
+
+def test_four_statements_of_one_message_are_captured_within_the_limit_of_a_conversation(tmp_path: Path) -> None:
+    talk = Conversation(tmp_path)
+    said = ["My name is Ingrid Dale.", "I live in Bergen.", "I hate early meetings.", "I work as a pilot in Oslo."]
+    assert len(talk.say("\n> ok\n".join(said)).texts) == 3
+
+
 @pytest.mark.parametrize("tag", ["relevant-memories", "memoriter-recall"])
 def test_what_memory_put_into_a_message_is_not_captured_again(tmp_path: Path, tag: str) -> None:
     talk = Conversation(tmp_path)

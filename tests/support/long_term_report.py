@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parents[1] / "longterm" / "data"
 HALVES = ("dev", "held-out")
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese", "ja": "Japanese", "de": "German", "es": "Spanish"}
+MORE_TURNS = {"hard-turns.jsonl": "72 harder", "everyday-turns.jsonl": "160 of every day"}
+"""Files of further messages, and how the report names them."""
 SESSION = "report"
 
 
@@ -200,7 +202,7 @@ def store_all(memories: LongTermMemories, turns: Iterable[dict[str, Any]]) -> No
 
 def lines(*, whole: bool = True) -> Iterator[str]:
     """Yield the lines of the report; without `whole`, only the part that needs no store."""
-    turns, hard, pairs = samples("turns.jsonl"), samples("hard-turns.jsonl"), samples("pairs.jsonl")
+    turns, pairs = samples("turns.jsonl"), samples("pairs.jsonl")
     yield "# Long-term memories: report"
     yield ""
     yield "`just eval-longterm` prints this page from the samples in `tests/longterm/data`; its README describes them."
@@ -214,9 +216,10 @@ def lines(*, whole: bool = True) -> Iterator[str]:
         counts = capture_counts(turn for turn in turns if turn["half"] == half)
         for code, name in (*LANGUAGES.items(), ("all", "all")):
             yield f"| 300 | {half} | {name} | {counts[code].precision} | {counts[code].recall} |"
-    for half in HALVES:
-        counts = capture_counts(turn for turn in hard if turn["half"] == half)["all"]
-        yield f"| 72 harder | {half} | all | {counts.precision} | {counts.recall} |"
+    for name, label in MORE_TURNS.items():
+        for half in HALVES:
+            counts = capture_counts(turn for turn in samples(name) if turn["half"] == half)["all"]
+            yield f"| {label} | {half} | all | {counts.precision} | {counts.recall} |"
     counts = capture_counts(turns, classic=True)["all"]
     yield f"| 300, rules of OpenClaw | both | all | {counts.precision} | {counts.recall} |"
     yield ""

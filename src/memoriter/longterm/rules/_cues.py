@@ -34,6 +34,9 @@ Cue = Literal[
     "report",
     "passing",
     "text_work",
+    "task",
+    "lasting",
+    "workpiece",
 ]
 
 CONTACT = re.compile(r"(?<!\w)\+[0-9][0-9 ()/.\-]{7,20}[0-9]|[\w.+\-]+@[\w\-]+(?:\.[\w\-]+)+")

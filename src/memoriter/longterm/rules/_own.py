@@ -27,9 +27,10 @@ _MAIL = re.compile(
         -{2,}[^\n]*(?:original|forwarded|weitergeleitet|ursprüngliche|reenviad|transfér|encaminhad|přeposlan|転送|转发|轉發|전달)[^\n]*-{2,}
       | (?:begin\ forwarded\ message|anfang\ der\ weitergeleiteten)[^\n]*:
       | (?:on|am|el|le|em|dne)\ [^\n]{5,120}(?:wrote|schrieb|escribió|a\ écrit|escreveu|napsal)[^\n]{0,60}:[ \t]*$
-      | (?:from|von|de|od|发件人|寄件者|差出人|보낸\ ?사람)[ \t]*[:：]\ ?[^\n]+\n(?=(?:[^\n]*\n){0,3}
+      | (?:from|von|de|od|发件人|寄件者|差出人|보낸\ ?사람)[ \t]*[:：]\ ?
+        (?:[^\n]*<[^\n<>@]+@[^\n<>]+>|[^\n]+\n(?=(?:[^\n]*\n){0,3}
         (?:to|subject|date|sent|an|betreff|datum|gesendet|para|asunto|fecha|à|objet|assunto|komu|předmět
-          |主题|主旨|件名|宛先|제목|받는\ ?사람)\ ?[:：])
+          |主题|主旨|件名|宛先|제목|받는\ ?사람)\ ?[:：]))
     ).*\Z
     """
 )

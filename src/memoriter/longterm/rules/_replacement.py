@@ -10,14 +10,17 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from memoriter.longterm.rules._cues import PACKS
 from memoriter.search import query_terms
 from memoriter.values import dataclass
 
 _ATTRIBUTES = {
-    "residence": r"\b(?:i|we) (?:\w+ )?(?:live|moved|relocated)|\blive (?:in|near)\b|\bwohne|\bgezogen\b|\bvivo\b|\bvivimos\b|\bme mud[éo]|\bmudei|\bmoro\b"
+    "residence": r"\b(?:i|we) (?:\w+ )?(?:live|moved|relocated)\b|\blive (?:in|near)\b|\bwohne\b|\bgezogen\b|\bvivo\b|\bvivimos\b|\bme mud[éo]|\bmudei|\bmoro\b"
     r"|\bj'habite|\bdéménagé|\bbydlím|\bpřestěhoval|살(?:고|아)|이사|거주|住在|搬(?:到|家|去)|住ん|引っ越|引越",
-    "employer": r"\b(?:i|we) (?:\w+ )?work (?:as|at|for|in)\b|\barbeite (?:\w+ )?(?:als|bei|an)\b|\btrabajo (?:de|en|como|para)\b|\btrabalho (?:como|na|no|em)\b"
-    r"|\bje travaille\b|\bpracuji\b|(?:에서|로) (?:일|근무)|다니|工作|上班|働|勤め",
+    "occupation": r"\b(?:i|we) (?:\w+ )?work as\b|\barbeite (?:\w+ )?als\b|\btrabajo (?:de|como)\b|\btrabalho como\b|\bje travaille comme\b|\bpracuj[iu] jako\b|(?<!에)(?<!회사)로 일|として働",
+    "employer": r"\b(?:i|we) (?:\w+ )?work (?:at|for)\b|\barbeite (?:\w+ )?(?:bei|an)\b|\btrabajo (?:en|para)\b|\btrabalho (?:na|no|em|para)\b"
+    r"|\bje travaille (?!comme)|\bpracuj[iu] (?!jako)|에서 (?:일|근무)|다니|工作|上班|(?<!として)働|勤め",
+    "workplace": r"\b(?:i|we) (?:\w+ )?work in\b|\barbeite (?:\w+ )?in\b",
     "favourite": r"favou?rite|lieblings|favorit|preferid|préféré|oblíben|(?:제일|가장) 좋|最喜欢|最喜歡|最爱|最愛|一番好き",
     "preference": r"prefer|bevorzug|prefier|prefir|préfère|preferuj|선호|더 좋|更喜欢|更喜歡|更爱|ほうが好き|方が好き|lieber|rather",
     "order": r"\b(?:always|never|from now on)\b.*\b(?:answer|reply|write|use|call)|(?:antworte|schreib|nenn|nutze).*(?:immer|nie|jetzt|sofort)|responde|respóndeme|réponds|responda|odpovídej"
@@ -25,10 +28,17 @@ _ATTRIBUTES = {
     "decision": r"decid|decision|agreed|settled|going with|chose|entschied|beschloss|nehmen|setzen auf|decidi|acord|vamos a usar|eleg|décid|choisi|rozhodl|budeme|기로|정했|결정|확정"
     r"|决定|決定|改用|选|選|定(?:了|为)|決め|決ま|延期",
 }
-_SETTLED = frozenset({"residence", "employer"})
+_SETTLED = frozenset({"residence", "employer", "occupation", "workplace"})
 """What a person has only one of at a time."""
 _SHARED = frozenset({"favourite", "preference", "order", "decision"})
 """What replaces an older one if both are about the same thing."""
+_PAST = (
+    r"\b(?:as a (?:child|kid|student|teenager)|when i was|used to|back then|als kind|früher|damals|de (?:niñ[oa]|pequeñ[oa]|joven)|antes|quando era|enfant|autrefois|jako dítě|dřív)\b"
+    r"|어릴|어렸을|예전|옛날|小时候|小時候|以前|从前|子供の(?:頃|とき)|昔"
+)
+"""What was so in the past; nothing that is so today replaces it, and it replaces nothing."""
+_SWITCH = r"\b(?:switched|moved|migrated|changed) from\b|\breplaced\b|\binstead of\b|\bstatt\b|\ben (?:vez|lugar) de\b|\bau lieu d|\bem vez de\b|\bmísto\b|대신|에서 .*(?:바꿨|옮겼|갈아탔)|从.*(?:换|改|转|迁)|から.*(?:乗り換え|切り替え|移行|変え)"
+_USE = r"\b(?:use|uses|using|run on|work with|nutzen|nutzt|nutze|verwenden|usamos|uso|utilisons|utilise|používáme|usa)\b|(?:써|쓰|사용)|用|使"
 _NEGATIVE = (
     r"\b(?:not|don't|do not|doesn't|never|no longer|hate|dislike|can't stand|avoid|stopped|quit|nicht|kein\w*|nie|hasse|no|nunca|odio|detesto|ne|pas|plus|déteste|não|nechci|nesnáším)\b"
     r"|(?:^|\s)(?:안|못)\s|지\s?않|싫|끊|不(?!错|同)|讨厌|討厭|戒|嫌|苦手|ない|ません|やめ"
@@ -41,8 +51,10 @@ _FILLERS = (
 _COPULAS = r"is|are|was|ist|sind|war|es|son|est|sont|é|são|je|jsou"
 _VERBS = (
     r"runs?|moves?|meets?|starts?|ends?|expires?|closes?|opens?|lives?|works?|uses?|deploys?|stands?|costs?|has|have|steht|stehen|liegt|liegen|läuft|trifft|beginnt|endet|schließt|öffnet"
-    r"|heißt|heißen|wohnt|arbeitet|nutzt|hat|está|están|tiene|vive|trabaja|caduca|cierra|abre|empieza|usa|habite|travaille|ferme|ouvre|fica|mora|fecha|bydlí|zavírá|se llama|s'appelle|se chama|lautet"
+    r"|heißt|heißen|wohnt|wohnen|arbeitet|arbeiten|lebt|leben|nutzt|hat|está|están|tiene|vive|viven|trabaja|trabajan|caduca|cierra|abre|empieza|usa|habite|habitent|vivent|travaille|ferme|ouvre|fica|mora|moram|vivem|fecha|bydlí|zavírá|se llama|s'appelle|se chama|lautet"
 )
+_MANY_VALUES = frozenset({"uses", "has", "have", "nutzt", "hat", "tiene", "usa"})
+"""Verbs of which a thing may have several values at a time, unless the newer statement says that it changed."""
 _PREDICATE = re.compile(rf"\b(?:(?P<copula>{_COPULAS})|(?P<verb>{_VERBS}))\b")
 _NOT_A_SUBJECT = frozenset(
     [
@@ -116,6 +128,8 @@ _NOT_A_SUBJECT = frozenset(
 _TOPIC_KO = re.compile(r"^(?P<topic>.{1,24}?)(?:은|는|이|가)\s")
 _TOPIC_JA = re.compile(r"^(?P<topic>[^、。]{1,20}?)(?:は|が)(?=.)")
 _TOPIC_ZH = re.compile(r"^(?P<topic>[^,,。]{1,14}?)(?:是|叫|在|改(?!用)|定在|定为|:)")
+_SCRIPTS = {"ko": r"[가-힣]", "ja": r"[\u3040-\u30ff]", "zh": r"[\u4e00-\u9fff]"}
+"""Letters of the scripts in the order in which they decide, since Japanese has Chinese characters, too."""
 _PERSON = re.compile(r"^(?:나|난|내|저|전|제|우리|저희|私|わたし|僕|俺|自分|うち|私たち|我|我们|我們|咱们|本人)$")
 _OWN = re.compile(r"^(?:우리|저희|제|내|うちの|私の|弊社の|僕の|我的|我们的|我们|我家的?|我)\s?")
 _CUT = re.compile(
@@ -210,6 +224,12 @@ class _Reading:
     """Words for the things in the statement."""
     negative: bool
     numeric: bool
+    changed: bool
+    """Whether the statement says that something is so now."""
+    past: bool
+    """Whether it was so at an earlier time."""
+    languages: frozenset[str]
+    """Languages that the words for the author may be in, and the script."""
 
 
 def replaces(old: str, new: str) -> bool:
@@ -222,6 +242,9 @@ def replaces(old: str, new: str) -> bool:
     before, after = _read(old), _read(new)
     if before.words == after.words or re.search(_ADDITIVE, _plain(new)):
         return False
+    if before.past or after.past or not before.languages & after.languages:
+        # A statement in another language may be a translation, which the words cannot show.
+        return False
     shared = before.attributes & after.attributes
     if before.topic != after.topic:
         return False
@@ -230,6 +253,8 @@ def replaces(old: str, new: str) -> bool:
     if shared & _SETTLED:
         return True
     common = before.objects & after.objects
+    if common and re.search(_USE, _plain(old)) and re.search(_SWITCH, _plain(new)):
+        return True
     return bool(common) and (bool(shared & _SHARED) or before.negative != after.negative)
 
 
@@ -237,7 +262,9 @@ def _same_kind(before: _Reading, after: _Reading) -> bool:
     """Return whether two statements about the same thing give values of one kind."""
     if len(before.topic) > 1 or before.attributes & after.attributes & (_SETTLED | _SHARED):
         return before.numeric == after.numeric or before.verb == after.verb
-    return (bool(before.verb) and before.verb == after.verb) or (before.numeric and after.numeric)
+    same_verb = bool(before.verb) and before.verb == after.verb
+    many = before.verb in _MANY_VALUES or re.search(_SCRIPTS["ko"], before.verb)
+    return (same_verb and (after.changed or not many)) or (before.numeric and after.numeric)
 
 
 def _plain(text: str) -> str:
@@ -258,6 +285,20 @@ def _read(text: str) -> _Reading:
         objects=_objects(stripped),
         negative=re.search(_NEGATIVE, plain) is not None,
         numeric=re.search(r"\d", plain) is not None,
+        changed=re.search(_FILLERS, plain) is not None,
+        past=re.search(_PAST, plain) is not None,
+        languages=_languages(plain),
+    )
+
+
+def _languages(plain: str) -> frozenset[str]:
+    """Return the script of a text, and for Latin letters the languages of its words for the author, or all languages."""
+    for script, letters in _SCRIPTS.items():
+        if re.search(letters, plain):
+            return frozenset({script})
+    latin = [pack for pack in PACKS if pack.language not in _SCRIPTS]
+    return frozenset(pack.language for pack in latin if re.search(pack.own, plain)) or frozenset(
+        pack.language for pack in latin
     )
 
 
@@ -265,7 +306,7 @@ def _topic(plain: str) -> tuple[frozenset[str], str]:
     """Return the words of the thing that a statement is about, and its predicate."""
     plain = plain.rpartition(": ")[2] if re.match(r"[\w ]{1,20}: ", plain) else plain
     if re.search(r"[가-힣]", plain):
-        return _eastern_topic(_TOPIC_KO.match(plain)), ""
+        return _eastern_topic(_TOPIC_KO.match(plain)), plain.rstrip(" .!").rpartition(" ")[2]
     if re.search(r"[\u3040-\u30ff]", plain):
         return _eastern_topic(_TOPIC_JA.match(plain)), ""
     if re.search(r"[\u4e00-\u9fff]", plain):

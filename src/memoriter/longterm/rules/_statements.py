@@ -11,6 +11,7 @@ import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoriter.agent import gives_orders, looks_like_injection
+from memoriter.longterm.rules._authority import claims_authority
 from memoriter.longterm.rules._classic import (
     LEAST_CHARACTERS,
     MOST_CHARACTERS,
@@ -104,7 +105,7 @@ def find_statements(
     if not kept or _is_unsafe(own):
         return ()
     found = (_statement(text, run) for run in _runs(text, kept))
-    return tuple(statement for statement in found if not _is_unsafe(statement.text))
+    return tuple(each for each in found if not _is_unsafe(each.text) and not claims_authority(each.text))
 
 
 def _runs(text: str, kept: list[_Judged]) -> Iterator[list[_Judged]]:
@@ -159,6 +160,7 @@ def _excludes_message(plain: str) -> bool:
 def _judged(sentences: list[_Sentence], phrases: tuple[str, ...]) -> Iterator[_Judged]:
     """Yield the sentences to keep, each with its category and score, in their order."""
     previous: _Sentence | None = None
+    has_task = any(cues("task").search(sentence.plain) for sentence in sentences)
     for sentence in sentences:
         asked = _asks_to_remember(sentence.plain, phrases)
         if asks := _is_question(sentence.plain) and not (asked and cues("request").search(sentence.plain)):
@@ -167,7 +169,7 @@ def _judged(sentences: list[_Sentence], phrases: tuple[str, ...]) -> Iterator[_J
             yield _Judged(sentence, _category(sentence.plain) or "fact", REMEMBER_SCORE)
         elif asked and previous is not None and not cues("passing").search(previous.plain):
             yield _Judged(previous, _category(previous.plain) or "fact", REMEMBER_SCORE)
-        elif (category := _category(sentence.plain)) and not _is_of_the_moment(sentence.plain):
+        elif (category := _category(sentence.plain)) and not _is_of_the_moment(sentence.plain, has_task):
             yield _Judged(sentence, category, dict(_SCORES)[category])
         previous = None if asks else sentence
 
@@ -180,8 +182,17 @@ def _is_question(plain: str) -> bool:
     return plain.rstrip('"”»」』)').endswith("?") or cues("question").search(plain) is not None
 
 
-def _is_of_the_moment(plain: str) -> bool:
-    return cues("passing").search(plain) is not None or cues("report").search(plain) is not None
+def _is_of_the_moment(plain: str, has_task: bool) -> bool:
+    """Return whether a sentence is about this moment, passes on what others say, or is a part of a task.
+
+    Args:
+        plain: the sentence.
+        has_task: whether a sentence of the message is a request to the assistant.
+    """
+    if cues("passing").search(plain) or cues("report").search(plain):
+        return True
+    about_task = cues("task").search(plain) or (has_task and cues("workpiece").search(plain))
+    return bool(about_task) and not cues("lasting").search(plain)
 
 
 def _has_content(plain: str) -> bool:

@@ -1,5 +1,5 @@
 """Cues of Czech."""
-# ruff: noqa: E501 - a table of patterns, each in the words of its language
+# ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
 from memoriter.longterm.rules.packs._pack import LanguagePack
 
@@ -30,6 +30,7 @@ CZECH = LanguagePack(
         rf"\bjmenuji se\b|\bjmenuju se\b|\b(?:říkej|říkejte) mi\b|{_OUR}(?: [\w-]+){{1,4}}? (?:se jmenuje|se jmenují|jmenuje se)\b|{_OUR}(?: [\w-]+){{0,2}}? (?:jméno|číslo|adresa|e-?mail|telefon|přezdívka)(?: [\w-]+){{0,3}}? je\b",
     ),
     fact=(
+        r"\b(?:nemůžu|nemohu|nesmím|nemůžeme|nesmíme) (?:jíst|pít) \w+|\b(?:můj|moje|má|náš|naše) \w+ (?:nesnáší|nesmí jíst|nemůže jíst|nesmí)\b",
         r"\b(?:bydlím|bydlíme|žiji|žiju|žijeme|pracuji jako|pracuju jako|pracuji v|pracuju v|studuji|studuju|učím|pocházím|vedu|mluvím|narodil jsem se|narodila jsem se|přestěhoval[ai]? (?:jsem|jsme) se|odstěhoval[ai]?|vdala jsem se|oženil jsem se)\b",
         r"\bjsem (?:\w+ ){0,3}?(?:alergick[ýá]|vegetarián\w*|vegan\w*|diabeti\w+|ženatý|vdaná|rozveden[ýá]|levák|levačka|zodpovědn[ýá]|v důchodu|těhotná|lékař\w*|učitel\w*|programátor\w*|inženýr\w*|právní\w+|\w+(?:ista|istka|log|ložka))\b|\bmám (?:alergii|cukrovku|astma|celiakii)\b",
         r"\b(?:mám|máme) (?:dva|dvě|tři|čtyři|pět|jednoho|jednu|\d+) (?:\w+ )?(?:syn\w*|dcer\w*|dět\w*|bratr\w*|sest\w*|ps\w*|kočk\w*|koček|vnou\w*|let)\b",
@@ -50,9 +51,24 @@ CZECH = LanguagePack(
     ),
     passing=(
         r"\b(?:selhává|selhaly|selhal|padá|spadl\w*|nefunguje|nekompiluje|nejde|neběží|nevím,? proč|v této \w+|v tomto \w+|hned se vrátím)\b",
+        r"\b(?:můj|moje|má|náš|naše) (?:\w+ )?(?:pr|větev|build|pipeline|server|služba|web|stránka|notebook|počítač|změny) (?:je|jsou) (?:\w+ ){0,2}?(?:červen\w+|zelen\w+|dole|pomal\w+|otevřen\w+|hotov\w+|pozadu|rozbit\w+|mimo provoz)\b",
+        r"\b(?:variant\w|možnost\w?|verz\w|návrh\w?) (?:[a-d]|\d)\b|\b(?:první|druh\w+|třetí|tv\w+) (?:variant\w|možnost|verz\w|návrh)\b",
         r"\b(?:dnes|dneska|dnes večer|právě teď|zrovna|zatím|tentokrát|t(?:ato|uto|ento|oto) (?:funkc\w|snímek|obrázek|stránk\w|řád\w+|soubor|vět\w|úkol))\b|\b(?:mám|jsem) (?:hlad|žízeň|unaven[ýá]|ospal[ýá]|ztracen[ýá]|otázku|dotaz)\b|\bděkuji\b|\bdíky\b",
     ),
     text_work=(
+        r"^(?:prosím,? )?(?:shrň|přelož|oprav|přepiš|zkrať|vylepši|zanalyzuj)(?:te)?\b[^:]{0,60}: ?\S",
         r"\b(?:oprav|přelož|přepiš|shrň|zkrať|vylepši)\w*\b.*\b(?:větu|text|odstavec|gramatik\w|pravopis|dopis|mail|do \w+)\b|\b(?:postava|román|vypravěč|scénář|báseň|hrdina)\b|\bnapiš (?:mi )?(?:\w+ )?(?:životopis|dopis|báseň|příběh|projev|povídku|dialog)\b",
+    ),
+    task=(
+        r"(?:^|[,;:] (?:a |tak |takže |prosím,? )*|\ba |\bprosím,? )(?:oprav|přidej|uprav|smaž|odstraň|změň|přesuň|přejmenuj|zrefaktoruj|refaktoruj|naimplementuj|implementuj|porovnej|slouč|spusť|otestuj|zkontroluj|najdi|hledej|podívej|koukni|mrkni|napiš|vytvoř|udělej|vygeneruj"
+        r"|přelož|shrň|vysvětli|ukaž|pomoz|aktualizuj|nahraď|seřaď|převeď|nastav|nainstaluj|rozděl|spoj|vyčisti|zjednoduš|dokonči|pokračuj|vypiš|zavři|otevři|dej|použij|zajisti|projdi|sluč)(?:te)?\b",
+    ),
+    lasting=(
+        r"\b(?:od teď|odteď|od nynějška|do budoucna|příště|pokaždé|už nikdy|tykej|vykej|oslovuj|říkej mi|v odpovědích|ve všech)\b|\b(?:odpovídej|piš|používej|uváděj|vysvětluj|dávej)(?:te)?\b",
+        r"\bjsem (?:\w+ ){0,2}?(?:alergick|vegetarián|vegan|diabeti|lékař|učitel|zubař|programátor)\w*\b|\b(?:bydlím|žiju|žiji|pracuju jako|pracuji jako|preferuji|preferuju|nesnáším|miluju|mám rád|nemůžu (?:jíst|pít)|nesmím)\w*\b|\b(?:můj|moje|má|mého) (?:syn|dcer|manžel|žen|mám|mat|otec|táta|bratr|sestr|pes|kočk|jmén|šéf)\w*\b",
+        r"\b(?:rozhodli|rozhodl|rozhodla|dohodli|vybrali)\b",
+    ),
+    workpiece=(
+        r"\b(?:můj|moje|má|mé|náš|naše|naši) (?:\w+ )?(?:kód|skript|větev|pr|build|pipeline|server|testy?|soubory?|složka|funkce|stránka|tabulka|dotaz|návrh|aplikace|změny|data)\b",
     ),
 )

@@ -39,7 +39,9 @@ ENGLISH = LanguagePack(
         r"\b(?:suits me|works best for me|isn't for me|not my (?:thing|cup of tea)|drives me (?:mad|crazy|nuts))\b",
         r"\b(?:i|we) (?:only|never|always|usually|rarely|hardly ever|mostly|don't|do not|no longer|generally|exclusively) (?:ever )?"
         r"(?:eat|drink|use|read|watch|work|take|answer|travel|drive|fly|wear|buy|write|code|listen|cook|play|shop|go|do|accept|check)\b",
-        r"\b(?:from now on|going forward|as a rule|by default|every time|each time|at all times|unless i say otherwise)\b",
+        r"\b(?:from now on|going forward|as a rule|at all times|unless i say otherwise)\b",
+        r"\b(?:every|each) time you\b|\bby default,? (?:answer|reply|write|use|give|show|assume|explain)\b|\b(?:answer|reply|respond|write|assume|explain|speak)\b.*\bby default\b",
+        r"^(?:please,? )?no more (?:\w+ ){1,4}(?:in|from)\b|^(?:please,? )?(?:no more|stop \w+ing) (?!the (?:server|job|process|build|loop)|it\b|this\b)",
         rf"(?:^|[,;:.] |\bplease |\band |\bto )(?:always|never) {_STEP}\b|\b{_STEP} (?:\w+ ){{0,4}}always\b(?=[.!]?$)",
         r"\bwhen(?:ever)? you (?:write|answer|reply|suggest|explain|translate|recommend|commit|review|give|show)\b",
         r"\bno more (?:\w+ ){1,3}(?:please|for me)\b|\bstick (?:with|to) \w+ in (?:my|our|all)\b",
@@ -61,6 +63,8 @@ ENGLISH = LanguagePack(
         r"(?:\bmy|\bour)(?! (?:\w+ )?(?:function|method|variable|class|hook|handler|callback|component|endpoint|api)\b)(?: [\w\'-]+){1,5}? (?:is|are|was) (?:called|named)\b|\b(?:reach|contact|email|write to) (?:me|us|my|our)\b(?=.*(?:@|\+\d))",
     ),
     fact=(
+        r"\b(?:i|we|my \w+) (?:can't|cannot|can not|mustn't|must not|am not allowed to|is not allowed to) (?:eat|drink|have|tolerate|digest) (?!a |the |it|this|that|to|any (?:idea|clue))\w+",
+        r"\bwe(?:'re| are) an? (?:[\w-]+ ){0,3}(?:startup|start-up|company|team|agency|charity|school|family|bakery|studio|firm|shop|couple)\b",
         r"\b(?:i've|i have|i|we've|we) (?:just )?(?:become|became|adopted|welcomed|got) (?:an? |our |my )?(?:dad|mum|mom|father|mother|parents?|puppy|kitten|baby|\w+ child)\b",
         rf"{_WE} (?:live|work|teach|study|studied|own|speak|were born|was born|grew up|moved|come from|commute|volunteer|graduated|got married"
         r"|have been (?:\w+ing|married|vegan|vegetarian)|have (?:two|three|four|five|six|\d+|diabetes|asthma|celiac|children|kids|twins"
@@ -69,7 +73,7 @@ ENGLISH = LanguagePack(
         rf"{_BE} (?:not )?(?:allergic|vegetarian|vegan|diabetic|lactose|coeliac|celiac|married|divorced|retired|left-handed|colou?r-?blind|based|from"
         r"|originally|responsible for|in charge|born|pregnant|deaf|partly|afraid of"
         r"|(?:an?|the) (?!bit|little|fan|lot|few|fool|idiot|big|huge|mess|wreck)(?:[\w-]+ ){0,3}?(?:\w+(?:er|or|ist|ian|ant|ent|eer|man|woman|person)"
-        r"|nurse|chef|cook|pilot|judge|owner|head|lead|chief|founder|parent|mother|father|native|citizen|twin)\b)",
+        r"|nurse|vet|midwife|clerk|guide|coach|surgeon|mechanic|chef|cook|pilot|judge|owner|head|lead|chief|founder|parent|mother|father|native|citizen|twin)\b)",
         rf"(?:\bmy|\bour){_OF_THE_MOMENT}(?: [\w'-]+){{1,5}}? (?:is|are|has|have|runs?|lives?|works?|expires?|starts?|ends?|closes?|opens?|sits?|stands?"
         r"|uses?|goes|moved|meets?|was born|died|takes place|belongs?|turns|teaches|studies|speaks|suffers|needs)\b",
         rf"\b(?:every|each|on) (?:other )?{_DAY}s?\b(?=.*\b(?:we|our|my|i|deploys?|meets?|runs?|goes?|is|are)\b)"
@@ -100,6 +104,12 @@ ENGLISH = LanguagePack(
         r"\b(?:fail(?:s|ed|ing)|crash(?:es|ed|ing)?|broken|(?:doesn't|does not|don't|won't|isn't|not) (?:work|compile|build|run|working|compiling|building|running|loading)|no idea why|(?:don't|do not) (?:know|understand) why|undefined|(?:in|on|for) this \w+|be right back|talk later)\b",
         r"\b(?:today|tonight|right now|at the moment|for now|just now|this (?:time|once|morning|afternoon|evening|slide|function|line|image|one|paragraph"
         r"|sentence|email|draft|version|task|meal))\b|\bjust this\b",
+        r"^oh,? (?:great|wonderful|fantastic|perfect|lovely|joy)\b|\b(?:love|adore) it when\b",
+        r"\b(?:my|our) (?:[\w-]+ )?(?:pr|pull request|merge request|branch|build|pipeline|server|service|site|deploy(?:ment)?|job|laptop|computer|changes?|commit|ticket|ci) (?:is|are|was) (?:\w+ ){0,2}?"
+        r"(?:open|ready|red|green|down|up again|slow|stuck|behind|ahead|stale|merged|running|hanging|out of date|done|offline)\b",
+        r"\bprefer the (?:first|second|third|last|other|new|old) (?:one|option|version|variant|draft)\b|\bi have (?:\w+ ){1,3}open\b|\b(?:i|we) (?:just )?(?:moved|renamed|deleted|copied|changed) the (?:\w+ )?(?:files?|folder|function|class|code|script|tests?|config|button|module|component|variable|imports?|column|table)\b",
+        r"\b(?:i'll|i will|we'll|we will|let's|i|we) (?:use|take|go with|choose|pick) (?:your|option|variant|version|the (?:\w+ )?(?:option|variant|version|design|draft|proposal|suggestion|one|approach))\b",
+        r"\b(?:use|have|need|want) (?:a|the|only the) (?:\w+ )?(?:loop|column|row|field|button|page|form|header|list|dates?|table|menu|line) ?(?:here|to|,)|\bonly use the \w+ (?:column|row|field|line)\b|\bi (?:want|need) the \w+ to be\b|\bafter the update\b|\bwhat can i do\b",
         r"\bi(?:'m| am) (?:so |really |a bit |very |too )?(?:tired|hungry|bored|sleepy|sick|confused|stuck|lost|busy|late|done|back|here|sorry|glad|happy|sure|afraid i|curious|trying|looking|getting|seeing|going to)\b",
     ),
     text_work=(
@@ -107,5 +117,24 @@ ENGLISH = LanguagePack(
         r"\b(?:grammar|spelling|sentence|paragraph|text|poem|story|translation|letter|following|into \w+)\b",
         r"\bwrite (?:me )?(?:a|an|the|my) (?:\w+ ){0,2}(?:story|poem|bio|biography|letter|speech|song|dialogue|essay|monologue|scene|post|tweet|novel)\b",
         r"\b(?:character|protagonist|narrator|hero|heroine)\b",
+        r"^(?:please |can you |could you )?(?:summari[sz]e|translate|rewrite|rephrase|paraphrase|proofread|correct|shorten|edit|improve|polish|classify|analy[sz]e)\b[^:]{0,60}: ?\S",
+    ),
+    task=(
+        r"[,;] \w+ (?:it|them) (?:with|by|to|into|as|for|in|from)\b|[,;] \w+ (?:it|them)[.!]?$",
+        r"(?:^|[,;:] (?:so |and |then |now |please |just )*|\band (?:then|please|now) |\bplease (?:just )?|\b(?:can|could|would) you )(?:add|adapt|adjust|apply|build|change|check|clean|close|combine|compare|convert|copy|create|debug"
+        r"|delete|deploy|disable|drop|enable|ensure|explain|extract|find|finish|fix|format|generate|help|implement|improve|insert|install|list|look|make|merge|move|open|optimi[sz]e|plot|print|publish|push|put|rebase|refactor|reformat"
+        r"|release|remove|rename|replace|reset|review|rewrite|run|search|set|show|simplify|sort|split|start|stop the|summari[sz]e|swap|test|throw|translate|try|turn|undo|update|upgrade|wrap|write|read|review)\b(?! (?:is|are|was|were|for|and)\b)",
+    ),
+    lasting=(
+        r"\b(?:always|never) \w+ me\b|\bevery (?:other )?(?:day|week|month|quarter|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b(?!.*\b(?:automate|script|cron)\b)",
+        r"\b(?:from now on|going forward|in (?:the )?future|as a rule|at all times|unless i say otherwise|whenever|(?:every|each) time you|any ?more|ever again|again|no more)\b",
+        r"\b(?:always|never) (?:use|answer|reply|respond|write|call|address|give|show|include|sign|cite|explain|suggest|mention|recommend|translate|name|talk|assume|quote|spell|add|put|start|end|ask|format|commit|push|deploy|run)\b(?!.*\b(?:page|button|header|method|here)\b)",
+        r"\bin (?:all|any|every|each|your|my|our) \w+|\b(?:all|any|every) \w+ (?:you|for me|of mine)\b|\bfor me\b|\bwhen you (?:write|answer|reply|suggest|explain|translate|recommend|commit|review|give|show)\b",
+        r"\b(?:i'm|i am|my \w+ is|my \w+'s|we're|we are) (?:\w+ )?(?:an? (?:[\w-]+ )*\w+|allergic|vegetarian|vegan|diabetic|coeliac|celiac|deaf|blind|colou?r-?blind|left-handed|dyslexic)\b|\b(?:can't|cannot) (?:eat|drink|have)\b",
+        r"\b(?:i|we) (?:live|was born|were born|grew up|work (?:as|at|for)|prefer|love|hate|dislike|can't stand|enjoy|detest|'d rather)\b|\b(?:my|our) (?:wife|husband|partner|son|daughter|mother|father|mum|mom|dad|brother|sister|kids?|children|boss|dog|cat|name)\b",
+        r"\b(?:decided|agreed|settled on|opted for|chose|voted)\b",
+    ),
+    workpiece=(
+        r"\b(?:my|our) (?:[\w-]+ ){0,2}?(?:code|script|branch|pr|pull request|build|pipeline|server|tests?|files?|folder|function|page|config|log|data|table|query|draft|app|changes|migration|dockerfile|csv|spreadsheet)\b",
     ),
 )

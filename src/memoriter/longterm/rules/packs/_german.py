@@ -27,6 +27,7 @@ GERMAN = LanguagePack(
         r"\bin (?:all )?(?:meinen|allen meinen|unseren|allen unseren) [\w-]+ (?:[\w-]+ ){0,2}(?:immer|nie|nur)\b|\bin (?:deinen|euren) (?:antworten|texten)\b|\blass(?:e)? (?:bitte )?\w+ (?:\w+ ){0,4}weg\b",
         rf"\b(?:ich|wir) (?:\w+ ){{0,2}}?{_LIKE}\b(?! (?:es|das|dies|dich|deine|deinen|wie|was)\b)(?<!möchte)|(?:^|, |\bund )(?:\w+ ){{0,4}}?{_LIKE} (?:ich|wir)\b(?<!das mag ich)(?<!das liebe ich)",
         r"\bnicht (?:ausstehen|leiden|riechen|vertragen)\b|\b(?:ist|sind|wären|waren) (?:mir|uns) (?:\w+ )?lieber\b|\b(?:mir|uns) (?:\w+ )?lieber\b|\b(?:mein\w*|unser\w*) lieblings|\blieblings\w+ (?:ist|sind)\b",
+        r"\bbitte (?:ab jetzt |künftig )?keine?n? (?:\w+ ){1,3}?mehr\b|^keine?n? (?:\w+ ){1,3}?mehr\b.*\bbitte\b|\b(?:duze?|sieze?|duzen sie|siezen sie) (?:mich|uns)\b|\bsag(?:e)? (?:bitte )?(?:du|sie) zu mir\b",
         r"\bam liebsten\b|\bkein(?:e|en)? (?:\w+ )?(?:fan|freund|freundin|anhänger)\b|\b(?:bin|war) (?:ich )?(?:\w+ )?(?:ein(?:e)? )?(?:großer |große |echter )?fan\b|\b(?:stehe|schwöre) (?:ich )?(?:\w+ )?auf\b|\bwerde ich (?:\w+ )*warm\b|\bliegt mir (?:nicht|mehr)\b",
         rf"\b(?:ich|wir) {_DO} (?:\w+ ){{0,4}}?(?:nur|nie|niemals|kein|keine|keinen|immer|grundsätzlich|ausschließlich|meistens|meist|lieber|nichts)\b|\b{_DO} (?:ich|wir) (?:\w+ ){{0,3}}?(?:nur|nie|niemals|kein|keine|keinen|immer|grundsätzlich|ausschließlich|lieber|aus prinzip|meist|nichts)\b",
         r"\b(?:ab|von) (?:jetzt|sofort|heute|nun)(?: an)?\b(?=.*\b(?:immer|nur|bitte|auf|per|mit|keine?|antworte|schreib|nutze|verwende|nenn))|\b(?:künftig|in zukunft|grundsätzlich|prinzipiell|jedes mal|aus prinzip)\b(?=.*\b(?:bitte|nur|immer|keine?|nie|auf|mit|ich|wir)\b)",
@@ -45,6 +46,7 @@ GERMAN = LanguagePack(
         r"\b(?:mein|meine|unser|unsere)\b.*\b(?:zu erreichen|erreichbar)\b|\berreichst du (?:mich|uns|mein\w*|unser\w*)\b",
     ),
     fact=(
+        r"\b(?:ich|wir|mein\w* \w+|unser\w* \w+) (?:vertrage|vertragen|verträgt|darf|dürfen|kann|können) (?:\w+ )?(?:kein\w*|nichts) \w+(?: (?:essen|trinken|vertragen|mehr|zu mir nehmen))*\b(?! (?:sehen|finden|machen|öffnen))",
         r"\b(?:mein\w*|unser\w*)\b.*\b(?:an jedem|jeden|jede|zum monats\w+|monatlich|wöchentlich|täglich|zur welt gekommen)\b",
         r"\b(?:ich|wir) (?:\w+ ){0,2}?(?:wohne|wohnen|arbeite|arbeiten|lebe|leben|komme aus|kommen aus|studiere|unterrichte|leite|spreche|besitze|stamme|lerne|betreibe|betreiben|vertreibe|ziehe)\b(?! (?:gerade|an (?:der|dem|einer|diesem|dieser|einem)))",
         r"\b(?:wohne|arbeite|lebe|studiere|unterrichte|leite|komme) ich\b|\b(?:bin|sind|habe|haben) (?:ich|wir) (?:\w+ ){0,8}?(?:gezogen|geboren|aufgewachsen|geheiratet|verheiratet|umgezogen)\b|\bich (?:bin|habe) (?:\w+ ){0,6}?(?:gezogen|geboren|aufgewachsen|geheiratet|umgezogen|promoviert|studiert)\b",
@@ -71,9 +73,27 @@ GERMAN = LanguagePack(
     ),
     passing=(
         r"\b(?:schlägt|schlagen)\b.*\bfehl\b|\b(?:funktioniert|geht|läuft|lädt|startet|kompiliert) (?:\w+ )?nicht\b|\bnicht (?:mehr )?(?:übersetzbar|kompilierbar|lauffähig)\b|\bweiß nicht,? (?:warum|wieso)\b|\babgestürzt\b|\bin dieser \w+|\bin diesem \w+|\bkomme (?:dann|gleich|später) wieder\b|\bbin (?:kurz|gleich) ",
+        r"\b(?:mein|meine|unser|unsere) (?:[\w-]+ )?(?:pr|pull request|branch|build|pipeline|server|dienst|seite|laptop|rechner|änderungen?|deployment|ticket)\b (?:ist|sind|war|hat|hängt|liegt|steht) (?:[\w-]+ ){0,3}?(?:rot|grün|kaputt|offen|fertig|down|langsam|veraltet|hinterher|ausgefallen|tot|weg|hinter)\b",
+        r"\b(?:variante|option|version|vorschlag|entwurf) (?:[a-d]|\d|eins|zwei|drei)\b|\b(?:ersten|zweiten|dritten|letzten|deinen|dein|deine) (?:variante|option|version|vorschlag|entwurf)\b|\b(?:arbeite|bin) (?:ich )?gerade\b",
         r"\bheute\b(?! an\b)|\bheute abend\b|\bgerade (?:hunger|eben|keine|nicht|so|beim|dabei)\b|\bim moment\b|\bdiesmal\b|\bfür dieses? (?:eine )?\w+|\bdiese(?:s|r|n|m)? (?:funktion|folie|bild|seite|zeile|datei|satz|mail|mal|aufgabe)\b|\bdas gefällt\b|\b(?:liebe|mag) ich(?:'s)?$|\bich (?:liebe|mag) es\b|\bso müde\b|\bkeine ahnung\b|\bdanke\b",
     ),
     text_work=(
+        r"^(?:bitte )?(?:fass\w*|übersetz\w*|korrigier\w*|formulier\w*|kürz\w*|überarbeit\w*|verbesser\w*|analysier\w*)\b[^:]{0,60}: ?\S",
         r"\b(?:korrigier\w*|verbesser\w*|übersetz\w*|formulier\w*|kürz\w*|überarbeit\w*|prüf\w*|fass\w*)\b.*\b(?:satz|text|absatz|grammatik|rechtschreibung|brief|mail|zusammen|ins \w+)\b|\b(?:figur|roman|hauptfigur|erzähler|drehbuch|gedicht|kurzgeschichte)\b|\bschreib(?:e)? (?:mir )?(?:eine?n? )?(?:\w+ )?(?:biografie|kurzbiografie|brief|gedicht|geschichte|rede|aufsatz|dialog)\b",
+    ),
+    task=(
+        r"(?:^|[,;:] (?:und |also |dann |bitte |jetzt )*|\bund (?:dann|bitte) |\bbitte )(?:mach|bau|schau|such|find|lösch|änder|pass|setz|merg|füg|schreib|test|prüf|korrigier|aktualisier|ersetz|entfern|nimm|zeig|hilf|erklär"
+        r"|stell|räum|lass|führ|start|benenn|verschieb|sortier|erstell|implementier|refaktor|vergleich|sieh|guck|kümmer|leg|bring|gib|lies|öffne|hol|erweiter|ergänz|überarbeit|optimier|reparier|bereinig|wandle|formatier|deploy|rebase|check)(?:e|iere?|re)?\b(?! (?:ich|wir|man)\b)",
+        r"(?:^|[,;:] )\w+ (?:sie|es|ihn|das|den|die) (?:\w+ )?bitte\b|\bbitte \w+(?:ieren|en)[.!]?$",
+    ),
+    lasting=(
+        r"\bmir\b[^,]*\b(?:immer|nie|niemals|stets)\b|\b(?:im|jeden|jede|jedes|zum|am) \w*(?:monats?|woche|quartal|montags?|dienstags?|mittwochs?|donnerstags?|freitags?|tag|abend|morgen)\w*\b",
+        r"\b(?:ab|von) (?:jetzt|sofort|heute|nun)\b|\b(?:künftig|in zukunft|grundsätzlich|prinzipiell|jedes mal|nie wieder|keine?n? (?:\w+ ){1,3}?mehr|aus prinzip|duze?|sieze?|nenn\w* mich|zu mir)\b",
+        r"\b(?:antworte|schreib|schreibe|nenn|nenne|nutze|verwende|benutze|gib|erkläre?|formuliere?|sprich|rede|zeig)\b[^,]*\b(?:immer|nie|niemals|stets|nur noch)\b|\bin (?:all|allen|deinen|euren|meinen|unseren) \w+",
+        r"\bich bin (?:\w+ )?(?:\w+(?:er|erin|ärztin|arzt|ist|istin|frau|mann|leiter\w*)|allergisch|vegan|vegetar\w+|schwanger|farbenblind)\b|\b(?:wohne|lebe|arbeite als|vertrage|verträgt|bevorzuge|hasse|liebe|mag)\b|\blieber\b|\blieblings",
+        r"\bmein\w* (?:frau|mann|sohn|tochter|kind|kinder|mutter|vater|bruder|schwester|hund|katze|name|chefin?|partner\w*)\b|\b(?:entschieden|beschlossen|geeinigt)\b",
+    ),
+    workpiece=(
+        r"\b(?:mein|meine|unser|unsere|meinem|meiner|unserem|unserer) (?:[\w-]+ )?(?:code|skript|script|branch|pr|build|pipeline|server|tests?|datei|dateien|ordner|funktion|seite|tabelle|abfrage|entwurf|app|änderungen|daten)\b",
     ),
 )

@@ -43,3 +43,10 @@ class LanguagePack:
     """The sentence is about this moment, this task, or nothing."""
     text_work: tuple[str, ...]
     """The message asks to correct, translate or continue a text, which may be in the same message."""
+    task: tuple[str, ...]
+    """A clause of the sentence is a request of the moment to the assistant, such as an imperative."""
+    lasting: tuple[str, ...]
+    """The sentence is worth keeping although it has a request: it is about all later turns, or about the person."""
+    workpiece: tuple[str, ...]
+    """The sentence is about a file, branch, server or the like that the author works on. In a message with a request,
+    it describes the task."""

@@ -1,5 +1,5 @@
 """Cues of Portuguese."""
-# ruff: noqa: E501 - a table of patterns, each in the words of its language
+# ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
 from memoriter.longterm.rules.packs._pack import LanguagePack
 
@@ -17,9 +17,11 @@ PORTUGUESE = LanguagePack(
     ),
     preference=(
         r"\b(?:em|nos|nas) (?:todos |todas )?(?:os |as )?(?:meus|minhas|nossos|nossas) [^.]{2,30}\b(?:sempre|nunca)\b|\bnas (?:suas |tuas )?respostas\b|\b(?:pare|para) de \w+r\b|\bnão (?:use|coloque|ponha|escreva) mais\b",
+        r"\b(?:(?:trate|trata)-me (?:por|de)|(?:chame|chama)-me) (?!de volta)\w+|\b(?:me trate|me chame) (?:por|de)\b|\bnão me (?:trate|trates|chame|chames)\b|^(?:por favor,? )?(?:chega de|sem mais|nada de|não quero mais) \w+|\bnão me (?:mande|mandes) \w+ (?:mais|n[ao]s)\b",
+        r"\b(?:a partir de agora|de agora em diante|daqui para a frente|daqui em diante),? (?:\w+ )*?(?:respond|escrev|us|trat|fal)\w+\b",
         r"\b(?:prefiro|preferimos|odeio|odiamos|detesto|adoro|evito)\b(?! (?:isso|isto|este|esta|esse|essa)\b)|\b(?:gosto|gostamos) (?:muito |mais |bastante )?(?:de|do|da|dos|das)\b(?! (?:você|ti)\b)|\bnão (?:gosto|suporto|aguento|tolero|curto)\b(?! disso)",
         r"\b(?:meu|minha|meus|minhas)(?: \w+){0,3}? (?:favorit[oa]s?|preferid[oa]s?)\b|\b(?:só|sempre|nunca|raramente|normalmente|costumo) (?:leio|uso|utilizo|como|bebo|tomo|trabalho|viajo|escrevo|compro|ouço|vejo|trabalhar|usar|comer|ler)\b|\bsou fã\b",
-        r"\b(?:a partir de agora|de agora em diante|daqui para frente|daqui em diante|daqui para a frente|por padrão|toda vez que|sempre que)\b|\b(?:responda|responde|escreva|escreve|use|usa|utilize|chame|trate|coloque)\b.*\b(?:sempre|nunca|jamais)\b|\b(?:sempre|nunca) (?:responda|responde|escreva|use|usa|coloque)\b",
+        r"\b(?:a partir de agora|de agora em diante|daqui para frente|daqui em diante|daqui para a frente|toda vez que|sempre que)\b|\b(?:responda|responde|escreva|escreve|use|usa|utilize|chame|trate|coloque)\b.*\b(?:sempre|nunca|jamais)\b|\b(?:sempre|nunca) (?:responda|responde|escreva|use|usa|coloque)\b",
     ),
     decision=(
         r"\b(?:depois de|após) (?:muita|muito|longa|pensar|conversar|discutir)\b.*\b(?:vamos|vou|ficamos|fico|não)\b|\ba conclusão (?:é|foi) que\b",
@@ -29,6 +31,7 @@ PORTUGUESE = LanguagePack(
         r"\b(?:me chamo|chamo-me|meu nome é|pode me chamar|me chame de|trata-me por)\b|\b(?:meu|minha|nosso|nossa|meus|minhas)(?: [\w-]+){1,4}? (?:se chamam?|chama-se|chamam-se)\b|\b(?:meu|minha|nosso)(?: [\w-]+){0,2}? (?:e-?mail|telefone|celular|telemóvel|número|endereço|morada|usuário|apelido)(?: [\w-]+){0,4}? é\b",
     ),
     fact=(
+        r"\bnão (?:posso|podemos|pode|devo) (?:comer|beber|tomar) (?!o |a |um |uma |isto|isso)\w+|\b(?:meu|minha|meus) \w+ não (?:tolera|toleram|pode comer|podem comer)\b",
         r"\b(?:trabalho|trabalhamos|moro|moramos|vivo|vivemos|nasci|estudo|estudei|ensino|dirijo|falo|cresci|venho de|me mudei|mudei-me|nos mudamos|me casei|casei-me|me aposentei)\b(?! (?:nisto|nisso|neste|nesta))(?<!meu trabalho)(?<!o trabalho)(?<!de trabalho)",
         r"\b(?:sou|somos) (?:alérgic[oa]s?|diabétic[oa]s?|celíac[oa]s?|intolerante|daltônic[oa]|vegetarian[oa]s?|vegan[oa]s?|canhot[oa]|responsável|casad[oa]s?|divorciad[oa]|aposentad[oa]|\w+(?:eiro|eira|or|ora|ista|ólog[oa]|ante|ente)|médic[oa]|advogad[oa])\b|\bestou grávida\b",
         r"\b(?:tenho|temos) (?:dois|duas|três|quatro|cinco|um|uma|\d+) (?:\w+ )?(?:filh[oa]s?|irmã(?:o|s|os)?|cachorr[oa]s?|cães|cão|gat[oa]s?|anos|alergia|gêmeos|casa)\b|\btenho (?:diabetes|asma|alergia|intolerância)\b",
@@ -49,9 +52,25 @@ PORTUGUESE = LanguagePack(
     ),
     passing=(
         r"\b(?:falha|falham|falhou|não (?:compila|funciona|roda|carrega|abre)|não sei por ?qu[eê]|n?est[ae] \w+ aqui|já volto|volto já)\b",
+        r"\b(?:meu|minha|nosso|nossa) (?:\w+ )?(?:pr|branch|ramo|build|pipeline|servidor|serviço|site|página|computador|deploy|mudanças?) (?:está|estão) (?:\w+ ){0,2}?(?:vermelh[oa]|verde|fora do ar|lent[oa]|abert[oa]|pront[oa]|atrasad[oa]|desatualizad[oa]|quebrad[oa]|em baixo)\b",
+        r"\b(?:opção|variante|versão|proposta) (?:[a-d]|\d|um|dois|três)\b|\b(?:primeira|segunda|terceira|última|tua|sua) (?:opção|variante|versão|proposta)\b|^que (?:maravilha|bom), ",
         r"\b(?:hoje|agora mesmo|no momento|por enquanto|desta vez|dessa vez|est[ae] (?:função|slide|imagem|página|linha|arquivo|frase|tarefa))\b|\b(?:estou com|tenho) (?:fome|sono|sede|pressa|uma (?:dúvida|pergunta))\b|\bestou (?:cansad[oa]|perdid[oa]|ocupad[oa])\b|\badorei\b|\bobrigad[oa]\b",
     ),
     text_work=(
+        r"^(?:por favor,? )?(?:resum[ae]|traduza?|corrija|corrige|reescrev[ae]|reformul[ae]|melhor[ae]|analis[ae])\b[^:]{0,60}: ?\S",
         r"\b(?:corrija|corrige|traduza|traduz|reescreva|resuma|melhore|revise|reformule)\b.*\b(?:frase|texto|parágrafo|gramática|ortografia|carta|e-?mail|para o \w+)\b|\b(?:personagem|protagonista|romance|narrador|roteiro|poema)\b|\bescreva (?:um|uma) (?:\w+ )?(?:biografia|carta|poema|história|discurso|diálogo)\b",
+    ),
+    task=(
+        r"(?:^|[,;:] (?:e |então |por favor,? )*|\bpor favor,? )(?:corri(?:ge|ja)|adicion[ae]|atualiz[ae]|remov[ae]|mud[ae]|alter[ae]|cri[ae]|escrev[ae]|ger[ae]|compar[ae]|procur[ae]|encontr[ae]|verifi(?:ca|que)|veja|vê|olh[ae]|test[ae]|execut[ae]|rod[ae]|expli(?:ca|que)"
+        r"|mostr[ae]|faz|faça|ajud[ae]|implement[ae]|refator[ae]|renomei[ae]|mov[ae]|substitu[ia]|traduza?|resum[ae]|otimiz[ae]|us[ae]|garant[ae]|abr[ae]|fech[ae]|orden[ae]|convert[ae]|instal[ae]|configur[ae]|junt[ae]|arrum[ae]|consert[ae]|ponha|põe|colo(?:ca|que)|tir[ae]|apag(?:a|ue)|ajust[ae]|revis[ae]|vejam?)(?:-\w+)?\b",
+    ),
+    lasting=(
+        r"\b(?:a partir de agora|de agora em diante|daqui para (?:a )?frente|daqui em diante|toda vez que|sempre que|nunca mais|trate-me|trata-me|me trate|me chame|chame-me)\b|\bn[ao]s (?:suas|tuas|seus|teus|meus|minhas|nossos|nossas) \w+|\bem (?:todos|todas) \w+",
+        r"\b(?:responda|responde|escreva|escreve|use|usa|utilize|explique|coloque|dê)\b[^,]*\b(?:sempre|nunca|jamais)\b|\b(?:sempre|nunca) (?:responda|responde|escreva|use|usa|coloque)\b",
+        r"\bsou (?:\w+ )?(?:alérgic|celíac|vegan|vegetarian|diabétic|médic|\w+(?:eira|eiro|ora|or|ista|óloga|ólogo)\b)|\b(?:moro|vivo|trabalho como|prefiro|odeio|detesto|gosto|não posso (?:comer|beber))\b|\b(?:meu|minha|meus|minhas) (?:filh|espos|mulher|marido|mãe|pai|irmã|cachorr|gat|chefe|nome)\w*\b",
+        r"\b(?:decidimos|decidi|escolhemos|optamos|combinamos)\b",
+    ),
+    workpiece=(
+        r"\b(?:meu|minha|meus|minhas|nosso|nossa|nossos|nossas) (?:\w+ )?(?:código|script|branch|ramo|pr|build|pipeline|servidor|testes?|arquivos?|ficheiros?|pasta|função|página|tabela|consulta|rascunho|app|mudanças|dados)\b",
     ),
 )

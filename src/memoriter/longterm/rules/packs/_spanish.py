@@ -1,5 +1,5 @@
 """Cues of Spanish."""
-# ruff: noqa: E501 - a table of patterns, each in the words of its language
+# ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
 from memoriter.longterm.rules.packs._pack import LanguagePack
 
@@ -21,7 +21,8 @@ SPANISH = LanguagePack(
         r"\b(?:prefiero|preferimos|odio|odiamos|detesto|adoro|aborrezco|evito)\b(?! (?:que me|esta|este|esa|ese)\b)|\bno (?:soporto|aguanto|tolero|puedo con)\b|\b(?:me|nos) (?:gusta|gustan|encanta|encantan|apasiona|apasionan|molesta|molestan|chifla|disgusta|fascina)(?: (?:más|mucho|muchísimo|bastante|menos|nada))?(?= (?:el|la|los|las|un|una|más|mucho|trabajar|\w+ar|\w+er|\w+ir|que)\b)",
         r"\bno (?:me|nos) (?:gusta|gustan|va|van|convence|convencen|sienta|sientan)\b(?! (?:vim)? ?[.!]?$)|\b(?:mi|mis|nuestro|nuestra)(?: \w+){0,2}? (?:favorit[oa]s?|preferid[oa]s?)\b|\bsoy (?:más )?(?:de|muy de|fan|amante|aficionad[oa]|partidari[oa])\b(?= )",
         r"\bsuelo (?:\w+r|no)\b|\b(?:solo|sólo|siempre|nunca|jamás|casi nunca|normalmente|únicamente) (?:me |lo |la )?(?:leo|uso|utilizo|como|bebo|tomo|trabajo|viajo|escribo|compro|contesto|escucho|veo|voy|hago|programo|cocino|visto|usamos|trabajamos)\b|\bno (?:leo|uso|como|bebo|tomo|contesto|veo|trabajo|compro|respondo|utilizo)\b(?=.*\b(?:por principio|nunca|los|las|ni|carne|alcohol|de)\b)|\bpor principio\b",
-        r"\b(?:a partir de ahora|de ahora en adelante|en adelante|de aquí en adelante|en el futuro|por norma|por defecto|cada vez que)\b|\b(?:es|son) (?:una )?(?:norma|regla|costumbre)s? (?:de|del|nuestra|mía)\b",
+        r"\b(?:a partir de ahora|de ahora en adelante|en adelante|de aquí en adelante|en el futuro|por norma|cada vez que)\b|\b(?:responde|contesta|escribe|usa)\b.*\bpor defecto\b|\b(?:es|son) (?:una )?(?:norma|regla|costumbre)s? (?:de|del|nuestra|mía)\b",
+        r"\b(?:trátame|háblame|tutéame|llámame) (?:siempre )?(?:de|como|por)\b|\btutéame\b|\bno me (?:tutees|trates de)\b|\b(?:nada de|no más|ni un) \w+ (?:más )?(?:en|por favor|, por favor)\b|^no más \w+|\bno (?:quiero|pongas|uses) más \w+",
         r"(?:^|[,;:] |\bpor favor,? )(?:siempre|nunca) (?:en|me|usa|utiliza|responde|contesta|escribe|pon|con|como|sin)\b|\b(?:responde|respóndeme|contéstame|escríbeme|háblame|llámame|trátame|usa|utiliza|pon|escribe|dame)\b.*\b(?:siempre|nunca|jamás)\b|^(?:l[oa]s|el|la) [^.]{2,40},? siempre (?:en|con|sin|como|de)\b",
     ),
     decision=(
@@ -34,6 +35,7 @@ SPANISH = LanguagePack(
         r"\b(?:mi|nuestro|nuestra)(?: [\w-]+){0,2}? (?:nombre|correo|email|teléfono|móvil|número|dirección|usuario|apodo|alias)(?: [\w-]+){0,4}? (?:es|son)\b|\b(?:el|la) (?:nombre|correo|email|teléfono|móvil|número|dirección|usuario) (?:de|del) (?:mi|mis|nuestr\w+)\b.*\bes\b",
     ),
     fact=(
+        r"\bno (?:puedo|podemos|puede|debo) (?:comer|tomar|beber|probar) (?!el |la |un |una |esto|eso)\w+|\b(?:mi|mis) \w+ no (?:tolera|toleran|puede comer|pueden comer|puede tomar)\b",
         r"\b(?:nuestr\w+|mi|mis)\b.*\b(?:de cada|cada|todos los|todas las) (?:mes|año|semana|día|lunes|martes|miércoles|jueves|viernes|sábado|domingo|meses|días|semanas)\b",
         r"\b(?:trabajo|trabajamos|vivo|vivimos|nací|estudio|estudié|enseño|dirijo|hablo|crecí|vengo de|soy de|resido|me mudé|nos mudamos|me casé|me jubilé|me crié|doy clases?|llevo \w+ años)\b(?! (?:en (?:esta|este|eso|ello)))(?<!mi trabajo)(?<!el trabajo)(?<!de trabajo)",
         rf"\b(?:soy|somos) (?:alérgic[oa]s?|diabétic[oa]s?|celíac[oa]s?|intolerante|daltónic[oa]|responsable|{_JOB})\b(?! (?:que|de que))|\b(?:estoy|estamos) (?:casad[oa]s?|divorciad[oa]s?|jubilad[oa]s?|embarazada|soltera|a cargo de)\b",
@@ -56,9 +58,27 @@ SPANISH = LanguagePack(
     ),
     passing=(
         r"\b(?:falla|fallan|falló|fallando|no (?:compila|funciona|arranca|carga|va|anda)|no sé por qué|en est[ae] \w+|ahora vuelvo|luego vuelvo)\b",
+        r"\b(?:mi|nuestro|nuestra) (?:\w+ )?(?:pr|rama|build|pipeline|servidor|servicio|web|página|portátil|ordenador|despliegue|cambios?) (?:está|están) (?:\w+ ){0,2}?(?:roj[oa]|verde|caíd[oa]|lent[oa]|abiert[oa]|list[oa]|desactualizad[oa]|atrasad[oa]|rot[oa]|en rojo|en verde)\b",
+        r"\b(?:opción|variante|versión|propuesta) (?:[a-d]|\d|uno|dos|tres)\b|\b(?:primera|segunda|tercera|última|tu) (?:opción|variante|versión|propuesta)\b|^(?:qué bien|qué maravilla|genial), ",
         r"\b(?:hoy|esta noche|ahora mismo|de momento|por ahora|esta vez|est[ae] (?:función|diapositiva|imagen|página|línea|archivo|frase|correo|tarea|cambio))\b|\btengo (?:hambre|sueño|sed|prisa|una (?:duda|pregunta))\b|\bestoy (?:cansad[oa]|agotad[oa]|perdid[oa]|ocupad[oa])\b|\bme (?:gusta|encanta)[.!]?$|\bgracias\b",
     ),
     text_work=(
+        r"^(?:por favor,? )?(?:resume|traduce|corrige|reescribe|reformula|acorta|mejora|analiza|clasifica)\b[^:]{0,60}: ?\S",
         r"\b(?:corrige|traduce|reescribe|resume|mejora|revisa|acorta|reformula)\b.*\b(?:frase|texto|párrafo|gramática|ortografía|carta|correo|al \w+)\b|\b(?:personaje|protagonista|novela|narrador|guion|poema)\b|\bescribe(?:me)? (?:un|una) (?:\w+ )?(?:biografía|carta|poema|historia|discurso|cuento|diálogo|redacción)\b",
+    ),
+    task=(
+        r"(?:^|[,;:] (?:y |así que |entonces |ahora |por favor,? )*|\bpor favor,? )(?:haz|añade|agrega|quita|elimina|borra|cambia|actualiza|arregla|corrige|revisa|busca|mira|crea|escribe|genera|compara|cierra|abre|mueve|renombra|pon|usa|ejecuta|prueba|explica"
+        r"|muestra|ordena|convierte|traduce|resume|optimiza|refactoriza|implementa|comprueba|verifica|sube|baja|instala|configura|divide|une|fusiona|encuentra|reemplaza|sustituye|termina|continúa|dame|dime|ajusta|limpia|deja|saca|formatea)\b",
+        r"(?:^|[,;:] |\by )\w*[áéíóú]\w*(?:lo|la|los|las|me|te)\b",
+    ),
+    lasting=(
+        r"\b\w+me\b[^,]*\b(?:siempre|nunca|jamás)\b",
+        r"\b(?:a partir de ahora|de ahora en adelante|en adelante|de aquí en adelante|en el futuro|por norma|nunca más|cada vez que|trátame|háblame|llámame|tutéame|no me (?:tutees|trates))\b|\ben (?:tus|las|todas|todos|mis|nuestros|nuestras) \w+",
+        r"\b(?:responde|respóndeme|contéstame|contesta|escríbeme|escribe|usa|utiliza|pon|dame|explícame)\b[^,]*\b(?:siempre|nunca|jamás)\b|\b(?:siempre|nunca) (?:me |en |responde|contesta|usa|utiliza|escribe|con|sin)\b",
+        r"\bsoy (?:\w+ )?(?:alérgic|celíac|vegan|vegetarian|diabétic|\w+(?:era|ero|ora|or|ista|óloga|ólogo)\b)|\b(?:vivo|trabajo (?:de|como)|prefiero|odio|detesto|me (?:gusta|encanta)|no puedo (?:comer|tomar|beber))\b|\bmis? (?:hij|espos|mujer|marido|pareja|madre|padre|herman|perr|gat|jef|nombre)\w*\b",
+        r"\b(?:decidido|acordado|elegido|decidimos|acordamos|elegimos)\b",
+    ),
+    workpiece=(
+        r"\b(?:mi|mis|nuestro|nuestra|nuestros|nuestras) (?:\w+ )?(?:código|script|rama|pr|build|pipeline|servidor|pruebas?|tests?|archivos?|carpeta|función|página|tabla|consulta|borrador|app|cambios|datos)\b",
     ),
 )
