@@ -35,6 +35,7 @@ _MAIL = re.compile(
     """
 )
 """The beginning of another mail, which lasts to the end of the message."""
+_COMMENT = re.compile(r"(?s)<!--.*?(?:-->|\Z)")
 _TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?P<rest>[^<>]*)>")
 _FORMATTING = frozenset({"a", "b", "br", "code", "em", "i", "kbd", "mark", "s", "strong", "u"})
 _INLINE_CODE = re.compile(r"`[^`\n]+`")
@@ -52,7 +53,7 @@ def own_text(text: str) -> str:
     if kept != text:
         # What is left is one or several pieces of the message, in order; each keeps its place.
         text = _blanked_to(text, kept)
-    for pattern in (FENCE, QUOTE_LINE, LISTED, _MAIL, _TABLE_LINE, _LOG_LINE):
+    for pattern in (FENCE, QUOTE_LINE, LISTED, _COMMENT, _MAIL, _TABLE_LINE, _LOG_LINE):
         text = pattern.sub(lambda match: "\n" * len(match[0]), text)
     characters = list(text)
     for start, end in chain(_marked_up(text), _quoted(text)):
