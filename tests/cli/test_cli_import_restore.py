@@ -50,6 +50,18 @@ def test_notes_that_cannot_be_put_back_make_the_import_fail_with_the_reason(
     assert program("import", "memoriter", str(vault_export), "--own", "--json").exit_code == 1
 
 
+def test_a_note_of_an_export_that_is_too_large_makes_the_import_fail(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (program.workspace / "memory" / "long.md").write_text("long " * 1_000, encoding="utf-8")
+    file, empty = tmp_path / "n.zip", tmp_path / "empty"
+    empty.mkdir()
+    program("export", str(file))
+    monkeypatch.setattr("memoriter.importing.formats._memoriter.MAX_BYTES", 4_000)
+    done = program("-w", str(empty), "import", "memoriter", str(file), "--own", "--json")
+    assert (done.exit_code, done.json["notRestored"], done.json["leftOut"]) == (1, 1, 1)
+
+
 def test_an_ignore_file_that_differs_stays_and_is_named(program: Program, tmp_path: Path, vault_export: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -198,8 +198,7 @@ def _report_lines(report: ImportReport, workspace: Workspace) -> Iterator[Line]:
 def _left_lines(report: ImportReport) -> Iterator[Line]:
     if report.not_restored:
         count = pluralize(report.not_restored, "note")
-        why = "because files at their paths would be no memory in this folder."
-        yield ("! ", "yellow"), (f"The export has {count} that could not be put back, {why}", "")
+        yield ("! ", "yellow"), (f"The export has {count} that could not be put back; the reasons are below.", "")
         advice = 'Import into an empty folder, or set memory.layout to "notes" and memory.extraSuffixes as they were.'
         yield ((f"  {advice}", ""),)
     for path in report.kept[:SHOWN_NOTES]:

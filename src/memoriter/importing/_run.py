@@ -172,6 +172,7 @@ class _Writing:
     def add(self, record: Record) -> None:
         match record:
             case LeftOut():
+                self._report.not_restored += self._run.own and self._run.source == "memoriter"
                 self._leave_out(record)
             case NotesLayout():
                 self._workspace.adopt_notes_layout(write=not self._report.dry_run)
