@@ -18,6 +18,7 @@ from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, Source
 from memory_env import MemoryEnv
 from server_faults import real_memory, schema_of
+from watched_workspace import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,11 +111,12 @@ def test_a_listener_hears_again_after_the_server_started_anew_or_ended_its_conne
         server.restart()
         names.until(index(words, writer, "teapot"))
         names.until(index(words, writer, "cup"))
+        until(lambda: len(listeners(server)) == 1)
         (listener,) = listeners(server)
         server.run(f"SELECT pg_terminate_backend({listener}, 5000)")
         names.until(index(words, writer, "spoon"))
         names.until(index(words, writer, "fork"))
-    assert listeners(server) == []
+    until(lambda: not listeners(server))  # the server ends the process of a closed connection a little later
 
 
 def test_on_a_replica_changes_are_noticed_and_after_it_took_over_they_are_heard(tmp_path: Path) -> None:
