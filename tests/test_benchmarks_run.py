@@ -218,6 +218,17 @@ def test_a_search_as_a_new_process_stays_within_its_multiple_of_two_imports(tmp_
     assert {name for name, row in rows.items() if row["holds"]} >= {"cold.ratio", "cold.served_ratio"}
 
 
+def test_a_search_by_the_web_page_stays_within_its_multiple_of_one_by_the_library(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+
+    done = bench("--quick", "--sizes", "1000", "--only", "web", "--json", str(file))
+
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
+    assert rows["web.ratio"]["holds"] is True
+    assert rows["web.load_errors"]["value"] == 0
+
+
 def test_an_incomplete_run_does_not_replace_the_published_results(tmp_path: Path) -> None:
     done = bench("--quick", "--sizes", "30", "--only", "size", "--results", str(tmp_path))
 
