@@ -136,8 +136,8 @@ def test_a_rejected_memory_is_deleted_after_a_confirmation(program: Program) -> 
     identifier = review(program)[PLANTED]["id"]
     refused = program("ltm", "trust", "reject", identifier)
     assert (refused.exit_code, "Add --yes to confirm" in refused.err, len(listed(program))) == (2, True, 2)
-    unknown = program("ltm", "trust", "reject", identifier, "0b4e", "--yes")
-    assert (unknown.exit_code, "There is no memory with the id '0b4e'" in unknown.err) == (2, True)
+    unknown = program("ltm", "trust", "reject", identifier, "0b4e9c1e", "--yes")
+    assert (unknown.exit_code, "There is no memory with the id '0b4e9c1e'" in unknown.err) == (2, True)
     gone = program("ltm", "trust", "reject", identifier, "--yes")
     assert gone.out.startswith(f"Gone: [other] {PLANTED}")
     assert [text for text, _, _ in listed(program)] == [TEA]

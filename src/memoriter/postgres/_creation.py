@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.errors import IndexUnavailable
+from memoriter.errors import IndexUnavailable, sentence
 from memoriter.postgres._schema import quoted
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def no_extension(place: str, *, installed: bool, reason: str = "") -> IndexUnava
     else:
         remedy = f"Install pgvector on the server, and let its administrator run {statement}."
     if reason:
-        return IndexUnavailable(f"The database of {place} has no extension pgvector: {reason}", remedy=remedy)
+        return IndexUnavailable(f"The database of {place} has no extension pgvector: {sentence(reason)}", remedy=remedy)
     return IndexUnavailable(f"The database of {place} has no extension pgvector.", remedy=remedy)
 
 
@@ -65,6 +65,6 @@ def no_schema(connection: LimitedConnection, schema: str, place: str, reason: st
         remedy = f"Let its owner run `GRANT CREATE ON SCHEMA {name} TO {quoted(user)};` there."
     if reason:
         return IndexUnavailable(
-            f"The user {user!r} may not create the schema {name} of {place}: {reason}", remedy=remedy
+            f"The user {user!r} may not create the schema {name} of {place}: {sentence(reason)}", remedy=remedy
         )
     return IndexUnavailable(f"The user {user!r} may not create the schema {name} of {place}.", remedy=remedy)
