@@ -353,3 +353,12 @@ def test_a_database_beside_the_table_of_openclaw_can_be_rebuilt_and_forgets(tmp_
     assert (long_term.forget_id(stored.id).rows, long_term.memories()) == (1, [])
     assert lancedb.connect(str(database)).open_table("memories").count_rows() == 1
     env.close()
+
+
+def test_a_rebuild_measures_the_limit_of_a_match_for_a_model_whose_limit_is_not_known(memory: Memory) -> None:
+    memory.long_term.store(TEA, origin="owner")
+    assert stats(memory.long_term).limit == "fixed"
+    assert rebuild(memory.long_term).reasons == ()
+    assert stats(memory.long_term).limit == "measured"
+    recall = memory.session("s", audience="private").recall
+    assert TEA in recall("do I drink green tea in the morning").prepend_context

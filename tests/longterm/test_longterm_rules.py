@@ -304,5 +304,7 @@ def test_the_words_of_the_owner_do_reach_a_block(tmp_path: Path) -> None:
 def test_hardly_any_unrelated_prompt_gets_a_memory(tmp_path: Path) -> None:
     pytest.importorskip("lancedb")
     found = report.injections(tmp_path)
-    assert found["unrelated"][0] <= 2
-    assert found["related"][0] >= 12
+    assert found.wrong["unrelated-prompts.txt"] <= 2
+    assert found.wrong["task-prompts.txt"] <= 2
+    assert found.right >= 35
+    assert found.questions == 54

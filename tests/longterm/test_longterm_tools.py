@@ -162,6 +162,14 @@ def test_at_most_three_memories_within_the_limit_of_characters_are_inserted(env:
     assert text.count("garden shed") == 2
 
 
+def test_the_memories_before_a_turn_fit_the_limit_of_tokens(env: MemoryEnv) -> None:
+    configure_long_term(env, recallMaxTokens=20)
+    memory = env.open()
+    for number in range(3):
+        memory.long_term.store(f"정원 창고 {number}번에는 사다리와 삽이 들어 있다.", origin="owner")
+    assert recalled(memory, "정원 창고 번에는 사다리와 삽이 들어 있다?").count("정원 창고") == 1
+
+
 def test_only_what_the_owner_wrote_or_approved_is_inserted(memory: Memory) -> None:
     kept = [memory.long_term.store(f"{TEA} Said {n}.", origin=n).memory for n in ("agent", "tool", "web", "import")]  # type: ignore[arg-type]
     assert recalled(memory, f"{TEA} Said who?") == ""

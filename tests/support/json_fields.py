@@ -597,6 +597,7 @@ withheld | integer | memories that are not put before a turn
 stored | integer | rows of the database
 database | text | its place
 model | text | model of its vectors
+limit | text | `measured` or `fixed`: the limit of a match before a turn | if the model is not known
 principal | text | whose memories they are
 fragments | integer | parts of the table | if there is no database yet
 versions | integer | versions of the table | if there is no database yet

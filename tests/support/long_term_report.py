@@ -7,13 +7,14 @@ import math
 import sys
 import tempfile
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from long_term import NOTE, long_term_env
 from memoriter.agent import Message, escape_for_prompt
+from memoriter.ids import content_hash
 from memoriter.longterm.rules import Statement, classic_capture, find_statements, replaces
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese", "ja": "Japanese",
 MORE_TURNS = {"hard-turns.jsonl": "72 harder", "everyday-turns.jsonl": "160 of every day"}
 """Files of further messages, and how the report names them."""
 SESSION = "report"
+UNRELATED = ("unrelated-prompts.txt", "task-prompts.txt")
+"""Files of prompts that bear on no memory."""
+SIZES = (0, 12, 3)
+"""Memories of each language in a folder; 0: all languages in one folder."""
 
 
 @cache
@@ -173,26 +178,56 @@ def deliver(memory: Memory, notes: Path, attack: dict[str, Any]) -> None:
             raise ValueError(other)
 
 
-def injections(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return how many unrelated and related prompts get memories, with the bundled model and 72 memories."""
-    env = long_term_env(folder, provider="bundled")
-    memory = env.open()
-    turns = {turn["id"]: turn for turn in samples("turns.jsonl") if turn["half"] == "dev" and turn["capture"]}
-    store_all(memory.long_term, turns.values())
-    unrelated = (DATA / "unrelated-prompts.txt").read_text(encoding="utf-8").splitlines()
-    wrong = sum(bool(fresh(memory, number).recall(prompt).prepend_context) for number, prompt in enumerate(unrelated))
-    related = samples("related-prompts.jsonl")
-    right = 0
-    for number, each in enumerate(related):
-        block = fresh(memory, 1_000 + number).recall(each["prompt"]).prepend_context
-        right += escape_for_prompt(turns[each["turn"]]["text"][:12]) in block
-    env.close()
-    return {"unrelated": (wrong, len(unrelated)), "related": (right, len(related))}
+@dataclass
+class Injections:
+    """How many prompts get memories."""
+
+    right: int = 0
+    """Questions that get the memory they ask for."""
+    questions: int = 0
+    shown: int = 0
+    """Memories that the questions get."""
+    wrong: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """Prompts of each file that bear on no memory, and get one."""
+    folders: int = 0
 
 
-def fresh(memory: Memory, number: int) -> Any:
-    """Return a conversation of its own, because recall repeats nothing within one."""
-    return memory.session(f"{SESSION}-{number}", audience="private")
+def prompts_of(name: str) -> list[str]:
+    """Return the prompts of a file of data, one in each line."""
+    return (DATA / name).read_text(encoding="utf-8").splitlines()
+
+
+def memory_sets(half: str, size: int) -> list[dict[str, Any]]:
+    """Return sets of captured messages by their ids: all of a half (0), or the first of each language."""
+    turns = {turn["id"]: turn for turn in samples("turns.jsonl") if turn["half"] == half and turn["capture"]}
+    if not size:
+        return [turns]
+    return [dict([pair for pair in turns.items() if pair[0].startswith(code)][:size]) for code in LANGUAGES]
+
+
+def injections(folder: Path, half: str = "dev", size: int = 0) -> Injections:
+    """Return how many prompts get memories, with the bundled model, from each of the `memory_sets`."""
+    counts = Injections()
+    for number, turns in enumerate(memory_sets(half, size)):
+        env = long_term_env(folder / f"{half}-{size}-{number}", provider="bundled")
+        memory = env.open()
+        store_all(memory.long_term, turns.values())
+        for name in UNRELATED:
+            counts.wrong[name] += sum(bool(recalled(memory, prompt)) for prompt in prompts_of(name))
+        for each in samples("related-prompts.jsonl"):
+            if each["turn"] in turns:
+                block = recalled(memory, each["prompt"])
+                counts.questions += 1
+                counts.right += escape_for_prompt(turns[each["turn"]]["text"][:12]) in block
+                counts.shown += sum(line[:1].isdigit() for line in block.splitlines())
+        counts.folders += 1
+        env.close()
+    return counts
+
+
+def recalled(memory: Memory, prompt: str) -> str:
+    """Return the text before a turn, in a conversation of its own, because recall repeats nothing within one."""
+    return memory.session(content_hash(prompt)[:16], audience="private").recall(prompt).prepend_context
 
 
 def store_all(memories: LongTermMemories, turns: Iterable[dict[str, Any]]) -> None:
@@ -244,14 +279,19 @@ def store_lines() -> Iterator[str]:
     """Yield the part of the report that needs LanceDB and the bundled model."""
     with tempfile.TemporaryDirectory() as folder:
         reached = attacks_that_arrive(Path(folder) / "attacks")
-        found = injections(Path(folder) / "injections")
+        found = [(half, size, injections(Path(folder) / "injections", half, size)) for half in HALVES for size in SIZES]
     yield ""
     yield "## What is put before a turn"
     yield ""
-    wrong, prompts = found["unrelated"]
-    yield f"With 72 memories and the bundled model, {wrong} of {prompts} unrelated prompts get a memory."
-    right, questions = found["related"]
-    yield f"Of {questions} questions about one of the memories, {right} get that memory."
+    yield "With the bundled model. Folders have 72 memories in six languages, or 12 or 3 memories in one language."
+    yield "The columns of prompts that bear on no memory are averages over the folders."
+    yield ""
+    yield "| half | memories | questions that get their memory | memories for each | of 100 unrelated | of 70 tasks |"
+    yield "|---|---|---|---|---|---|"
+    for half, size, counts in found:
+        wrong = " | ".join(f"{counts.wrong[name] / counts.folders:.1f}" for name in UNRELATED)
+        each = f"{counts.shown / counts.questions:.1f}"
+        yield f"| {half} | {size or 72} | {ratio(counts.right, counts.questions)} | {each} | {wrong} |"
     yield ""
     yield "## Attacks"
     yield ""

@@ -152,7 +152,7 @@ def measure_calibration(
     Raises:
         EmbeddingError: the provider failed.
     """
-    from memoriter.backends._foreign_vectors import questions
+    from memoriter.backends._foreign_vectors import embedded, questions
     from memoriter.search import OwnQuestion, calibrate
 
     spec = index.spec
@@ -162,10 +162,10 @@ def measure_calibration(
     made, foreign = _own_questions(texts), questions()
     asked = _known_vectors(index, spec, shared)
     if asked is None:
-        asked = _embedded(provider, foreign)
+        asked = embedded(provider, foreign)
         if shared is not None:  # stored before anything else can fail, so that nothing is paid twice
             asked = shared.keep(spec, asked)
-    rows = _embedded(provider, list(made.values()))
+    rows = embedded(provider, list(made.values()))
     scope = scope_of(Filters(), settings.sources, index.corpus().kinds)
     search = replace(settings.search, background=background_of(index, spec), kinds=scope.kinds, half_life_days=None)
     calibration = calibrate(
@@ -197,20 +197,6 @@ def _known_vectors(index: Store, spec: ModelSpec, shared: SharedVectors | None) 
         return stored.foreign.vectors
     known = shipped_vectors(spec)
     return shared.load(spec) if known is None and shared is not None else known
-
-
-def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return the vectors of questions (n, dims). Raises EmbeddingError if the provider does not return all of them."""
-    import numpy as np
-
-    from memoriter.embed import embed_in_batches
-
-    rows: list[NDArray[np.float32]] = [np.zeros((0, provider.spec.dimensions), np.float32)]
-    for batch in embed_in_batches(provider, texts, role="query"):
-        for failure in batch.failures:
-            raise failure.error
-        rows.append(batch.vectors)
-    return np.concatenate(rows)
 
 
 def with_lowest_score(settings: SearchSettings, calibration: Calibration | None, text: str) -> SearchSettings:

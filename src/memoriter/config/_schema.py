@@ -162,6 +162,9 @@ class LongTerm(Section):
         Whole, Doc("Longest message that is captured, in characters", low=100, high=10_000)
     ] = 500
     recall_max_chars: Annotated[Whole, Doc("Characters of all memories put before a turn", low=100, high=10_000)] = 1000
+    recall_max_tokens: Annotated[
+        Whole, Doc("Tokens of all memories put before a turn, as memoriter estimates them", low=20, high=10_000)
+    ] = 400
     custom_triggers: Annotated[tuple[str, ...], Doc("Further phrases that mean: remember this")] = ()
 
 

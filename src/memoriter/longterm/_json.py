@@ -88,6 +88,7 @@ def stats_json(stats: LongTermStats) -> dict[str, Any]:
         "stored": stats.stored,
         "database": stats.database,
         "model": stats.model,
+        **({"limit": stats.limit} if stats.limit else {}),
         "principal": stats.principal,
         **({"fragments": state.fragments, "versions": state.versions, "bytes": state.bytes} if state else {}),
         **({"indexed": state.indexed, "usesIndex": stats.uses_index} if state else {}),

@@ -162,47 +162,12 @@ class LongTermMemories:
         similarities = {each.memory.id: each.similarity for each in found}
         background = self.spec().background
         hits = [answering(memory, similarities[memory.id], query if words else "", background) for memory in memories]
-        return LongTermAnswer(best(hits, limit, floor), self._missing(), replacements(linked, at))
-
-    def recall(self, query: str, *, limit: int, floor: float, deadline: Deadline) -> tuple[LongTermHit, ...]:
-        """Return the current memories that the owner wrote or approved and that resemble a message, best first.
-
-        Raises:
-            EmbeddingError: there is no vector of the message.
-            IndexUnavailable: the database cannot be read, or has none of these memories.
-        """
-        if self.parts.shared:
-            return self.search(query, limit=limit, floor=floor, trusted=True, words=False, deadline=deadline).hits
-        current = [entry.memory for entry in self.entries() if entry.complete and is_current(entry.memory)]
-        if not current:
-            return ()
-        vector, spec = self.parts.embedding.query_vector(mask(query), deadline), self.spec()
-        kept = self.parts.vectors.read(fingerprint(spec))
-        if any(memory.id not in kept for memory in current):
-            kept = self._vectors_of_database()
-            if not kept and (missing := self._missing()):
-                raise IndexUnavailable(missing[0].message, remedy=missing[0].remedy)
-        hits = [
-            answering(memory, float(kept[memory.id][1] @ vector), "", spec.background)
-            for memory in current
-            if kept.get(memory.id, ("",))[0] == key_of(memory.text)
-        ]
-        return best(hits, limit, floor)
+        return LongTermAnswer(best(hits, limit, floor), self.missing(), replacements(linked, at))
 
     def keep_vectors(self, rows: dict[str, tuple[str, Vector]]) -> None:
         """Add vectors to their copy. If that fails, the copy is made again when it is needed."""
         with suppress(OSError):
             self.parts.vectors.add(fingerprint(self.spec()), rows)
-
-    def _vectors_of_database(self) -> dict[str, tuple[str, Vector]]:
-        """Return all vectors of this folder of notes, and renew their copy."""
-        store, parts = self.opened(), self.parts
-        texts = {row.id: row.text for row in store.memories(principal=parts.principal) if row.note == parts.note}
-        vectors = store.vectors(list(texts), principal=parts.principal)
-        rows = {key: (key_of(texts[key]), vector) for key, vector in vectors.items()}
-        with suppress(OSError):
-            parts.vectors.write(store.model, rows)
-        return rows
 
     def forget_id(self, identifier: str) -> LongTermForgotten:
         """Forget the memory with an id, or with the beginning of one.
@@ -253,7 +218,7 @@ class LongTermMemories:
         hits = best([saying(each, self.spec()) for each in found], FORGET_CANDIDATES, FORGET_FLOOR)
         if len(hits) == 1 and hits[0].score > FORGET_AT_ONCE:
             return self._forget(hits[0].memory)
-        if not hits and (missing := self._missing()):
+        if not hits and (missing := self.missing()):
             remedy = f"{missing[0].remedy} Or give the id of the memory: see `memoriter ltm list`."
             raise IndexUnavailable(missing[0].message, remedy=remedy)
         return LongTermForgotten(candidates=hits)
@@ -359,7 +324,7 @@ class LongTermMemories:
                 kept.append(each)
         return kept
 
-    def _missing(self) -> tuple[Diagnostic, ...]:
+    def missing(self) -> tuple[Diagnostic, ...]:
         """Return a diagnostic if the database has fewer memories than the note. Raises IndexUnavailable."""
         noted = len(self.entries())
         missing = noted - self.opened().count(principal=self.parts.principal)

@@ -8,6 +8,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memoriter.backends import ForeignMessages
 from memoriter.config import expand, in_home
 from memoriter.errors import ConfigError
 from memoriter.hookspecs import hookimpl
@@ -59,7 +60,8 @@ class LongTermPlugin:
         settings = long_term_settings(context)
         if not (_enabled(context) and settings.auto_recall):
             return ()
-        return [LongTermRecall(lambda: self.memories(context), context.services.monotonic, settings.recall_max_chars)]
+        chars, tokens = settings.recall_max_chars, settings.recall_max_tokens
+        return [LongTermRecall(lambda: self.memories(context), context.services.monotonic, chars, tokens)]
 
     @hookimpl
     def listeners(self, context: PluginContext) -> Sequence[Listener]:
@@ -163,7 +165,9 @@ def _parts(context: PluginContext) -> LongTermParts:
         embedding=services.embedding(embedding_settings(settings, context.memory.settings)),
         open_store=open_store,
         database=database,
-        vectors=VectorFile(services.home / "memory" / "long-term-vectors", note),
+        vectors=VectorFile(vectors := services.home / "memory" / "long-term-vectors", note),
+        foreign=ForeignMessages(vectors),
+        false_match_rate=context.memory.settings.query.false_match_rate,
         principal=(principal := principal_of(settings, note)),
         shared=not principal.startswith(OWN_FOLDER),
         note=note,

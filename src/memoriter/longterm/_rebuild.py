@@ -12,6 +12,7 @@ from memoriter.longterm._results import LongTermStats, Rebuilt
 from memoriter.longterm._vector_file import key_of
 from memoriter.types import Diagnostic
 
+NOT_MEASURED = "A fixed similarity decides which memories match a message, because no limit was measured"
 Withheld = Literal["origin", "orders"]
 """Why a memory is not put before a turn: the owner has neither written nor approved it, or it gives orders."""
 
@@ -52,9 +53,21 @@ def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
     store.maintain(erase=bool(gone))
     memories.parts.vectors.remove(gone)
     memories.keep_vectors({row.id: (key_of(row.text), vector) for row, vector in zip(fresh, vectors, strict=True)})
+    reasons = _measure_limit(memories) if current else ()
     added = sum(memory.id not in stored for memory in fresh)
     changed = len(fresh) - added + len(others)
-    return Rebuilt(len(current), added, changed, removed, len(numbered))
+    return Rebuilt(len(current), added, changed, removed, len(numbered), reasons)
+
+
+def _measure_limit(memories: LongTermMemories) -> tuple[Diagnostic, ...]:
+    """Embed the messages from which the limit of a match is measured, and return why that failed."""
+    try:
+        memories.parts.foreign.measure(memories.parts.embedding.open())
+    except EmbeddingError as error:
+        return (Diagnostic(error.code, f"{NOT_MEASURED}: {error.message}", error.remedy),)
+    except OSError as error:
+        return (Diagnostic("failed", f"{NOT_MEASURED}: {error}", "Free the disk, and run `memoriter ltm rebuild`."),)
+    return ()
 
 
 def _text_of(stored: dict[str, LongTermMemory], memory: LongTermMemory) -> str | None:
@@ -81,10 +94,11 @@ def stats(memories: LongTermMemories) -> LongTermStats:
     """Return the state of the long-term memories. A database that cannot be read is a diagnostic."""
     known = [entry.memory for entry in memories.entries()]
     parts, reasons = memories.parts, list[Diagnostic]()
-    stored, model, state, others = None, "", None, dict[str, int]()
+    stored, model, state, others, limit = None, "", None, dict[str, int](), None
     try:
         spec = memories.spec()
         model = f"{spec.provider}, {spec.model}, {spec.dimensions} dimensions"
+        limit = "fixed" if parts.foreign.load(spec) is None else "measured"
         store = memories.opened()
         state = store.state()
         stored, others = store.count(principal=parts.principal), store.other_models(principal=parts.principal)
@@ -104,6 +118,7 @@ def stats(memories: LongTermMemories) -> LongTermStats:
         database=parts.database,
         model=model,
         state=state,
+        limit=limit,
         other_models=others,
         principal=parts.principal,
         reasons=tuple(reasons),

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from memoriter.agent import RecallPassage
 from memoriter.environment import Deadline
+from memoriter.longterm._matching import matching_memories
 from memoriter.longterm._note import PATH
 from memoriter.values import dataclass
+from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,9 +19,6 @@ if TYPE_CHECKING:
 
 LIMIT = 3
 """Memories that are inserted before a turn at most, as in OpenClaw."""
-FLOOR = 0.35
-"""Their lowest similarity (0 is unrelated), the same as of notes. With 0.3, as in OpenClaw, 3 of the 100 unrelated
-prompts of `just eval-longterm` get a memory."""
 SHORTEST_PROMPT = 5
 """Characters; a shorter message is not searched for."""
 LONGEST_PROMPT = 2_000
@@ -35,10 +34,12 @@ class LongTermRecall:
     """Monotonic seconds."""
     max_chars: int
     """`recallMaxChars`."""
+    max_tokens: int
+    """`recallMaxTokens`, as `estimate_tokens` counts them."""
     name: str = "memory-lancedb"
 
     def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[RecallPassage]:
-        """Return at most three memories; none if the message resembles them no more than unrelated text does."""
+        """Return at most three memories; none if it is not certain that one of them bears on the message."""
         query = prompt.strip()[-LONGEST_PROMPT:]
         if audience != "private" or len(query) < SHORTEST_PROMPT:
             return ()
@@ -46,11 +47,11 @@ class LongTermRecall:
         if not memories.parts.shared and not any(entry.memory.trusted for entry in memories.entries()):
             return ()  # without opening the model and the database
         deadline = Deadline.within(deadline_ms, self.clock)
-        passages, room = list[RecallPassage](), self.max_chars
-        for hit in memories.recall(query, limit=LIMIT, floor=FLOOR, deadline=deadline):
+        passages, room, tokens = list[RecallPassage](), self.max_chars, self.max_tokens
+        for hit in matching_memories(memories, query, limit=LIMIT, deadline=deadline):
             text = hit.memory.text
-            if hit.similarity is not None and len(text) <= room:
-                room -= len(text)
+            if len(text) <= room and (cost := estimate_tokens(text)) <= tokens:
+                room, tokens = room - len(text), tokens - cost
                 category = hit.memory.category
                 passages.append(RecallPassage(text, PATH, hit.score, trusted=True, category=category))
         return passages

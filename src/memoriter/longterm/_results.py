@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memoriter.longterm._store import EXACT_BELOW
 from memoriter.values import dataclass, field
@@ -109,6 +109,11 @@ class LongTermStats:
     database: str
     model: str
     state: StoreState | None
+    limit: Literal["measured", "fixed"] | None
+    """What decides that a memory matches a message: a limit that was measured for the model, or a fixed similarity.
+
+    None: the model is not known.
+    """
     other_models: dict[str, int]
     principal: str
     reasons: tuple[Diagnostic, ...] = ()

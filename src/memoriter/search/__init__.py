@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from memoriter.search._certainty import Calibration, pack_vectors, unpack_vectors
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
     from memoriter.search._foreign_questions import FOREIGN_QUESTIONS
+    from memoriter.search._foreign_tasks import FOREIGN_TASKS
+    from memoriter.search._message_certainty import MOST_TEXTS, EmbeddedTexts, message_margin
     from memoriter.search._projection import Drawing, draw
     from memoriter.search._smallest_change import RankedQuery
     from memoriter.search._typed import understand
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 __all__ = [
     "FEWEST_CHUNKS",
     "FOREIGN_QUESTIONS",
+    "FOREIGN_TASKS",
     "MATCH",
+    "MOST_TEXTS",
     "OWN_QUESTIONS",
     "WEAK",
     "Calibration",
@@ -33,6 +37,7 @@ __all__ = [
     "CosineBaseline",
     "Drawing",
     "EmbeddedLine",
+    "EmbeddedTexts",
     "Examination",
     "OwnQuestion",
     "RankedLine",
@@ -53,6 +58,7 @@ __all__ = [
     "ids_with_words",
     "link_terms",
     "measure",
+    "message_margin",
     "outcome_of",
     "pack",
     "pack_vectors",
@@ -104,4 +110,12 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _foreign_questions
 
         return _foreign_questions.FOREIGN_QUESTIONS
+    if name == "FOREIGN_TASKS":
+        from memoriter.search import _foreign_tasks
+
+        return _foreign_tasks.FOREIGN_TASKS
+    if name in {"MOST_TEXTS", "EmbeddedTexts", "message_margin"}:
+        from memoriter.search import _message_certainty
+
+        return getattr(_message_certainty, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

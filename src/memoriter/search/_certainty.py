@@ -89,7 +89,7 @@ class ForeignQuestions:
 
             foreign = np.delete(foreign, skip)
         variance = (1 - SPREAD_SHARE) * float(foreign.var()) + SPREAD_SHARE * self.variance
-        return (score - float(foreign.mean())) / max(variance, 1e-12) ** 0.5 + PEAK_WEIGHT * _peak([s for s, _ in near])
+        return (score - float(foreign.mean())) / max(variance, 1e-12) ** 0.5 + PEAK_WEIGHT * peak([s for s, _ in near])
 
     def _scores_of(self, row: int, script: str, reader: Reader, baseline: CosineBaseline) -> NDArray[np.float64] | None:
         """Return the vector score of one chunk for each foreign question, (n,), as a ranking computes it.
@@ -110,7 +110,7 @@ class ForeignQuestions:
         return ITEM_SHARE * best + (1 - ITEM_SHARE) * scores[:, 0] if ids else best
 
 
-def _peak(scores: Sequence[float]) -> float:
+def peak(scores: Sequence[float] | NDArray[np.float64]) -> float:
     """Return by how many deviations of the others the first score exceeds their mean; 0 if there are no others."""
     import numpy as np
 
