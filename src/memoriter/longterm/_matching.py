@@ -60,7 +60,7 @@ def matching_memories(
     compare = _compare_shared if memories.parts.shared else _compare_own
     vector = memories.parts.embedding.query_vector(mask(message), deadline)
     spec = memories.spec()
-    found = compare(memories, message, vector, spec, deadline)
+    found = compare(memories, vector, spec)
     near = best(found.hits, limit, FLOOR)
     if not near:
         return ()
@@ -79,11 +79,8 @@ def matching_memories(
     return near if margin > 0 else ()
 
 
-def _compare_own(
-    memories: LongTermMemories, message: str, vector: Vector, spec: ModelSpec, deadline: Deadline
-) -> _Compared:
+def _compare_own(memories: LongTermMemories, vector: Vector, spec: ModelSpec) -> _Compared:
     """Compare all memories of the note with a message, by the copy of their vectors; the database is not opened."""
-    del message, deadline
     current = [entry.memory for entry in memories.entries() if entry.complete and is_current(entry.memory)]
     kept = memories.parts.vectors.read(fingerprint(spec)) if current else {}
     if any(memory.id not in kept for memory in current):
@@ -93,16 +90,13 @@ def _compare_own(
     known = [memory for memory in current if kept.get(memory.id, ("",))[0] == key_of(memory.text)]
     vectors = {memory.id: kept[memory.id][1] for memory in known}
     hits = [answering(memory, float(vectors[memory.id] @ vector), "", spec.background) for memory in known]
-    return _Compared(best(hits, NEAREST, 0.0), vectors, _sample(known, vectors), len(known))
+    return _Compared(_nearest(hits), vectors, _sample(known, vectors), len(known))
 
 
-def _compare_shared(
-    memories: LongTermMemories, message: str, vector: Vector, spec: ModelSpec, deadline: Deadline
-) -> _Compared:
+def _compare_shared(memories: LongTermMemories, vector: Vector, spec: ModelSpec) -> _Compared:
     """Search the database that other folders of notes share. The sample is from this folder and the nearest ones."""
-    del vector
-    answer = memories.search(message, limit=NEAREST, floor=0.0, trusted=True, words=False, deadline=deadline)
-    hits = tuple(hit for hit in answer.hits if hit.similarity is not None)
+    near = memories.found(vector, "", limit=NEAREST, trusted=True)
+    hits = _nearest([answering(each.memory, each.similarity, "", spec.background) for each in near])
     store, principal = memories.opened(), memories.parts.principal
     kept = memories.parts.vectors.read(fingerprint(spec))
     own = {entry.memory.id: entry.memory for entry in memories.entries() if entry.memory.id in kept}
@@ -112,6 +106,10 @@ def _compare_shared(
     hits = tuple(hit for hit in hits if hit.memory.id in vectors)
     sample = _sample([memory for key, memory in sampled.items() if key in vectors], vectors)
     return _Compared(hits, vectors, sample, store.count(principal=principal))
+
+
+def _nearest(hits: Sequence[LongTermHit]) -> tuple[LongTermHit, ...]:
+    return tuple(sorted(hits, key=lambda hit: -hit.cosine)[:NEAREST])
 
 
 def _sample(memories: Sequence[LongTermMemory], vectors: Mapping[str, Vector]) -> EmbeddedTexts:

@@ -155,7 +155,7 @@ class LongTermMemories:
             hits = [LongTermHit(memory, coverage(query, memory.text), None) for memory in memories]
             return LongTermAnswer(best(hits, limit, floor), (words_only(error),), replacements(known.values(), at))
         most = max(limit, 4) * 4 if at is None else max(len(known), limit) + limit * 4  # later ones are left out
-        found = self._found(vector, query if words else "", limit=most, trusted=trusted and at is None)
+        found = self.found(vector, query if words else "", limit=most, trusted=trusted and at is None)
         linked = {**known, **{each.memory.id: each.memory for each in found}}.values()
         memories = memories_at([each.memory for each in found], at, linked)
         memories = [memory for memory in memories if not trusted or is_current(memory)]
@@ -214,7 +214,7 @@ class LongTermMemories:
         if vector is None:
             assert reason is not None
             raise EmbeddingError(reason.message, remedy="Give the id of the memory: see `memoriter ltm list`.")
-        found = self._found(vector, "", limit=FORGET_CANDIDATES, trusted=False)
+        found = self.found(vector, "", limit=FORGET_CANDIDATES, trusted=False)
         hits = best([saying(each, self.spec()) for each in found], FORGET_CANDIDATES, FORGET_FLOOR)
         if len(hits) == 1 and hits[0].score > FORGET_AT_ONCE:
             return self._forget(hits[0].memory)
@@ -311,7 +311,7 @@ class LongTermMemories:
         except EmbeddingError as error:
             return None, not_searchable(error)
 
-    def _found(self, vector: Vector, words: str, *, limit: int, trusted: bool) -> list[Found]:
+    def found(self, vector: Vector, words: str, *, limit: int, trusted: bool) -> list[Found]:
         """Return what the database finds, as far as the note still has it, in the words of the note."""
         known = {entry.memory.id: entry.memory for entry in self.entries()}
         principal, kept = self.parts.principal, list[Found]()
@@ -339,7 +339,7 @@ class LongTermMemories:
         if vector is None:
             return None
         try:
-            found = self._found(vector, "", limit=3, trusted=False)
+            found = self.found(vector, "", limit=3, trusted=False)
         except MemoriterError:
             return None
         current = [each for each in found if is_current(each.memory) or not (by_owner or each.memory.trusted)]

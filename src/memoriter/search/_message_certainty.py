@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 FEWEST_TEXTS = 10
 """Texts from which their own baseline is measured; below, the model's figures are used."""
-MOST_TEXTS = 2_000
-"""Texts with which foreign messages are compared, so that a message costs at most some tens of milliseconds."""
+MOST_TEXTS = 500
+"""Texts with which foreign messages are compared, so that a message costs some 30 milliseconds at most. Of 170 messages
+that bear on none of 2,723 texts, 5 match with a sample of 500, and 7 if all texts are compared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
