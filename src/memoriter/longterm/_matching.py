@@ -5,14 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from memoriter.errors import IndexUnavailable
 from memoriter.ids import fingerprint
 from memoriter.longterm._scoring import answering, best, is_current
 from memoriter.longterm._vector_file import key_of
 from memoriter.masking import mask
-from memoriter.search import MOST_TEXTS, EmbeddedTexts, message_margin
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from memoriter.longterm._records import LongTermMemory
     from memoriter.longterm._results import LongTermHit
     from memoriter.longterm._store import Vector
+    from memoriter.search import EmbeddedTexts
     from memoriter.types import ModelSpec
 
 FLOOR = 0.2
@@ -57,6 +55,8 @@ def matching_memories(
         EmbeddingError: there is no vector of the message.
         IndexUnavailable: the database cannot be read, or has none of these memories.
     """
+    from memoriter.search import EmbeddedTexts, message_margin
+
     compare = _compare_shared if memories.parts.shared else _compare_own
     vector = memories.parts.embedding.query_vector(mask(message), deadline)
     spec = memories.spec()
@@ -69,7 +69,7 @@ def matching_memories(
         return best(near, limit, FLOOR_ALONE)
     margin = message_margin(
         EmbeddedTexts([message], vector[None]),
-        _texts(found.hits, found.vectors),
+        _texts([hit.memory for hit in found.hits], found.vectors),
         found.sample,
         foreign,
         count=found.count,
@@ -114,13 +114,18 @@ def _nearest(hits: Sequence[LongTermHit]) -> tuple[LongTermHit, ...]:
 
 def _sample(memories: Sequence[LongTermMemory], vectors: Mapping[str, Vector]) -> EmbeddedTexts:
     """Return memories at equal distances, `MOST_TEXTS` at most."""
+    from memoriter.search import MOST_TEXTS
+
     step = -(-len(memories) // MOST_TEXTS) or 1
-    chosen = memories[::step]
-    return EmbeddedTexts([memory.text for memory in chosen], np.array([vectors[memory.id] for memory in chosen]))
+    return _texts(memories[::step], vectors)
 
 
-def _texts(hits: Sequence[LongTermHit], vectors: Mapping[str, Vector]) -> EmbeddedTexts:
-    return EmbeddedTexts([hit.memory.text for hit in hits], np.array([vectors[hit.memory.id] for hit in hits]))
+def _texts(memories: Sequence[LongTermMemory], vectors: Mapping[str, Vector]) -> EmbeddedTexts:
+    import numpy as np
+
+    from memoriter.search import EmbeddedTexts
+
+    return EmbeddedTexts([memory.text for memory in memories], np.array([vectors[memory.id] for memory in memories]))
 
 
 def _vectors_of_database(memories: LongTermMemories) -> dict[str, tuple[str, Vector]]:
