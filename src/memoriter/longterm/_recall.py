@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.agent import RecallPassage
+from memoriter.agent import RecallAnswer, RecallPassage
 from memoriter.environment import Deadline
 from memoriter.longterm._note import PATH
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from memoriter.agent import Audience
     from memoriter.longterm._memories import LongTermMemories
@@ -37,14 +37,14 @@ class LongTermRecall:
     """`recallMaxChars`."""
     name: str = "memory-lancedb"
 
-    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[RecallPassage]:
+    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> RecallAnswer:
         """Return at most three memories; none if the message resembles them no more than unrelated text does."""
         query = prompt.strip()[-LONGEST_PROMPT:]
         if audience != "private" or len(query) < SHORTEST_PROMPT:
-            return ()
+            return RecallAnswer(outcome="skipped")
         memories = self.memories()
         if not memories.parts.shared and not any(entry.memory.trusted for entry in memories.entries()):
-            return ()  # without opening the model and the database
+            return RecallAnswer()  # without opening the model and the database
         deadline = Deadline.within(deadline_ms, self.clock)
         passages, room = list[RecallPassage](), self.max_chars
         for hit in memories.recall(query, limit=LIMIT, floor=FLOOR, deadline=deadline):
@@ -53,4 +53,4 @@ class LongTermRecall:
                 room -= len(text)
                 category = hit.memory.category
                 passages.append(RecallPassage(text, PATH, hit.score, trusted=True, category=category))
-        return passages
+        return RecallAnswer(passages, "match" if passages else "none")
