@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from langmem import create_manage_memory_tool, create_search_memory_tool
 
 from memoriter import Memory
-from memoriter.errors import UsageError
+from memoriter.errors import PathRefused, UsageError
 from memoriter.integrations._notes import Note, fields_text, file_name, note_text, read_fields, read_note
 from memoriter.integrations.langgraph import MemoriterStore
 from memoriter.workspace import foreign_lines
@@ -116,6 +116,77 @@ def test_a_search_returns_citation_outcome_and_health(memory: Memory) -> None:
     assert [item.key for item in store.search(("users",), query="tea", filter={"text": "Bob prefers black tea."})] == [
         "tea"
     ]
+
+
+def test_a_search_without_a_query_returns_the_items_as_they_are_noted(memory: Memory, tmp_path: Path) -> None:
+    store = MemoriterStore(memory)
+    store.put(("users", "ann"), "tea", {"text": "Ann prefers green tea."})
+    (item,) = store.search(("users",), filter={"text": "Ann prefers green tea."})
+    path = "memory/langgraph/users/ann/tea.md"
+    assert (item.citation, item.outcome, item.score) == (path, "match", None)
+    assert item.health == {"ok": True, "legs": {}, "pending": 0, "generation": 0, "reasons": []}
+    item.value["text"] = "changed by the program"
+    file = tmp_path / "notes" / path
+    assert [each.value for each in store.search(("users",))] == [{"text": "Ann prefers green tea."}]
+    file.write_text(file.read_text(encoding="utf-8").replace("green", "black"), encoding="utf-8")
+    assert [each.value for each in store.search(("users",))] == [{"text": "Ann prefers black tea."}]
+    file.unlink()
+    assert store.search(("users",)) == []
+
+
+def test_an_item_is_read_again_only_when_its_note_has_changed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = memory.now() + timedelta(hours=1)
+    store = MemoriterStore(memory)
+    for number in range(5):
+        store.put(("a", f"b{number % 2}"), f"k{number}", {"n": number})
+    monkeypatch.setattr(memory, "now", lambda: later)  # a file that was changed just now is always read again
+    parsed = list[str]()
+
+    def counted(text: str) -> Note:
+        parsed.append(text)
+        return read_note(text)
+
+    monkeypatch.setattr("memoriter.integrations._parsed_notes.read_note", counted)
+    assert len(store.search(("a",))) == len(parsed) == 5
+    store.put(("a", "b1"), "k3", {"n": 30})
+    store.delete(("a", "b0"), "k0")
+    found = [store.search(("a",)), store.search(("a", "b1")), store.search(("a",), filter={"n": 30})]
+    assert [sorted(item.value["n"] for item in items) for items in found] == [[1, 2, 4, 30], [1, 30], [30]]
+    assert store.list_namespaces() == [("a", "b0"), ("a", "b1")]
+    assert len(parsed) == 6
+
+
+def test_an_item_is_no_match_where_the_filter_leaves_out_the_passage_that_is(memory: Memory) -> None:
+    store = MemoriterStore(memory)
+    store.put(("users",), "tea", {"text": "Ann prefers green tea in the morning.", "by": "ann"})
+    store.put(("users",), "car", {"text": "The car of Ann is a red Volvo.", "by": "bob"})
+    question = "which tea does Ann prefer in the morning?"
+    assert [item.outcome for item in store.search(("users",), query=question, limit=1)] == ["match"]
+    assert {item.outcome for item in store.search(("users",), query=question, filter={"by": "bob"})} == {"weak"}
+
+
+def test_a_note_that_is_not_utf_8_is_read_and_not_damaged(memory: Memory, tmp_path: Path) -> None:
+    store = MemoriterStore(memory)
+    store.put(("a",), "k", {"n": 1})
+    file = tmp_path / "notes" / "memory" / "langgraph" / "a" / "k.md"
+    content = file.read_bytes() + b"\nCaf\xe9\n"
+    file.write_bytes(content)
+    assert [item.value for item in store.search(("a",))] == [{"n": 1}]
+    with pytest.raises(PathRefused, match="not UTF-8"):
+        store.put(("a",), "k", {"n": 2})
+    assert file.read_bytes() == content
+
+
+def test_an_item_that_no_search_will_find_is_stored_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "home").mkdir()
+    text = "{agents: {defaults: {memorySearch: {enabled: false}}}}"
+    (tmp_path / "home" / "memoriter.json5").write_text(text, encoding="utf-8")
+    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:
+        MemoriterStore(memory).put(("a",), "k", {"n": 1})
+    assert "Searching is turned off" in caplog.text
 
 
 def test_what_json_does_not_have_is_refused_and_nothing_of_the_batch_is_written(memory: Memory) -> None:
