@@ -10,7 +10,7 @@ import pytest
 from agent_framework import Agent, ContextProvider
 from agent_framework.openai import OpenAIChatCompletionClient
 
-from framework_runs import FACT, KEY, QUESTION, install_diary, lines_of_example, run_example
+from framework_runs import FACT, KEY, QUESTION, install_diary, run_example
 from memoriter.integrations.agent_framework import NotesProvider
 from servers.agent_model import Step
 
@@ -129,4 +129,3 @@ def test_the_example_runs(run: Run) -> None:
     run.model.play(Step(tool="memory_search", arguments={"query": QUESTION}), Step("PostgreSQL."))
     assert "PostgreSQL." in run_example(run, "agent_framework_provider")
     assert run.answers()[0]["results"][0]["citation"] == "MEMORY.md#L1-L3"
-    assert lines_of_example("agent_framework_provider") <= 25
