@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
+import re
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,8 +27,9 @@ from memoriter.workspace import foreign_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "integrations.md"
 TEXTS = st.text(st.characters(exclude_categories=[]), max_size=40) | st.sampled_from(
     [
         "|",
@@ -98,6 +104,28 @@ def test_an_item_is_a_note_that_people_read_and_edit(memory: Memory, tmp_path: P
     store.delete(("users", "ann"), "tea")
     assert not file.exists()
     assert store.get(("users", "ann"), "tea") is None
+
+
+def test_the_page_shows_a_note_as_the_store_writes_it(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = re.findall(r"(?ms)^```markdown\n(.*?)^```", PAGE.read_text(encoding="utf-8"))
+    monkeypatch.setattr(memory, "now", lambda: datetime(2026, 3, 10, 12, tzinfo=UTC))
+    reason = "Coffee keeps them awake.\n\nThey said so twice."
+    value = {"text": "The user prefers tea.", "tags": ["drinks", "habits"], "reason": reason}
+    MemoriterStore(memory).put(("users", "ann"), "tea", value)
+    assert shown == [memory.read("memory/langgraph/users/ann/tea.md").text]
+
+
+def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
+    (program,) = re.findall(r"(?ms)^## LangGraph\n\n```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"))
+    (tmp_path / "notes").mkdir()
+    environ = {"HOME": str(tmp_path), "MEMORITER_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT / "src")}
+    environ |= {name: os.environ[name] for name in ("PATH", "MEMORITER_BACKGROUND") if name in os.environ}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environ, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(
+        r"Ann prefers green tea\. 0\.\d+ memory/langgraph/users/ann/tea\.md#L\d+-L\d+ match\n", done.stdout
+    )
 
 
 def test_a_search_returns_citation_outcome_and_health(memory: Memory) -> None:
