@@ -205,6 +205,22 @@ def test_a_note_that_is_not_utf_8_is_read_and_not_damaged(memory: Memory, tmp_pa
     assert file.read_bytes() == content
 
 
+def test_a_note_that_becomes_a_link_while_items_are_listed_is_refused(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoriterStore(memory)
+    store.put(("a",), "k", {"n": 1})
+    sources = memory.sources()
+    monkeypatch.setattr(memory, "sources", lambda: sources)
+    (tmp_path / "secret.md").write_text("- n: 2\n", encoding="utf-8")
+    file = tmp_path / "notes" / "memory" / "langgraph" / "a" / "k.md"
+    file.unlink()
+    assert store.search(("a",)) == []
+    file.symlink_to(tmp_path / "secret.md")
+    with pytest.raises(PathRefused, match=r"k\.md' cannot be read"):
+        store.search(("a",))
+
+
 def test_an_item_that_no_search_will_find_is_stored_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict
 from memoriter.ids import bytes_hash
-from memoriter.plain_file import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+    from typing import BinaryIO
 
     from memoriter.memory import Memory
     from memoriter.types import Diagnostic
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 ATTEMPTS = 8
 """How often a note is edited again after somebody else has changed it meanwhile."""
+_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def edit_note(
@@ -58,9 +61,17 @@ def content_of(memory: Memory, path: str) -> bytes | None:
     file = memory.file_of(path)
     if file is None:
         return None
+    opened = open_note(path, file)
+    if opened is None:
+        return None
+    with opened:
+        return opened.read()
+
+
+def open_note(path: str, file: Path) -> BinaryIO | None:
+    """Open the file of a note, which may not be a link; None if it is gone. Raises PathRefused if that fails."""
     try:
-        with open_plain(file) as opened:
-            return opened.read()
+        return os.fdopen(os.open(file, _FLAGS), "rb")
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -6,10 +6,8 @@ import os
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from memoriter.errors import PathRefused
+from memoriter.integrations._edits import open_note
 from memoriter.integrations._notes import read_note
-from memoriter.plain_file import open_plain
-from memoriter.sync import may_change_unseen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +17,9 @@ if TYPE_CHECKING:
     from memoriter.types import Source
 
 T = TypeVar("T")
+SETTLED_SECONDS = 2.5
+"""A file that was changed less long ago is always read again. File systems store times in steps, of two seconds on FAT,
+and a second change within one step leaves size, times and inode as they are."""
 
 
 class ParsedNotes(Generic[T]):
@@ -58,14 +59,12 @@ class ParsedNotes(Generic[T]):
         """Read a note, and keep it if a later change of its file is certain to be seen; None: it is gone."""
         self._known.pop(source.path, None)
         now = self._memory.now().timestamp()
-        try:
-            with open_plain(source.file) as opened:
-                status, content = os.fstat(opened.fileno()), opened.read()
-        except FileNotFoundError:
+        opened = open_note(source.path, source.file)
+        if opened is None:
             return None
-        except OSError as error:
-            raise PathRefused(f"The note {source.path!r} cannot be read: {error.strerror}.") from error
+        with opened:
+            status, content = os.fstat(opened.fileno()), opened.read()
         parsed = self._parse(source.path, read_note(content.decode("utf-8", "replace")), status.st_mtime)
-        if not may_change_unseen(status.st_ctime_ns, now):
+        if abs(now - status.st_ctime) > SETTLED_SECONDS:
             self._known[source.path] = (source, parsed)
         return parsed
