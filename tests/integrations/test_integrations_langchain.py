@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,17 @@ def test_a_retriever_returns_passages_with_citation_outcome_and_health(memory: M
     assert document.metadata["citation"] == document.id == "MEMORY.md#L1"
     assert document.metadata["outcome"] == "match"
     assert document.metadata["health"]["ok"] is True
+
+
+def test_arguments_of_a_search_replace_the_fields_of_the_retriever(memory: Memory) -> None:
+    retriever = MemoriterRetriever(memory=memory, since="2030-01-01")
+    question = "which database has the ledger?"
+    assert retriever.invoke(question) == []
+    assert len(retriever.invoke(question, since=None)) == 1
+    assert retriever.invoke(question, since=None, filter_tags=["absent"]) == []
+    assert len(asyncio.run(retriever.ainvoke(question, since=None))) == 1
+    with pytest.raises(UsageError, match="no argument 'k'"):
+        retriever.invoke(question, k=3)
 
 
 class Texts(BaseCallbackHandler):

@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
+import re
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,15 +20,16 @@ from langgraph.store.memory import InMemoryStore
 from langmem import create_manage_memory_tool, create_search_memory_tool
 
 from memoriter import Memory
-from memoriter.errors import UsageError
+from memoriter.errors import PathRefused, UsageError
 from memoriter.integrations._notes import Note, fields_text, file_name, note_text, read_fields, read_note
 from memoriter.integrations.langgraph import MemoriterStore
 from memoriter.workspace import foreign_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "integrations.md"
 TEXTS = st.text(st.characters(exclude_categories=[]), max_size=40) | st.sampled_from(
     [
         "|",
@@ -100,6 +106,28 @@ def test_an_item_is_a_note_that_people_read_and_edit(memory: Memory, tmp_path: P
     assert store.get(("users", "ann"), "tea") is None
 
 
+def test_the_page_shows_a_note_as_the_store_writes_it(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = re.findall(r"(?ms)^```markdown\n(.*?)^```", PAGE.read_text(encoding="utf-8"))
+    monkeypatch.setattr(memory, "now", lambda: datetime(2026, 3, 10, 12, tzinfo=UTC))
+    reason = "Coffee keeps them awake.\n\nThey said so twice."
+    value = {"text": "The user prefers tea.", "tags": ["drinks", "habits"], "reason": reason}
+    MemoriterStore(memory).put(("users", "ann"), "tea", value)
+    assert shown == [memory.read("memory/langgraph/users/ann/tea.md").text]
+
+
+def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
+    (program,) = re.findall(r"(?ms)^## LangGraph\n\n```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"))
+    (tmp_path / "notes").mkdir()
+    environ = {"HOME": str(tmp_path), "MEMORITER_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT / "src")}
+    environ |= {name: os.environ[name] for name in ("PATH", "MEMORITER_BACKGROUND") if name in os.environ}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environ, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(
+        r"Ann prefers green tea\. 0\.\d+ memory/langgraph/users/ann/tea\.md#L\d+-L\d+ match\n", done.stdout
+    )
+
+
 def test_a_search_returns_citation_outcome_and_health(memory: Memory) -> None:
     store = MemoriterStore(memory)
     store.put(("users", "ann"), "tea", {"text": "Ann prefers green tea in the morning."})
@@ -116,6 +144,93 @@ def test_a_search_returns_citation_outcome_and_health(memory: Memory) -> None:
     assert [item.key for item in store.search(("users",), query="tea", filter={"text": "Bob prefers black tea."})] == [
         "tea"
     ]
+
+
+def test_a_search_without_a_query_returns_the_items_as_they_are_noted(memory: Memory, tmp_path: Path) -> None:
+    store = MemoriterStore(memory)
+    store.put(("users", "ann"), "tea", {"text": "Ann prefers green tea."})
+    (item,) = store.search(("users",), filter={"text": "Ann prefers green tea."})
+    path = "memory/langgraph/users/ann/tea.md"
+    assert (item.citation, item.outcome, item.score) == (path, "match", None)
+    assert item.health == {"ok": True, "legs": {}, "pending": 0, "generation": 0, "reasons": []}
+    item.value["text"] = "changed by the program"
+    file = tmp_path / "notes" / path
+    assert [each.value for each in store.search(("users",))] == [{"text": "Ann prefers green tea."}]
+    file.write_text(file.read_text(encoding="utf-8").replace("green", "black"), encoding="utf-8")
+    assert [each.value for each in store.search(("users",))] == [{"text": "Ann prefers black tea."}]
+    file.unlink()
+    assert store.search(("users",)) == []
+
+
+def test_an_item_is_read_again_only_when_its_note_has_changed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = memory.now() + timedelta(hours=1)
+    store = MemoriterStore(memory)
+    for number in range(5):
+        store.put(("a", f"b{number % 2}"), f"k{number}", {"n": number})
+    monkeypatch.setattr(memory, "now", lambda: later)  # a file that was changed just now is always read again
+    parsed = list[str]()
+
+    def counted(text: str) -> Note:
+        parsed.append(text)
+        return read_note(text)
+
+    monkeypatch.setattr("memoriter.integrations._parsed_notes.read_note", counted)
+    assert len(store.search(("a",))) == len(parsed) == 5
+    store.put(("a", "b1"), "k3", {"n": 30})
+    store.delete(("a", "b0"), "k0")
+    found = [store.search(("a",)), store.search(("a", "b1")), store.search(("a",), filter={"n": 30})]
+    assert [sorted(item.value["n"] for item in items) for items in found] == [[1, 2, 4, 30], [1, 30], [30]]
+    assert store.list_namespaces() == [("a", "b0"), ("a", "b1")]
+    assert len(parsed) == 6
+
+
+def test_an_item_is_no_match_where_the_filter_leaves_out_the_passage_that_is(memory: Memory) -> None:
+    store = MemoriterStore(memory)
+    store.put(("users",), "tea", {"text": "Ann prefers green tea in the morning.", "by": "ann"})
+    store.put(("users",), "car", {"text": "The car of Ann is a red Volvo.", "by": "bob"})
+    question = "which tea does Ann prefer in the morning?"
+    assert [item.outcome for item in store.search(("users",), query=question, limit=1)] == ["match"]
+    assert {item.outcome for item in store.search(("users",), query=question, filter={"by": "bob"})} == {"weak"}
+
+
+def test_a_note_that_is_not_utf_8_is_read_and_not_damaged(memory: Memory, tmp_path: Path) -> None:
+    store = MemoriterStore(memory)
+    store.put(("a",), "k", {"n": 1})
+    file = tmp_path / "notes" / "memory" / "langgraph" / "a" / "k.md"
+    content = file.read_bytes() + b"\nCaf\xe9\n"
+    file.write_bytes(content)
+    assert [item.value for item in store.search(("a",))] == [{"n": 1}]
+    with pytest.raises(PathRefused, match="not UTF-8"):
+        store.put(("a",), "k", {"n": 2})
+    assert file.read_bytes() == content
+
+
+def test_a_note_that_becomes_a_link_while_items_are_listed_is_refused(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoriterStore(memory)
+    store.put(("a",), "k", {"n": 1})
+    sources = memory.sources()
+    monkeypatch.setattr(memory, "sources", lambda: sources)
+    (tmp_path / "secret.md").write_text("- n: 2\n", encoding="utf-8")
+    file = tmp_path / "notes" / "memory" / "langgraph" / "a" / "k.md"
+    file.unlink()
+    assert store.search(("a",)) == []
+    file.symlink_to(tmp_path / "secret.md")
+    with pytest.raises(PathRefused, match=r"k\.md' cannot be read"):
+        store.search(("a",))
+
+
+def test_an_item_that_no_search_will_find_is_stored_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "home").mkdir()
+    text = "{agents: {defaults: {memorySearch: {enabled: false}}}}"
+    (tmp_path / "home" / "memoriter.json5").write_text(text, encoding="utf-8")
+    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:
+        MemoriterStore(memory).put(("a",), "k", {"n": 1})
+    assert "Searching is turned off" in caplog.text
 
 
 def test_what_json_does_not_have_is_refused_and_nothing_of_the_batch_is_written(memory: Memory) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from llama_index.core.base.llms.types import ChatMessage
@@ -39,6 +39,48 @@ def test_what_bears_on_the_last_message_comes_before_the_turn_with_its_citation(
     assert "[MEMORY.md#L1]" in text
     assert "The ledger database is PostgreSQL." in text
     assert block.reasons == ()
+    assert block.recalled == {
+        "outcome": "match",
+        "citations": ["MEMORY.md#L1"],
+        "health": {"ok": True, "reasons": []},
+    }
+
+
+def test_a_block_has_the_outcome_of_its_last_recall(memory: Memory) -> None:
+    block = MemoriterBlock(memory=memory, session="s")
+    texts, outcomes = list[str](), list[str]()
+    for prompt in ("Which database has the ledger?", "hi", "Kubernetes autoscaling thresholds", " "):
+        texts.append(asyncio.run(block.aget([ChatMessage(role="user", content=prompt)])))
+        outcomes.append(block.recalled["outcome"])
+    assert outcomes[:2] + outcomes[3:] == ["match", "skipped", "skipped"]
+    assert outcomes[2] in {"weak", "none"}
+    assert texts[1:] == ["", "", ""]
+    assert block.recalled["citations"] == []
+
+
+def test_a_memory_that_cannot_be_searched_is_no_memory_without_an_answer(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise OSError("The disk is gone")
+
+    monkeypatch.setattr(memory.backend, "search", broken)
+    block = MemoriterBlock(memory=memory, session="s")
+    text = asyncio.run(block.aget([ChatMessage(role="user", content="Which database has the ledger?")]))
+    assert "do not say that nothing is known" in text
+    assert "The disk is gone" in text
+    assert block.recalled["outcome"] == "unavailable"
+    assert block.recalled["health"]["ok"] is False
+
+
+def test_a_memory_that_is_turned_off_says_so_to_the_program_only(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "memoriter.json5").write_text('{plugins: {slots: {memory: "none"}}}', encoding="utf-8")
+    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:
+        block = MemoriterBlock(memory=memory, session="s")
+        text = asyncio.run(block.aget([ChatMessage(role="user", content="Which database has the ledger?")]))
+    assert (text, block.recalled["outcome"]) == ("", "disabled")
 
 
 def test_what_does_not_fit_into_the_short_term_memory_is_kept_in_a_note(memory: Memory, tmp_path: Path) -> None:

@@ -82,6 +82,19 @@ def test_a_run_recalls_before_and_captures_after(memory: Memory, monkeypatch: py
     assert captured == [("chat-1", [Message("user", question), answer])]
 
 
+def test_a_capability_has_the_outcome_of_each_run(memory: Memory) -> None:
+    capability = MemoriterCapability(memory, tools=False)
+    model = Model()
+    model.sent.append([])
+    agent = Agent(FunctionModel(model), capabilities=[capability])
+    runs = [agent.run_sync(prompt) for prompt in ("Which database has the ledger?", "hi")]
+    health = {"ok": True, "reasons": []}
+    assert list(capability.recalls) == [
+        {"run_id": runs[0].run_id, "outcome": "match", "citations": ["MEMORY.md#L1"], "health": health},
+        {"run_id": runs[1].run_id, "outcome": "skipped", "citations": [], "health": health},
+    ]
+
+
 def test_a_run_goes_on_and_reports_when_the_memory_fails(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> Any:
         raise OSError("The disk is gone")
@@ -92,3 +105,5 @@ def test_a_run_goes_on_and_reports_when_the_memory_fails(memory: Memory, monkeyp
     model.sent.append([])
     assert Agent(FunctionModel(model), capabilities=[capability]).run_sync("Which database?").output.startswith("Post")
     assert capability.reasons
+    (recall,) = capability.recalls
+    assert (recall["outcome"], recall["health"]["ok"]) == ("unavailable", False)

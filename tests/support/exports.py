@@ -84,6 +84,7 @@ def chatgpt_conversation(number: int = 1, question: str = "Which circuit?", answ
 
 
 def chatgpt(folder: Path) -> Path:
+    """The ZIP archive of a data export as of 2026-09."""
     return archive(
         folder / "chatgpt.zip",
         {
@@ -132,6 +133,7 @@ def claude_conversation(number: int = 1, answer: str = FACT) -> dict[str, Any]:
 
 
 def claude(folder: Path) -> Path:
+    """The ZIP archive of a data export as of 2026-09."""
     project = {
         "uuid": "11111111-2222-4333-8444-555555555555",
         "name": "Garden",
@@ -159,6 +161,8 @@ def claude(folder: Path) -> Path:
 
 
 def gemini_takeout(folder: Path) -> Path:
+    """An archive of Google Takeout as of 2026-09, in JSON."""
+
     def activity(title: str, answer: str | None, time: str = TIME, header: str = "Gemini Apps") -> dict[str, Any]:
         shown = {"safeHtmlItem": [{"html": answer}]} if answer else {}
         controls = ["Gemini Apps Activity"]
@@ -194,12 +198,13 @@ def mem0_memory(number: int, text: str, **more: Any) -> dict[str, Any]:
 
 
 def mem0(folder: Path) -> Path:
+    """What `get_all` of mem0ai 2.2.1 returns."""
     memories = [mem0_memory(1, FACT), mem0_memory(2, f"Has the key {SECRET}"), mem0_memory(3, "Likes basil")]
     return written(folder / "mem0.json", json.dumps({"results": memories}))
 
 
 def mem0_history(folder: Path) -> Path:
-    """`history.db` with a memory that changed, and one that was deleted."""
+    """`history.db` of mem0ai 2.2.1 with a memory that changed, and one that was deleted."""
     file = folder / "history.db"
     with database(file) as opened:
         opened.execute(
@@ -229,7 +234,7 @@ CLAUDE_MEM_SUMMARY = {"id": 1, "memory_session_id": "s", "project": "greenhouse"
 
 
 def claude_mem(folder: Path) -> Path:
-    """A database with the tables that claude-mem makes and extends."""
+    """A database with the tables of claude-mem 13.25.3, and those of their columns that are read."""
     file = folder / "claude-mem.db"
     with database(file) as opened:
         opened.execute(
@@ -250,12 +255,14 @@ def claude_mem(folder: Path) -> Path:
 
 
 def claude_mem_json(folder: Path) -> Path:
+    """What the script `export-memories` of claude-mem 13.25.3 writes."""
     exported = {"exportedAt": TIME, "query": "", "observations": [CLAUDE_MEM], "sessions": []}
     exported |= {"summaries": [CLAUDE_MEM_SUMMARY], "prompts": [{"id": 1, "prompt_text": "Which?", "created_at": TIME}]}
     return written(folder / "claude-mem.json", json.dumps(exported, indent=2))
 
 
 def openclaw(folder: Path) -> Path:
+    """The home of OpenClaw 2026.2.26, with two workspaces."""
     home = folder / "openclaw"
     write_notes(home / "workspace", NOTES | {"AGENTS.md": "# Rules\n"})
     write_notes(home / "workspace-work", {"MEMORY.md": "# Work\n\n- The desk is oak.\n"})
@@ -265,6 +272,7 @@ def openclaw(folder: Path) -> Path:
 
 
 def basic_memory(folder: Path) -> Path:
+    """A project of basic-memory 0.24.1."""
     project = folder / "basic-memory"
     front = "---\ntitle: Heater\ntype: note\npermalink: house/heater\ntags:\n- power\n---\n"
     body = f"\n# Heater\n\n## Observations\n- [fact] {FACT} #power\n- [key] {SECRET}\n"
@@ -279,6 +287,7 @@ def basic_memory(folder: Path) -> Path:
 
 
 def memsearch(folder: Path) -> Path:
+    """The folder of a project, as the plugins of memsearch 0.4.23 write it."""
     project = folder / "project" / ".memsearch"
     day = f"# {DAY}\n\n## Session 12:30\n\n### 12:30\n<!-- session:abc turn:def transcript:t.jsonl -->\n- {FACT}\n"
     write_notes(project, {f"memory/{DAY}.md": f"{day}- Key {SECRET}\n", "PROJECT.md": "# Project\n\n- A greenhouse.\n"})
@@ -286,6 +295,7 @@ def memsearch(folder: Path) -> Path:
 
 
 def obsidian(folder: Path) -> Path:
+    """A vault of Obsidian 1.x."""
     vault = folder / "Vault"
     front = f"---\naliases: [Warmth]\ntags: [power]\ncreated: {DAY}\n---\n"
     write_notes(
@@ -304,7 +314,7 @@ NOTION_IDS = tuple(f"{number:032x}" for number in (0xA1, 0xB2, 0xC3))
 
 
 def notion(folder: Path) -> Path:
-    """An archive inside an archive: a page, a page below it, and a database with a row."""
+    """Notion's export as Markdown & CSV as of 2026-09: archives in an archive, a page, one below it, and a database."""
     house, heater, table = (f"{name} {key}" for name, key in zip(("House", "Heater", "Tools"), NOTION_IDS, strict=True))
     link = f"{house.replace(' ', '%20')}/{heater.replace(' ', '%20')}.md"
     pages = {
@@ -319,6 +329,7 @@ def notion(folder: Path) -> Path:
 
 
 def jsonl(folder: Path) -> Path:
+    """A file with one JSON object in each line."""
     lines = [
         {"id": "one", "text": FACT, "date": DAY},
         {"text": f"Key {SECRET}", "created_at": SECONDS * 1000},
@@ -343,7 +354,7 @@ EXPORTS: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "notion": ("notion", notion),
     "jsonl": ("jsonl", jsonl),
 }
-"""By name: the format, and what writes an export into a folder."""
+"""By name: the format, and what writes an export into a folder. Its docstring names the version or date of the form."""
 
 
 def archive(file: Path, content: dict[str, str | bytes]) -> Path:

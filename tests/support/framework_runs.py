@@ -112,7 +112,3 @@ def run_example(run: Run, name: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def lines_of_example(name: str) -> int:
-    return len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines())

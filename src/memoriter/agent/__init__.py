@@ -15,7 +15,15 @@ from memoriter.agent._events import (
     event_name,
 )
 from memoriter.agent._guard import escape_for_prompt, gives_orders, looks_like_injection, source_label
-from memoriter.agent._recall import MarkdownRecall, RecallPassage, RecallSource, is_owned, quote
+from memoriter.agent._recall import (
+    MarkdownRecall,
+    RecallAnswer,
+    RecallOutcome,
+    RecallPassage,
+    RecallSource,
+    is_owned,
+    quote,
+)
 from memoriter.agent._session import Context, Session, SessionEnvironment, recall_listener
 from memoriter.agent._session_files import RecallRecord
 from memoriter.agent.capture import CapturedEntry, Conversation, captures_in, find_captures, read_conversation
@@ -44,6 +52,8 @@ __all__ = [
     "Listener",
     "MarkdownRecall",
     "Message",
+    "RecallAnswer",
+    "RecallOutcome",
     "RecallPassage",
     "RecallRecord",
     "RecallSource",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from memoriter.agent._events import AgentEnd, Event, EventName
+    from memoriter.agent._recall import RecallOutcome
+    from memoriter.types import Health
 
 MODIFYING_SECONDS = 5.0
 """Default time limit of a listener that can add to the turn."""
@@ -68,6 +70,11 @@ class HookResult:
 
     prepend_context: str = ""
     reasons: tuple[Diagnostic, ...] = ()
+    outcome: RecallOutcome = "skipped"
+    citations: tuple[str, ...] = ()
+    """Locations of the passages in the text, if the conversation may see citations."""
+    health: Health | None = None
+    """State of the memory that was searched; None: no search ended."""
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from memoriter.agent._bus import HookResult, Listener
 from memoriter.agent._context import SMALLEST_BUDGET, load_parts, render
 from memoriter.agent._events import AgentEnd, BeforeAgentStart, BeforeCompaction, Message, SessionEnd, SessionStart
 from memoriter.agent._guard import source_label
-from memoriter.agent._recall import MarkdownRecall, RecallPassage, quote
+from memoriter.agent._recall import MarkdownRecall, RecallAnswer, RecallPassage, joint_outcome, quote
 from memoriter.agent._session_files import SessionStore, Snapshot, Snapshots
 from memoriter.agent.capture import Capturing
 from memoriter.agent.flush import FlushAnswer, Flushing, FlushResult, to_diagnostic
@@ -173,8 +173,8 @@ class Session:
     ) -> HookResult:
         """Return the text to insert before the user's message: additions of plugins, and relevant passages.
 
-        The text is empty if nothing matches. It repeats nothing that the conversation received since its start or its
-        last compaction.
+        The text is empty if nothing matches; `outcome` and `health` say why. It repeats nothing that the conversation
+        received since its start or its last compaction.
 
         Args:
             prompt: the user's message.
@@ -189,11 +189,12 @@ class Session:
         began = env.bus.monotonic()
         added = env.bus.ask(event)
         if not env.active:
-            return added
+            return replace(added, outcome="disabled")
         if seconds is not None:
             event = replace(event, seconds=max(0.0, began + seconds - env.bus.monotonic()))
         results, failures = env.bus.collect(env.recalls, event)
-        passages = [passage for result in results for passage in cast("Sequence[RecallPassage]", result)]
+        answers = cast("list[RecallAnswer]", results)
+        passages = [passage for answer in answers for passage in answer.passages]
         if env.origin:
             passages = [replace(passage, trusted=False) for passage in passages]
         snapshot = self._snapshots.read(self.key, self.audience) or Snapshot()
@@ -215,7 +216,13 @@ class Session:
             except (MemoriterError, OSError) as error:
                 reasons.append(replace(to_diagnostic(error), remedy="The same passages may come again."))
         texts = [text for text in (added.prepend_context, quoted.text) if text]
-        return HookResult("\n\n".join(texts), tuple(reasons))
+        return HookResult(
+            "\n\n".join(texts),
+            tuple(reasons),
+            joint_outcome(answers, failed=bool(failures)),
+            quoted.citations,
+            next((answer.health for answer in answers if answer.health is not None), None),
+        )
 
     def unseen(self, reasons: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
         """Return the diagnostics that this conversation has not shown to the person yet; they count as shown now."""
@@ -350,15 +357,18 @@ class Session:
 def recall_listener(source: RecallSource) -> Listener:
     """Return a recall source as a listener."""
 
-    def call(event: BeforeAgentStart) -> Sequence[RecallPassage]:
+    def call(event: BeforeAgentStart) -> RecallAnswer:
         chosen, limit = source, RECALL_MS
         if event.seconds is not None:
             limit = max(1, int((event.seconds - SPARE_SECONDS) * 1000))
         if isinstance(source, MarkdownRecall):
             chosen = replace(source, update=event.seconds is None, session=event.session)
-        passages: list[object] = list(chosen.recall(event.prompt, audience=event.audience, deadline_ms=limit))
+        result = chosen.recall(event.prompt, audience=event.audience, deadline_ms=limit)
+        passages: list[object] = list(result.passages if isinstance(result, RecallAnswer) else result)
         if invalid := [each for each in passages if not isinstance(each, RecallPassage)]:
             raise TypeError(f"it gave {type(invalid[0]).__name__}, not RecallPassage")
-        return cast("list[RecallPassage]", passages)
+        if isinstance(result, RecallAnswer):
+            return result
+        return RecallAnswer(cast("list[RecallPassage]", passages), "match" if passages else "none")
 
     return Listener(source.name, "before_agent_start", call, timeout=RECALL_SECONDS)

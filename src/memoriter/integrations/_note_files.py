@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from memoriter.errors import MemoriterError, UsageError, WriteConflict
-from memoriter.ids import bytes_hash
+from memoriter.integrations._edits import content_of, edit_note
 from memoriter.workspace import foreign_lines, marked
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class NoteFiles:
             raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.") from None
         if stat.S_ISDIR(status.st_mode):
             return self._listing(path, place, status.st_size)
-        lines = self._read(path, names).decode().split("\n")
+        lines = self._read(path, names).split("\n")
         if len(lines) > MAX_LINES:
             raise CommandRefused(f"File {path} exceeds maximum line limit of {MAX_LINES:,} lines.")
         first, last = 1, len(lines)
@@ -99,50 +99,61 @@ class NoteFiles:
     def create(self, path: str, text: str) -> str:
         """Create a file; its name ends in `.md`."""
         names = self._names(path)
-        if os.path.lexists(self._place(path, names, make_root=True)):
-            raise CommandRefused(f"File {path} already exists")
         exists = f"File {path} already exists"
-        reasons = self._replace(path, names, text, expected=None, conflict=exists)
+        if os.path.lexists(self._place(path, names, make_root=True)):
+            raise CommandRefused(exists)
+
+        def create(content: bytes | None) -> str:
+            if content is not None:
+                raise CommandRefused(exists)
+            return text
+
+        reasons = self._edit(path, names, create, conflict=exists)
         return _with_reasons(f"File created successfully at: {path}", reasons)
 
     def str_replace(self, path: str, old: str, new: str) -> str:
         """Replace a text that occurs once in a file."""
-        names, content = self._editable(path)
-        text = content.decode()
-        found = [text[: each.start()].count("\n") + 1 for each in re.finditer(f"(?={re.escape(old)})", text)]
-        count = text.count(old)
-        if count == 0:
-            message = f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
-            raise CommandRefused(message)
-        if count > 1:
-            lines = ", ".join(map(str, found))
-            raise CommandRefused(
-                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
-                "Please ensure it is unique"
-            )
-        changed = text.replace(old, new)
-        reasons = self._replace(path, names, changed, expected=bytes_hash(content))
-        at = found[0] - 1
-        first = max(0, at - CONTEXT_LINES)
-        shown = _numbered(changed.split("\n")[first : at + CONTEXT_LINES + 1], first + 1)
+        shown = ""
+
+        def replace(text: str) -> str:
+            nonlocal shown
+            found = [text[: each.start()].count("\n") + 1 for each in re.finditer(f"(?={re.escape(old)})", text)]
+            count = text.count(old)
+            if count == 0:
+                message = f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+                raise CommandRefused(message)
+            if count > 1:
+                lines = ", ".join(map(str, found))
+                raise CommandRefused(
+                    f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
+                    "Please ensure it is unique"
+                )
+            changed = text.replace(old, new)
+            at = found[0] - 1
+            first = max(0, at - CONTEXT_LINES)
+            shown = _numbered(changed.split("\n")[first : at + CONTEXT_LINES + 1], first + 1)
+            return changed
+
+        reasons = self._edit_existing(path, replace)
         head = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
         return _with_reasons(f"{head}\n{shown}", reasons)
 
     def insert(self, path: str, line: int, text: str) -> str:
         """Insert a text after a line; 0: at the beginning, below the line that names the author."""
-        names, content = self._editable(path)
-        lines = content.decode().split("\n")
-        if lines[-1] == "":
-            lines.pop()
-        if not 0 <= line <= len(lines):
-            raise CommandRefused(
-                f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}]."
-            )
-        lines.insert(line, text.rstrip("\n"))
-        changed = "\n".join(lines)
-        changed = changed if changed.endswith("\n") else f"{changed}\n"
-        reasons = self._replace(path, names, changed, expected=bytes_hash(content))
-        return _with_reasons(f"The file {path} has been edited.", reasons)
+
+        def insert(before: str) -> str:
+            lines = before.split("\n")
+            if lines[-1] == "":
+                lines.pop()
+            if not 0 <= line <= len(lines):
+                raise CommandRefused(
+                    f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}]."
+                )
+            lines.insert(line, text.rstrip("\n"))
+            changed = "\n".join(lines)
+            return changed if changed.endswith("\n") else f"{changed}\n"
+
+        return _with_reasons(f"The file {path} has been edited.", self._edit_existing(path, insert))
 
     def delete(self, path: str) -> str:
         """Delete a file, or a folder that holds nothing but such files."""
@@ -217,35 +228,43 @@ class NoteFiles:
         except MemoriterError as error:
             raise CommandRefused(_explained(path, error)) from error
 
-    def _editable(self, path: str) -> tuple[tuple[str, ...], bytes]:
-        """Return the names and the content of an existing file."""
+    def _edit_existing(self, path: str, edit: Callable[[str], str]) -> tuple[Diagnostic, ...]:
+        """Edit the text of a file that exists."""
         names = self._names(path)
         place = self._place(path, names)
+        missing = f"The path {path} does not exist. Please provide a valid path."
         if not place.exists():
-            raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.")
+            raise CommandRefused(missing)
         if not place.is_file():
             raise CommandRefused(f"The path {path} is not a file.")
-        return names, self._read(path, names)
+        self._check_is_note(path, names)
 
-    def _read(self, path: str, names: Sequence[str]) -> bytes:
-        """Return the content of a note, which is UTF-8."""
+        def edit_content(content: bytes | None) -> str:
+            if content is None:
+                raise CommandRefused(missing)
+            return edit(_text(path, content))
+
+        return self._edit(path, names, edit_content)
+
+    def _read(self, path: str, names: Sequence[str]) -> str:
+        """Return the text of a note."""
         self._check_is_note(path, names)
         try:
-            with os.fdopen(os.open(self._place(path, names), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-                content = file.read()
-            content.decode()
-        except UnicodeDecodeError:
-            raise CommandRefused(f"path {path!r} is not valid utf-8") from None
-        except OSError as error:
-            raise CommandRefused(f"The file {path} cannot be read: {error.strerror}.") from error
-        return content
+            content = content_of(self._memory, self._cited(names))
+        except MemoriterError as error:
+            raise CommandRefused(_explained(path, error)) from error
+        if content is None:
+            raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.")
+        return _text(path, content)
 
-    def _replace(
-        self, path: str, names: Sequence[str], text: str, *, expected: str | None, conflict: str = ""
+    def _edit(
+        self, path: str, names: Sequence[str], edit: Callable[[bytes | None], str], *, conflict: str = ""
     ) -> tuple[Diagnostic, ...]:
-        content = self._labelled(path, text)
+        """Edit a file once: the model has decided on its content of before."""
         try:
-            return self._memory.replace(self._cited(names), content, expected=expected)
+            return edit_note(
+                self._memory, self._cited(names), lambda content: self._labelled(path, edit(content)), attempts=1
+            )
         except WriteConflict as error:
             raise CommandRefused(conflict or f"The file {path} has changed meanwhile: view it again.") from error
         except MemoriterError as error:
@@ -313,6 +332,13 @@ class NoteFiles:
                     yield from self._entries(entry, f"{name}/", levels - 1)
             elif entry.is_file() and self._memory.file_of(str(entry)):
                 yield entry.stat().st_size, name
+
+
+def _text(path: str, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise CommandRefused(f"path {path!r} is not valid utf-8") from None
 
 
 def _explained(path: str, error: MemoriterError) -> str:

@@ -27,16 +27,14 @@ from typing import TYPE_CHECKING, Any, cast
 from unicodedata import normalize
 from urllib.parse import quote
 
-from memoriter.errors import UsageError, WriteConflict
-from memoriter.ids import bytes_hash
+from memoriter.errors import UsageError
+from memoriter.integrations._edits import content_of, edit_note, text_of
 from memoriter.values import dataclass, field
 from memoriter.workspace import marked
 
 if TYPE_CHECKING:
     from memoriter.memory import Memory
 
-ATTEMPTS = 8
-"""How often a note is written again after somebody else has changed it meanwhile."""
 _NAME_BYTES = 80
 _FIELD = re.compile(r'- (?P<name>"(?:[^"\\]|\\.)*"|[\w][\w -]*): (?P<value>.*)', re.DOTALL)
 _PLAIN_NAME = re.compile(r"\w(?:[\w -]*\w)?", re.ASCII)
@@ -187,36 +185,23 @@ def change(memory: Memory, path: str, edit: Callable[[Note | None], Note | None]
 
     Raises PathRefused, WriteConflict if others keep changing the note, and WriteError.
     """
-    for attempt in range(ATTEMPTS):
-        before, digest = _read(memory, path)
+    result: list[Note | None] = []
+
+    def edit_text(content: bytes | None) -> str | None:
+        before = None if content is None else read_note(text_of(path, content))
         after = edit(before)
-        if after is None or after == before:
-            return before
-        try:
-            memory.replace(path, note_text(after, author, memory.now().date().isoformat()), expected=digest)
-        except WriteConflict:
-            if attempt == ATTEMPTS - 1:
-                raise
-        else:
-            return after
-    raise AssertionError("the last attempt returns or raises")
+        unchanged = after is None or after == before
+        result[:] = [before if unchanged else after]
+        return None if after is None or unchanged else note_text(after, author, memory.now().date().isoformat())
+
+    edit_note(memory, path, edit_text)
+    return result[0]
 
 
 def stored(memory: Memory, path: str) -> Note | None:
     """Return a note; None if it does not exist."""
-    return _read(memory, path)[0]
-
-
-def _read(memory: Memory, path: str) -> tuple[Note | None, str | None]:
-    """Return a note with the hash of its file."""
-    file = memory.file_of(path)
-    try:
-        content = file.read_bytes() if file is not None else None
-    except FileNotFoundError:
-        content = None
-    if content is None:
-        return None, None
-    return read_note(content.decode("utf-8", "replace")), bytes_hash(content)
+    content = content_of(memory, path)
+    return None if content is None else read_note(content.decode("utf-8", "replace"))
 
 
 def remove(memory: Memory, path: str) -> None:

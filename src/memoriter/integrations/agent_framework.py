@@ -13,8 +13,9 @@ require("agent-framework", "The adapter of Microsoft Agent Framework")
 from agent_framework import ContextProvider, FunctionTool
 from agent_framework import Message as ChatMessage
 
-from memoriter.agent import Message
+from memoriter.agent import HookResult, Message
 from memoriter.api_json import reason_json
+from memoriter.integrations._recalls import problems, recall_json
 from memoriter.integrations._tool_calls import ToolCalls, tool_calls
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from agent_framework import AgentSession, SessionContext, SupportsAgentRun
 
     from memoriter import Memory
-    from memoriter.agent import Audience, Session
+    from memoriter.agent import Audience, Context, Session
     from memoriter.types import Diagnostic
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,8 @@ log = logging.getLogger(__name__)
 class NotesProvider(ContextProvider):
     """Gives an agent what the notes say about a message, and the tools of the memory; delivers each turn to listeners.
 
-    What is wrong with the memory is in `context.metadata[source_id]["reasons"]`, and in the log.
+    `context.metadata[source_id]` has `outcome`, `citations` and `health` of the recall, and `reasons`: what was wrong
+    in the whole turn, which is also in the log.
     """
 
     def __init__(
@@ -66,15 +68,16 @@ class NotesProvider(ContextProvider):
         """Add the notes of the session, the passages that match the user's message, and the tools."""
         del agent, state
         prompt = _text_of(context.input_messages, "user")
-        started, recalled, reasons = await asyncio.to_thread(self._recall, self._session(session), prompt)
-        if started:
-            context.extend_instructions(self.source_id, started)
-        if recalled:
-            context.extend_messages(self, [ChatMessage("user", [recalled])])
+        started, recalled = await asyncio.to_thread(self._recall, self._session(session), prompt)
+        if started.text and self._with_context:
+            context.extend_instructions(self.source_id, started.text)
+        if recalled.prepend_context:
+            context.extend_messages(self, [ChatMessage("user", [recalled.prepend_context])])
         if self._with_tools:
             calls = tool_calls(self._memory, session.session_id)
             context.extend_tools(self.source_id, [_function_tool(each) for each in calls])
-        self._report(context, reasons)
+        context.metadata[self.source_id] = {**recall_json(recalled), "reasons": []}
+        self._report(context, (*started.reasons, *problems(recalled)))
 
     async def after_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
@@ -91,12 +94,9 @@ class NotesProvider(ContextProvider):
     def _session(self, session: AgentSession) -> Session:
         return self._memory.session(session.session_id, audience=self._audience)
 
-    def _recall(self, session: Session, prompt: str) -> tuple[str, str, tuple[Diagnostic, ...]]:
-        """Return the text of the session's start, the text for this turn, and what is wrong with the memory."""
-        start = session.start()
-        recalled = session.recall(prompt) if prompt.strip() else None
-        text, reasons = (recalled.prepend_context, recalled.reasons) if recalled else ("", ())
-        return start.text if self._with_context else "", text, (*start.reasons, *reasons)
+    def _recall(self, session: Session, prompt: str) -> tuple[Context, HookResult]:
+        """Return the context of the session's start, and what is recalled for this turn."""
+        return session.start(), session.recall(prompt) if prompt.strip() else HookResult()
 
     def _report(self, context: SessionContext, reasons: Sequence[Diagnostic]) -> None:
         report = context.metadata.setdefault(self.source_id, {"reasons": []})

@@ -22,8 +22,9 @@ from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemor
 from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
-from memoriter.errors import PathRefused, UsageError, WriteConflict
+from memoriter.errors import PathRefused, UsageError
 from memoriter.ids import content_hash
+from memoriter.integrations._edits import edit_note, text_of
 from memoriter.integrations._passages import Passage, find_passages
 from memoriter.workspace import entry_of, log_form, marked
 
@@ -41,8 +42,6 @@ ENTRIES = "entries"
 """The note of the entries that were added without a session."""
 UNKNOWN_SESSION = "unknown-session"
 MAX_RESULTS = 10
-ATTEMPTS = 5
-"""Times that a note is written, if other processes write it at the same time."""
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HASHED = re.compile(r".*-[0-9a-f]{12}")
 _EVENT = re.compile(r"<!-- (?:from: [^<>\n]*? event|deleted event) ([\w-]{1,64})\b[^<>\n]*-->")
@@ -191,23 +190,14 @@ class NotesMemoryService(BaseMemoryService):
         return now if seconds is None else datetime.fromtimestamp(seconds, UTC).astimezone(now.tzinfo)
 
     def _change(self, path: str, title: str, change: Callable[[str], str]) -> None:
-        """Write a changed note; a note that another process has changed meanwhile is read again."""
-        for attempt in range(ATTEMPTS):
-            excerpt = self._memory.read(path, lines=1)
-            file = self._memory.file_of(path)
-            before = file.read_bytes().decode() if file is not None and excerpt.hash is not None else ""
-            after = change(before or f"# {title}\n\n")
-            if after == before or (not before and after == f"# {title}\n\n"):
-                return
-            try:
-                reasons = self._memory.replace(path, after, expected=excerpt.hash)
-            except WriteConflict:
-                if attempt == ATTEMPTS - 1:
-                    raise
-                continue
-            for reason in reasons:
-                log.warning("%s %s", reason.message, reason.remedy)
-            return
+        """Change a note, or begin it with a title."""
+
+        def edit(content: bytes | None) -> str | None:
+            before = text_of(path, content or b"") or f"# {title}\n\n"
+            after = change(before)
+            return None if after == before else after
+
+        edit_note(self._memory, path, edit)
 
     def _delete(self, folder: str, memory_id: str) -> None:
         match = _ID.fullmatch(memory_id)

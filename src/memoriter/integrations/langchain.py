@@ -12,15 +12,17 @@ from memoriter.extras import require
 
 require("langchain", "The LangChain adapter")
 
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import run_in_executor
 from langchain_core.tools import StructuredTool
 from pydantic import ConfigDict
 
 from memoriter.api_json import health_json, hit_json, reason_json
+from memoriter.errors import UsageError
 from memoriter.integrations._conversations import Conversation
 from memoriter.memory import Memory
 
@@ -29,11 +31,19 @@ if TYPE_CHECKING:
     from memoriter.types import SearchResult
 
 
+_ARGUMENTS = {
+    **{name: name for name in ("max_results", "min_score", "since", "until", "path")},
+    "filter_tags": "tags",
+}
+"""Fields of a retriever and arguments of `invoke`, by what `Memory.search` calls them."""
+
+
 class MemoriterRetriever(BaseRetriever):
     """Returns the passages that answer a question, best first, as documents.
 
     The metadata of a document are its citation, place, score and date, and the outcome and health of the search. If
     nothing is found, the callbacks of the run receive the outcome, its reasons and the health as text (`on_text`).
+    `invoke` takes the fields below as arguments for one search: `invoke("…", max_results=3)`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -50,16 +60,14 @@ class MemoriterRetriever(BaseRetriever):
     filter_tags: Collection[str] | None = None
     """Only notes with all of these tags."""
 
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        result = self.memory.search(
-            query,
-            max_results=self.max_results,
-            min_score=self.min_score,
-            since=self.since,
-            until=self.until,
-            path=self.path,
-            tags=self.filter_tags,
-        )
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **given: Any
+    ) -> list[Document]:
+        if unknown := given.keys() - _ARGUMENTS.keys():
+            message = f"A search has no argument {min(unknown)!r}."
+            raise UsageError(message, remedy=f"Use {', '.join(_ARGUMENTS)}.")
+        wanted = {name: given.get(name, getattr(self, name)) for name in _ARGUMENTS}
+        result = self.memory.search(query, **{_ARGUMENTS[name]: value for name, value in wanted.items()})
         answer = _answer(result)
         if not result.hits:
             run_manager.on_text(json.dumps(answer, ensure_ascii=False))
@@ -67,6 +75,12 @@ class MemoriterRetriever(BaseRetriever):
             Document(hit.text, id=hit.citation, metadata={**hit_json(hit, citations=True), **answer})
             for hit in result.hits
         ]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
+    ) -> list[Document]:
+        search = partial(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **given)
+        return await run_in_executor(None, search)
 
 
 def _answer(result: SearchResult) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
@@ -37,13 +38,45 @@ from memoriter.integrations._notes import (
     remove,
     stored,
 )
+from memoriter.integrations._parsed_notes import ParsedNotes
 from memoriter.memory import Memory
-from memoriter.types import Hit, SearchResult
+from memoriter.types import Health, Hit, Outcome, SearchResult
+from memoriter.values import dataclass
 
 AUTHOR = "agent (LangGraph)"
 _MOST = 1000
 """The largest number of passages that one search returns."""
 _Place = tuple[tuple[str, ...], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """An item as its note holds it."""
+
+    path: str
+    namespace: tuple[str, ...]
+    key: str
+    value: dict[str, Any]
+    created: datetime
+    updated: datetime
+    expires: datetime | None
+    refreshes: bool
+    """Whether reading begins its time to live again."""
+    searched: bool
+    """Whether searches with a query find it."""
+
+    def expired(self, now: datetime) -> bool:
+        return self.expires is not None and self.expires <= now
+
+    def item(self) -> Item:
+        """Return a copy for the framework."""
+        return Item(
+            value=deepcopy(self.value),
+            key=self.key,
+            namespace=self.namespace,
+            created_at=self.created,
+            updated_at=self.updated,
+        )
 
 
 class MemoriterItem(SearchItem):
@@ -52,7 +85,7 @@ class MemoriterItem(SearchItem):
     __slots__ = ("citation", "health", "outcome")
 
     def __init__(
-        self, item: Item, score: float | None, *, citation: str, outcome: str | None, health: Mapping[str, Any] | None
+        self, item: Item, score: float | None, *, citation: str, outcome: Outcome, health: Mapping[str, Any]
     ) -> None:
         """Return an item with its note.
 
@@ -60,8 +93,9 @@ class MemoriterItem(SearchItem):
             item: the item as it is stored.
             score: 0..1; None if it was not searched by meaning.
             citation: the passage that was found, or the path of the note.
-            outcome: `match`, `weak` or `none`, as of `SearchResult`; None without a query.
-            health: the JSON of `Health`; None without a query.
+            outcome: `match` or `weak`, as of `SearchResult`; `match` without a query, because the item is one of the
+                namespace and as the filter wants it.
+            health: the JSON of `Health`. Without a query no retriever is used, so it has none.
         """
         super().__init__(item.namespace, item.key, item.value, item.created_at, item.updated_at, score)
         self.citation = citation
@@ -96,6 +130,7 @@ class MemoriterStore(BaseStore):
         self.memory = memory
         self.folder = folder.strip("/")
         self.ttl_config = ttl
+        self._notes = ParsedNotes(memory, self._record)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations: first what reads, in order, then what writes; of several writes to one key, the last one."""
@@ -122,17 +157,15 @@ class MemoriterStore(BaseStore):
     def sweep_ttl(self) -> int:
         """Delete the notes of all expired items, and return how many there were."""
         now, expired = self.memory.now(), 0
-        for path in self._paths(self.folder):
-            note = stored(self.memory, path)
-            if note is not None and _expired(note, now):
+        for path, record in self._notes.below(self.folder).items():
+            if record.expired(now):
                 remove(self.memory, path)
                 expired += 1
         return expired
 
     def _read(self, op: Op) -> Result:
         if isinstance(op, GetOp):
-            found = self._item(self._path(op.namespace, op.key), refresh=op.refresh_ttl)
-            return found[0] if found else None
+            return self._get(self._path(op.namespace, op.key), refresh=op.refresh_ttl)
         if isinstance(op, SearchOp):
             return self._asked(op) if op.query else self._listed(op)
         if isinstance(op, ListNamespacesOp):
@@ -170,37 +203,53 @@ class MemoriterStore(BaseStore):
             return float(given)
         return None if given is None else (self.ttl_config or {}).get("default_ttl")
 
-    def _item(self, path: str, *, refresh: bool) -> tuple[Item, Note] | None:
+    def _get(self, path: str, *, refresh: bool) -> Item | None:
         """Return the item of a note, unless it has expired, and begin its time to live again if that is wanted."""
-        note = stored(self.memory, path)
-        now = self.memory.now()
-        if note is None or _expired(note, now):
+        note, file = stored(self.memory, path), self.memory.file_of(path)
+        if note is None or file is None:
             return None
-        properties = note.properties
-        if refresh and "ttl" in properties:
-            expires = (now + timedelta(minutes=properties["ttl"])).isoformat()
-            change(
-                self.memory,
-                path,
-                lambda old: old and Note({**old.properties, "expires": expires}, old.body),
-                author=AUTHOR,
-            )
-        namespace, key = self._place(path, note)
-        file = self.memory.file_of(path)
-        changed = datetime.fromtimestamp(file.stat().st_mtime, now.tzinfo) if file else now
-        created = _moment(properties.get("created")) or changed
-        value = read_fields(note.body)[0]
-        return Item(
-            value=value, key=key, namespace=namespace, created_at=created, updated_at=_updated(note) or changed
-        ), note
+        record = self._record(path, note, file.stat().st_mtime)
+        if record.expired(self.memory.now()):
+            return None
+        if refresh:
+            self._refresh(record)
+        return record.item()
 
-    def _place(self, path: str, note: Note) -> _Place:
-        """Return the namespace and the key of a note; those of a note that its owner has written are its path."""
-        namespace, key = note.properties.get("namespace"), note.properties.get("key")
+    def _refresh(self, record: _Record) -> None:
+        """Begin the time to live of an item again, if it has one."""
+        if not record.refreshes:
+            return
+        now = self.memory.now()
+
+        def edit(note: Note | None) -> Note | None:
+            if note is None or "ttl" not in note.properties:
+                return None
+            expires = (now + timedelta(minutes=note.properties["ttl"])).isoformat()
+            return Note({**note.properties, "expires": expires}, note.body)
+
+        change(self.memory, record.path, edit, author=AUTHOR)
+
+    def _record(self, path: str, note: Note, changed: float) -> _Record:
+        """Return what a note holds; the namespace and the key of a note that its owner has written are its path."""
+        at = datetime.fromtimestamp(changed, self.memory.now().tzinfo)
+        properties = note.properties
+        namespace, key = properties.get("namespace"), properties.get("key")
         if isinstance(namespace, list) and isinstance(key, str):
-            return tuple(str(label) for label in cast("list[object]", namespace)), key
-        *folders, name = path.removeprefix(f"{self.folder}/").removesuffix(".md").split("/")
-        return tuple(folders), name
+            labels = tuple(str(label) for label in cast("list[object]", namespace))
+        else:
+            *folders, key = path.removeprefix(f"{self.folder}/").removesuffix(".md").split("/")
+            labels = tuple(folders)
+        return _Record(
+            path=path,
+            namespace=labels,
+            key=key,
+            value=read_fields(note.body)[0],
+            created=_moment(properties.get("created")) or at,
+            updated=_moment(properties.get("updated")) or at,
+            expires=_moment(properties.get("expires")),
+            refreshes="ttl" in properties,
+            searched=properties.get("index") is not False,
+        )
 
     def _path(self, namespace: tuple[str, ...], key: str) -> str:
         return f"{self._folder(namespace)}/{file_name(key)}.md"
@@ -208,74 +257,61 @@ class MemoriterStore(BaseStore):
     def _folder(self, namespace: tuple[str, ...]) -> str:
         return "/".join((self.folder, *(file_name(label) for label in namespace)))
 
-    def _paths(self, folder: str) -> list[str]:
-        return [source.path for source in self.memory.sources() if source.path.startswith(f"{folder}/")]
+    def _records(self, op: SearchOp) -> dict[str, _Record]:
+        """Return the items of a search's namespaces that have not expired and are as the filter wants them."""
+        now = self.memory.now()
+        return {
+            path: record
+            for path, record in self._notes.below(self._folder(op.namespace_prefix)).items()
+            if not record.expired(now) and _matches(record.value, op.filter)
+        }
 
     def _refreshes(self, op: SearchOp) -> bool:
         return op.refresh_ttl and (self.ttl_config or {}).get("refresh_on_read", True)
 
     def _listed(self, op: SearchOp) -> list[SearchItem]:
         """Return the items of a search without a query, the latest change first."""
-        found = list[tuple[str, Item]]()
-        for path in self._paths(self._folder(op.namespace_prefix)):
-            item = self._item(path, refresh=False)
-            if item is not None and _matches(item[0].value, op.filter):
-                found.append((path, item[0]))
-        found.sort(key=lambda each: each[1].updated_at, reverse=True)
-        page = found[op.offset : op.offset + op.limit]
-        if self._refreshes(op):
-            for path, _ in page:
-                self._item(path, refresh=True)
-        return [MemoriterItem(item, None, citation=path, outcome=None, health=None) for path, item in page]
+        found = sorted(self._records(op).values(), key=lambda record: record.updated, reverse=True)
+        health = health_json(Health(legs={}))  # a note that cannot be read is an error
+        return [
+            MemoriterItem(item, None, citation=record.path, outcome="match", health=health)
+            for record, item in self._returned(op, found[op.offset : op.offset + op.limit])
+        ]
+
+    def _returned(self, op: SearchOp, records: Sequence[_Record]) -> Iterator[tuple[_Record, Item]]:
+        """Yield each record with its item, after its time to live has begun again if that is wanted."""
+        for record in records:
+            if self._refreshes(op):
+                self._refresh(record)
+            yield record, record.item()
 
     def _asked(self, op: SearchOp) -> list[SearchItem]:
         """Return the items that answer a query, best first."""
-        folder, wanted = self._folder(op.namespace_prefix), op.offset + op.limit
-        passages, seen = self._passages(op, folder, _MOST), set[str]()
-        found = self._items_of(op, passages.hits, passages, seen, wanted)
+        wanted = op.offset + op.limit
+        passages = self._passages(op, self._folder(op.namespace_prefix), _MOST)
+        left = {path: record for path, record in self._records(op).items() if record.searched}
+        found = _taken(passages.hits, left, wanted)
         if len(found) < wanted and len(passages.hits) >= _MOST:  # items without a passage among these may match too
-            rest = [path for path in self._paths(folder) if path not in seen and self._allowed(op, path)]
-            searches = [self._passages(op, path, 1) for path in rest]
-            hits = [hit for search in searches for hit in search.hits]
+            hits = [hit for path in left for hit in self._passages(op, path, 1).hits]
             hits.sort(key=lambda hit: hit.score, reverse=True)
-            found += self._items_of(op, hits, passages, seen, wanted - len(found))
-        page = found[op.offset :]
-        if self._refreshes(op):
-            for item in page:
-                self._item(self._path(item.namespace, item.key), refresh=True)
-        return page
+            found += _taken(hits, left, wanted - len(found))
+        page, health = found[op.offset :], health_json(passages.health)
+        best = bool(found) and found[0][1] is passages.hits[0]
+        outcome = "weak" if passages.outcome == "match" and not best else passages.outcome
+        items = self._returned(op, [record for record, _ in page])
+        return [
+            MemoriterItem(item, hit.score, citation=hit.citation, outcome=outcome, health=health)
+            for (_, item), (_, hit) in zip(items, page, strict=True)
+        ]
 
     def _passages(self, op: SearchOp, path: str, most: int) -> SearchResult:
         assert op.query
         return self.memory.search(op.query, max_results=most, min_score=0, path=path, sources=["memory"])
 
-    def _allowed(self, op: SearchOp, path: str) -> Item | None:
-        """Return the item of a note if it has not expired, may be searched, and is as the filter wants it."""
-        item = self._item(path, refresh=False)
-        if item is None or item[1].properties.get("index") is False or not _matches(item[0].value, op.filter):
-            return None
-        return item[0]
-
-    def _items_of(
-        self, op: SearchOp, hits: Sequence[Hit], result: SearchResult, seen: set[str], most: int
-    ) -> list[SearchItem]:
-        """Return the items of the notes of hits, at most so many; each note once."""
-        health, found = health_json(result.health), list[SearchItem]()
-        for hit in hits:
-            if len(found) == most:
-                break
-            if hit.path in seen or not hit.path.startswith(f"{self._folder(op.namespace_prefix)}/"):
-                continue
-            seen.add(hit.path)
-            if item := self._allowed(op, hit.path):
-                found.append(
-                    MemoriterItem(item, hit.score, citation=hit.citation, outcome=result.outcome, health=health)
-                )
-        return found
-
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         conditions = op.match_conditions or ()
-        places = {item[0].namespace for path in self._paths(self.folder) if (item := self._item(path, refresh=False))}
+        now = self.memory.now()
+        places = {record.namespace for record in self._notes.below(self.folder).values() if not record.expired(now)}
         kept = {place[: op.max_depth] for place in places if all(_fits(place, each) for each in conditions)}
         return sorted(kept)[op.offset : op.offset + op.limit]
 
@@ -287,8 +323,15 @@ def _moment(value: object) -> datetime | None:
         return None
 
 
-def _updated(note: Note) -> datetime | None:
-    return _moment(note.properties.get("updated"))
+def _taken(hits: Sequence[Hit], left: dict[str, _Record], most: int) -> list[tuple[_Record, Hit]]:
+    """Take the items of hits out of those that are left, in the order of the hits, at most so many."""
+    found = list[tuple[_Record, Hit]]()
+    for hit in hits:
+        if len(found) == most:
+            break
+        if record := left.pop(hit.path, None):
+            found.append((record, hit))
+    return found
 
 
 def _expired(note: Note, now: datetime) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +21,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import FunctionToolset
 
 from memoriter.agent import HookResult, Message
+from memoriter.integrations._recalls import problems, recall_json
 from memoriter.memory import Memory
 from memoriter.types import Diagnostic
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from memoriter.tools import Tool as MemoryTool
 
 log = logging.getLogger(__name__)
+MAX_RECALLS = 100
 
 
 def memory_toolset(memory: Memory, *, session: str | None = None) -> FunctionToolset[Any]:
@@ -52,8 +55,9 @@ class MemoriterCapability(AbstractCapability[Any]):
     """Recalls before a run, captures after it, and gives the agent the tools of the memory.
 
     Before the first request of a run, the passages that certainly bear on the prompt are quoted before it, with their
-    citations; they are sent with the requests of this run, and do not become part of the message history. After the
-    run, prompt and answer go to what captures, such as long-term memories where they are installed and turned on.
+    citations; `recalls` has the outcome. They are sent with the requests of this run, and do not become part of the
+    message history. After the run, prompt and answer go to what captures, such as long-term memories where they are
+    installed and turned on.
     """
 
     memory: Memory
@@ -65,6 +69,9 @@ class MemoriterCapability(AbstractCapability[Any]):
     """Whether the agent has the tools of the memory."""
     reasons: list[Diagnostic] = field(default_factory=list[Diagnostic])
     """What was wrong with the memory in the runs so far; also logged as warnings."""
+    recalls: deque[dict[str, Any]] = field(default_factory=lambda: deque[dict[str, Any]](maxlen=MAX_RECALLS))
+    """The recalls of the latest runs, each with `run_id`, `outcome`, `citations` of the passages before the prompt, and
+    `health`, with what was wrong."""
     _recalled: HookResult | None = None
 
     async def for_run(self, ctx: RunContext[Any]) -> MemoriterCapability:
@@ -79,11 +86,13 @@ class MemoriterCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Put the recalled passages before the prompt of this run."""
-        prompt = _text(ctx.prompt)
         if self._recalled is None:
+            prompt = _text(ctx.prompt)
             self._recalled = HookResult()
             if prompt.strip():
-                self._recalled = await asyncio.to_thread(self._recall, prompt)
+                self._recalled = await asyncio.to_thread(self._session().recall, prompt)
+            self.recalls.append({"run_id": ctx.run_id, **recall_json(self._recalled)})
+            self._report(problems(self._recalled))
         if not self._recalled.prepend_context:
             return request_context
         messages = list(request_context.messages)
@@ -103,11 +112,6 @@ class MemoriterCapability(AbstractCapability[Any]):
 
     def _session(self) -> Session:
         return self.memory.session(self.session, audience=self.audience)
-
-    def _recall(self, prompt: str) -> HookResult:
-        recalled = self._session().recall(prompt)
-        self._report(recalled.reasons)
-        return recalled
 
     def _report(self, reasons: tuple[Diagnostic, ...]) -> None:
         self.reasons.extend(reasons)

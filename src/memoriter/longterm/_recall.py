@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.agent import RecallPassage
+from memoriter.agent import RecallAnswer, RecallPassage
 from memoriter.environment import Deadline
 from memoriter.longterm._matching import matching_memories
 from memoriter.longterm._note import PATH
@@ -12,7 +12,7 @@ from memoriter.values import dataclass
 from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from memoriter.agent import Audience
     from memoriter.longterm._memories import LongTermMemories
@@ -38,20 +38,21 @@ class LongTermRecall:
     """`recallMaxTokens`, as `estimate_tokens` counts them."""
     name: str = "memory-lancedb"
 
-    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> Sequence[RecallPassage]:
+    def recall(self, prompt: str, *, audience: Audience, deadline_ms: int) -> RecallAnswer:
         """Return at most three memories; none if it is not certain that one of them bears on the message."""
         query = prompt.strip()[-LONGEST_PROMPT:]
         if audience != "private" or len(query) < SHORTEST_PROMPT:
-            return ()
+            return RecallAnswer(outcome="skipped")
         memories = self.memories()
         if not memories.parts.shared and not any(entry.memory.trusted for entry in memories.entries()):
-            return ()  # without opening the model and the database
+            return RecallAnswer()  # without opening the model and the database
         deadline = Deadline.within(deadline_ms, self.clock)
         passages, room, tokens = list[RecallPassage](), self.max_chars, self.max_tokens
-        for hit in matching_memories(memories, query, limit=LIMIT, deadline=deadline):
+        hits = matching_memories(memories, query, limit=LIMIT, deadline=deadline)
+        for hit in hits:
             text = hit.memory.text
             if len(text) <= room and (cost := estimate_tokens(text)) <= tokens:
                 room, tokens = room - len(text), tokens - cost
                 category = hit.memory.category
                 passages.append(RecallPassage(text, PATH, hit.score, trusted=True, category=category))
-        return passages
+        return RecallAnswer(passages, "match" if hits else "none")
