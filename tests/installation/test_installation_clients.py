@@ -35,6 +35,17 @@ FILES = {
     "amp": (".config/amp/settings.json", "amp.mcpServers"),
 }
 """The file of servers of each client on Linux, and the key of the servers."""
+PROJECTS = {
+    "claude-code": ".mcp.json",
+    "codex": ".codex/config.toml",
+    "gemini": ".gemini/settings.json",
+    "opencode": "opencode.json",
+    "cursor": ".cursor/mcp.json",
+    "vscode": ".vscode/mcp.json",
+    "zed": ".zed/settings.json",
+    "amp": ".amp/settings.json",
+}
+"""The file of servers of a project, of the clients that have one."""
 COMMENTED = """\
 // Settings of this editor
 { // the theme
@@ -226,8 +237,8 @@ def test_each_client_connects_to_a_server_in_its_own_words(env: MemoryEnv, clien
 
 @linux
 def test_a_project_has_its_own_file_where_the_client_has_one(env: MemoryEnv) -> None:
-    names = {"vscode": ".vscode/mcp.json", "zed": ".zed/settings.json", "amp": ".amp/settings.json"}
-    for client, name in names.items():
+    for client in ("zed", "amp"):
+        name = PROJECTS[client]
         assert run(env, "install", client, "--scope", "project", workspace=False).exit_code == 0
         entry = read(env.notes / name)[FILES[client][1]]["memoriter"]
         assert command_of(entry) == ["memoriter", "mcp"]  # no path and no version of this machine
@@ -276,9 +287,73 @@ def test_the_command_names_the_workspace_that_the_client_will_open(env: MemoryEn
     else:
         assert "--workspace" not in words
         assert f"the folder in which you work if you trust it, and otherwise {own}." in shown.out
-    assert "It has no notes yet; `-w DIR` names another folder." in shown.out
+    here = f"`memoriter -w {env.notes} install {client}`"
+    assert f"It has no notes yet. To open the notes that are here instead: {here}." in shown.out
     named = run(env, "--json", "install", client, "--no-hooks").json
     assert named["workspace"] == str(env.notes)
+
+
+@linux
+@pytest.mark.parametrize("client", FILES)
+def test_a_workspace_that_only_a_variable_names_is_in_the_entry_of_each_client(
+    env: MemoryEnv, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = env.home / "other.json5"
+    config.write_text("{}", encoding="utf-8")
+    monkeypatch.setenv("MEMORITER_WORKSPACE", str(env.notes))
+    monkeypatch.setenv("MEMORITER_CONFIG", str(config))
+    monkeypatch.chdir(env.home)
+    shown = run(env, "install", client, "--no-hooks", workspace=False)
+    assert f"will always open {env.notes}.\n" in shown.out
+    assert command_of(entry_of(env, client))[-5:] == ["--workspace", str(env.notes), "--config", str(config), "mcp"]
+
+
+@linux
+@pytest.mark.parametrize("client", FILES)
+def test_the_folder_of_an_agent_of_openclaw_is_in_the_entry_of_each_client(env: MemoryEnv, client: str) -> None:
+    own = env.home / ".openclaw" / "workspace"
+    own.mkdir(parents=True)
+    (own / "MEMORY.md").write_text("# Notes\n", encoding="utf-8")
+    (own.parent / "openclaw.json").write_text("{}", encoding="utf-8")
+    shown = run(env, "--openclaw", "install", client, "--no-hooks", workspace=False)
+    assert f"will always open {own}.\n" in shown.out
+    assert command_of(entry_of(env, client))[3:5] == ["--workspace", str(own)]
+
+
+@linux
+@pytest.mark.parametrize("client", PROJECTS)
+def test_an_entry_for_a_project_opens_the_folder_of_the_project(
+    env: MemoryEnv, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = run(env, "install", client, "--scope", "project", "--no-hooks", workspace=False)
+    assert f"will always open {env.notes}.\n" in shown.out
+    words = command_of(read(env.notes / PROJECTS[client])[FILES[client][1]]["memoriter"])
+    anywhere = client in {"cursor", "vscode"}  # they need not start the server in the project
+    assert words == ["memoriter", *(["--directory", "${workspaceFolder}"] if anywhere else []), "mcp"]
+    monkeypatch.chdir(env.home if anywhere else env.notes)
+    options = [word.replace("${workspaceFolder}", str(env.notes)) for word in words[1:-1]]
+    assert run(env, "--json", *options, "status", workspace=False).json[0]["workspace"] == str(env.notes)
+
+
+def test_a_folder_that_is_to_be_the_current_one_and_is_missing_is_an_error(env: MemoryEnv) -> None:
+    refused = run(env, "-C", "${workspaceFolder}", "status", workspace=False)
+    assert refused.exit_code == 2
+    assert "The folder '${workspaceFolder}' of --directory cannot be entered: No such file" in refused.err
+
+
+@linux
+@pytest.mark.parametrize("client", PINNED)
+def test_doctor_reports_a_client_that_opens_a_folder_without_notes(env: MemoryEnv, client: str) -> None:
+    def findings() -> list[tuple[str, str]]:
+        rows = run(env, "--json", "doctor").json["findings"]
+        return [(row["message"], row["remedy"]) for row in rows if row["check"] == "clients"]
+
+    run(env, "install", client, workspace=False)
+    ((message, remedy),) = findings()
+    assert message.endswith(f"always opens '{env.home / 'workspace'}', which has no notes.")
+    assert remedy == f"`memoriter -w DIR install {client}` names another folder."
+    run(env, "install", client)
+    assert findings() == []
 
 
 @linux

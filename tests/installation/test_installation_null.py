@@ -54,6 +54,54 @@ def test_removing_what_was_never_installed_changes_nothing(tmp_path: Path, clien
     assert file.read_bytes() == TEXTS[client].encode()
 
 
+ADDED = {
+    "opencode": (
+        '{"autoupdate": false, "a": [1, {"b": 2}]}',
+        '"autoupdate": false',
+        '"$schema": "x", "autoupdate": false',
+    ),
+    "gemini": ('{\n  // mine\n  "a": [1, 3]\n}\n', "[1, 3]", "[1, 2, 3] // theirs"),
+    "codex": ('model = "x" # mine\n', "# mine\n", '# mine\nadded = "y"\n'),
+    "goose": ("GOOSE_PROVIDER: openai # mine\n", "# mine\n", "# mine\nADDED: y\n"),
+}
+"""A file before memoriter, and what its program changes in it: a text, and the text with an addition."""
+LOST = {
+    "opencode": ('{"autoupdate": false, "a": [1, {"b": 2}]}', '{"b": 2}', '{"b": 3}'),
+    "gemini": ('{\n  // mine\n  "a": [1, 3]\n}\n', "// mine", ""),
+    "codex": ('model = "x" # mine\n', '"x"', '"y"'),
+    "goose": ("GOOSE_PROVIDER: openai # mine\nextensions:\n", "# mine\n", "# mine\nADDED: y\n"),  # extensions go, too
+    "claude-code": ('{"a": [1, 2], "b": true}', "[1, 2]", "[2, 1]"),
+    "zed": ('{"a": [1, 2], "b": true}', "true", "1"),
+}
+
+
+@pytest.mark.parametrize("client", ADDED)
+def test_no_backup_stays_if_the_program_of_a_client_has_only_added_to_its_file(
+    tmp_path: Path, client: ClientName
+) -> None:
+    original, text, added = ADDED[client]
+    file = edit(tmp_path, client, original, install=True)
+    content = file.read_text(encoding="utf-8")
+    assert content.count(text) == 1
+    file.write_text(content.replace(text, added), encoding="utf-8")
+    edit(tmp_path, client, install=False)
+    left = file.read_text(encoding="utf-8")
+    assert added.strip() in left
+    assert "memoriter" not in left
+    assert not file.with_name(file.name + BACKUP).exists()
+
+
+@pytest.mark.parametrize("client", LOST)
+def test_the_backup_stays_if_the_file_lacks_something_of_it(tmp_path: Path, client: ClientName) -> None:
+    original, text, changed = LOST[client]
+    file = edit(tmp_path, client, original, install=True)
+    content = file.read_text(encoding="utf-8")
+    assert content.count(text) == 1
+    file.write_text(content.replace(text, changed), encoding="utf-8")
+    edit(tmp_path, client, install=False)
+    assert file.with_name(file.name + BACKUP).read_text(encoding="utf-8") == original
+
+
 def test_the_backup_stays_if_the_file_is_not_restored_to_the_byte(tmp_path: Path) -> None:
     file = edit(tmp_path, "cursor", TEXTS["cursor"], install=True)
     file.write_text(file.read_text(encoding="utf-8").replace('"a": 1', '"a": 2'), encoding="utf-8")

@@ -113,12 +113,14 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
 
 
 def _check_clients(env: Environment) -> Iterator[Finding]:
-    """Yield a finding for each client whose entry another version of memoriter has written."""
-    from memoriter.cli._installed import outdated_clients
+    """Yield a finding for each client whose entry another version has written, or that opens an empty workspace."""
+    from memoriter.cli._installed import empty_workspaces, outdated_clients
 
     for notice in outdated_clients(env):
         message, _, remedy = notice.rpartition(". ")
         yield Finding("clients", "note", f"{message}.", remedy)
+    for message, remedy in empty_workspaces(env):
+        yield Finding("clients", "note", message, remedy)
 
 
 def _copy_of_checks(models: Path, scratch: Path) -> Path:

@@ -26,7 +26,7 @@ from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import is_interactive, pluralize
 from memoriter.cli._trust import ask_to_trust, check_folder
 from memoriter.errors import MemoriterError, UsageError
-from memoriter.installation import CLIENT_TITLES, shown
+from memoriter.installation import CLIENT_TITLES, PROJECT_VARIABLES, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,8 +91,9 @@ def install_command(
         memoriter install claude-desktop --remove
 
     The client starts this installation of memoriter. The command prints which workspace it opens: that of -w, or else
-    the folder in which you use the client if you trust it (memoriter trust), or your default one. With --scope project
-    you trust the current folder. The rest of the file does not change, and a copy of the old file stays beside it.
+    the folder of the project in which you use the client if you trust it (memoriter trust), or your default one. The
+    entry of a client that starts servers elsewhere names the workspace. With --scope project you trust the current
+    folder, and the client opens it. The rest of the file does not change, and a copy of the old file stays beside it.
     Claude Code and Codex also get hooks, which recall notes, ask the agent to write new ones, and with --capture record
     conversations; Gemini CLI and opencode get those that recall.
 
@@ -102,12 +103,12 @@ def install_command(
     """
     if port is not None and not http:
         raise click.UsageError("The option --port needs --http.")
-    from memoriter.app import read_environment
     from memoriter.installation import Machine, apply, can_capture, changes
 
     hooks, shared = not (no_hooks or remove) and can_capture(client), scope == "project" and not remove
     _check_needs(client, capture=capture and not hooks, http=http, remove=remove)
-    options, screen, env = GlobalOptions.current(), GlobalOptions.current().screen, read_environment()
+    options, env = _read_options(scope)
+    screen = options.screen
     asks = not (remove or dry_run or options.workspace)
     if asks and scope == "user":  # this decides what is opened
         _settle_trust(env, screen, scope)
@@ -130,6 +131,19 @@ def install_command(
         changed = not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes)
         screen.note(*_next_steps(client, http=http, changed=changed, hooks=hooks, shared=shared))
         _offer_index(options, env, wanted=not dry_run and not remove)
+
+
+def _read_options(scope: Scope) -> tuple[GlobalOptions, Environment]:
+    """Return the options and the environment.
+
+    The options name the configuration of `MEMORITER_CONFIG`, too, because clients may not pass on the variable. Files
+    of a project are shared, so they do not name a file of this machine.
+    """
+    from memoriter.app import read_environment
+
+    options, env = GlobalOptions.current(), read_environment()
+    variable = env.environ.get("MEMORITER_CONFIG", "").strip()
+    return with_values(options, config=options.config or variable or None) if scope == "user" else options, env
 
 
 def _check_needs(client: ClientName, *, capture: bool | None, http: bool, remove: bool) -> None:
@@ -160,7 +174,7 @@ def _show(
     for outcome in outcomes:
         screen.show(list(_lines(outcome, user_home, dry_run=dry_run)), wrapped=False)
     screen.show([((line, "yellow"),) for line in edited])
-    screen.show([((place.sentence(CLIENT_TITLES[client]), ""),)] if place else [])
+    screen.show([((place.sentence(client), ""),)] if place else [])
 
 
 def _launch(
@@ -179,11 +193,13 @@ def _launch(
     port, token = server
     remote = HttpServer(f"http://{HOST}:{port}/mcp", token) if token else None
     hook_tool = client == "claude-code" and scope == "user" and not remove and _calls_tools_as_hooks(env)
-    words = _options(
-        with_values(options, workspace=str(pinned.folder)) if pinned and pinned.always and scope == "user" else options
-    )
+    if pinned and pinned.always and scope == "user":
+        options = with_values(options, workspace=str(pinned.folder))
+    words = _options(options)
     if scope == "user" and not remote:  # files of a project are shared by people with several versions
         words = ("--installed-for", f"{client}@{program_version()}", *words)
+    if scope == "project" and not options.workspace and client in PROJECT_VARIABLES:
+        words = ("--directory", PROJECT_VARIABLES[client], *words)
     return Launch(_program(scope), words, _variables(env, options), remote, hook_tool)
 
 

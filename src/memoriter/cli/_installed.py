@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,10 +34,17 @@ class OpenedWorkspace:
     always: bool
     """False: only outside folders that the owner trusts."""
     has_notes: bool
+    notes_here: Path | None = None
+    """The folder of notes around the current one, if the workspace is another one without notes."""
 
-    def sentence(self, title: str) -> str:
+    def sentence(self, client: ClientName) -> str:
         """Return what a person should know about it."""
-        empty = "" if self.has_notes else " It has no notes yet; `-w DIR` names another folder."
+        title, empty = CLIENT_TITLES[client], ""
+        if self.notes_here is not None:
+            command = shlex.join(["memoriter", "-w", str(self.notes_here), "install", client])
+            empty = f" It has no notes yet. To open the notes that are here instead: `{command}`."
+        elif not self.has_notes:
+            empty = " It has no notes yet; `-w DIR` names another folder."
         if self.always:
             return f"{title} will always open {self.folder}.{empty}"
         return f"{title} will open the folder in which you work if you trust it, and otherwise {self.folder}.{empty}"
@@ -46,15 +54,23 @@ def workspace_of(client: ClientName, scope: Scope, options: GlobalOptions, env: 
     """Return the workspace that the entry of a client opens; None if the settings do not say."""
     from memoriter.app import settle
 
-    always = bool(options.workspace) or scope == "project" or client in PINNED
-    where = env if always else replace(env, cwd=env.home)  # what is opened in any other folder
+    if scope == "project" and not options.workspace:
+        return OpenedWorkspace(env.cwd.absolute(), always=True, has_notes=has_notes(env.cwd))
+    where = env if client in PINNED else replace(env, cwd=env.home)  # what is opened in any other folder
     try:
-        folder = settle(where, options.workspace, options.config, options.agent)[0].workspace
+        place, *_ = settle(where, options.workspace, options.config, options.agent)
+        here, *_ = settle(env, options.workspace, options.config, options.agent, by_person=True)
     except ConfigError:
         return None  # the client and `doctor` report what is wrong
-    if scope == "project" and not options.workspace:
-        folder = env.cwd
-    return OpenedWorkspace(folder.absolute(), always, next(folder.rglob("*.md"), None) is not None)
+    folder, always = place.workspace.absolute(), place.everywhere or client in PINNED
+    if has_notes(folder) or here.workspace.absolute() == folder or not has_notes(here.workspace):
+        return OpenedWorkspace(folder, always, has_notes(folder))
+    return OpenedWorkspace(folder, always, has_notes=False, notes_here=here.workspace.absolute())
+
+
+def has_notes(folder: Path) -> bool:
+    """Return whether a folder has a Markdown file."""
+    return next(folder.rglob("*.md"), None) is not None
 
 
 def edits_of_owner(
@@ -116,6 +132,19 @@ def outdated_sentence(client: str, scope: str, installed: str, current: str) -> 
     update = " ".join(("memoriter", "install", client, *(("--scope", scope) if scope == "project" else ())))
     command = PLUGIN_UPDATES.get(client, update)
     return f"{title}: Installed for memoriter {installed}, this is {current}. `{command}` updates it."
+
+
+def empty_workspaces(env: Environment) -> Iterator[tuple[str, str]]:
+    """Yield a sentence and a remedy for each entry of a client that names a workspace without notes."""
+    from memoriter.installation import named_workspace, read_installed
+
+    clients: dict[str, ClientName] = {name: name for name in CLIENT_TITLES}
+    for row in read_installed(env.home).values():
+        client = clients.get(row.client)
+        folder = named_workspace(row.file, client) if client else None
+        if client and folder is not None and not has_notes(folder):
+            message = f"{CLIENT_TITLES[client]} always opens {str(folder)!r}, which has no notes."
+            yield message, f"`memoriter -w DIR install {client}` names another folder."
 
 
 def outdated_clients(env: Environment) -> Iterator[str]:

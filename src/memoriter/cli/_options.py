@@ -6,19 +6,20 @@ A command is delegated to a running server of the memory, or serves every agent 
 from __future__ import annotations
 
 import inspect
+import os
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from memoriter.cli._render import Screen
-from memoriter.errors import ConfigError, WorkspaceNotFound
+from memoriter.errors import ConfigError, WorkspaceNotFound, sentence
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from memoriter.cli._render import Line
     from memoriter.config import Place
@@ -31,7 +32,9 @@ _T = TypeVar("_T")
 
 STANDING = {"home_open", "index_foreign", "notes_outside", "settings_without_effect", "workspace_untrusted"}
 """Codes of notices about permanent conditions; only `status` and `doctor` show them."""
-GLOBAL_HELP = "-w/--workspace, --config, --openclaw, --agent, --json, -q and -v work here too: see memoriter --help."
+GLOBAL_HELP = (
+    "-w/--workspace, -C, --config, --openclaw, --agent, --json, -q and -v work here too: see memoriter --help."
+)
 SERVER_VARIABLE = "MEMORITER_SERVER"
 """The environment variable that turns delegation off."""
 
@@ -158,6 +161,19 @@ def _store(context: click.Context, parameter: click.Parameter, value: Any) -> An
     return value
 
 
+def _enter(_context: click.Context, _parameter: click.Parameter, folder: str | None) -> None:
+    """Make a folder the current one, before anything reads it."""
+    if folder is None:
+        return
+    try:
+        os.chdir(Path(folder).expanduser())
+    except OSError as error:
+        message = (
+            f"The folder {folder!r} of --directory cannot be entered: {sentence(error.strerror or 'unknown error')}"
+        )
+        raise ConfigError(message, remedy="Give the path of an existing folder.") from error
+
+
 def global_options(*, hidden: bool) -> list[click.Parameter]:
     """Return the global options for one command."""
 
@@ -170,6 +186,15 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
             "--workspace",
             metavar="DIR",
             help="The folder of notes. Default: the one around the current folder, else your default one.",
+        ),
+        click.Option(
+            ["-C", "--directory"],
+            metavar="DIR",
+            expose_value=False,
+            is_eager=True,
+            callback=_enter,
+            hidden=hidden,
+            help="Run as if started in this folder.",
         ),
         option("--config", metavar="FILE", help="The settings, a JSON5 file; default: ~/.memoriter/memoriter.json5."),
         option(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memoriter.config._places import (
+    AGENT,
     OPENCLAW_FILE,
     Place,
     find_workspace,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from memoriter.config._configuration import Configuration
 
 STATE_NAME = ".openclaw"
-AGENT = "OpenClaw's agent"
 START = "Start OpenClaw once, or set OPENCLAW_STATE_DIR or OPENCLAW_CONFIG_PATH."
 
 

@@ -28,6 +28,8 @@ OPENCLAW_FILE = "openclaw.json"
 LONGEST_FILE = 1 << 20
 """Maximum bytes of a configuration file."""
 DEFAULT_AGENT = "main"
+AGENT = "OpenClaw's agent"
+"""The beginning of the reason for the folder of an agent of OpenClaw."""
 Trust = Literal["owner", "trusted", "untrusted"]
 """Of a workspace: the owner's own, named by them; a project's folder that they trust; one that they do not trust."""
 MARKERS = ("MEMORY.md", "memory.md", "memory", PROJECT_FILE, VAULT)
@@ -55,6 +57,11 @@ class Place:
     untrusted: Path | None = None
     """A folder of notes that agents do not use until the owner trusts it; a person's workspace may be this folder."""
     trust: Trust = "owner"
+
+    @property
+    def everywhere(self) -> bool:
+        """Return whether it is the workspace in every folder: somebody named it, or an agent of OpenClaw has it."""
+        return self.reason in {"-w", "MEMORITER_WORKSPACE"} or self.reason.startswith(AGENT)
 
     @property
     def origin(self) -> str:

@@ -1,8 +1,8 @@
 """Apply edits of configuration files. All edits are computed before the first write.
 
 A file that was there before memoriter has a backup beside it, as long as memoriter is installed. Removing memoriter
-restores the file to the byte, unless its owner has changed it since, and deletes the files that the installation
-created, and a backup that the file is equal to again.
+restores the file to the byte, unless its owner or its program has changed it since, and deletes the files that the
+installation created. It also deletes the backup, unless the file lacks something that the backup has.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ import os
 import re
 import shutil
 import stat
-import tomllib
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
-from memoriter.errors import ConfigError, WriteError, sentence
+from memoriter.errors import WriteError, sentence
 from memoriter.ids import bytes_hash
-from memoriter.installation import _json_text, _yaml_text
-from memoriter.installation._read import BYTE_ORDER_MARK, LONGEST, read_text
+from memoriter.installation._contents import is_empty, lacks, same_but_for_layout
+from memoriter.installation._read import LONGEST, read_text
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
 from memoriter.workspace import replace
@@ -104,48 +103,13 @@ def _plan_removal(file: Path, target: Path, content: bytes | None, text: str, af
         original = read_plain(backup, LONGEST).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         original = None
-    if original is not None and _same_but_for_layout(original, after, target):
+    if original is not None and same_but_for_layout(original, after, target):
         after = original
-    empty = not _meaning(after, target) and not _comments(after, target)
-    kind = "deleted" if original is None and empty else "changed"
+    kind = "deleted" if original is None and is_empty(after, target) else "changed"
     diff = TOKEN_HEADER.sub(r"\1…", _diff(text, after, str(file)))
-    obsolete = backup if original == after else None
-    kept = backup if original not in {None, after} else None
-    return _PlannedWrite(target, content, after, Outcome(file, kind, diff, kept), obsolete=obsolete)
-
-
-def _same_but_for_layout(original: str, after: str, file: Path) -> bool:
-    """Return whether two texts hold the same values and comments."""
-    return _meaning(original, file) == _meaning(after, file) and _comments(original, file) == _comments(after, file)
-
-
-def _meaning(text: str, file: Path) -> Any:
-    """Return the values of a configuration file without null, empty objects and lists, which an edit may take."""
-    plain, name = text.removeprefix(BYTE_ORDER_MARK), str(file)
-    try:
-        if file.suffix == ".toml":
-            value: Any = tomllib.loads(plain)
-        elif file.suffix == ".yaml":
-            value = _yaml_text.read(plain, name)
-        else:
-            value = _json_text.parse(plain if plain.strip() else "{}", name, comments=True)
-    except (ValueError, ConfigError):
-        return text
-    return _without_empty(value)
-
-
-def _comments(text: str, file: Path) -> list[str]:
-    """Return the comments of a configuration file; of TOML and YAML, the lines that may hold one."""
-    if file.suffix not in {".toml", ".yaml"}:
-        return _json_text.comments(text)
-    return sorted(line.strip() for line in text.splitlines() if "#" in line)
-
-
-def _without_empty(value: Any) -> Any:
-    if isinstance(value, dict):
-        members = {key: _without_empty(each) for key, each in cast("dict[str, Any]", value).items()}
-        return {key: each for key, each in members.items() if each not in ({}, [], None)}
-    return [_without_empty(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+    if original is None or not lacks(after, original, target):
+        return _PlannedWrite(target, content, after, Outcome(file, kind, diff, None), obsolete=backup)
+    return _PlannedWrite(target, content, after, Outcome(file, kind, diff, backup))
 
 
 def _diff(before: str, after: str, name: str) -> str:

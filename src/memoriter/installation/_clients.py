@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.coding_hooks import CAPTURING
+from memoriter.errors import ConfigError
 from memoriter.installation._entries import server_entry, superseded_keys
 from memoriter.installation._hooks import HOOKS_OF, edit_hooks, hook
 from memoriter.installation._opencode import plugin_text, put_plugin, remove_plugin
@@ -18,7 +21,6 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from memoriter.installation._entries import Launch
     from memoriter.installation._places import ClientName, Machine, Scope
@@ -113,3 +115,14 @@ def edited_entries(
             wanted = without_owners_keys(entry, current)
             edited[file] = edited_keys(current, wanted, superseded_keys(entry), recorded.get(file))
     return {file: keys for file, keys in edited.items() if keys}
+
+
+def named_workspace(file: Path, client: ClientName) -> Path | None:
+    """Return the workspace that the entry in a client's file names; None if it names none or cannot be read."""
+    try:
+        entry = current_entry(read_text(file)[1], str(file), client) or {}
+    except ConfigError:
+        return None
+    value: Any = entry.get("args", entry.get("command"))  # opencode's command holds the arguments, too
+    words = [str(word) for word in cast("list[Any]", value)] if isinstance(value, list) else []
+    return next((Path(after) for word, after in pairwise(words) if word == "--workspace"), None)

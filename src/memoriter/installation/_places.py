@@ -45,7 +45,10 @@ CLIENT_TITLES: dict[ClientName, str] = {
 """The names of the clients for people."""
 PINNED: frozenset[ClientName] = frozenset({"claude-desktop", "cursor", "vscode", "windsurf", "cline"})
 """Clients that start the servers of a user in a folder that says nothing about the project: the entry names the
-workspace. The others start them in the folder in which the person works."""
+workspace. Each of the others starts them in the folder of the project: Claude Code, Codex, Gemini CLI, opencode and Amp
+in the folder in which the person works, Zed in the first folder of the window, Goose in the folder of the session."""
+PROJECT_VARIABLES: dict[ClientName, str] = {"cursor": "${workspaceFolder}", "vscode": "${workspaceFolder}"}
+"""What stands for the project's folder in a project's file, for clients that need not start its servers there."""
 PROJECT_FILES: dict[ClientName, str] = {
     "claude-code": ".mcp.json",
     "codex": ".codex/config.toml",

@@ -1,0 +1,77 @@
+"""Compare configuration files by what they hold: their values and comments, whatever their layout."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.errors import ConfigError
+from memoriter.installation import _json_text, _yaml_text
+from memoriter.installation._read import BYTE_ORDER_MARK
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def same_but_for_layout(one: str, other: str, file: Path) -> bool:
+    """Return whether two texts have the same values and comments.
+
+    Null and empty values, which an edit may take, do not count.
+    """
+    values = _without_empty(_values(one, file)), _without_empty(_values(other, file))
+    same = _holds(values[0], values[1]) and _holds(values[1], values[0])  # unlike ==, true is not 1
+    return same and _comments(one, file) == _comments(other, file)
+
+
+def is_empty(text: str, file: Path) -> bool:
+    """Return whether a text has no values and no comments."""
+    return not _without_empty(_values(text, file)) and not _comments(text, file)
+
+
+def lacks(text: str, original: str, file: Path) -> bool:
+    """Return whether a text lacks a value or a comment of the original; what was added to it does not count."""
+    missing = Counter(_comments(original, file)) - Counter(_comments(text, file))
+    return bool(missing) or not _holds(_values(text, file), _values(original, file))
+
+
+def _values(text: str, file: Path) -> Any:
+    """Return the values of a configuration file; its lines if it is malformed."""
+    plain, name = text.removeprefix(BYTE_ORDER_MARK), str(file)
+    try:
+        if file.suffix == ".toml":
+            return tomllib.loads(plain)
+        if file.suffix == ".yaml":
+            return _yaml_text.read(plain, name)
+        return _json_text.parse(plain if plain.strip() else "{}", name, comments=True)
+    except (ValueError, ConfigError):
+        return text.splitlines()
+
+
+def _comments(text: str, file: Path) -> list[str]:
+    """Return the comments of a configuration file; of TOML and YAML, the lines that may hold one."""
+    if file.suffix not in {".toml", ".yaml"}:
+        return _json_text.comments(text)
+    return sorted(line.strip() for line in text.splitlines() if "#" in line)
+
+
+def _holds(value: Any, original: Any) -> bool:
+    """Return whether a value has all keys of the original, and all items of its lists in their order."""
+    if isinstance(original, dict):
+        if not isinstance(value, dict):
+            return False
+        mine, members = cast("dict[str, Any]", value), cast("dict[str, Any]", original)
+        return all(key in mine and _holds(mine[key], each) for key, each in members.items())
+    if isinstance(original, list):
+        if not isinstance(value, list):
+            return False
+        left = iter(cast("list[Any]", value))
+        return all(any(_holds(each, item) for each in left) for item in cast("list[Any]", original))
+    return type(value) is type(original) and value == original
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, dict):
+        members = {key: _without_empty(each) for key, each in cast("dict[str, Any]", value).items()}
+        return {key: each for key, each in members.items() if each not in ({}, [], None)}
+    return [_without_empty(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
