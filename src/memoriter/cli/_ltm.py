@@ -10,7 +10,7 @@ import click
 from memoriter.api_json import reason_json
 from memoriter.cli._ltm_exchange import export, import_
 from memoriter.cli._ltm_inbox import accept, edit, inbox, reject
-from memoriter.cli._ltm_render import count_memories, memory_line, open_long_term, show_hits
+from memoriter.cli._ltm_render import count_memories, memory_line, open_long_term, restored_lines, show_hits
 from memoriter.cli._ltm_trust import trust
 from memoriter.cli._notes import check_trust
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
@@ -243,6 +243,7 @@ def _receipt_lines(receipt: LongTermForgotten) -> Iterator[Line]:
         rows = "1 row" if receipt.rows == 1 else f"{receipt.rows} rows"
         lines = pluralize(receipt.lines, "line")
         yield ((f"      {lines} of the note, {rows} of the database with all earlier versions", "dim"),)
+    yield from restored_lines(receipt)
     if receipt.candidates:
         yield (("Nothing was deleted, because these may be meant. Repeat the command with an id:", ""),)
     elif not receipt.forgotten:

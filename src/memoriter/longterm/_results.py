@@ -65,6 +65,8 @@ class LongTermForgotten:
     """Lines that were removed from the note."""
     rows: int = 0
     """Memories that were removed from the database."""
+    restored: tuple[LongTermMemory, ...] = ()
+    """What a forgotten memory had replaced, and what is current again."""
     left: tuple[Diagnostic, ...] = ()
     """What could not be removed."""
 

@@ -45,12 +45,7 @@ def put_back(
     inbox.put_back(candidate)
     if memory is None:
         return None
-    receipt = memories.forget_id(memory.id)
-    known = [entry.memory for entry in memories.entries()]
-    older = next((each for each in known if memory.supersedes and each.id == memory.supersedes), None)
-    if older is not None and older.status == "superseded" and all(each.supersedes != older.id for each in known):
-        memories.change(replace(older, status="active"))
-    return receipt
+    return memories.forget_id(memory.id)
 
 
 def withdraw_approval(memories: LongTermMemories, identifier: str) -> LongTermMemory:
