@@ -257,7 +257,7 @@ def stats_rows(found: LongTermStats) -> Iterator[tuple[str, str]]:
     if found.superseded:
         yield "superseded", str(found.superseded)
     if found.withheld:
-        yield "withheld", f"{found.withheld} not written or approved by you: memoriter ltm trust review"
+        yield "withheld", f"{found.withheld} not put before a turn: memoriter ltm trust review"
     state: Any = found.state
     size = f", {state.bytes / 1e6:.1f} MB" if state and state.bytes else ""
     files = f", {pluralize(state.fragments, 'data file')}{size}" if state else ""
