@@ -42,6 +42,8 @@ def put_back(
     if memory is not None and memory.text != mask(clean_text(candidate.text)):
         message = f"The memory {memory.id} is not what this candidate became: its words are different."
         raise UsageError(message, remedy="Give the `memory.id` of the answer that accepted the candidate.")
+    if memory is not None and memory.origin == "owner":
+        inbox.record([candidate])
     inbox.put_back(candidate)
     if memory is None:
         return None
