@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hook_inputs import hook_input
+from memoriter import Memory
+from memoriter.longterm import candidate_of_json, inbox_of, put_back
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -170,3 +173,102 @@ def test_what_the_owner_forgets_in_a_project_leaves_no_record(program: Program) 
     assert len(json.loads(record.read_text(encoding="utf-8"))["written"]) == 1
     program("ltm", "forget", TEA, "--yes")
     assert json.loads(record.read_text(encoding="utf-8")) == {"written": [], "approved": []}
+
+
+INBOX = "memory/inbox.md"
+LIVES = "I live in Bergen."
+
+
+@pytest.fixture
+def waiting(program: Program) -> dict[str, Any]:
+    """What the owner said to an agent in the project, and what waits in the inbox since."""
+    plugins = {
+        "slots": {"memory": "memory-lancedb"},
+        "entries": {"memory-lancedb": {"config": {"autoCapture": "inbox"}}},
+    }
+    settings = {"agents": {"defaults": {"memorySearch": {"provider": "fake"}}}, "plugins": plugins}
+    (program.home / "memoriter.json5").write_text(json.dumps(settings), encoding="utf-8")
+    program("trust", ".")
+    for event, fields in (("user-prompt", {"prompt": LIVES}), ("stop", {})):
+        program("hook", event, typed=hook_input("claude-code", event, cwd=program.workspace, **fields))
+    (candidate,) = program("ltm", "inbox", "--json").json
+    return candidate
+
+
+def rewrite(program: Program, old: str, new: str) -> None:
+    """Let somebody else who works on the project change the inbox."""
+    inbox = program.workspace / INBOX
+    text = inbox.read_text(encoding="utf-8")
+    assert old in text
+    inbox.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_what_the_owner_said_in_a_project_waits_and_is_stored_as_theirs(
+    program: Program, waiting: dict[str, Any]
+) -> None:
+    assert (waiting["text"], waiting["origin"]) == (LIVES, "owner")
+    assert program("ltm", "accept", waiting["id"]).exit_code == 0
+    assert listed(program) == [(LIVES, "owner", True)]
+    program("ltm", "forget", LIVES, "--yes")
+    (record,) = (program.home / "memory" / "long-term-own").glob("*.json")
+    assert json.loads(record.read_text(encoding="utf-8")) == {"written": [], "approved": []}
+
+
+@pytest.mark.parametrize("change", ["words", "id", "planted"])
+def test_what_somebody_changed_in_the_inbox_of_a_project_is_not_the_owners(
+    program: Program, waiting: dict[str, Any], change: str
+) -> None:
+    before = {"words": LIVES, "id": waiting["id"], "planted": f"- [fact] {LIVES}"}[change]
+    foreign = {"words": "I live in Atlantis.", "id": waiting["id"][:-1] + ("0" if waiting["id"][-1] != "0" else "1")}
+    after = foreign.get(change, f"- [fact] I live in Atlantis.\n{before}")
+    rewrite(program, before, after)
+    origins = {each["text"]: each["origin"] for each in program("ltm", "inbox", "--json").json}
+    assert origins == (
+        {"I live in Atlantis.": "import", LIVES: "owner"}
+        if change == "planted"
+        else {"I live in Atlantis." if change == "words" else LIVES: "import"}
+    )
+    program("ltm", "accept", "--all")
+    assert {text: origin for text, origin, _ in listed(program)} == origins
+
+
+def test_what_the_owner_edits_in_the_inbox_of_a_project_stays_theirs(program: Program, waiting: dict[str, Any]) -> None:
+    program("ltm", "edit", waiting["id"], "I live in Bergen, Norway.")
+    rewrite(program, "# Inbox", "- I live in Atlantis.\n\n# Inbox")
+    (planted,) = [each["id"] for each in program("ltm", "inbox", "--json").json if "Atlantis" in each["text"]]
+    program("ltm", "edit", planted, "I live in Lemuria.")
+    program("ltm", "accept", "--all")
+    assert set(listed(program)) == {
+        ("I live in Bergen, Norway.", "owner", True),
+        ("I live in Lemuria.", "import", True),
+    }
+
+
+def test_a_decision_about_the_owners_words_in_a_project_is_taken_back_as_theirs(
+    program: Program, waiting: dict[str, Any]
+) -> None:
+    with Memory.open(home=program.home) as memory:
+        memories, inbox = memory.long_term, inbox_of(memory.long_term)
+        assert not memories.parts.owned
+        candidate = candidate_of_json(waiting, memories)
+        inbox.reject([waiting["id"]])
+        put_back(inbox, candidate, memories)
+        assert [each.origin for each in inbox.read().candidates] == ["owner"]
+        (accepted,) = inbox.accept([waiting["id"]], memories).accepted
+        put_back(inbox, candidate, memories, stored=accepted.stored.memory.id)
+        assert [each.origin for each in inbox.read().candidates] == ["owner"]
+        put_back(inbox, replace(candidate, text="I live in Atlantis."), memories)
+        assert [each.origin for each in inbox.read().candidates] == ["import"]
+
+
+def test_a_colleague_does_not_get_what_waits_for_the_owner_as_their_own(
+    program: Program, waiting: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "colleague"
+    home.mkdir(mode=0o700)
+    (home / "memoriter.json5").write_text(SETTINGS, encoding="utf-8")
+    monkeypatch.setenv("MEMORITER_HOME", str(home))
+    program("trust", ".")
+    assert [(each["id"], each["origin"]) for each in program("ltm", "inbox", "--json").json] == [
+        (waiting["id"], "import")
+    ]

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from long_term import NOTE, configure_long_term
+from long_term import NOTE, configure_long_term, long_term_env
+from memoriter.longterm import stats, withheld_memories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from memoriter import Memory
     from memory_env import MemoryEnv
@@ -205,3 +207,14 @@ def test_with_the_notes_a_memory_comes_once_and_is_searchable_as_a_note(env: Mem
     assert text.count("green tea") == 1
     assert "80 degrees" not in text
     assert any(hit.path == NOTE for hit in memory.search("green tea in the morning").hits)
+
+
+def test_what_is_withheld_is_counted_and_reviewed_in_the_folder_of_its_note(tmp_path: Path) -> None:
+    envs = [long_term_env(tmp_path / name, principal="team", dbPath=str(tmp_path / "db")) for name in ("one", "two")]
+    one, two = (env.open().long_term for env in envs)
+    stored = one.store("The agent noted that green tea is brewed at 80 degrees.", origin="agent").memory
+    assert [each.id for each in two.memories()] == [stored.id]
+    assert ([each.id for each, _ in withheld_memories(one)], stats(one).withheld) == ([stored.id], 1)
+    assert (withheld_memories(two), stats(two).withheld) == ([], 0)
+    for env in envs:
+        env.close()

@@ -585,6 +585,7 @@ ForgottenMemories: The result of forgetting memories.
 forgotten | list of [Memory] | the deleted memories
 lines | integer | deleted lines of the note
 rows | integer | deleted rows of the database
+restored | list of [Memory] | what a deleted memory had replaced, and what is current again | if there is none
 candidates | list of [Memory] | the memories that may be meant | if it is clear
 left | list of [Reason] | the steps that remain | if there are none
 

@@ -10,7 +10,7 @@ import click
 from memoriter.api_json import reason_json
 from memoriter.cli._ltm_exchange import export, import_
 from memoriter.cli._ltm_inbox import accept, edit, inbox, reject
-from memoriter.cli._ltm_render import count_memories, memory_line, open_long_term, show_hits
+from memoriter.cli._ltm_render import count_memories, memory_line, open_long_term, restored_lines, show_hits
 from memoriter.cli._ltm_trust import trust
 from memoriter.cli._notes import check_trust
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
@@ -243,6 +243,7 @@ def _receipt_lines(receipt: LongTermForgotten) -> Iterator[Line]:
         rows = "1 row" if receipt.rows == 1 else f"{receipt.rows} rows"
         lines = pluralize(receipt.lines, "line")
         yield ((f"      {lines} of the note, {rows} of the database with all earlier versions", "dim"),)
+    yield from restored_lines(receipt)
     if receipt.candidates:
         yield (("Nothing was deleted, because these may be meant. Repeat the command with an id:", ""),)
     elif not receipt.forgotten:
@@ -256,7 +257,7 @@ def stats_rows(found: LongTermStats) -> Iterator[tuple[str, str]]:
     if found.superseded:
         yield "superseded", str(found.superseded)
     if found.withheld:
-        yield "withheld", f"{found.withheld} not written or approved by you: memoriter ltm trust review"
+        yield "withheld", f"{found.withheld} not put before a turn: memoriter ltm trust review"
     state: Any = found.state
     size = f", {state.bytes / 1e6:.1f} MB" if state and state.bytes else ""
     files = f", {pluralize(state.fragments, 'data file')}{size}" if state else ""

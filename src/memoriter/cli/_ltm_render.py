@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from memoriter.extras import require
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from memoriter.cli._options import GlobalOptions
     from memoriter.cli._render import Line, Screen
-    from memoriter.longterm import LongTermHit, LongTermMemory
+    from memoriter.longterm import LongTermForgotten, LongTermHit, LongTermMemory
     from memoriter.memory import Memory
 
 
@@ -45,6 +45,12 @@ def memory_line(memory: LongTermMemory, replaced: Mapping[str, str] | None = Non
     marks += ["approved"] * memory.approved + superseded
     text = " ".join(memory.text.split())
     return (f"[{memory.category}] ", "bold"), (text, ""), (f"  ({', '.join(marks)})  ", "dim"), (memory.id, "dim")
+
+
+def restored_lines(receipt: LongTermForgotten) -> Iterator[Line]:
+    """Yield a line for each memory that is current again, because what had replaced it was forgotten."""
+    for memory in receipt.restored:
+        yield (("Current again: ", ""), *memory_line(memory))
 
 
 def show_hits(hits: Sequence[LongTermHit], screen: Screen, replaced: Mapping[str, str] | None = None) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from memoriter.cli._ltm_render import memory_line, open_long_term
+from memoriter.cli._ltm_render import memory_line, open_long_term, restored_lines
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import is_interactive, pluralize
 from memoriter.errors import UsageError
@@ -89,4 +89,5 @@ def _reject(memories: LongTermMemories, ids: Sequence[str], screen: Screen, *, y
     for receipt in receipts:
         for each in receipt.forgotten:
             screen.show([(("Gone: ", "green"), *memory_line(each))])
+        screen.show([*restored_lines(receipt)])
         screen.show_diagnostics(receipt.left)

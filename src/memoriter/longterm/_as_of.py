@@ -46,8 +46,8 @@ def memories_at(
 ) -> list[LongTermMemory]:
     """Return the memories as they were at a time: later ones are left out, and what they replaced is current again.
 
-    A memory that is current now was so at all times: it may have been replaced meanwhile, but nothing says when. One
-    whose replacement has been forgotten stays superseded.
+    A memory that is current now was so at all times: what had replaced it meanwhile was forgotten. One that the note
+    calls superseded, and that nothing replaced, stays superseded.
 
     Args:
         memories: the memories to return.

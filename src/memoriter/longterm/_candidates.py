@@ -3,7 +3,8 @@
 - [fact] I live in Oslo. <!-- candidate: 0b4… 0.7 2026-11-23T13:00:00.000Z text=1f… --> <!-- from: inbox, 2026-11-23 -->
 
 The second comment marks the text as not yet accepted, so that no search of the notes takes it for the owner's. An item
-without a comment is a candidate that somebody wrote by hand. `_item.py` has the form of all items.
+without a comment is a candidate that somebody wrote by hand. In the folder of a project, a candidate is the owner's
+only if it is recorded so (`_own_statements.py`). `_item.py` has the form of all items.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from memoriter.longterm._item import item_text, items_of
-from memoriter.longterm._records import DEFAULT_CATEGORY, ORIGINS, Category, Origin, Span
+from memoriter.longterm._own_statements import OwnStatements, statement_key
+from memoriter.longterm._records import DEFAULT_CATEGORY, ORIGINS, Category, Origin, Span, least_trusted
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -93,21 +95,22 @@ def candidate_text(candidate: Candidate) -> str:
     return item_text(_COMMENT_NAME, candidate, candidate.score, values, "inbox")
 
 
-def parse_inbox(text: str, *, now: float) -> Inbox:
+def parse_inbox(text: str, *, now: float, own: OwnStatements | None = None) -> Inbox:
     """Return the candidates of the note, and what was rejected.
 
     Args:
         text: the note.
         now: seconds since 1970; the time of a candidate that somebody wrote by hand.
+        own: what is the owner's in the folder of a project; None: the folder is the owner's.
     """
     rejected = [mark for line in text.split("\n") if (match := _REJECTED.fullmatch(line)) for mark in match[1].split()]
-    return Inbox(tuple(candidate for candidate, _, _ in _items(text, now)), tuple(rejected[-MOST_REJECTED:]))
+    return Inbox(tuple(candidate for candidate, _, _ in _items(text, now, own)), tuple(rejected[-MOST_REJECTED:]))
 
 
-def edited_inbox(text: str, new: Inbox, *, now: float) -> str:
+def edited_inbox(text: str, new: Inbox, *, now: float, own: OwnStatements | None = None) -> str:
     """Return the note with the candidates of `new` and its rejected texts; all other lines stay as they are."""
     lines, wanted = text.split("\n"), {each.id: each for each in new.candidates}
-    items = _items(text, now)
+    items = _items(text, now, own)
     for candidate, start, end in reversed(items):
         kept = wanted.get(candidate.id)
         if kept is None:
@@ -142,7 +145,7 @@ def with_rejected(inbox: Inbox, ids: Iterable[str]) -> Inbox:
     return Inbox(kept, tuple(dict.fromkeys((*inbox.rejected, *marks)))[-MOST_REJECTED:])
 
 
-def _items(text: str, now: float) -> list[tuple[Candidate, int, int]]:
+def _items(text: str, now: float, own: OwnStatements | None) -> list[tuple[Candidate, int, int]]:
     """Return the candidates, each with its first line and the line after its last one (0-based)."""
     used = set[str]()
     items: list[tuple[Candidate, int, int]] = []
@@ -151,8 +154,16 @@ def _items(text: str, now: float) -> list[tuple[Candidate, int, int]]:
         while candidate.id in used:
             candidate = replace(candidate, id=_id_of(f"{candidate.id} {item.text}"))
         used.add(candidate.id)
-        items.append((candidate, item.start, item.end))
+        items.append((_as_recorded(candidate, own), item.start, item.end))
     return items
+
+
+def _as_recorded(candidate: Candidate, own: OwnStatements | None) -> Candidate:
+    """Return a candidate with its origin: in a project, anybody may have written or changed what is not recorded."""
+    if own is None:
+        return candidate
+    recorded = statement_key(candidate) in own.captured
+    return replace(candidate, origin="owner" if recorded else least_trusted(candidate.origin, "import"))
 
 
 def _id_of(text: str) -> str:

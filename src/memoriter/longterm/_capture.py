@@ -161,7 +161,7 @@ class _Turn:
             category=statement.category,
             score=statement.score,
             created_at=round(parts.wall(), 3),
-            origin="owner" if parts.owned else "import",
+            origin="owner",
             session=self._session,
             span=_span(number, statement) if text == statement.text else None,
             supersedes=older.id if older else "",

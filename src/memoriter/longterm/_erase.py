@@ -1,4 +1,7 @@
-"""Forget a memory everywhere: in the note, in the index of the notes, and in every version of the database."""
+"""Forget a memory everywhere: in the note, in the index of the notes, and in every version of the database.
+
+What it had replaced is current again, unless another memory replaces it.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +9,30 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends import ForgetRequest
 from memoriter.errors import MemoriterError, WriteConflict, sentence
+from memoriter.longterm._chain import after_forgetting
 from memoriter.longterm._note import PATH
 from memoriter.longterm._results import LongTermForgotten
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from memoriter.longterm._memories import LongTermMemories
     from memoriter.longterm._parts import LongTermParts
     from memoriter.longterm._records import LongTermMemory
-    from memoriter.longterm._store import LongTermStore
     from memoriter.longterm._writing import NoteFile
 
 TRIES = 5
 
 
-def erase(
-    memory: LongTermMemory, parts: LongTermParts, note: NoteFile, opened: Callable[[], LongTermStore]
-) -> LongTermForgotten:
+def erase(memory: LongTermMemory, memories: LongTermMemories) -> LongTermForgotten:
     """Delete a memory and return the receipt.
-
-    Args:
-        memory: the memory.
-        parts: what it is stored in.
-        note: the file with its line.
-        opened: returns the database.
 
     Raises:
         WriteError: nothing was deleted.
     """
-    lines, left = _erase_lines(memory, parts, note)
+    parts = memories.parts
+    if parts.own:
+        parts.own.remove(memory)
+    lines, left = _erase_lines(memory, parts, memories.file)
     if memory.note != parts.note:
         message = (
             "Its line is in the note of another folder, and a rebuild there adds the memory to the database again."
@@ -51,14 +48,31 @@ def erase(
             )
         )
     try:
-        store = opened()
+        store = memories.opened()
         rows = store.delete([memory.id], principal=parts.principal)
         if rows:
             store.maintain(erase=True)
     except MemoriterError as error:
         message = f"The memory may still be in the database {parts.database!r}: {error.message}"
         left.append(Diagnostic(error.code, message, f"{error.remedy} Then run `memoriter ltm rebuild`."))
-    return LongTermForgotten((memory,), lines=lines, rows=rows, left=tuple(left))
+    restored = _mend_chain(memory, memories, left)
+    return LongTermForgotten((memory,), lines=lines, rows=rows, restored=restored, left=tuple(left))
+
+
+def _mend_chain(
+    memory: LongTermMemory, memories: LongTermMemories, left: list[Diagnostic]
+) -> tuple[LongTermMemory, ...]:
+    """Write what forgetting a memory changes in its chain, and return the memories that are current again."""
+    changed = after_forgetting(memory, [entry.memory for entry in memories.entries()])
+    try:
+        for each in changed:
+            memories.change(each)
+    except MemoriterError as error:
+        message = f"{PATH} still has links to the forgotten memory: {error.message}"
+        remedy = "Delete the word `superseded` from the comment of the older memory, if it is to be current again."
+        left.append(Diagnostic(error.code, message, remedy))
+        return ()
+    return tuple(each for each in changed if each.id == memory.supersedes)
 
 
 def _erase_lines(memory: LongTermMemory, parts: LongTermParts, note: NoteFile) -> tuple[int, list[Diagnostic]]:

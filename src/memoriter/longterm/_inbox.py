@@ -20,7 +20,7 @@ from memoriter.longterm._candidates import (
     with_rejected,
     without_expired,
 )
-from memoriter.longterm._records import CATEGORIES, Span, is_memory_id, least_trusted
+from memoriter.longterm._records import CATEGORIES, Span, is_memory_id
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memoriter.longterm._memories import LongTermMemories
+    from memoriter.longterm._own_statements import OwnStatements, OwnStatementsFile
     from memoriter.longterm._records import Category
     from memoriter.longterm._results import Stored
     from memoriter.workspace import Workspace
@@ -67,6 +68,7 @@ class InboxFile:
         *,
         wall: Callable[[], float],
         days: float = EXPIRY_DAYS,
+        own: OwnStatementsFile | None = None,
     ) -> None:
         """Open the inbox; nothing is read or written yet.
 
@@ -74,8 +76,9 @@ class InboxFile:
             workspace: the folder of notes.
             wall: seconds since 1970.
             days: days after which candidates are dropped.
+            own: what is the owner's in the folder of a project; None: the folder is the owner's.
         """
-        self._workspace, self._wall, self.days = workspace, wall, days
+        self._workspace, self._wall, self.days, self._own = workspace, wall, days, own
 
     def read(self) -> Inbox:
         """Return what waits, without expired candidates. Raises PathRefused."""
@@ -84,6 +87,8 @@ class InboxFile:
 
     def propose(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Add candidates, except those that wait already or were rejected, and return what was added.
+
+        In a project, those of the owner's words are recorded as such.
 
         Raises:
             WriteError: nothing was written.
@@ -99,7 +104,13 @@ class InboxFile:
             return inbox
 
         self._change(change)
+        self.record([each for each in added if each.origin == "owner"])
         return tuple(added)
+
+    def record(self, candidates: Sequence[Candidate]) -> None:
+        """Record that candidates are the owner's, if the folder is that of a project. Raises WriteError."""
+        if self._own:
+            self._own.add_captured(candidates)
 
     def drop_expired(self) -> None:
         """Take expired candidates out of the note. Raises WriteError and PathRefused."""
@@ -125,7 +136,7 @@ class InboxFile:
                 supersedes = ""
             stored = memories.store(
                 candidate.text,
-                origin=candidate.origin if memories.parts.owned else least_trusted(candidate.origin, "import"),
+                origin=candidate.origin,
                 category=candidate.category,
                 session=candidate.session,
                 span=candidate.span,
@@ -134,6 +145,8 @@ class InboxFile:
             if not stored.memory.trusted:
                 stored = replace(stored, memory=memories.approve(stored.memory.id))
             self._drop(candidate)
+            if self._own:
+                self._own.remove_captured(candidate)
             accepted.append(Accepted(candidate, stored))
             reasons += stored.reasons
         return Acceptance(tuple(accepted), tuple(reasons))
@@ -165,6 +178,8 @@ class InboxFile:
         new = replace(old, category=category or old.category)
         if text is not None and text.strip() != old.text:
             new = replace(new, text=text.strip(), span=None)
+            if new.origin == "owner":
+                self.record([new])
 
         def change(inbox: Inbox) -> Inbox:
             return replace(inbox, candidates=tuple(new if each.id == old.id else each for each in inbox.candidates))
@@ -218,7 +233,11 @@ class InboxFile:
         """Return the inbox with its expired candidates, its text, and the hash of its bytes (None: no note)."""
         content = self._workspace.content(PATH)
         text = (content or b"").decode("utf-8-sig", "replace")
-        return parse_inbox(text, now=now), text, None if content is None else bytes_hash(content)
+        inbox = parse_inbox(text, now=now, own=self._recorded())
+        return inbox, text, None if content is None else bytes_hash(content)
+
+    def _recorded(self) -> OwnStatements | None:
+        return None if self._own is None else self._own.read()
 
     def _change(self, change: Callable[[Inbox], Inbox]) -> None:
         """Write the inbox that `change` returns; if somebody else writes at the same time, apply it to their text."""
@@ -229,7 +248,7 @@ class InboxFile:
             if new == old:
                 return
             try:
-                self._workspace.replace(PATH, edited_inbox(text, new, now=now), expected=expected)
+                self._workspace.replace(PATH, edited_inbox(text, new, now=now, own=self._recorded()), expected=expected)
             except WriteConflict:
                 if number == TRIES - 1:
                     raise
@@ -239,7 +258,8 @@ class InboxFile:
 
 def inbox_of(memories: LongTermMemories) -> InboxFile:
     """Return the inbox beside long-term memories."""
-    return InboxFile(memories.parts.workspace, wall=memories.parts.wall, days=memories.parts.inbox_days)
+    parts = memories.parts
+    return InboxFile(parts.workspace, wall=parts.wall, days=parts.inbox_days, own=parts.own)
 
 
 def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str, Any]:

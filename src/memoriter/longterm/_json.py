@@ -65,6 +65,7 @@ def forgotten_memories_json(receipt: LongTermForgotten) -> dict[str, Any]:
         "forgotten": [memory_json(memory) for memory in receipt.forgotten],
         "lines": receipt.lines,
         "rows": receipt.rows,
+        **({"restored": [memory_json(memory) for memory in receipt.restored]} if receipt.restored else {}),
         **({"candidates": [hit_json(hit) for hit in receipt.candidates]} if receipt.candidates else {}),
         **({"left": [reason_json(reason) for reason in receipt.left]} if receipt.left else {}),
     }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, UsageError
 from memoriter.ids import fingerprint
 from memoriter.longterm._as_of import memories_at, moment_of, replacements
+from memoriter.longterm._chain import check_replaceable
 from memoriter.longterm._diagnostics import not_in_database, not_searchable, words_only
 from memoriter.longterm._erase import erase
 from memoriter.longterm._item import clean_text
@@ -83,7 +84,8 @@ class LongTermMemories:
             supersedes: the id of an older memory that it replaces, which is kept and marked.
 
         Raises:
-            UsageError: the text is empty or too long, the importance is out of range, or there is no such older memory.
+            UsageError: the text is empty or too long, the importance is out of range, or there is no such older memory,
+                or another one has replaced it.
             WriteError: nothing was stored.
         """
         cleaned = clean_text(text)
@@ -91,6 +93,8 @@ class LongTermMemories:
         check_statement(kept, importance)
         vector, reason = self._vector(kept)
         older = self.named(supersedes) if supersedes else None
+        if older is not None:
+            check_replaceable(older, [entry.memory for entry in self.entries()])
         supersedes = older.id if older else ""
         if same := self._same(kept, vector, by_owner=origin == "owner", without=supersedes):
             if origin == "owner" and not same.memory.trusted:  # the same words, which are the owner's own now
@@ -358,6 +362,4 @@ class LongTermMemories:
 
     def _forget(self, memory: LongTermMemory) -> LongTermForgotten:
         """Delete a memory from the note and everything that was made from it, then from the database."""
-        if self.parts.own:
-            self.parts.own.remove(memory)
-        return erase(memory, self.parts, self.file, self.opened)
+        return erase(memory, self)

@@ -76,13 +76,14 @@ def _text_of(stored: dict[str, LongTermMemory], memory: LongTermMemory) -> str |
 
 
 def withheld_memories(memories: LongTermMemories) -> list[tuple[LongTermMemory, Withheld]]:
-    """Return the current memories that automatic recall leaves out, with the reason, in the order of their creation.
+    """Return the current memories of the note that automatic recall leaves out, with the reason, the oldest first.
 
-    Args:
-        memories: the long-term memories.
+    Those of other folders are decided about in their folders.
     """
     found: list[tuple[LongTermMemory, Withheld]] = []
-    for each in memories.memories():
+    for each in sorted(
+        (entry.memory for entry in memories.entries()), key=lambda memory: (memory.created_at, memory.id)
+    ):
         if each.status == "active" and gives_orders(each.text, owned=each.trusted):
             found.append((each, "orders"))
         elif each.status == "active" and not each.trusted:
@@ -113,7 +114,7 @@ def stats(memories: LongTermMemories) -> LongTermStats:
         by_category=dict(Counter(memory.category for memory in known)),
         by_origin=dict(Counter(memory.origin for memory in known)),
         superseded=len(known) - len(current),
-        withheld=sum(not memory.trusted for memory in current),
+        withheld=len(withheld_memories(memories)),
         stored=stored,
         database=parts.database,
         model=model,

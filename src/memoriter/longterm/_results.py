@@ -65,6 +65,8 @@ class LongTermForgotten:
     """Lines that were removed from the note."""
     rows: int = 0
     """Memories that were removed from the database."""
+    restored: tuple[LongTermMemory, ...] = ()
+    """What a forgotten memory had replaced, and what is current again."""
     left: tuple[Diagnostic, ...] = ()
     """What could not be removed."""
 
@@ -103,7 +105,7 @@ class LongTermStats:
     by_origin: dict[str, int]
     superseded: int
     withheld: int
-    """Current memories that are not recalled automatically, because the owner has neither written nor approved them."""
+    """Current memories of the note that automatic recall leaves out: those of `withheld_memories`."""
     stored: int | None
     """Memories in the database with vectors of the current model; None: the database could not be read."""
     database: str

@@ -66,6 +66,7 @@ FORGET_OUTPUT: dict[str, Any] = {
     "properties": {
         "forgotten": {"type": "array", "items": MEMORY},
         "candidates": {"type": "array", "items": MEMORY},
+        "restored": {"type": "array", "items": MEMORY},
         "left": {"type": "array"},
         **_COMMON,
     },

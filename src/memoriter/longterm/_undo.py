@@ -42,15 +42,12 @@ def put_back(
     if memory is not None and memory.text != mask(clean_text(candidate.text)):
         message = f"The memory {memory.id} is not what this candidate became: its words are different."
         raise UsageError(message, remedy="Give the `memory.id` of the answer that accepted the candidate.")
+    if memory is not None and memory.origin == "owner":
+        inbox.record([candidate])
     inbox.put_back(candidate)
     if memory is None:
         return None
-    receipt = memories.forget_id(memory.id)
-    known = [entry.memory for entry in memories.entries()]
-    older = next((each for each in known if memory.supersedes and each.id == memory.supersedes), None)
-    if older is not None and older.status == "superseded" and all(each.supersedes != older.id for each in known):
-        memories.change(replace(older, status="active"))
-    return receipt
+    return memories.forget_id(memory.id)
 
 
 def withdraw_approval(memories: LongTermMemories, identifier: str) -> LongTermMemory:

@@ -178,7 +178,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "ForgottenMemories": object_schema(
         {"forgotten": list_schema(reference("Memory")), **whole("lines", "rows")},
-        {"candidates": list_schema(reference("Memory")), "left": REASONS},
+        {"restored": list_schema(reference("Memory")), "candidates": list_schema(reference("Memory")), "left": REASONS},
     ),
     "MemoryStats": object_schema({"memories": WHOLE, "byCategory": ANY, "byOrigin": ANY}, {"reasons": REASONS}),
     "Rebuilt": object_schema(whole("memories", "added", "changed", "removed", "numbered"), {"reasons": REASONS}),
