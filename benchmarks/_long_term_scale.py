@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks._s3_server import OPTIONS
 from benchmarks._vocabulary import vocabularies
 from memoriter.longterm import LanceStore, LongTermMemory
 
@@ -33,14 +34,13 @@ DIMENSIONS = 384
 LATENT, TOPICS = 64, 2_000
 """The vectors lie around so many topics in a space of so many dimensions, with noise in all others."""
 BATCH = 20_000
-QUERIES, EXACT_QUERIES, UPSERTS = 100, 20, 150
+QUERIES, EXACT_QUERIES, UPSERTS = 100, 5, 150
 WRITERS, WRITES = 4, 50
 """Processes that store at once, as on different machines, and the single memories that each of them stores."""
 LIMIT = 10
 TRUTH = "nearest.json"
 """The ids of the nearest memories of each query, which the filling process computes on the way."""
 PRINCIPAL = "benchmark"
-KEYS = {"aws_access_key_id": "x", "aws_secret_access_key": "y", "region": "us-east-1", "allow_http": "true"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,8 @@ class Scale:
     """p50 and p99 in milliseconds, by meaning and by word."""
     upsert: tuple[float, float]
     """p50 and the slowest of single upserts, in milliseconds; the slowest merges small files."""
+    upsert_cpu: float
+    """CPU milliseconds, merging included."""
     upserts: float
     """Single upserts per second, merging included."""
     fragments: int
@@ -124,28 +126,6 @@ def _stored_together(arguments: tuple[str, ...], place: str, endpoint: str) -> d
         "together": len(times) / all_of_them[0],
         "met": (1000 * statistics.median(times), 1000 * max(times)),
     }
-
-
-@contextlib.contextmanager
-def s3_server() -> Iterator[str]:
-    """Start an S3 server in a process of its own, with a bucket `memories`, and yield its address."""
-    program = (
-        "import logging, threading; from moto.server import ThreadedMotoServer\n"
-        "logging.getLogger('werkzeug').setLevel(logging.ERROR)\n"
-        "server = ThreadedMotoServer(ip_address='127.0.0.1', port=0, verbose=False); server.start()\n"
-        "print('http://{}:{}'.format(*server.get_host_and_port()), flush=True); threading.Event().wait()"
-    )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, encoding="utf-8") as server:
-        try:
-            assert server.stdout is not None
-            address = server.stdout.readline().strip()
-            import boto3
-
-            keys = {"aws_access_key_id": "x", "aws_secret_access_key": "y", "region_name": "us-east-1"}
-            boto3.client("s3", endpoint_url=address, **keys).create_bucket(Bucket="memories")
-            yield address
-        finally:
-            server.kill()
 
 
 def memory(number: int) -> LongTermMemory:
@@ -232,11 +212,12 @@ def _use(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
         for vector in queries[:EXACT_QUERIES]:
             all_compared.search(vector, principal=PRINCIPAL, limit=LIMIT, trusted=True)
     before = store.state().memories
-    fragments, added, stored = 0, vectors(UPSERTS, 2), list[float]()
+    fragments, cpu, added, stored = 0, 0.0, vectors(UPSERTS, 2), list[float]()
     for number in range(UPSERTS):
         with _timed() as one:
             store.store([memory(size + number)], [added[number]])
         stored.append(one[0])
+        cpu += one[1]
         fragments = max(fragments, store.state().fragments) if number % 10 == 9 else fragments
     largest = peak()
     with _timed() as forgotten:
@@ -250,6 +231,7 @@ def _use(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
         "exact_cpu": 1000 * exact[1] / EXACT_QUERIES,
         "worded": _cuts(worded),
         "upsert": (1000 * statistics.median(stored), 1000 * max(stored)),
+        "upsert_cpu": 1000 * cpu / UPSERTS,
         "upserts": UPSERTS / sum(stored),
         "fragments": fragments,
         "forget": forgotten[0],
@@ -272,7 +254,7 @@ def _write(place: str, size: int, _folder: Path, endpoint: str, writer: int) -> 
 
 
 def _opened(place: str, endpoint: str, **given: Any) -> LanceStore:
-    options = {**KEYS, "endpoint": endpoint} if endpoint else {}
+    options = {**OPTIONS, "endpoint": endpoint} if endpoint else {}
     return LanceStore(place, model="benchmark", dimensions=DIMENSIONS, options=options, **given)
 
 

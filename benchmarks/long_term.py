@@ -23,6 +23,7 @@ from typing import Any
 from benchmarks import _long_term_scale as scale
 from benchmarks._long_term_page import MOST_GROWTH, grown_by, page
 from benchmarks._machine import describe
+from benchmarks._s3_server import BUCKET, s3_server
 from memoriter.longterm import LanceStore
 
 FRAGMENTS, VERSIONS = 100, 2_500
@@ -50,12 +51,12 @@ def main() -> int:
             figures["upserts"] = _upserts_in_process(given.upserts, folder)
             _keep(given.json, figures, given.date)
         scales = figures.setdefault("scales", [])
-        endpoint = opened.enter_context(scale.s3_server()) if given.bucket_sizes else ""
+        endpoint = opened.enter_context(s3_server(Path(folder))) if given.bucket_sizes else ""
         wanted = [*(("disk", each) for each in given.sizes), *(("S3", each) for each in given.bucket_sizes)]
         for place, size in wanted:
             if any((each["place"], each["size"]) == (place, size) for each in scales):
                 continue
-            where = f"{folder}/{size}" if place == "disk" else f"s3://memories/{size}"
+            where = f"{folder}/{size}" if place == "disk" else f"s3://{BUCKET}/{size}"
             found = scale.measure(where, size, Path(folder), endpoint if place == "S3" else "")
             scales.append({"place": place, "load": os.getloadavg()[1], **asdict(found)})
             _keep(given.json, figures, given.date)

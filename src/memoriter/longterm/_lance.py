@@ -25,6 +25,9 @@ TABLE = "memories"
 """The name of OpenClaw's table, and the beginning of the names of memoriter's: `memories_<fingerprint>`."""
 CACHE_BYTES = 16 << 20
 """Size of LanceDB's caches, whose default of gigabytes fills with the versions of many small writes."""
+BUCKET_CACHE_BYTES = 128 << 20
+"""Size of the cache of indexes for a bucket, from which a search else reads its parts of the index again. The operating
+system caches the files of a folder."""
 FETCHED = 10_000
 """Rows that one query returns at most, where it returns all."""
 _COLUMNS = (
@@ -85,7 +88,10 @@ class LanceStore:
         with self._working("searched"):
             if (table := self._opened()) is None:
                 return []
-            near = self._fresh(lambda: upkeep.nearest(table, vector, condition, limit, self._exact_below))
+            columns, below = (*_COLUMNS, "_distance"), self._exact_below
+            near = self._fresh(
+                lambda: upkeep.nearest(table, vector, condition, limit, exact_below=below, columns=columns)
+            )
             found = {row["id"]: _found(row, 1.0 - row["_distance"]) for row in near}
             found = {key: each for key, each in found.items() if each.similarity >= floor}
             if terms := " ".join(query_terms(words)):
@@ -94,7 +100,11 @@ class LanceStore:
                 query = cast("Any", MatchQuery)(terms, upkeep.TERMS)
                 worded = self._fresh(
                     lambda: (
-                        table.search(query, query_type="fts").where(condition, prefilter=True).limit(limit).to_list()
+                        table.search(query, query_type="fts")
+                        .where(condition, prefilter=True)
+                        .select([*_COLUMNS, "vector", "_score"])
+                        .limit(limit)
+                        .to_list()
                     )
                 )
                 for row in worded:
@@ -202,7 +212,8 @@ class LanceStore:
                 from memoriter.permissions import make_private_folder
 
                 make_private_folder(Path(self._place))
-            caches = lancedb.Session(index_cache_size_bytes=CACHE_BYTES, metadata_cache_size_bytes=CACHE_BYTES)
+            indexes = CACHE_BYTES if self._is_folder else BUCKET_CACHE_BYTES
+            caches = lancedb.Session(index_cache_size_bytes=indexes, metadata_cache_size_bytes=CACHE_BYTES)
             self._database = lancedb.connect(self._place, storage_options=self._options or None, session=caches)
         return self._database
 

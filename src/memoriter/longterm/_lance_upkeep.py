@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 
@@ -167,13 +167,24 @@ def indexed_vectors(table: Any) -> int:
     return 0 if found is None else found.num_indexed_rows
 
 
-def nearest(table: Any, vector: Any, condition: str, limit: int, exact_below: int) -> list[dict[str, Any]]:
-    """Return the rows with the most similar vectors among those that fulfil a condition, each with its `_distance`.
+def nearest(
+    table: Any, vector: Any, condition: str, limit: int, *, exact_below: int, columns: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the rows with the most similar vectors among those that fulfil a condition.
 
     All vectors are compared, unless the condition holds for at least `exact_below` rows. The index is not used for
     few rows among many: the partitions that it reads may hold none of them.
+
+    Args:
+        table: the table.
+        vector: what the vectors are compared with.
+        condition: which rows may be returned, as SQL.
+        limit: number of rows at most.
+        exact_below: number of rows below which all vectors are compared.
+        columns: what is read of each row; `_distance` is 1 minus the cosine.
     """
     query = table.search(vector).distance_type("cosine").where(condition, prefilter=True).limit(limit)
+    query = query.select([*columns])
     if table.count_rows() >= exact_below and indexed_vectors(table) and table.count_rows(condition) >= exact_below:
         return query.nprobes(PROBES).refine_factor(REFINED).to_list()
     return query.bypass_vector_index().to_list()
