@@ -79,8 +79,10 @@ class Scale:
     """Most data files during the upserts."""
     forget: float
     """Seconds to erase one memory from every version."""
+    working: float
+    """Largest resident memory of the process that searches and stores, in megabytes."""
     peak: float
-    """Largest resident memory of the process that searches and stores, in megabytes, before the erasure."""
+    """The same once it has also compared all vectors, before the erasure."""
     together: float
     """Single upserts per second of `WRITERS` processes at once, in all."""
     met: tuple[float, float]
@@ -206,11 +208,6 @@ def _use(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
     with _timed() as used:
         times = _times(search, QUERIES)
     worded = _times(lambda number: search(number, " ".join(words(-number - 1, 2))), QUERIES)
-    all_compared = _opened(place, endpoint, exact_below=sys.maxsize)
-    all_compared.count(principal=PRINCIPAL)  # opens the table
-    with _timed() as exact:
-        for vector in queries[:EXACT_QUERIES]:
-            all_compared.search(vector, principal=PRINCIPAL, limit=LIMIT, trusted=True)
     before = store.state().memories
     fragments, cpu, added, stored = 0, 0.0, vectors(UPSERTS, 2), list[float]()
     for number in range(UPSERTS):
@@ -219,6 +216,12 @@ def _use(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
         stored.append(one[0])
         cpu += one[1]
         fragments = max(fragments, store.state().fragments) if number % 10 == 9 else fragments
+    working = peak()
+    all_compared = _opened(place, endpoint, exact_below=sys.maxsize)
+    all_compared.count(principal=PRINCIPAL)  # opens the table
+    with _timed() as exact:
+        for vector in queries[:EXACT_QUERIES]:
+            all_compared.search(vector, principal=PRINCIPAL, limit=LIMIT, trusted=True)
     largest = peak()
     with _timed() as forgotten:
         store.delete([memory(1).id], principal=PRINCIPAL)
@@ -235,6 +238,7 @@ def _use(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
         "upserts": UPSERTS / sum(stored),
         "fragments": fragments,
         "forget": forgotten[0],
+        "working": working,
         "peak": largest,
     }
 

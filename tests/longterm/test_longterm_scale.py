@@ -153,6 +153,24 @@ def test_the_upkeep_of_an_index_of_many_parts_prints_nothing(tmp_path: Path) -> 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.parametrize("given", ["", "1048576"])
+def test_the_database_reads_no_gigabytes_ahead_unless_the_environment_says_so(given: str) -> None:
+    variable = "LANCE_DEFAULT_IO_BUFFER_SIZE"
+    program = (
+        "import os\n"
+        "from long_term_writer import table\n"
+        "store = table('memory://', {})\n"
+        "store.state()\n"
+        f"print(os.environ['{variable}'])\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != variable}
+    environment |= {variable: given} if given else {}
+    folder = Path(long_term_writer.__file__).parent
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=folder, env=environment, encoding="utf-8")
+    assert int(done.stdout) == int(given or 256 << 20)
+
+
 def test_files_and_versions_do_not_grow_with_the_number_of_writes(tmp_path: Path) -> None:
     store, most = LanceStore(str(tmp_path / "lancedb"), model="first", dimensions=DIMENSIONS), [0, 0]
     for number, vector in enumerate(random_vectors(400, 5)):

@@ -37,6 +37,8 @@ TERMS = "terms"
 """The column of the analysed words of a memory, with a space between two."""
 ID_INDEX, _VECTOR_INDEX = "id_idx", "vector_idx"
 _LOG_LEVEL = "LANCEDB_LOG"
+_READ_AHEAD, _READ_AHEAD_BYTES = "LANCE_DEFAULT_IO_BUFFER_SIZE", 256 << 20
+"""What LanceDB reads of a table before it is used: 2 GB by default, which a merge in a bucket then needs as memory."""
 _M_ARENA_MAX = -8
 """The parameter of `mallopt` that limits the number of heaps."""
 log = logging.getLogger(__name__)
@@ -194,10 +196,12 @@ def imported() -> Any:
     """Return the module `lancedb`, set up for this process unless the program has imported it before.
 
     Without that, it prints hundreds of warnings that some parts of a vector index have got no new vectors. Its variable
-    `LANCEDB_LOG` chooses what it prints; it is read when the module is imported, and there is no other setting.
+    `LANCEDB_LOG` chooses what it prints; it is read when the module is imported, and there is no other setting. How far
+    it reads ahead is also only a variable, which is read later and therefore stays.
     """
     if "lancedb" not in sys.modules:
         limit_allocators()
+        os.environ.setdefault(_READ_AHEAD, str(_READ_AHEAD_BYTES))  # noqa: TID251 - see above
         given = os.environ.get(_LOG_LEVEL)  # noqa: TID251 - see above
         os.environ[_LOG_LEVEL] = given or "error"  # noqa: TID251 - see above
         try:
