@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
-from memoriter.importing._json import is_list, mapping, objects
+from memoriter.importing._json import is_list, lists, mapping, objects
 from memoriter.importing._records import Entry, LeftOut, Record, id_of, moment, text_of
-from memoriter.importing.formats._conversation import Omitted
 from memoriter.importing.formats._database import last_rows, open_database
 
 if TYPE_CHECKING:
@@ -43,16 +43,13 @@ class Mem0:
             raise UsageError(
                 message, remedy="Save what get_all() returns as JSON, or give the file ~/.mem0/history.db."
             )
-        omitted = Omitted()
         for name in names:
             prefixes = ("item",) if is_list(files, name) else ("results.item", "memories.item")
             for found in objects(files, name, *prefixes):
-                if mapping(found.get("metadata")).keys() - {"user_id"}:
-                    omitted.add("metadata of memories")
                 yield _entry(found)
             if prefixes != ("item",):
-                omitted.add("relations", sum(1 for _ in objects(files, name, "relations.item")))
-        yield from omitted.records()
+                for found in objects(files, name, "relations.item"):
+                    yield _relation(found)
 
 
 def _entry(found: dict[str, Any]) -> Record:
@@ -61,8 +58,30 @@ def _entry(found: dict[str, Any]) -> Record:
     if not text:
         return LeftOut(identifier, "it has no text")
     owner = next((each for key in ("user_id", "agent_id", "run_id") if (each := text_of(found.get(key)))), "")
-    group = owner or text_of(mapping(found.get("metadata")).get("user_id"))
+    metadata = mapping(found.get("metadata"))
+    group = owner or text_of(metadata.get("user_id"))
+    said = {key: value for key, value in metadata.items() if key != "user_id"}
+    said |= {"categories": found["categories"]} if lists(found.get("categories")) else {}
+    values = [f"{key}: {_shown(value)}" for key, value in said.items() if value not in (None, "", [], {})]
+    text += f"\n\n({'; '.join(values)})" if values else ""
     return Entry(identifier, text, moment(found.get("created_at")), group.replace("/", " "))
+
+
+def _shown(value: object) -> str:
+    """Return a value of the metadata as text."""
+    if values := lists(value):
+        return ", ".join(map(_shown, values))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _relation(found: dict[str, Any]) -> Record:
+    """Return a relation of mem0's graph as a sentence."""
+    target = text_of(found.get("target")) or text_of(found.get("destination"))
+    words = [text_of(found.get("source")), text_of(found.get("relationship")).replace("_", " "), target]
+    text = " ".join(word.replace("_", " ").strip() for word in words)
+    if not all(words):
+        return LeftOut(text.strip() or "a relation", "it does not name two things and their relation")
+    return Entry(id_of(None, "relation", *words), text, None, "relations")
 
 
 def _history(files: Files, name: str) -> Iterator[Record]:
