@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from exports import FACT, SECONDS, archive, chatgpt_conversation, claude_conversation, mem0_memory, written
+from exports import (
+    FACT,
+    SECONDS,
+    archive,
+    chatgpt_conversation,
+    claude_conversation,
+    database,
+    mem0_memory,
+    written,
+)
 from memoriter.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,6 +67,81 @@ def test_takeout_in_another_language_is_recognised_by_its_content(target: Target
     content = {f"{folder}/MeineAktivitäten.json": json.dumps([ACTIVITY]), "Takeout/other.json": '[{"title": "x"}]'}
     assert target.run("gemini-takeout", archive(tmp_path / "t.zip", dict(content))).records == 1
     assert FACT in target.text
+
+
+def page(*cells: tuple[str, str, str, str]) -> bytes:
+    """A page of activities: the product, the title, the time and the answer of each."""
+    style = "<style>" + ".mdl-x{color:#000}" * 20_000 + "</style>"
+    whole = "".join(
+        f'<div class="outer-cell mdl-cell mdl-cell--12-col mdl-shadow--2dp"><div class="mdl-grid">'
+        f'<div class="header-cell mdl-cell mdl-cell--12-col"><p class="mdl-typography--title">{product}<br></p></div>'
+        f'<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1">{title}<br>{time}<br>{answer}</div>'
+        '<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1 mdl-typography--text-right"></div>'
+        '<div class="content-cell mdl-cell mdl-cell--12-col mdl-typography--caption"><b>Products:</b><br>'
+        f"&emsp;{product}<br></div></div></div>"
+        for product, title, time, answer in cells
+    )
+    return f'<html><head>{style}</head><body><div class="mdl-grid">{whole}</div></body></html>'.encode()
+
+
+HOURS = "\u202f"
+"""What Takeout writes between a time and AM or PM."""
+ANSWER = f"<p>{FACT}</p><div><ul><li>left</li></ul></div>"
+PAGE = (
+    ("Gemini Apps", "Prompted&nbsp;Which circuit?<br>And the fan?", f"Mar 14, 2025, 12:30:00{HOURS}PM UTC", ANSWER),
+    ("Gemini-Apps", "Eingegebener Prompt: Und jetzt?", "14.03.2025, 23:30:00 MEZ", "<p>Jetzt.</p>"),
+    ("Gemini", "말씀하신 내용: 지금은?", "2025. 3. 15. 오후 1:05:00 KST", "<p>지금.</p>"),
+    ("Gemini Apps", "Prompted&nbsp;Where?", "3/4/2025, 10:00:00 XYZT", "<p>There.</p>"),
+    ("Search", "Searched for&nbsp;heaters", "Mar 14, 2025, 12:30:00 PM UTC", ""),
+)
+
+
+@pytest.mark.parametrize("name", ["Takeout/My Activity/Gemini Apps/MyActivity.html", "Aktivität/Verlauf.html"])
+def test_takeout_in_html_is_imported_with_its_times(target: Target, tmp_path: Path, name: str) -> None:
+    file = archive(tmp_path / "t.zip", {name: page(*PAGE), "Takeout/archive_browser.html": "<html></html>"})
+    report = target.run("gemini-takeout", file)
+    assert (report.records, omitted(report)) == (4, ["Searched for heaters"])
+    texts = target.texts()
+    first = texts["gemini-takeout/2025-03/2025-03-14.md"]
+    assert "**You**, 12:30 UTC: Which circuit?\nAnd the fan?\n" in first
+    assert f"**Gemini**:\n\n{FACT}\n\n- left\n" in first
+    assert "**You**, 22:30 UTC: Eingegebener Prompt: Und jetzt?" in first
+    assert "지금." in texts["gemini-takeout/2025-03/2025-03-15.md"]
+    assert "**You**: Where?" in texts["gemini-takeout/undated/undated.md"]
+    assert target.run("gemini-takeout", file).present == 4
+
+
+def test_takeout_in_json_is_read_and_its_html_is_not(target: Target, tmp_path: Path) -> None:
+    folder = "Takeout/My Activity/Gemini Apps"
+    content = {f"{folder}/MyActivity.json": json.dumps([ACTIVITY]), f"{folder}/MyActivity.html": page(*PAGE)}
+    assert target.run("gemini-takeout", archive(tmp_path / "t.zip", dict(content))).records == 1
+
+
+def test_a_page_of_takeout_that_is_cut_off_or_too_long_is_refused(target: Target, tmp_path: Path) -> None:
+    whole, file = page(*PAGE[:2]), tmp_path / "MyActivity.html"
+    for content, reason in (
+        (whole[: whole.index(b"Jetzt.")], "ends within an activity"),
+        (whole + b"x" * (33 << 20), "more than 32 MiB"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(UsageError, match=reason):
+            target.run("gemini-takeout", file)
+    assert target.texts() == {}
+
+
+def test_the_pickled_points_of_a_local_qdrant_are_refused_with_what_helps(target: Target, tmp_path: Path) -> None:
+    folder = tmp_path / "qdrant"
+    collection = folder / "collection" / "mem0"
+    with database(collection / "storage.sqlite") as opened:
+        opened.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
+        run = b"cos\nmkdir\n(S'" + str(tmp_path / "ran").encode() + b"'\ntR."
+        opened.execute("INSERT INTO points VALUES ('1', ?)", (run,))
+    (folder / "meta.json").write_text('{"collections": {"mem0": {}}, "aliases": {}}', encoding="utf-8")
+    for export in (folder, collection, collection / "storage.sqlite"):
+        with pytest.raises(UsageError, match="pickled Python objects") as refused:
+            target.run("mem0", export)
+        assert "json.dump()" in str(refused.value.remedy)
+    assert not (tmp_path / "ran").exists()
 
 
 def tgz(file: Path, *members: tuple[str, bytes, bytes]) -> Path:

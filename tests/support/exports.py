@@ -9,9 +9,9 @@ fields are from these places:
   `metadata.canvas.textdoc_id`. Custom instructions (`user_editable_context`), lists of memories
   (`model_editable_context`) and saved memories (messages to `bio`): conversations that people published.
 - Claude, artifacts: conversations that people published, with calls of `artifacts` (`command`: `create`, `update` or
-  `rewrite`; `id`, `type`, `title`, `content`, `old_str`, `new_str`). `memory_files`: notes about the export by authors of
-  importers.
-- mem0: the answers of `get_all()`, with `metadata`, `categories` and `relations`.
+  `rewrite`; `id`, `type`, `title`, `content`, `old_str`, `new_str`). `memory_files`: notes by authors of importers.
+- mem0: `get_all()` of mem0ai 2.2.1, which gives further values as `metadata`, and of 0.1.118, which gives `relations`.
+  Its local Qdrant: what qdrant-client writes, a table `points` with pickled objects.
 - Google Takeout: the records that public parsers of My Activity are tested with, as JSON and as HTML.
 """
 

@@ -1,6 +1,7 @@
 """mem0: the JSON of `get_all()` or of the platform's export, or the file `history.db` of an own installation.
 
-`history.db` has every change of each memory; the last one counts, and deleted memories are left out.
+`history.db` has every change of each memory; the last one counts, and deleted memories are left out. The folder of a
+local Qdrant has the memories as pickled Python objects. To read those is to run what they say, so it is refused.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from memoriter.importing._files import Files
 
+QDRANT = "storage.sqlite"
+"""The file of each collection of a local Qdrant."""
+_REMEDY = "Save what get_all() returns as JSON with json.dump(), or give the file ~/.mem0/history.db."
 _COLUMNS = ("memory_id", "new_memory", "event", "created_at", "is_deleted")
 
 
@@ -33,6 +37,9 @@ class Mem0:
 
     def read(self, files: Files, *, own: bool) -> Iterator[Record]:
         del own
+        if any(name.rpartition("/")[2] == QDRANT for name in files.names) and "history.db" not in files.names:
+            message = f"The folder {files.title!r} is a local Qdrant: its memories are pickled Python objects."
+            raise UsageError(f"{message} Reading them would run code of the file.", remedy=_REMEDY)
         if "history.db" in files.names or (len(files.names) == 1 and files.names[0].endswith((".db", ".sqlite"))):
             name = "history.db" if "history.db" in files.names else files.names[0]
             yield from _history(files, name)
@@ -40,9 +47,7 @@ class Mem0:
         names = [name for name in files.names if name.lower().endswith(".json")]
         if not names:
             message = f"The export {files.title!r} has neither a JSON file nor history.db."
-            raise UsageError(
-                message, remedy="Save what get_all() returns as JSON, or give the file ~/.mem0/history.db."
-            )
+            raise UsageError(message, remedy=_REMEDY)
         for name in names:
             prefixes = ("item",) if is_list(files, name) else ("results.item", "memories.item")
             for found in objects(files, name, *prefixes):
