@@ -11,6 +11,7 @@ import pytest
 
 import exports
 from exports import DAY, FACT, SECRET, archive, chatgpt_conversation, written
+from odd_files import posix_only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -145,6 +146,24 @@ def test_undo_keeps_what_a_person_has_changed_or_deleted_since(program: Program,
     assert "Likes coffee" in changed.read_text(encoding="utf-8")
     assert "Mine." in changed.read_text(encoding="utf-8")
     assert not added.exists()
+
+
+@posix_only
+def test_a_later_import_does_not_replace_a_note_that_nobody_may_write_to(program: Program, tmp_path: Path) -> None:
+    program("import", "mem0", mem0(tmp_path / "1.json", "Likes tea"))
+    (note,) = (program.workspace / "memory" / "imported").rglob("*.md")
+    note.chmod(0o444)
+    before = note.read_bytes()
+    later = mem0(tmp_path / "2.json", "Likes coffee")
+    refused = program("import", "mem0", later)
+    assert refused.exit_code == 1
+    assert "is read-only, so it was not changed" in refused.err
+    assert f"`chmod u+w {note}`" in refused.err
+    assert note.read_bytes() == before
+    note.chmod(0o644)
+    identifier = program("import", "mem0", later).out.split()[-1]
+    assert program("import", "--undo", identifier, "--yes").exit_code == 0
+    assert note.read_bytes() == before
 
 
 def test_a_forgotten_text_is_not_in_the_versions_that_undo_restores(program: Program, tmp_path: Path) -> None:
