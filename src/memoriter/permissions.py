@@ -6,11 +6,13 @@ Windows has neither numeric owners nor these modes; every function here then fin
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memoriter.errors import WriteError
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -27,6 +29,15 @@ _WITHOUT_MODES = frozenset(
     {"9p", "cifs", "drvfs", "exfat", "fuseblk", "hfs", "msdos", "ntfs", "ntfs3", "prl_fs", "smb3", "vboxsf", "vfat"}
 )
 """File systems on which every file may have the mode 0777, whatever its owner wants."""
+
+
+def check_writable(file: Path, status: os.stat_result) -> None:
+    """Raise WriteError if nobody may write to a file. Replacing it would need only a folder that can be written to."""
+    if status.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+        return
+    command = f"`chmod u+w {shlex.quote(str(file))}`" if HAS_MODES else f'`attrib -R "{file}"`'
+    message = f"{str(file)!r} is read-only, so it was not changed."
+    raise WriteError(message, remedy=f"If memoriter may change it, run {command} and try again.")
 
 
 def make_private_folder(folder: Path) -> None:

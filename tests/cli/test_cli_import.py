@@ -11,6 +11,7 @@ import pytest
 
 import exports
 from exports import DAY, FACT, SECRET, archive, chatgpt_conversation, written
+from odd_files import posix_only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +35,7 @@ def test_an_import_is_found_by_the_next_search_with_its_day_and_undone_by_its_id
     found = program("search", "which circuit for the greenhouse heater", "--on", DAY, "--json").json
     assert found["results"][0]["path"] == f"memory/imported/chatgpt/2025-03/{DAY}-greenhouse-heater-1.md"
     (row,) = program("import", "--list", "--json").json["imports"]
-    assert row == {"id": done.out.split()[-1], "format": "chatgpt", "notes": 2, "records": 2, "edited": 0}
+    assert row == {"id": done.out.split()[-1], "format": "chatgpt", "notes": 2, "records": 2, "edited": 0, "changed": 0}
     assert program("import", "--undo", row["id"]).exit_code == 2
     assert program("import", "--undo", row["id"], "--dry-run").out.startswith("Would remove 2 notes")
     assert program("import", "--undo", row["id"], "--yes").out == f"Removed 2 notes of the import {row['id']}.\n"
@@ -81,24 +82,104 @@ def test_a_conversation_that_went_on_is_updated_unless_its_note_was_edited(progr
     assert program("import", "--undo", first["id"], "--yes", "--json").json["kept"] == second["kept"]
 
 
-def test_an_import_that_only_changes_notes_names_the_import_that_removes_them(program: Program, tmp_path: Path) -> None:
-    def export(name: str, *texts: str) -> str:
-        memories = [exports.mem0_memory(number, text) for number, text in enumerate(texts, 1)]
-        return str(written(tmp_path / name, json.dumps(memories)))
+def mem0(file: Path, *texts: str) -> str:
+    memories = [exports.mem0_memory(number, text) for number, text in enumerate(texts, 1)]
+    return str(written(file, json.dumps(memories)))
 
-    first = program("import", "mem0", export("1.json", "Likes tea"), "--json").json
-    changed = export("2.json", "Likes coffee")
-    second = program("import", "mem0", changed, "--dry-run", "--json").json
-    assert (second["id"], second["updatedOf"]) == ("", [first["id"]])
-    done = program("import", "mem0", changed)
-    assert f"memoriter import --undo {first['id']}\n" in done.out
-    assert "To undo it" not in done.out
-    both = program("import", "mem0", export("3.json", "Likes water", "Has a dog"), "--json").json
-    ids = [both["id"], *both["updatedOf"]]
-    assert ids[1:] == [first["id"]]
-    for each in ids:
-        assert program("import", "--undo", each, "--yes").exit_code == 0
+
+def test_undoing_a_later_import_restores_the_notes_that_it_changed(program: Program, tmp_path: Path) -> None:
+    first = program("import", "mem0", mem0(tmp_path / "1.json", "Likes tea"), "--json").json
+    before = imported(program)
+    later = mem0(tmp_path / "2.json", "Likes coffee", "Has a dog")
+    assert program("import", "mem0", later, "--dry-run", "--json").json["updatedOf"] == [first["id"]]
+    identifier = program("import", "mem0", later).out.split()[-1]
+    assert identifier != first["id"]
+    rows = {row["id"]: (row["notes"], row["changed"]) for row in program("import", "--list", "--json").json["imports"]}
+    assert rows == {first["id"]: (1, 0), identifier: (1, 1)}
+    assert "changed 1 note of earlier imports" in program("import", "--list").out
+    planned = program("import", "--undo", identifier, "--dry-run")
+    assert "Would restore 1 note as before the import" in planned.out
+    done = program("import", "--undo", identifier, "--yes")
+    assert done.out.splitlines() == [
+        f"Removed 1 note of the import {identifier}.",
+        f"Restored 1 note as before the import {identifier}.",
+    ]
+    assert imported(program) == before
+    assert program("import", "--undo", identifier, "--yes").exit_code == 2
+    assert list((program.home / "imports").iterdir()) == []
+
+
+def test_imports_that_changed_the_same_note_are_undone_one_after_the_other(program: Program, tmp_path: Path) -> None:
+    file = tmp_path / "notes.jsonl"  # the same place, so all are imports of one source
+
+    def run(*texts: str) -> str:
+        rows = [json.dumps({"id": str(number), "text": text}) for number, text in enumerate(texts, 1)]
+        written(file, "\n".join(rows))
+        return program("import", "jsonl", str(file), "--json").json["id"]
+
+    states, ids = list[dict[str, str]](), list[str]()
+    for texts in (("Tea",), ("Coffee", "Dog"), ("Water", "Dog", "Cat"), ("Water", "Two dogs", "Cat")):
+        ids.append(run(*texts))
+        states.append(imported(program))
+    assert len(set(ids)) == 4
+    refused = program("import", "--undo", ids[1], "--yes")
+    assert (refused.exit_code, f"`memoriter import --undo {ids[3]}`" in refused.err) == (2, True)
+    assert imported(program) == states[3]
+    for number in (3, 2, 1):
+        assert program("import", "--undo", ids[number], "--yes").exit_code == 0
+        assert imported(program) == states[number - 1]
+    run("Coffee", "Dog")
+    assert program("import", "--undo", ids[0], "--yes").exit_code == 0  # that of the source removes all
     assert imported(program) == {}
+    assert list((program.home / "imports").iterdir()) == []
+
+
+def test_undo_keeps_what_a_person_has_changed_or_deleted_since(program: Program, tmp_path: Path) -> None:
+    program("import", "mem0", mem0(tmp_path / "1.json", "Likes tea"))
+    later = program("import", "mem0", mem0(tmp_path / "2.json", "Likes coffee", "Has a dog"), "--json").json["id"]
+    added, changed = sorted((program.workspace / "memory" / "imported").rglob("*.md"))
+    changed.write_text(changed.read_text(encoding="utf-8") + "\nMine.\n", encoding="utf-8")
+    added.unlink()
+    done = program("import", "--undo", later, "--yes", "--json").json
+    assert (done["removed"], done["restored"]) == ([], [])
+    assert done["kept"] == [changed.relative_to(program.workspace).as_posix()]
+    assert "Likes coffee" in changed.read_text(encoding="utf-8")
+    assert "Mine." in changed.read_text(encoding="utf-8")
+    assert not added.exists()
+
+
+@posix_only
+def test_a_later_import_does_not_replace_a_note_that_nobody_may_write_to(program: Program, tmp_path: Path) -> None:
+    program("import", "mem0", mem0(tmp_path / "1.json", "Likes tea"))
+    (note,) = (program.workspace / "memory" / "imported").rglob("*.md")
+    note.chmod(0o444)
+    before = note.read_bytes()
+    later = mem0(tmp_path / "2.json", "Likes coffee")
+    refused = program("import", "mem0", later)
+    assert refused.exit_code == 1
+    assert "is read-only, so it was not changed" in refused.err
+    assert f"`chmod u+w {note}`" in refused.err
+    assert note.read_bytes() == before
+    note.chmod(0o644)
+    identifier = program("import", "mem0", later).out.split()[-1]
+    assert program("import", "--undo", identifier, "--yes").exit_code == 0
+    assert note.read_bytes() == before
+
+
+def test_a_forgotten_text_is_not_in_the_versions_that_undo_restores(program: Program, tmp_path: Path) -> None:
+    program("import", "mem0", mem0(tmp_path / "1.json", "Likes tea", "The code is 4711"))
+    program("import", "mem0", mem0(tmp_path / "2.json", "Likes coffee", "The code is gone"))
+
+    def versions() -> str:
+        return "".join(file.read_text(encoding="utf-8") for file in (program.home / "imports").rglob("*.md"))
+
+    assert "4711" in versions()
+    assert program("forget", "--match", "4711", "--yes").exit_code == 0
+    assert "Likes tea" in versions()
+    assert "4711" not in versions()
+    (note,) = imported(program)
+    assert program("forget", f"memory/imported/{note}", "--yes").exit_code == 0
+    assert versions() == ""
 
 
 def test_an_entry_that_changed_replaces_the_old_one_in_its_note(program: Program, tmp_path: Path) -> None:

@@ -104,12 +104,12 @@ def test_a_run_continues_where_an_earlier_one_ended(case: Case) -> None:
 
 def test_undo_removes_all_notes_of_the_import_but_those_that_were_edited(case: Case) -> None:
     report = case.run()
-    assert [past.id for past in past_imports(case.notes)] == [report.id]
+    assert [past.id for past in past_imports(case.notes, case.locks)] == [report.id]
     edited = min(case.texts())
     with (case.notes / edited).open("a", encoding="utf-8") as note:
         note.write("\nA line of mine.\n")
-    plan = plan_undo(case.notes, report.id)
-    undo(Workspace(case.notes), plan)
+    plan = plan_undo(case.notes, report.id, case.locks)
+    undo(Workspace(case.notes), plan, case.locks)
     assert case.texts().keys() == {edited}
     assert plan.kept == (edited,)
 

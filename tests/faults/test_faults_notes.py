@@ -12,6 +12,7 @@ import pytest
 from faults import answered, bound_by_permissions, contents, follow, found, health, read_only, refused, run
 from memoriter.workspace import Workspace
 from memory_env import QUESTION, MemoryEnv, codes, paths
+from odd_files import posix_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -205,6 +206,20 @@ def test_a_workspace_that_can_only_be_read_is_searched_and_a_new_entry_is_refuse
         assert error["remedy"].startswith("Make the file and its folder writable")
     assert contents(env.notes) == before
     answered(env, "remember", "Tea, not coffee.")
+
+
+@posix_only
+def test_a_note_that_nobody_may_write_to_is_not_replaced_by_whoever_could(env: MemoryEnv) -> None:
+    file = env.notes / "MEMORY.md"
+    file.chmod(0o444)
+    before = file.read_bytes()
+    for words in (("remember", "Tea, not coffee.", "--to", "long-term"), ("forget", "MEMORY.md#L3", "--yes")):
+        error = refused(env, *words)
+        assert error["message"] == f"{str(file)!r} is read-only, so it was not changed."
+        assert f"`chmod u+w {file}`" in error["remedy"]
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (before, 0o444)
+    file.chmod(0o644)
+    answered(env, "remember", "Tea, not coffee.", "--to", "long-term")
 
 
 @pytest.mark.slow

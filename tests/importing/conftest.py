@@ -17,13 +17,13 @@ class Target:
     """A folder of notes."""
 
     def __init__(self, folder: Path) -> None:
-        self.root, self._locks = folder / "notes", folder / "locks"
+        self.root, self.records = folder / "notes", folder / "records"
         self.root.mkdir()
         (self.root / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
 
     def run(self, source: str, path: Path, **options: Any) -> ImportReport:
         options = {"zone": "UTC", **options}
-        return run_import(Workspace(self.root), FORMATS[source], path, locks=self._locks, **options)
+        return run_import(Workspace(self.root), FORMATS[source], path, locks=self.records, **options)
 
     def texts(self) -> dict[str, str]:
         folder = self.root / "memory" / "imported"

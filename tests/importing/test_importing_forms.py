@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from exports import FACT, archive, chatgpt_conversation, claude_conversation, mem0_memory, written
+from exports import (
+    FACT,
+    SECONDS,
+    archive,
+    chatgpt_conversation,
+    claude_conversation,
+    database,
+    mem0_memory,
+    written,
+)
 from memoriter.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,6 +69,81 @@ def test_takeout_in_another_language_is_recognised_by_its_content(target: Target
     assert FACT in target.text
 
 
+def page(*cells: tuple[str, str, str, str]) -> bytes:
+    """A page of activities: the product, the title, the time and the answer of each."""
+    style = "<style>" + ".mdl-x{color:#000}" * 20_000 + "</style>"
+    whole = "".join(
+        f'<div class="outer-cell mdl-cell mdl-cell--12-col mdl-shadow--2dp"><div class="mdl-grid">'
+        f'<div class="header-cell mdl-cell mdl-cell--12-col"><p class="mdl-typography--title">{product}<br></p></div>'
+        f'<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1">{title}<br>{time}<br>{answer}</div>'
+        '<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1 mdl-typography--text-right"></div>'
+        '<div class="content-cell mdl-cell mdl-cell--12-col mdl-typography--caption"><b>Products:</b><br>'
+        f"&emsp;{product}<br></div></div></div>"
+        for product, title, time, answer in cells
+    )
+    return f'<html><head>{style}</head><body><div class="mdl-grid">{whole}</div></body></html>'.encode()
+
+
+HOURS = "\u202f"
+"""What Takeout writes between a time and AM or PM."""
+ANSWER = f"<p>{FACT}</p><div><ul><li>left</li></ul></div>"
+PAGE = (
+    ("Gemini Apps", "Prompted&nbsp;Which circuit?<br>And the fan?", f"Mar 14, 2025, 12:30:00{HOURS}PM UTC", ANSWER),
+    ("Gemini-Apps", "Eingegebener Prompt: Und jetzt?", "14.03.2025, 23:30:00 MEZ", "<p>Jetzt.</p>"),
+    ("Gemini", "말씀하신 내용: 지금은?", "2025. 3. 15. 오후 1:05:00 KST", "<p>지금.</p>"),
+    ("Gemini Apps", "Prompted&nbsp;Where?", "3/4/2025, 10:00:00 XYZT", "<p>There.</p>"),
+    ("Search", "Searched for&nbsp;heaters", "Mar 14, 2025, 12:30:00 PM UTC", ""),
+)
+
+
+@pytest.mark.parametrize("name", ["Takeout/My Activity/Gemini Apps/MyActivity.html", "Aktivität/Verlauf.html"])
+def test_takeout_in_html_is_imported_with_its_times(target: Target, tmp_path: Path, name: str) -> None:
+    file = archive(tmp_path / "t.zip", {name: page(*PAGE), "Takeout/archive_browser.html": "<html></html>"})
+    report = target.run("gemini-takeout", file)
+    assert (report.records, omitted(report)) == (4, ["Searched for heaters"])
+    texts = target.texts()
+    first = texts["gemini-takeout/2025-03/2025-03-14.md"]
+    assert "**You**, 12:30 UTC: Which circuit?\nAnd the fan?\n" in first
+    assert f"**Gemini**:\n\n{FACT}\n\n- left\n" in first
+    assert "**You**, 22:30 UTC: Eingegebener Prompt: Und jetzt?" in first
+    assert "지금." in texts["gemini-takeout/2025-03/2025-03-15.md"]
+    assert "**You**: Where?" in texts["gemini-takeout/undated/undated.md"]
+    assert target.run("gemini-takeout", file).present == 4
+
+
+def test_takeout_in_json_is_read_and_its_html_is_not(target: Target, tmp_path: Path) -> None:
+    folder = "Takeout/My Activity/Gemini Apps"
+    content = {f"{folder}/MyActivity.json": json.dumps([ACTIVITY]), f"{folder}/MyActivity.html": page(*PAGE)}
+    assert target.run("gemini-takeout", archive(tmp_path / "t.zip", dict(content))).records == 1
+
+
+def test_a_page_of_takeout_that_is_cut_off_or_too_long_is_refused(target: Target, tmp_path: Path) -> None:
+    whole, file = page(*PAGE[:2]), tmp_path / "MyActivity.html"
+    for content, reason in (
+        (whole[: whole.index(b"Jetzt.")], "ends within an activity"),
+        (whole + b"x" * (33 << 20), "more than 32 MiB"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(UsageError, match=reason):
+            target.run("gemini-takeout", file)
+    assert target.texts() == {}
+
+
+def test_the_pickled_points_of_a_local_qdrant_are_refused_with_what_helps(target: Target, tmp_path: Path) -> None:
+    folder = tmp_path / "qdrant"
+    collection = folder / "collection" / "mem0"
+    with database(collection / "storage.sqlite") as opened:
+        opened.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
+        run = b"cos\nmkdir\n(S'" + str(tmp_path / "ran").encode() + b"'\ntR."
+        opened.execute("INSERT INTO points VALUES ('1', ?)", (run,))
+    (folder / "meta.json").write_text('{"collections": {"mem0": {}}, "aliases": {}}', encoding="utf-8")
+    for export in (folder, collection, collection / "storage.sqlite"):
+        with pytest.raises(UsageError, match="pickled Python objects") as refused:
+            target.run("mem0", export)
+        assert "json.dump()" in str(refused.value.remedy)
+    assert not (tmp_path / "ran").exists()
+
+
 def tgz(file: Path, *members: tuple[str, bytes, bytes]) -> Path:
     with tarfile.open(file, "w:gz") as opened:
         for name, content, kind in members:
@@ -100,14 +184,11 @@ def test_a_tar_archive_that_was_cut_off_is_refused(target: Target, tmp_path: Pat
         target.run("gemini-takeout", file)
 
 
-def test_a_message_of_claude_that_only_calls_tools_is_left_out_and_artifacts_are_counted(
-    target: Target, tmp_path: Path
-) -> None:
+def test_a_message_of_claude_that_only_calls_tools_is_left_out(target: Target, tmp_path: Path) -> None:
     block = "```\nThis block is not supported on your current device yet.\n```"
     talk = claude_conversation()
-    artifact = {"type": "tool_use", "name": "artifacts", "input": {"command": "create", "content": "# Plan"}}
     talk["chat_messages"] += [
-        {"sender": "assistant", "text": block, "content": [artifact]},
+        {"sender": "assistant", "text": block, "content": [{"type": "tool_use", "name": "web", "input": {"q": "x"}}]},
         {"sender": "assistant", "text": f"Old answer.\n{block}\nDone."},
         {"sender": "human", "text": "See it.", "files": [{"file_name": "plan.png"}], "attachments": []},
     ]
@@ -115,39 +196,116 @@ def test_a_message_of_claude_that_only_calls_tools_is_left_out_and_artifacts_are
     assert "not supported on your current device" not in target.text
     assert "Old answer." in target.text
     assert "(attached: plan.png)" in target.text
-    assert omitted(report) == ["artifacts (1)"]
+    assert omitted(report) == []
 
 
-def test_what_chatgpt_has_besides_turns_is_counted_and_attachments_are_named(target: Target, tmp_path: Path) -> None:
-    talk = chatgpt_conversation()
-    nodes = talk["mapping"]
+def test_artifacts_of_claude_are_notes_in_their_last_state(target: Target, tmp_path: Path) -> None:
+    def call(command: str, identifier: str, **more: str) -> dict[str, object]:
+        return {"type": "tool_use", "name": "artifacts", "input": {"command": command, "id": identifier, **more}}
+
+    talk = claude_conversation()
+    blocks = [
+        call("create", "plan", type="text/markdown", title="Plan", content="# Plan\n\nOne fuse, one heater."),
+        call("update", "plan", old_str="One fuse", new_str="Two fuses"),
+        call("create", "code", type="application/vnd.ant.code", language="python", title="Script", content="print(1)"),
+        call("rewrite", "code", title="Better script", content="print(2)"),
+        call("update", "code", old_str="not there", new_str="x"),
+        call("update", "unknown", old_str="a", new_str="b"),
+    ]
+    message = {"sender": "assistant", "text": "", "content": blocks, "created_at": "2025-03-14T12:30:00Z"}
+    talk["chat_messages"].append(message)
+    report = target.run("claude", written(tmp_path / "conversations.json", json.dumps([talk])))
+    texts = target.texts()
+    assert "\n# Plan\n\nTwo fuses, one heater.\n" in texts["claude/2025-03/2025-03-14-plan.md"]
+    assert "\n```python\nprint(2)\n```\n" in texts["claude/2025-03/2025-03-14-better-script.md"]
+    assert omitted(report) == ["changes to artifacts (2)"]
+
+
+def test_the_files_in_which_claude_remembers_are_notes(target: Target, tmp_path: Path) -> None:
+    files = [{"path": "/garden/soil.md", "content": "- Loam.", "updated_at": "2026-01-02T03:04:05Z"}]
+    content = {"memories/acc.json": json.dumps({"account_uuid": "acc", "memory_files": files})}
+    assert target.run("claude", archive(tmp_path / "memories-000.zip", dict(content))).records == 1
+    text = target.texts()["claude/memories/files/garden/soil.md"]
+    assert 'title: "What Claude remembers: garden/soil"\ndate: 2026-01-02\n' in text
+    assert "- Loam." in text
+
+
+def chatgpt_with(*messages: dict[str, object], number: int = 1) -> dict[str, object]:
+    """A conversation that goes on with these messages of the assistant."""
+    talk = chatgpt_conversation(number)
     last = talk["current_node"]
-    messages = [
-        {"recipient": "canmore.create_textdoc", "content": {"content_type": "text", "parts": ["{}"]}},
-        {"content": {"content_type": "user_editable_context", "user_profile": "A gardener"}},
-        {"content": {"content_type": "model_editable_context", "model_set_context": "Likes basil"}},
-        {
-            "content": {"content_type": "text", "parts": ["See it."]},
-            "author": {"role": "user"},
-            "metadata": {"attachments": [{"name": "plan.pdf"}]},
-        },
-    ]
-    for number, message in enumerate(messages):
-        message = {"author": {"role": "assistant"}, **message}  # noqa: PLW2901 - the same message, completed
-        nodes[f"more-{number}"] = {"parent": last, "children": [], "message": message}
-        last = f"more-{number}"
+    for place, message in enumerate(messages):
+        whole = {"id": f"more-{number}-{place}", "author": {"role": "assistant"}, "create_time": SECONDS, **message}
+        talk["mapping"][f"more-{place}"] = {"parent": last, "children": [], "message": whole}
+        last = f"more-{place}"
     talk["current_node"] = last
+    return talk
+
+
+def test_the_canvas_of_chatgpt_becomes_notes_in_their_last_state(target: Target, tmp_path: Path) -> None:
+    def call(tool: str, document: str, **values: object) -> list[dict[str, object]]:
+        content = {"content_type": "code", "language": "json", "text": json.dumps(values)}
+        answer = {"author": {"role": "tool", "name": tool}, "metadata": {"canvas": {"textdoc_id": document}}}
+        return [{"recipient": tool, "content": content}, answer]
+
+    def change(document: str, pattern: str, new: str, *, multiple: bool = False) -> list[dict[str, object]]:
+        update = {"pattern": pattern, "replacement": new, "multiple": multiple}
+        return call("canmore.update_textdoc", document, updates=[update])
+
+    create = "canmore.create_textdoc"
+    talk = chatgpt_with(
+        *call(create, "d1", name="Plan", type="document", content="# Plan\n\nOne (1) fuse. One heater."),
+        *call(create, "d2", name="Script", type="code/python", content="print(1)"),
+        *change("d1", r"One \(1\) fuse", "Two fuses"),
+        *change("d2", ".*", "print(2)"),
+        *change("d1", "(a+)+$", "x"),
+        *call(create, "d3", name="Empty"),
+    )
     report = target.run("chatgpt", written(tmp_path / "conversations.json", json.dumps([talk])))
-    assert "(attached: plan.pdf)" in target.text
+    texts = target.texts()
+    assert "\n# Plan\n\nTwo fuses. One heater.\n" in texts["chatgpt/2025-03/2025-03-14-plan.md"]
+    assert "\n```python\nprint(2)\n```\n" in texts["chatgpt/2025-03/2025-03-14-script.md"]
     assert omitted(report) == [
-        "custom instructions (1)",
-        "documents of the canvas (1)",
-        "lists of what ChatGPT remembers of you (1)",
+        "changes to documents of the canvas (1)",
+        "documents of the canvas that cannot be read (1)",
     ]
 
 
-def test_metadata_and_relations_of_mem0_are_counted(target: Target, tmp_path: Path) -> None:
-    memories = [mem0_memory(1, "Likes tea", metadata={"category": "drinks"}), mem0_memory(2, "Is tall")]
-    export = {"results": memories, "relations": [{"source": "a", "relationship": "likes", "target": "tea"}]}
+def test_custom_instructions_and_what_chatgpt_remembers_are_notes_once(target: Target, tmp_path: Path) -> None:
+    def context(remembered: str) -> list[dict[str, object]]:
+        profile = "The user provided the following:\n```A gardener```"
+        instructions = {"content_type": "user_editable_context", "user_profile": profile, "user_instructions": "Short."}
+        memory = {"content_type": "model_editable_context", "model_set_context": remembered}
+        return [{"author": {"role": "user"}, "content": instructions}, {"content": memory}]
+
+    saved = {"recipient": "bio", "content": {"content_type": "text", "parts": ["The user likes basil."]}}
+    named = {"content": {"content_type": "text", "parts": ["See it."]}, "author": {"role": "user"}}
+    talks = [
+        chatgpt_with(*context("1. Likes basil, and mint."), saved, number=2),
+        chatgpt_with(*context("1. Likes basil."), named | {"metadata": {"attachments": [{"name": "plan.pdf"}]}}),
+    ]
+    content = {"conversations.json": json.dumps(talks), "user.json": json.dumps({"id": "user-x"})}
+    file = archive(tmp_path / "c.zip", dict(content))
+    assert target.run("chatgpt", file, dry_run=True).records == 5
+    report = target.run("chatgpt", file)
+    assert (report.records, omitted(report)) == (5, [])
+    texts = target.texts()
+    (instructions,) = [text for path, text in texts.items() if path.startswith("chatgpt/instructions/")]
+    assert "# About you\n\nA gardener\n\n# How ChatGPT answers\n\nShort.\n" in instructions
+    assert "1. Likes basil, and mint.\n" in texts["chatgpt/memories/what ChatGPT remembers user-x.md"]
+    assert "- The user likes basil. <!--" in texts["chatgpt/memories/2025-03/2025-03-14.md"]
+    assert "(attached: plan.pdf)" in target.text
+
+
+def test_metadata_and_relations_of_mem0_are_imported(target: Target, tmp_path: Path) -> None:
+    metadata = {"category": "drinks", "rating": 5, "user_id": "x", "none": None}
+    memories = [mem0_memory(1, "Likes tea", metadata=metadata, categories=["food", "taste"])]
+    relations = [{"source": "alice", "relationship": "likes_a_lot", "target": "tea"}, {"source": "alice"}]
+    export = {"results": memories, "relations": relations}
     report = target.run("mem0", written(tmp_path / "m.json", json.dumps(export)))
-    assert omitted(report) == ["metadata of memories (1)", "relations (1)"]
+    assert report.records == 2
+    assert "(category: drinks; rating: 5; categories: food, taste)" in target.text
+    assert "- alice likes a lot tea <!--" in target.text
+    assert [(each.name, each.reason) for each in report.reasons] == [
+        ("alice", "it does not name two things and their relation")
+    ]

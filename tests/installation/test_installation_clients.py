@@ -366,6 +366,22 @@ def test_a_trusted_folder_of_notes_is_what_such_a_client_opens(env: MemoryEnv, c
 
 
 @linux
+@pytest.mark.parametrize("words", [("--no-hooks",), ("--no-hooks", "--http"), ("--no-hooks", "--dry-run")])
+def test_a_file_that_nobody_may_write_to_is_refused_and_keeps_its_permissions(
+    env: MemoryEnv, words: tuple[str, ...]
+) -> None:
+    file = written(env, "cursor")
+    file.chmod(0o444)
+    before = file.read_bytes()
+    refused = run(env, "install", "cursor", *words)
+    assert refused.exit_code == 1
+    assert f"'{file}' is read-only, so it was not changed." in refused.err
+    assert f"`chmod u+w {file}`" in refused.err
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (before, 0o444)
+    assert not file.with_name(f"{file.name}.memoriter-backup").exists()
+
+
+@linux
 @pytest.mark.parametrize("client", FILES)
 def test_what_the_owner_has_changed_is_not_overwritten_silently(env: MemoryEnv, client: str) -> None:
     run(env, "install", client, "--no-hooks")

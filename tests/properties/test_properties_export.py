@@ -135,7 +135,7 @@ def test_any_texts_are_imported_once_are_not_the_owners_and_can_be_undone(record
             marks = ("#", "<!-- from: import ", "<!-- end: import ")
             shown = zip(body, foreign_lines(body), strict=True)
             assert all(foreign for line, foreign in shown if line.strip() and not line.startswith(marks))
-        (past,) = past_imports(root)
+        (past,) = past_imports(root, locks)
         assert past.records == first.records
-        undo(Workspace(root), plan_undo(root, first.id))
+        undo(Workspace(root), plan_undo(root, first.id, locks), locks)
         assert contents(root) == before

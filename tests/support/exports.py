@@ -1,6 +1,18 @@
 """Exports of other programs, in the form that each writes, with invented content.
 
-Every export says `FACT` on `DAY`, and has `SECRET` somewhere.
+Every export says `FACT` on `DAY`, and has `SECRET` somewhere. No program documents its export in full. The names of
+fields are from these places:
+
+- ChatGPT, conversations: docs/chatgpt-data-export-format.md of github.com/mitkury/chatgpt-export-parser. The canvas:
+  published system prompts of ChatGPT, which have the schemas of `canmore` (`name`, `type`, `content`; `updates` with
+  `pattern`, `multiple`, `replacement`), and public exporters, which find the id of a document in the next message, in
+  `metadata.canvas.textdoc_id`. Custom instructions (`user_editable_context`), lists of memories
+  (`model_editable_context`) and saved memories (messages to `bio`): conversations that people published.
+- Claude, artifacts: conversations that people published, with calls of `artifacts` (`command`: `create`, `update` or
+  `rewrite`; `id`, `type`, `title`, `content`, `old_str`, `new_str`). `memory_files`: notes by authors of importers.
+- mem0: `get_all()` of mem0ai 2.2.1, which gives further values as `metadata`, and of 0.1.118, which gives `relations`.
+  Its local Qdrant: what qdrant-client writes, a table `points` with pickled objects.
+- Google Takeout: the records that public parsers of My Activity are tested with, as JSON and as HTML.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 Beside an agent's sessions are the context given to each, and logs from before a flush. A context is assembled again
 when it is needed, so forgetting deletes all contexts. A copy of a log may be the only place of lines that a model
-removed, so forgetting removes only the forgotten text from it. Git history, copies of other programs, indexes of other
-agents and services are outside its control.
+removed, so forgetting removes only the forgotten text from it. The same holds for the versions of imported notes that a
+later import replaced, in the folder of imports of memoriter's home. Git history, copies of other programs, indexes of
+other agents and services are outside its control.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from unicodedata import normalize
 
 from memoriter.errors import MemoriterError
 from memoriter.ids import bytes_hash
+from memoriter.layout import SUFFIX
 from memoriter.plain_file import open_plain, read_plain
 from memoriter.providers import PROCESS
 from memoriter.types import Diagnostic
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from memoriter.workspace import Removal
 
 CONTEXTS, COPIES = "contexts", "flushes"
+IMPORTS = "imports"
+"""The folder of imports in memoriter's home, which is three folders above the transcripts of an agent."""
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _NOT_A_WORD = re.compile(r"\W+")
 
@@ -79,7 +83,7 @@ def files_containing(query: CopyQuery, sessions: Path | None) -> tuple[Path, ...
     if sessions is None:
         return ()
     contexts = [file for file in _files(sessions.with_name(CONTEXTS)) if query.is_in(_context_text(_content(file)))]
-    copies = [file for file in _files(sessions.with_name(COPIES)) if query.lines(_content(file))]
+    copies = [file for file in _versions(sessions) if query.lines(_content(file))]
     return (*contexts, *copies)
 
 
@@ -89,9 +93,9 @@ def contexts_of(sessions: Path | None) -> list[Path]:
 
 
 def cut_from_copies(query: CopyQuery, sessions: Path | None) -> list[Path]:
-    """Remove the text to forget from an agent's copies of logs. Return copies that must be deleted instead."""
+    """Remove the text to forget from copies of logs and imported notes. Return copies that must be deleted instead."""
     to_delete = list[Path]()
-    for file in _files(sessions.with_name(COPIES)) if sessions is not None else ():
+    for file in _versions(sessions) if sessions is not None else ():
         content = _content(file)
         if not (removed := query.lines(content)):
             continue
@@ -104,6 +108,22 @@ def cut_from_copies(query: CopyQuery, sessions: Path | None) -> list[Path]:
         except MemoriterError:
             to_delete.append(file)
     return to_delete
+
+
+def drop_versions(sessions: Path, root: Path) -> None:
+    """Delete the earlier versions of imported notes that are not there any more."""
+    folder = sessions.parents[2] / IMPORTS
+    if folder.is_dir():
+        from memoriter.importing import forget_versions  # few notes are imported
+
+        forget_versions(root, folder)
+
+
+def _versions(sessions: Path) -> Iterator[Path]:
+    """Yield the earlier versions of notes: of logs before a flush, and of imported notes before an import."""
+    yield from _files(sessions.with_name(COPIES))
+    for folder in sorted((sessions.parents[2] / IMPORTS).glob("*-*")):
+        yield from (file for file in _files(folder) if file.suffix == SUFFIX)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -7,7 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._copies import contexts_of, copy_query, cut_from_copies, files_containing, residual_copies
+from memoriter.backends._copies import (
+    contexts_of,
+    copy_query,
+    cut_from_copies,
+    drop_versions,
+    files_containing,
+    residual_copies,
+)
 from memoriter.errors import IndexUnavailable, MemoriterError, PathRefused, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.layout import OTHER_SUFFIXES, SUFFIX
@@ -254,6 +261,8 @@ def carry_out(
         raise
     transcripts = _delete(plan.transcripts, problems)
     _delete(contexts_of(sessions), problems)
+    if sessions is not None:
+        drop_versions(sessions, workspace.root)
     try:
         report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:

@@ -33,8 +33,8 @@ SHOWN_NOTES = 10
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported, with samples.")
 @click.option("--own", is_flag=True, help="You wrote all of it: it counts like your own notes, and gets no marks.")
 @click.option("--source", "name", metavar="NAME", default="", help="Name the source, to tell it from another one.")
-@click.option("--undo", "identifier", metavar="ID", help="Remove the notes of an import.")
-@click.option("--list", "listed", is_flag=True, help="List the imports that have notes.")
+@click.option("--undo", "identifier", metavar="ID", help="Remove what an import added, restore what it changed.")
+@click.option("--list", "listed", is_flag=True, help="List the imports.")
 @click.option("--yes", is_flag=True, help="With --undo: do not ask for confirmation.")
 def import_command(
     source: str | None,
@@ -139,7 +139,7 @@ def _import(
             workspace,
             FORMS[source],
             path.expanduser(),
-            locks=assembly.env.home / "imports",
+            locks=_records(assembly),
             zone=assembly.configuration.settings.agents.defaults.user_timezone,
             own=own,
             name=name,
@@ -188,11 +188,8 @@ def _report_lines(report: ImportReport, workspace: Workspace) -> Iterator[Line]:
     for sample in report.samples if report.dry_run else ():
         yield ((f"  {sample.path}", "bold"),)
         yield ((f"    {sample.text}", "dim"),)
-    if report.notes and report.id and not report.dry_run:
+    if (report.notes or report.updated) and report.id and not report.dry_run:
         yield ((f"To undo it: memoriter import --undo {report.id}", "dim"),)
-    for run in report.updated_of if not report.dry_run else ():
-        text = f"What changed belongs to an earlier import; to remove its notes: memoriter import --undo {run}"
-        yield ((text, "dim"),)
 
 
 def _left_lines(report: ImportReport) -> Iterator[Line]:
@@ -214,16 +211,15 @@ def _left_lines(report: ImportReport) -> Iterator[Line]:
 def _show_imports(assembly: Assembly, screen: Screen) -> None:
     from memoriter.importing import past_imports
 
-    found = past_imports(assembly.trusted.workspace.root)
+    found = past_imports(assembly.trusted.workspace.root, _records(assembly))
     if screen.as_json:
-        rows = [
-            {"id": each.id, "format": each.source, "notes": each.notes, "records": each.records, "edited": each.edited}
-            for each in found
-        ]
+        keys = {"id": "id", "format": "source", **{key: key for key in ("notes", "records", "edited", "changed")}}
+        rows = [{key: getattr(each, name) for key, name in keys.items()} for each in found]
         screen.json({"imports": rows})
         return
     for each in found:
         edited = f", {each.edited:,} edited since" if each.edited else ""
+        edited += f", changed {pluralize(each.changed, 'note')} of earlier imports" if each.changed else ""
         texts = f" with {pluralize(each.records, 'text')}" if each.records != each.notes else ""
         count = f"  {each.source}  {pluralize(each.notes, 'note')}{texts}{edited}"
         screen.show([((each.id, "bold"), (count, ""))])
@@ -235,17 +231,28 @@ def _undo(assembly: Assembly, identifier: str, screen: Screen, *, yes: bool, dry
     from memoriter.importing import plan_undo, undo
 
     workspace = assembly.trusted.workspace
-    plan = plan_undo(workspace.root, identifier)
+    plan = plan_undo(workspace.root, identifier, _records(assembly))
     if not dry_run:
         if not yes:
             _confirm(plan, screen)
-        undo(workspace, plan)
+        undo(workspace, plan, _records(assembly))
+    restored = [each.note for each in plan.restored]
     if screen.as_json:
-        screen.json({"id": plan.id, "dryRun": dry_run, "removed": list(plan.notes), "kept": list(plan.kept)})
+        names = {"removed": list(plan.notes), "restored": restored, "kept": list(plan.kept)}
+        screen.json({"id": plan.id, "dryRun": dry_run, **names})
         click.get_current_context().exit(DONE)
-    verb = "Would remove" if dry_run else "Removed"
-    screen.show([((f"{verb} {pluralize(len(plan.notes), 'note')} of the import {plan.id}.", ""),)])
+    if plan.notes or not restored:
+        verb = "Would remove" if dry_run else "Removed"
+        screen.show([((f"{verb} {pluralize(len(plan.notes), 'note')} of the import {plan.id}.", ""),)])
+    if restored:
+        verb = "Would restore" if dry_run else "Restored"
+        screen.show([((f"{verb} {pluralize(len(restored), 'note')} as before the import {plan.id}.", ""),)])
     screen.note(*_kept_lines(plan))
+
+
+def _records(assembly: Assembly) -> Path:
+    """Return the private folder with the records of imports."""
+    return assembly.env.home / "imports"
 
 
 def _confirm(plan: UndoPlan, screen: Screen) -> None:
@@ -254,11 +261,13 @@ def _confirm(plan: UndoPlan, screen: Screen) -> None:
         why = "--json or --quiet is given" if screen.as_json or screen.quiet else "there is no terminal"
         remedy = "Add --yes to confirm, or --dry-run to look first."
         raise UsageError(f"Confirmation is needed, and {why}.", remedy=remedy)
-    lines: list[Line] = [((path, "bold"),) for path in plan.notes[:SHOWN_NOTES]]
-    if len(plan.notes) > SHOWN_NOTES:
-        lines.append(((f"... and {len(plan.notes) - SHOWN_NOTES:,} more notes", "dim"),))
+    notes = [(path, "") for path in plan.notes] + [(each.note, ", as before the import") for each in plan.restored]
+    lines: list[Line] = [((path, "bold"), (how, "")) for path, how in notes[:SHOWN_NOTES]]
+    if len(notes) > SHOWN_NOTES:
+        lines.append(((f"... and {len(notes) - SHOWN_NOTES:,} more notes", "dim"),))
     screen.note(*lines, *_kept_lines(plan))
-    click.confirm("Remove these notes for good?", abort=True, err=True)
+    question = "Remove these notes for good?" if not plan.restored else "Remove and restore these notes for good?"
+    click.confirm(question, abort=True, err=True)
 
 
 def _kept_lines(plan: UndoPlan) -> Iterator[Line]:

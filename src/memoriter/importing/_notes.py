@@ -40,9 +40,12 @@ _NOT_IN_NAME = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/\u2028\u2029\ud800-\udfff]+'
 _RESERVED = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
 _NOT_IN_YAML = re.compile(r"[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff\ufeff]")
 _LONGEST_SLUG = 60
-_LONGEST_PART = 100
 _LONGEST_TITLE = 200
-_NAME_BYTES = 200
+_SLUG_BYTES = 200
+_NAME_BYTES = 255 - len(SUFFIX)
+"""Bytes of a name without its suffix: file systems take 255."""
+_DIGEST = 8
+"""Digits that tell names apart that were cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,23 +168,38 @@ def slug_of(title: str) -> str:
     'kitchen-budget-plans'
     """
     slug = _NOT_IN_SLUG.sub("-", normalize("NFC", title).casefold())[:_LONGEST_SLUG].strip("-")
-    return _cut_to_bytes(slug, _NAME_BYTES)
+    return _cut_to_bytes(slug, _SLUG_BYTES)
 
 
 def file_name(part: str) -> str:
     """Return a name from an export as the name of a file or folder that every system accepts; it may be empty.
 
+    A name that is too long is cut, and ends in digits of its hash, so that it stays another one than its like.
+
     >>> file_name("What? / ..")
     'What'
     """
-    name = " ".join(_NOT_IN_NAME.sub(" ", normalize("NFC", part)).split())[:_LONGEST_PART].strip(" .")
+    name = " ".join(_NOT_IN_NAME.sub(" ", normalize("NFC", part)).split()).strip(" .")
     name = f"{name} note" if _RESERVED.match(name) else name
-    return _cut_to_bytes(name, _NAME_BYTES)
+    return _shortened(name, _NAME_BYTES)
+
+
+def clean_path(path: str) -> str:
+    """Return a path from an export with each part as the name of a file or folder; `.` and `..` stay."""
+    return "/".join(part if part in {"", ".", ".."} else file_name(part) for part in path.split("/"))
+
+
+def _shortened(name: str, limit: int) -> str:
+    if len(name.encode()) <= limit:
+        return name
+    return f"{_cut_to_bytes(name, limit - _DIGEST - 1)} {content_hash(name)[:_DIGEST]}"
 
 
 def numbered(path: str, number: int | str) -> str:
     """Return the path of another note beside one: `a.md` and `2` are `a-2.md`."""
-    return f"{path.removesuffix(SUFFIX)}-{number}{SUFFIX}"
+    folder, slash, name = path.removesuffix(SUFFIX).rpartition("/")
+    end = f"-{number}"
+    return f"{folder}{slash}{_cut_to_bytes(name, _NAME_BYTES - len(end))}{end}{SUFFIX}"
 
 
 def _with_hash(own: dict[str, object], front: str, identifier: str, body: str, run: Run) -> str:

@@ -7,13 +7,14 @@ with the ids of its records. If it is interrupted, the next run continues with w
 from __future__ import annotations
 
 import os
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
-from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError
+from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.importing._files import open_files
+from memoriter.importing._history import History
 from memoriter.importing._ignore_files import restore_ignore_file
 from memoriter.importing._known import entry_places, known_records
 from memoriter.importing._notes import (
@@ -37,9 +38,10 @@ from memoriter.permissions import folder_lock
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
+    from memoriter.importing._history import RunRecord
     from memoriter.importing._known import KnownRecord
     from memoriter.importing._records import Format, Record
     from memoriter.workspace import Workspace
@@ -68,16 +70,16 @@ class ImportReport:
 
     source: str
     id: str
-    """Names the import, to undo it; empty if no note is of it: it added none, or it restored notes as they were."""
+    """Names the import, to undo it; empty if it neither added nor changed a note, or restored notes as they were."""
     dry_run: bool
     notes: int = 0
     """Notes that were added."""
     records: int = 0
     """Records that were added: pages, and entries of the notes of a day."""
     updated: int = 0
-    """Records that say something else than at the last import; their notes were changed."""
+    """Records that say something else than at the last import; their notes were changed. Undo restores them."""
     updated_of: list[str] = field(default_factory=list[str])
-    """The earlier imports whose notes were changed: undoing those removes them."""
+    """The earlier imports whose notes were changed."""
     present: int = 0
     """Records that were there already."""
     kept: list[str] = field(default_factory=list[str])
@@ -108,7 +110,7 @@ def run_import(
         workspace: the folder of notes.
         form: the format of the export.
         path: the file or folder.
-        locks: a private folder. Two imports run one after the other.
+        locks: a private folder, which has what is needed to undo imports. Two imports run one after the other.
         zone: the owner's time zone, an IANA name; None: that of the process.
         own: whether the owner wrote all of it, so that it counts like their own notes.
         name: what the owner calls the source. Imports of the same name belong to one source; empty: the file or folder
@@ -131,18 +133,32 @@ def run_import(
         others = OtherSources(form, run, known, path, files.title)
         with closing(records_of(form, files, own=own, name=name)) as records:
             total = _check(records, form, path, others)
-        writing = _Writing(workspace, run, report, known)
+        history, repeated = History(locks, workspace.root), any(each.run == run.id for each in known.values())
+        with _recording():
+            record = None if dry_run else history.begin(run, repeated=repeated)
+        report.id = record.id if record else history.id_of(run, repeated=repeated)
+        writing = _Writing(workspace, run, report, known, record)
         with closing(records_of(form, files, own=own, name=name)) as records:
-            for number, record in enumerate(records):
+            for number, each in enumerate(records):
                 if progress and number % _STEP == 0:
                     progress(number, total)
-                writing.add(record)
+                writing.add(each)
         writing.finish()
         if progress:
             progress(total, total)
-        if not report.notes and all(each.run != run.id for each in known.values()):
-            report.id = ""
+        if not (report.notes or report.updated):
+            report.id = run.id if repeated else ""
     return report
+
+
+@contextmanager
+def _recording() -> Generator[None]:
+    """Raise WriteError if the record of the import cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        message = f"The import could not be recorded in {error.filename!r}: {sentence(error.strerror or error)}"
+        raise WriteError(message, remedy="Repeat the import: it continues where it stopped.") from error
 
 
 def _check(records: Iterator[Record], form: Format, path: Path, others: OtherSources) -> int:
@@ -162,8 +178,16 @@ def _check(records: Iterator[Record], form: Format, path: Path, others: OtherSou
 class _Writing:
     """The second pass."""
 
-    def __init__(self, workspace: Workspace, run: Run, report: ImportReport, known: dict[str, KnownRecord]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        run: Run,
+        report: ImportReport,
+        known: dict[str, KnownRecord],
+        record: RunRecord | None,
+    ) -> None:
         self._workspace, self._run, self._report, self._known = workspace, run, report, known
+        self._record = record
         self._seen = set[str]()
         self._pending = dict[tuple[str, str], list[Entry]]()
         self._pending_chars = 0
@@ -191,6 +215,9 @@ class _Writing:
         self._write_entries()
         for path, entries in self._changes.items():
             self._update_entries(path, entries)
+        if self._record is not None:
+            with _recording():
+                self._record.finish()
 
     def _add_page(self, page: Page) -> None:
         for part in parts_of(page):
@@ -214,9 +241,7 @@ class _Writing:
             self._report.kept.append(known.path)
         else:
             self._count_update(known)
-            if not self._report.dry_run:
-                content = self._workspace.content(known.path) or b""
-                self._workspace.replace(known.path, text, expected=bytes_hash(content))
+            self._change(known.path, lambda _: text)
 
     def _add_entry(self, entry: Entry) -> None:
         key = f"entry {entry_key(entry.id)}"
@@ -252,13 +277,22 @@ class _Writing:
         self._pending_chars = 0
 
     def _update_entries(self, path: str, entries: list[Entry]) -> None:
-        if self._report.dry_run:
+        def with_entries(text: str) -> str:
+            places = entry_places(text)
+            changes = [(*places[entry_key(entry.id)], entry_lines(entry, self._run)) for entry in entries]
+            return with_new_hash(replace_lines(text, changes))
+
+        self._change(path, with_entries)
+
+    def _change(self, path: str, edit: Callable[[str], str]) -> None:
+        """Change a note of an earlier import, and keep the version that it had."""
+        if self._record is None:
             return
         content = self._workspace.content(path) or b""
-        text = content.decode()
-        places = entry_places(text)
-        changes = [(*places[entry_key(entry.id)], entry_lines(entry, self._run)) for entry in entries]
-        self._workspace.replace(path, with_new_hash(replace_lines(text, changes)), expected=bytes_hash(content))
+        text = edit(content.decode())
+        with _recording():
+            self._record.add_changed(path, content, text)
+        self._workspace.replace(path, text, expected=bytes_hash(content))
 
     def _write_new(self, path: str, note: Callable[[], str], key: str, *, records: int = 1) -> None:
         """Write a new note, beside a note that has the name already. A dry run makes only the notes that it shows."""
@@ -279,6 +313,11 @@ class _Writing:
         """Create a note, and return its path. Raises PathRefused and WriteError."""
         names = [path, *([numbered(path, content_hash(key)[:8])] if key else ())]
         for name in (*names, *(numbered(path, number) for number in range(2, MOST_OF_A_NAME))):
+            if os.path.lexists(self._workspace.root / name):
+                continue
+            if self._record is not None:
+                with _recording():
+                    self._record.add_new(name, text)
             try:
                 self._workspace.replace(name, text, expected=None)
             except WriteConflict:

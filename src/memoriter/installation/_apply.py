@@ -20,6 +20,7 @@ from memoriter.errors import WriteError, sentence
 from memoriter.ids import bytes_hash
 from memoriter.installation._contents import is_empty, lacks, same_but_for_layout
 from memoriter.installation._read import LONGEST, read_text
+from memoriter.permissions import check_writable
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
 from memoriter.workspace import replace
@@ -67,7 +68,8 @@ def apply(changes: Sequence[FileEdit], *, dry_run: bool) -> list[Outcome]:
 
     Raises:
         ConfigError: a file is malformed; none was written.
-        WriteError: a file could not be written, or its program changed it meanwhile; the file is unchanged.
+        WriteError: a file is read-only, so none was written; or one could not be written, or its program changed it
+            meanwhile, and that file is unchanged.
     """
     writes = [_plan(change) for change in changes]
     for write in writes if not dry_run else ():
@@ -86,6 +88,8 @@ def _plan(change: FileEdit) -> _PlannedWrite:
     after = byte_order_mark + change.edit(plain)
     if after == text:
         return _PlannedWrite(target, content, after, Outcome(change.file, "unchanged", "", None, change.holds_token))
+    if content is not None:
+        check_writable(target, target.stat())
     backup = target.with_name(target.name + BACKUP)
     if change.edit is change.remove:
         return _plan_removal(change.file, target, content, text, after)

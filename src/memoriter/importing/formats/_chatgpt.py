@@ -2,18 +2,23 @@
 
 A conversation is a tree of messages, because a message can be edited and an answer repeated. The branch that ChatGPT
 shows, from `current_node` up to the root, becomes the note. What the user and the assistant wrote is kept; system
-messages, calls of tools and their output are not.
+messages, calls of tools and their output are not. Exceptions are the documents of the canvas, which calls of the tool
+`canmore` write and change, the facts that calls of the tool `bio` saved, the custom instructions, and what ChatGPT
+remembered when the last conversation of the export began.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
-from memoriter.importing._json import lists, mapping, objects
-from memoriter.importing._records import LeftOut, Page, Record, id_of, moment, text_of
-from memoriter.importing.formats._conversation import Omitted, Turn, attached, conversation, fenced
+from memoriter.ids import content_hash
+from memoriter.importing._json import lists, mapping, named, objects
+from memoriter.importing._records import Entry, LeftOut, Page, Record, id_of, moment, text_of
+from memoriter.importing.formats._conversation import Omitted, Turn, attached, conversation, fenced, lowered
+from memoriter.importing.formats._documents import Document, Documents, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,10 +29,13 @@ _FILE = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json", re.IGNORECASE)
 _CITATION = re.compile("\ue200[^\ue201]*\ue201|[\ue200-\ue2ff]")
 """References to web pages and files, in characters of private use."""
 _SPEAKERS = {"user": "You", "assistant": "ChatGPT"}
-_CONTEXTS = {
-    "user_editable_context": "custom instructions",
-    "model_editable_context": "lists of what ChatGPT remembers of you",
-}
+_QUOTED = re.compile(r"```(.*)```", re.DOTALL)
+"""Custom instructions in the sentences that ChatGPT puts around them."""
+_INSTRUCTIONS = (
+    ("About you", "about_user_message", "user_profile"),
+    ("How ChatGPT answers", "about_model_message", "user_instructions"),
+)
+"""For each part of the custom instructions: its heading, and its field in the metadata and in the content."""
 _LONGEST_BRANCH = 100_000
 
 
@@ -49,26 +57,119 @@ class ChatGpt:
         if not names:
             message = f"The export {files.title!r} has no conversations.json."
             raise UsageError(message, remedy="Give the ZIP archive that ChatGPT sent, or its conversations.json.")
-        omitted = Omitted()
+        reading = _Reading(_account(files))
         for name in names:
             for found in objects(files, name, "item"):
-                yield _page(found, omitted)
-        yield from omitted.records()
+                yield from reading.conversation(found)
+        yield from reading.rest()
 
 
-def _page(found: dict[str, Any], omitted: Omitted) -> Record:
-    nodes = mapping(found.get("mapping"))
-    identifier = id_of(found.get("conversation_id") or found.get("id"), found.get("title"), found.get("create_time"))
-    title = text_of(found.get("title")).strip() or "Untitled conversation"
-    if not nodes:
-        return LeftOut(title, "it has no messages")
-    branch = _branch(nodes, text_of(found.get("current_node")))
-    for kind in filter(None, map(_omitted, branch)):
-        omitted.add(kind)
-    text = conversation(filter(None, map(_turn, branch)))
-    if not text:
-        return LeftOut(title, "it has no text of the user or the assistant")
-    return Page(identifier, title, text, moment(found.get("create_time")))
+def _account(files: Files) -> str:
+    """Return the id of the account, or an empty text."""
+    users = (user for name in named(files, "user.json") for user in objects(files, name, ""))
+    return next((text_of(user.get("id")) for user in users), "")
+
+
+class _Reading:
+    """One export while it is read."""
+
+    def __init__(self, account: str) -> None:
+        self._account = account
+        self._omitted = Omitted()
+        self._instructions = set[str]()
+        self._memory: tuple[float, str] = (0.0, "")
+        """The time of the last conversation that began with a list of what ChatGPT remembers, and the list."""
+
+    def conversation(self, found: dict[str, Any]) -> Iterator[Record]:
+        nodes = mapping(found.get("mapping"))
+        name = found.get("conversation_id") or found.get("id")
+        identifier = id_of(name, found.get("title"), found.get("create_time"))
+        title = text_of(found.get("title")).strip() or "Untitled conversation"
+        at = moment(found.get("create_time"))
+        if not nodes:
+            yield LeftOut(title, "it has no messages")
+            return
+        branch = _branch(nodes, text_of(found.get("current_node")))
+        text = conversation(filter(None, map(_turn, branch)))
+        yield Page(identifier, title, text, at) if text else LeftOut(title, "it has no text of you or ChatGPT")
+        yield from self._canvas(branch).pages(f"canvas {identifier}")
+        for message in branch:
+            content = mapping(message.get("content"))
+            if content.get("content_type") == "user_editable_context":
+                yield from self._custom_instructions(message, content)
+            elif content.get("content_type") == "model_editable_context":
+                time = at.timestamp() if at else 0.0
+                if (listed := text_of(content.get("model_set_context")).strip()) and time >= self._memory[0]:
+                    self._memory = (time, listed)
+            elif message.get("recipient") == "bio" and (fact := _text(content).strip()):
+                yield Entry(id_of(message.get("id"), fact), fact, moment(message.get("create_time")) or at, "memories")
+
+    def rest(self) -> Iterator[Record]:
+        """Yield what belongs to all conversations."""
+        time, listed = self._memory
+        if listed:
+            key = " ".join(filter(None, ["what ChatGPT remembers", self._account]))
+            yield Page(key, "What ChatGPT remembers", listed, moment(time or None), f"memories/{key}")
+        yield from self._omitted.records()
+
+    def _custom_instructions(self, message: dict[str, Any], content: dict[str, Any]) -> Iterator[Record]:
+        """Yield custom instructions, which every conversation repeats, once for each text."""
+        written = mapping(mapping(message.get("metadata")).get("user_context_message_data"))
+        parts = list[str]()
+        for heading, key, wrapped in _INSTRUCTIONS:
+            quoted = _QUOTED.search(text_of(content.get(wrapped)))
+            text = text_of(written.get(key)) or (quoted[1] if quoted else text_of(content.get(wrapped)))
+            parts += [f"# {heading}\n\n{lowered(text.strip())}"] if text.strip() else []
+        text = "\n\n".join(parts)
+        if text and text not in self._instructions:
+            self._instructions.add(text)
+            key = content_hash(text)[:16]
+            yield Page(f"custom instructions {key}", "Custom instructions", text, path=f"instructions/{key}")
+
+    def _canvas(self, branch: list[dict[str, Any]]) -> Documents:
+        """Return the documents of the canvas. The message after a call names the document."""
+        documents = Documents()
+        for message, answer in zip(branch, [*branch[1:], {}], strict=True):
+            recipient, at = text_of(message.get("recipient")), moment(message.get("create_time"))
+            if not recipient.startswith(("canmore.create", "canmore.update")):
+                continue
+            call = _json(_text_of_call(mapping(message.get("content"))))
+            key = text_of(mapping(mapping(answer.get("metadata")).get("canvas")).get("textdoc_id"))
+            if recipient.startswith("canmore.create"):
+                if text := text_of(call.get("content")):
+                    kind, _, language = text_of(call.get("type")).partition("/")
+                    title = text_of(call.get("name")).strip() or "Canvas"
+                    document = Document(title, text, language if kind == "code" else None, at)
+                    documents.put(key or id_of(message.get("id"), text), document)
+                else:
+                    self._omitted.add("documents of the canvas that cannot be read")
+            elif (found := documents.get(key)) is None or not _update(found, lists(call.get("updates"))):
+                self._omitted.add("changes to documents of the canvas")
+        return documents
+
+
+def _update(document: Document, updates: list[Any]) -> bool:
+    """Apply the changes to a document that can be applied, and return whether all could."""
+    done = 0
+    for each in map(mapping, updates):
+        new = text_of(each.get("replacement"))
+        text = replaced(document.text, text_of(each.get("pattern")), new, every=each.get("multiple") is True)
+        if text is not None:
+            document.text = text
+            done += 1
+    return bool(updates) and done == len(updates)
+
+
+def _json(text: str) -> dict[str, Any]:
+    """Return the object of a call, or an empty one."""
+    try:
+        return mapping(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _text_of_call(content: dict[str, Any]) -> str:
+    return text_of(content.get("text")) or "".join(map(text_of, lists(content.get("parts"))))
 
 
 def _branch(nodes: dict[str, Any], current: str) -> list[dict[str, Any]]:
@@ -92,13 +193,6 @@ def _turn(message: dict[str, Any]) -> Turn | None:
     text = _CITATION.sub("", _text(mapping(message.get("content"))))
     text = "\n\n".join(filter(None, [text, attached(lists(mapping(message.get("metadata")).get("attachments")))]))
     return Turn(_SPEAKERS[role], text, moment(message.get("create_time")))
-
-
-def _omitted(message: dict[str, Any]) -> str:
-    """Return what kind of text of the owner a message has that is no turn of the conversation, or an empty text."""
-    if text_of(message.get("recipient")).startswith("canmore.create"):
-        return "documents of the canvas"
-    return _CONTEXTS.get(text_of(mapping(message.get("content")).get("content_type")), "")
 
 
 def _text(content: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """The data export of Claude: `conversations.json`, projects and memories, also inside its ZIP archives.
 
-Conversations and the documents of projects become notes, and so does what Claude remembers of conversations. The
-thinking of the model, calls of tools and their results are left out.
+Conversations, artifacts in their last state and the documents of projects become notes, and so does what Claude
+remembers of conversations. The thinking of the model, other calls of tools and their results are left out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from memoriter.errors import UsageError
 from memoriter.importing._json import is_list, lists, mapping, objects
 from memoriter.importing._records import LeftOut, Page, Record, id_of, moment, text_of
 from memoriter.importing.formats._conversation import Omitted, Turn, attached, conversation, fenced
+from memoriter.importing.formats._documents import Document, Documents, literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +28,13 @@ _PARTS = r"[^/]+\.zip"
 _UNSUPPORTED = re.compile(r"```\s*This block is not supported on your current device yet\.\s*```")
 """What Claude writes in place of calls of tools."""
 _SPEAKERS = {"human": "You", "assistant": "Claude"}
+_LANGUAGES = {
+    "text/html": "html",
+    "image/svg+xml": "svg",
+    "application/vnd.ant.mermaid": "mermaid",
+    "application/vnd.ant.react": "jsx",
+}
+"""The languages of artifacts of some kinds; code names its own."""
 
 
 class Claude:
@@ -53,8 +61,8 @@ class Claude:
         omitted = Omitted()
         for name in conversations:
             for found in objects(files, name, "item"):
-                omitted.add("artifacts", _artifacts(found))
                 yield _conversation(found)
+                yield from _artifacts(found, omitted)
         yield from omitted.records()
         titles = dict[str, str]()
         for name in projects:
@@ -90,13 +98,34 @@ def _turn(message: dict[str, Any]) -> Turn | None:
     return Turn(speaker, "\n\n".join(filter(None, [text.strip(), attachments])), moment(message.get("created_at")))
 
 
-def _artifacts(found: dict[str, Any]) -> int:
-    """Return how many artifacts a conversation made."""
-    blocks = [
-        mapping(each) for turn in lists(found.get("chat_messages")) for each in lists(mapping(turn).get("content"))
-    ]
-    made = [mapping(block.get("input")) for block in blocks if block.get("name") == "artifacts"]
-    return sum(each.get("command") == "create" for each in made)
+def _artifacts(found: dict[str, Any], omitted: Omitted) -> Iterator[Record]:
+    """Yield the artifacts of a conversation in their last state."""
+    documents = Documents()
+    for message in map(mapping, lists(found.get("chat_messages"))):
+        at = moment(message.get("created_at"))
+        for block in map(mapping, lists(message.get("content"))):
+            call = mapping(block.get("input"))
+            if block.get("name") != "artifacts" or not call:
+                continue
+            key, text = text_of(call.get("id")), text_of(call.get("content"))
+            known = documents.get(key)
+            if text and call.get("command") in {"create", "rewrite"}:
+                title = text_of(call.get("title")).strip() or (known.title if known else "Artifact")
+                kind = text_of(call.get("type"))
+                language = _language(kind, text_of(call.get("language"))) if kind or not known else known.language
+                documents.put(key or id_of(None, title, text), Document(title, text, language, at))
+                continue
+            new = literal(known.text, text_of(call.get("old_str")), text_of(call.get("new_str"))) if known else None
+            if known is None or new is None:
+                omitted.add("changes to artifacts")
+            else:
+                known.text = new
+    yield from documents.pages(f"artifact {id_of(found.get('uuid'), found.get('name'), found.get('created_at'))}")
+
+
+def _language(kind: str, language: str) -> str | None:
+    """Return the language of an artifact of a kind, or None if it is Markdown or plain text."""
+    return None if kind in {"", "text/markdown", "text/plain"} else _LANGUAGES.get(kind, language)
 
 
 def _attachment(found: dict[str, Any]) -> str:
@@ -125,6 +154,12 @@ def _memories(found: dict[str, Any], titles: Mapping[str, str]) -> Iterator[Reco
     account = id_of(found.get("account_uuid"), "account")
     if text := text_of(found.get("conversations_memory")).strip():
         yield Page(f"memory {account}", "What Claude remembers", text, path="memories/conversations")
+    for each in map(mapping, lists(found.get("memory_files"))):
+        path, text = text_of(each.get("path")).strip("/"), text_of(each.get("content")).strip()
+        if path and text:
+            title = f"What Claude remembers: {path.removesuffix('.md')}"
+            place = f"memories/files/{path.removesuffix('.md')}"
+            yield Page(f"memory {account} file {path}", title, text, moment(each.get("updated_at")), place)
     for project, text in mapping(found.get("project_memories")).items():
         if isinstance(text, str) and text.strip():
             title = f"What Claude remembers of {titles.get(project) or 'a project'}"

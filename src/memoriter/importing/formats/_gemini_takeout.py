@@ -1,4 +1,4 @@
-"""Gemini in Google Takeout: `MyActivity.json` of "My Activity", "Gemini Apps", which has other names elsewhere.
+"""Gemini in Google Takeout: `MyActivity.json` or `.html` of "My Activity", "Gemini Apps", with other names elsewhere.
 
 Takeout lists prompts with their answers, not conversations. Each becomes an entry of the note of its day.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from datetime import UTC
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,11 @@ from memoriter.importing._json import is_list, lists, mapping, named, objects
 from memoriter.importing._records import Entry, LeftOut, Record, id_of, moment, text_of
 from memoriter.importing.formats._conversation import lowered
 from memoriter.importing.formats._html import markdown_of
+from memoriter.importing.formats._takeout_html import activities, is_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from memoriter.importing._files import Files
 
@@ -29,7 +32,7 @@ class GeminiTakeout:
     """Prompts and answers of Gemini."""
 
     name = "gemini-takeout"
-    read_as = "Google Takeout as of 2026-09, in JSON"
+    read_as = "Google Takeout as of 2026-09, in JSON or HTML"
     owned = False
     in_place = False
     local_ids = False
@@ -39,16 +42,16 @@ class GeminiTakeout:
         del own
         names = named(files, "MyActivity.json")
         names = names or [name for name in files.names if name.lower().endswith(".json") and _is_activity(files, name)]
-        if not names:
-            html = any(name.lower().endswith(("activity.html", "aktivitäten.html")) for name in files.names)
-            message = f"The export {files.title!r} has no MyActivity.json" + (", only HTML." if html else ".")
-            remedy = (
-                "Export again: in Takeout, choose My Activity, Gemini Apps, and the format JSON for activity records."
-            )
-            raise UsageError(message, remedy=remedy)
+        pages = [] if names else [name for name in files.names if is_page(files, name)]
+        if not names and not pages:
+            message = f"The export {files.title!r} has neither MyActivity.json nor MyActivity.html."
+            raise UsageError(message, remedy="Export again: in Takeout, choose My Activity and there Gemini Apps.")
         for name in names:
             for found in objects(files, name, "item"):
                 yield _entry(found)
+        for name in pages:
+            for activity in activities(files, name):
+                yield _record(activity.products, activity.title, activity.answer, activity.at, activity.time)
 
 
 def _is_activity(files: Files, name: str) -> bool:
@@ -61,17 +64,21 @@ def _is_activity(files: Files, name: str) -> bool:
 
 def _entry(found: dict[str, Any]) -> Record:
     products = [text_of(found.get("header")), *map(text_of, lists(found.get("products")))]
-    title = text_of(found.get("title")).strip()
-    if not any(_PRODUCT.search(product) for product in products):
-        return LeftOut(title[:80] or "an activity", "it is not of Gemini")
     items = [mapping(item) for item in lists(found.get("safeHtmlItem"))] or [mapping(found.get("safeHtmlItem"))]
     answers = [markdown_of(text_of(item.get("html")) or text_of(item.get("htmlValue"))) for item in items]
-    answer = "\n\n".join(filter(None, answers))
+    at = moment(found.get("time"))
+    title, answer = text_of(found.get("title")).strip(), "\n\n".join(filter(None, answers))
+    return _record(products, title, answer, at, found.get("time"))
+
+
+def _record(products: Iterable[str], title: str, answer: str, at: datetime | None, time: object) -> Record:
+    """Return the record of an activity; `time` is its time as the export has it."""
+    if not any(_PRODUCT.search(product) for product in products):
+        return LeftOut(title[:80] or "an activity", "it is not of Gemini")
     verb = _VERB.match(title)
     prompt = title[verb.end() :] if verb else title if answer else ""
     if not prompt.strip():
         return LeftOut(title[:80] or "an activity", "it is neither a prompt nor an answer")
-    at = moment(found.get("time"))
-    text = f"**You**{f', {at:%H:%M} UTC' if at else ''}: {prompt.strip()}"
+    text = f"**You**{f', {at.astimezone(UTC):%H:%M} UTC' if at else ''}: {prompt.strip()}"
     text += f"\n\n**Gemini**:\n\n{lowered(answer)}" if answer else ""
-    return Entry(id_of(None, found.get("time"), title), text, at)
+    return Entry(id_of(None, time, title), text, at)

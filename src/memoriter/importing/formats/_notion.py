@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from memoriter.errors import UsageError
+from memoriter.importing._notes import clean_path
 from memoriter.importing._records import LeftOut, Page, Record
 from memoriter.importing.formats._markdown import SUFFIXES, markdown_pages
 from memoriter.workspace import MAX_BYTES
@@ -66,7 +67,7 @@ class _Names:
         self._paths = dict[str, str]()
         taken = set[str]()
         for name in names:
-            short = _ID.sub("", name).replace("_all.csv", ".csv").rpartition(".")[0]
+            short = clean_path(_ID.sub("", name).replace("_all.csv", ".csv").rpartition(".")[0])
             if short.casefold() in taken and not name.endswith("_all.csv"):
                 found = _ID.findall(name)
                 short = f"{short} {found[-1][:8]}" if found else name.rpartition(".")[0]
@@ -95,7 +96,7 @@ class _Names:
         target = self._paths.get("/".join(parts))
         if target is None:
             return match[0]
-        here = [*filter(None, _ID.sub("", folder).split("/"))]
+        here = [*filter(None, clean_path(_ID.sub("", folder)).split("/"))]
         there = target.split("/")
         while here and there[:-1] and here[0] == there[0]:
             here, there = here[1:], there[1:]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash, note_bytes
+from memoriter.permissions import check_writable
 from memoriter.workspace._confined import path_refused
 from memoriter.workspace._paths import ReadablePath
 from memoriter.workspace.writing._entry import Addition, Appended, Existing
@@ -66,6 +67,8 @@ def append(file: Path | ReadablePath, text: str | Compose, *, limit: int | None 
     place, least = _to_place(file), len(_to_bytes(_composed(text, b"")))
     with _open_for_write(place, make=True) as (folder, name):
         _check_size(place, least, limit)
+        if (status := folder.stat(name)) is not None:
+            check_writable(_path(place), status)
         with open_locked(folder, name, os.O_RDWR | os.O_APPEND, make=True) as descriptor:
             _check_size(place, os.fstat(descriptor).st_size, limit)
             before = read_all(descriptor)
@@ -169,7 +172,8 @@ def _open_for_write(place: ReadablePath, *, make: bool = False) -> Generator[tup
 def _lock_expected(folder: Folder, name: str, place: ReadablePath, expected: str) -> Generator[tuple[int, bytes]]:
     """Lock the file, check that it is writable and has the expected content, and yield its descriptor and content."""
     with open_locked(folder, name) as descriptor:
-        os.close(folder.open(name, os.O_WRONLY))  # a read-only file must not be replaced either
+        check_writable(_path(place), os.fstat(descriptor))
+        os.close(folder.open(name, os.O_WRONLY))  # for what the modes do not tell
         sweep(folder, name)
         before = read_all(descriptor)
         if bytes_hash(before) != expected:
