@@ -15,24 +15,39 @@ from memoriter.longterm._results import LongTermForgotten
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
-    from memoriter.longterm._memories import LongTermMemories
+    from collections.abc import Callable
+
     from memoriter.longterm._parts import LongTermParts
     from memoriter.longterm._records import LongTermMemory
+    from memoriter.longterm._store import LongTermStore
     from memoriter.longterm._writing import NoteFile
 
 TRIES = 5
 
 
-def erase(memory: LongTermMemory, memories: LongTermMemories) -> LongTermForgotten:
+def erase(
+    memory: LongTermMemory,
+    parts: LongTermParts,
+    note: NoteFile,
+    *,
+    opened: Callable[[], LongTermStore],
+    change: Callable[[LongTermMemory], None],
+) -> LongTermForgotten:
     """Delete a memory and return the receipt.
+
+    Args:
+        memory: the memory.
+        parts: what it is stored in.
+        note: the file with its line.
+        opened: returns the database.
+        change: writes a changed memory into the note and the database.
 
     Raises:
         WriteError: nothing was deleted.
     """
-    parts = memories.parts
     if parts.own:
         parts.own.remove(memory)
-    lines, left = _erase_lines(memory, parts, memories.file)
+    lines, left = _erase_lines(memory, parts, note)
     if memory.note != parts.note:
         message = (
             "Its line is in the note of another folder, and a rebuild there adds the memory to the database again."
@@ -48,25 +63,25 @@ def erase(memory: LongTermMemory, memories: LongTermMemories) -> LongTermForgott
             )
         )
     try:
-        store = memories.opened()
+        store = opened()
         rows = store.delete([memory.id], principal=parts.principal)
         if rows:
             store.maintain(erase=True)
     except MemoriterError as error:
         message = f"The memory may still be in the database {parts.database!r}: {error.message}"
         left.append(Diagnostic(error.code, message, f"{error.remedy} Then run `memoriter ltm rebuild`."))
-    restored = _mend_chain(memory, memories, left)
+    restored = _mend_chain(memory, note, change, left)
     return LongTermForgotten((memory,), lines=lines, rows=rows, restored=restored, left=tuple(left))
 
 
 def _mend_chain(
-    memory: LongTermMemory, memories: LongTermMemories, left: list[Diagnostic]
+    memory: LongTermMemory, note: NoteFile, change: Callable[[LongTermMemory], None], left: list[Diagnostic]
 ) -> tuple[LongTermMemory, ...]:
     """Write what forgetting a memory changes in its chain, and return the memories that are current again."""
-    changed = after_forgetting(memory, [entry.memory for entry in memories.entries()])
+    changed = after_forgetting(memory, [entry.memory for entry in note.entries()])
     try:
         for each in changed:
-            memories.change(each)
+            change(each)
     except MemoriterError as error:
         message = f"{PATH} still has links to the forgotten memory: {error.message}"
         remedy = "Delete the word `superseded` from the comment of the older memory, if it is to be current again."

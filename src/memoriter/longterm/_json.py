@@ -10,7 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memoriter.longterm._records import LongTermMemory
-    from memoriter.longterm._results import LongTermForgotten, LongTermHit, LongTermStats, Rebuilt, Stored
+    from memoriter.longterm._results import (
+        LongTermForgotten,
+        LongTermHit,
+        LongTermStats,
+        OpenClawState,
+        Rebuilt,
+        Stored,
+    )
 
 
 def memory_json(memory: LongTermMemory, replaced: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -90,11 +97,17 @@ def stats_json(stats: LongTermStats) -> dict[str, Any]:
         "database": stats.database,
         "model": stats.model,
         "principal": stats.principal,
+        **({"openclaw": openclaw_json(stats.openclaw)} if stats.openclaw else {}),
         **({"fragments": state.fragments, "versions": state.versions, "bytes": state.bytes} if state else {}),
         **({"indexed": state.indexed, "usesIndex": stats.uses_index} if state else {}),
         **({"otherModels": stats.other_models} if stats.other_models else {}),
         **_reasons(stats.reasons),
     }
+
+
+def openclaw_json(state: OpenClawState) -> dict[str, Any]:
+    """Return the condition of OpenClaw's table."""
+    return {"folder": state.folder, "memories": state.memories, "missing": state.missing}
 
 
 def _reasons(reasons: tuple[Any, ...]) -> dict[str, Any]:

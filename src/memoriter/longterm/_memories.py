@@ -397,4 +397,4 @@ class LongTermMemories:
 
     def _forget(self, memory: LongTermMemory) -> LongTermForgotten:
         """Delete a memory from the note and everything that was made from it, then from the database."""
-        return erase(memory, self)
+        return erase(memory, self.parts, self.file, opened=self.opened, change=self.change)

@@ -6,8 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.agent import gives_orders
-from memoriter.errors import EmbeddingError, MemoriterError
+from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError
 from memoriter.longterm._note import PATH
+from memoriter.longterm._openclaw import openclaw_state
 from memoriter.longterm._results import LongTermStats, Rebuilt
 from memoriter.longterm._vector_file import key_of
 from memoriter.types import Diagnostic
@@ -95,6 +96,11 @@ def stats(memories: LongTermMemories) -> LongTermStats:
     except MemoriterError as error:
         reasons.append(Diagnostic(error.code, error.message, error.remedy))
     current = [memory for memory in known if memory.status == "active"]
+    openclaw = None
+    try:
+        openclaw = openclaw_state(memories)
+    except IndexUnavailable as error:
+        reasons.append(Diagnostic(error.code, error.message, error.remedy))
     return LongTermStats(
         memories=len(known),
         by_category=dict(Counter(memory.category for memory in known)),
@@ -107,6 +113,7 @@ def stats(memories: LongTermMemories) -> LongTermStats:
         state=state,
         other_models=others,
         principal=parts.principal,
+        openclaw=openclaw,
         reasons=tuple(reasons),
     )
 
