@@ -353,3 +353,19 @@ def test_a_database_beside_the_table_of_openclaw_can_be_rebuilt_and_forgets(tmp_
     assert (long_term.forget_id(stored.id).rows, long_term.memories()) == (1, [])
     assert lancedb.connect(str(database)).open_table("memories").count_rows() == 1
     env.close()
+
+
+def test_an_edit_of_anything_but_the_words_is_a_difference_too(env: MemoryEnv, memory: Memory) -> None:
+    memory.long_term.store(TEA, origin="agent", category="fact")
+    assert stats(memory.long_term).reasons == ()
+    note = (env.notes / NOTE).read_text(encoding="utf-8")
+    for edited in (
+        note.replace("[fact]", "[preference]"),
+        note.replace(" 0.7 ", " 0.2 "),
+        note.replace("Z -->", "Z approved -->"),
+    ):
+        assert edited != note
+        env.write(NOTE, edited)
+        assert [reason.code for reason in stats(memory.long_term).reasons] == ["stale"]
+        assert rebuild(memory.long_term).changed == 1
+        assert stats(memory.long_term).reasons == ()

@@ -121,15 +121,11 @@ def stats(memories: LongTermMemories) -> LongTermStats:
 def _differences(
     memories: LongTermMemories, store: LongTermStore, known: list[LongTermMemory], others: dict[str, int]
 ) -> list[Diagnostic]:
-    """Return a diagnostic if the database lacks items of the note, or holds deleted or edited ones."""
-    rows = {
-        row.id: row.text
-        for row in store.memories(principal=memories.parts.principal)
-        if row.note == memories.parts.note
-    }
-    texts = {memory.id: memory.text for memory in known}
-    missing = sum(rows.get(key) != text for key, text in texts.items())
-    deleted = sum(key not in texts for key in rows)
+    """Return a diagnostic if a rebuild would change the database: in the words of a memory or in anything else."""
+    parts = memories.parts
+    rows = {row.id: row for row in store.memories(principal=parts.principal) if row.note == parts.note}
+    missing = sum(rows.get(memory.id) != memory for memory in known)
+    deleted = len(rows.keys() - {memory.id for memory in known})
     if not missing and not deleted:
         return []
     cause = ", because its vectors are those of another model" if others and not rows else ""
