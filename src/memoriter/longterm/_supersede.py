@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import MemoriterError
 from memoriter.longterm._diagnostics import not_compared
-from memoriter.longterm.rules import replaces
+from memoriter.longterm.rules import replaces, switches
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ def replaced_by(near: Neighbours, text: str, category: Category) -> LongTermMemo
         category: its category.
     """
     for each in near.near:
-        if each.similarity >= SIMILAR and each.memory.category == category and replaces(each.memory.text, text):
+        older = each.memory.text
+        if each.similarity >= SIMILAR and (
+            switches(older, text) or (each.memory.category == category and replaces(older, text))
+        ):
             return each.memory
     return None
