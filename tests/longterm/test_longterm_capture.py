@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from long_term import NOTE, long_term_env
+from long_term import NOTE, configure_long_term, long_term_env
 from memoriter.agent import Message
 
 if TYPE_CHECKING:
@@ -173,3 +173,28 @@ def test_the_rules_of_openclaw_can_be_chosen(tmp_path: Path) -> None:
     talk = Conversation(tmp_path, captureRules="classic")
     assert talk.say(KOREAN).texts == ()
     assert talk.say("nevertheless we continue").texts == ("Remembered [other]: nevertheless we continue",)
+
+
+def test_what_is_used_now_replaces_the_fact_that_something_else_was_used(tmp_path: Path) -> None:
+    talk = Conversation(tmp_path)
+    long_term = talk.memory.long_term
+    older = long_term.store("We use npm.", origin="owner", category="fact").memory
+    assert talk.say("We now use pnpm.").texts == (
+        "Remembered [decision]: We now use pnpm. It replaces an older memory.",
+    )
+    assert {each.text: each.status for each in long_term.memories()} == {
+        older.text: "superseded",
+        "We now use pnpm.": "active",
+    }
+
+
+@pytest.mark.parametrize("mode", ["inbox", True])
+def test_a_capture_that_could_not_compare_older_memories_says_so_once(tmp_path: Path, mode: Any) -> None:
+    talk = Conversation(tmp_path, autoCapture=mode)
+    talk.memory.long_term.store("My favourite framework is Django.", origin="owner", category="preference")
+    configure_long_term(talk.env, provider="none", autoCapture=mode)
+    talk.memory = talk.env.open()
+    kept = talk.say("My favourite framework is FastAPI.", "My cat is called Miso.")
+    assert len(kept.texts) == 2
+    compared = [reason.message for reason in kept.reasons if "may repeat or contradict one" in reason.message]
+    assert len(compared) == 1

@@ -362,3 +362,19 @@ def test_a_rebuild_measures_the_limit_of_a_match_for_a_model_whose_limit_is_not_
     assert stats(memory.long_term).limit == "measured"
     recall = memory.session("s", audience="private").recall
     assert TEA in recall("do I drink green tea in the morning").prepend_context
+
+
+def test_an_edit_of_anything_but_the_words_is_a_difference_too(env: MemoryEnv, memory: Memory) -> None:
+    memory.long_term.store(TEA, origin="agent", category="fact")
+    assert stats(memory.long_term).reasons == ()
+    note = (env.notes / NOTE).read_text(encoding="utf-8")
+    for edited in (
+        note.replace("[fact]", "[preference]"),
+        note.replace(" 0.7 ", " 0.2 "),
+        note.replace("Z -->", "Z approved -->"),
+    ):
+        assert edited != note
+        env.write(NOTE, edited)
+        assert [reason.code for reason in stats(memory.long_term).reasons] == ["stale"]
+        assert rebuild(memory.long_term).changed == 1
+        assert stats(memory.long_term).reasons == ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import long_term_report as report
 from long_term import long_term_env
 from memoriter.longterm import ORIGINS, least_trusted
-from memoriter.longterm.rules import PACKS, Recalled, find_statements, replaces
+from memoriter.longterm.rules import PACKS, Recalled, find_statements, replaces, switches
 
 REPORT = Path(__file__).parents[2] / "docs" / "long-term-report.md"
 TURNS = report.samples("turns.jsonl")
@@ -120,6 +120,66 @@ CHANGES = [
     ("Our team uses Jira.", "Our team uses Linear now."),
     ("We use npm.", "We switched from npm to pnpm."),
     ("我们用MySQL。", "我们从MySQL换成了PostgreSQL。"),
+]
+FORM = [
+    "Btw I can't eat gluten, so keep that in mind when you suggest restaurants.",
+    "From now on answer without emojis.",
+    "From now on you respond in French.",
+    "Od teď odpovídej bez emoji.",
+    "앞으로 이모지 없이 답해줘.",
+    "이제부터 한국어로만 대답해.",
+    "从现在开始用简短的句子回答。",
+    "今後は絵文字を使わずに返事してください。",
+    "A partir de ahora responde sin emojis.",
+    "Desde ahora responde sin listas.",
+    "Künftig antworte in kurzen Sätzen.",
+    "Désormais tu réponds sans émojis.",
+    "A partir de agora responda sem emojis.",
+    "A partir de agora, responda só em inglês.",
+    "A partir de agora você responde em português.",
+]
+"""Standing orders about the form of answers."""
+SWITCHES = {
+    "en": ("We use npm.", ["We switched to pnpm.", "We've migrated to pnpm.", "We now use pnpm instead."]),
+    "cs": ("Používáme npm.", ["Přešli jsme na pnpm.", "Migrovali jsme na pnpm.", "Teď používáme pnpm."]),
+    "ko": ("우리는 npm을 써.", ["우리는 pnpm으로 바꿨어.", "저희는 pnpm으로 갈아탔어요.", "이제 우리는 pnpm을 써."]),
+    "zh": ("我们用 MySQL。", ["我们改用 PostgreSQL 了。", "我们迁移到了 PostgreSQL。", "我们现在用 PostgreSQL。"]),
+    "ja": ("私たちは npm を使っています。", ["私たちは pnpm に乗り換えました。", "うちは pnpm に移行しました。"]),
+    "es": ("Usamos npm.", ["Nos hemos pasado a pnpm.", "Hemos migrado a pnpm.", "Ahora usamos pnpm."]),
+    "de": (
+        "Wir nutzen npm.",
+        ["Wir sind auf pnpm umgestiegen.", "Wir sind zu pnpm gewechselt.", "Wir nutzen jetzt pnpm."],
+    ),
+    "fr": ("Nous utilisons npm.", ["Nous sommes passés à pnpm.", "Nous utilisons désormais pnpm."]),
+    "pt": ("Usamos npm.", ["Passamos a usar o pnpm.", "Migramos para o pnpm.", "Agora usamos pnpm."]),
+}
+"""What was used, and statements that something else is used now."""
+NO_SWITCHES = [
+    ("We use Slack.", "We switched to pnpm."),
+    ("We use pnpm.", "We switched to pnpm."),
+    ("We don't use npm.", "We switched to pnpm."),
+    ("We use npm in the backend.", "We switched to pnpm in the frontend."),
+    ("We use npm.", "We switched to pnpm for the frontend."),
+    ("We use npm and Yarn.", "We switched to pnpm."),
+    ("We use npm.", "We also switched to pnpm for releases."),
+    ("My brother uses npm.", "We switched to pnpm."),
+    ("We use npm.", "Nos hemos pasado a pnpm y Yarn."),
+    ("我们用 Python。", "我们改用 PostgreSQL 了。"),
+    ("우리는 슬랙을 써.", "우리는 pnpm으로 바꿨어."),
+]
+NOW_BUT_NOT_FOR_GOOD = [
+    "We switched to the other branch and the tests fail.",
+    "We switched to main.",
+    "Now we use a loop here.",
+    "I switched to your second suggestion.",
+    "We migrated to Kubernetes, can you fix this yaml?",
+    "Ahora usamos un bucle.",
+    "Wir sind auf die neue Version umgestiegen.",
+    "Je suis passé à la boulangerie.",
+    "Agora usamos a função foo.",
+    "이제 우리는 이 함수를 써 줘",
+    "我现在用这个函数。",
+    "今はこの関数を使っています。",
 ]
 QUESTIONS = {
     "cs": "Pamatuješ si, co jsme rozhodli o databázi?",
@@ -256,6 +316,34 @@ def test_another_person_time_or_respect_and_a_translation_replace_nothing(old: s
 @pytest.mark.parametrize(("old", "new"), CHANGES)
 def test_a_statement_that_something_changed_replaces_the_older_one(old: str, new: str) -> None:
     assert replaces(old, new)
+
+
+@pytest.mark.parametrize("text", FORM)
+def test_a_standing_order_about_the_form_of_answers_is_captured(text: str) -> None:
+    assert [statement.category for statement in find_statements(text)] == ["preference"]
+
+
+@pytest.mark.parametrize("language", sorted(SWITCHES))
+def test_what_is_used_now_is_captured_and_replaces_a_thing_of_its_kind(language: str) -> None:
+    old, switched = SWITCHES[language]
+    for new in switched:
+        assert [statement.category for statement in find_statements(new)] == ["decision"], new
+        assert replaces(old, new), new
+        assert switches(old, new), new
+
+
+def test_each_pack_has_statements_of_a_switch() -> None:
+    assert SWITCHES.keys() == {pack.language for pack in PACKS}
+
+
+@pytest.mark.parametrize(("old", "new"), NO_SWITCHES)
+def test_a_switch_to_another_kind_of_thing_or_for_another_purpose_replaces_nothing(old: str, new: str) -> None:
+    assert not replaces(old, new)
+
+
+@pytest.mark.parametrize("text", NOW_BUT_NOT_FOR_GOOD)
+def test_what_is_used_for_the_task_of_the_moment_is_not_captured(text: str) -> None:
+    assert find_statements(text) == ()
 
 
 @given(st.text(max_size=80), st.text(max_size=80))

@@ -563,6 +563,7 @@ session | text | the conversation that it comes from | if it comes from none
 span | [Span] | the place in that conversation | if it is unknown
 score | number | similarity to the question | outside of searches
 withheld | text | `origin` or `orders`: why it is not put before a turn | outside of the list of withheld memories
+inOpenClaw | boolean | true: it is only in the table of OpenClaw | if it is in the note
 
 Span: A place in a conversation.
 speaker | text | who said it
@@ -600,6 +601,7 @@ database | text | its place
 model | text | model of its vectors
 limit | text | `measured` or `fixed`: the limit of a match before a turn | if the model is not known
 principal | text | whose memories they are
+openclaw | object | the `folder` of OpenClaw's table, its `memories`, and those `missing` in the note | without one
 fragments | integer | parts of the table | if there is no database yet
 versions | integer | versions of the table | if there is no database yet
 bytes | integer | size of the table | if there is no database yet

@@ -46,11 +46,23 @@ _YOU_ARE = (
     r"(?! (?:subscribed|registered|signed|logged|connected|able|ready|entitled|enrolled|eligible|free to|entering|leaving"
     r"|welcome|done|set|in the queue|on the (?:list|waiting)|a member|invited|inscrit|abonn|registrado|iscritt))"
 )
+_FORM = (
+    # How answers look, after "from now on answer": no order to drop instructions, unless a role or more follows.
+    r"(?!(?: (?:answer|reply|respond|write|speak|always|without|with|in|only|no|any|just|using|use|short|brief|plain|simple|complete"
+    r"|responder|escrever|escribir|responde|sem|sin|com|con|em|en|so|solo|apenas|unicamente|somente|usar|phrases|frases|frasi|respuestas|respostas|reponses"
+    r"|repondre|ecrire|sans|avec|uniquement|seulement|de|d|des|rispondi|senza|brevi|un|uma|una|une))*"
+    r" (?:emojis?|emoticon(?:e?s)?|smileys?|bullet points?|bullets|lists?|listas|listes|liste|tables?|tablas|tabelas|tableaux|markdown"
+    r"|headings?|exclamation marks?|abbreviations?|jargon|sentences?|paragraphs?|words|curtas|cortas|courtes|breves?|simples"
+    r"|english|ingles|anglais|inglese|german|aleman|alemao|allemand|tedesco|french|frances|francais|francese|spanish|espanol|espanhol"
+    r"|espagnol|spagnolo|portuguese|portugues|portugais|portoghese|italian|italiano|italien|czech|checo|tcheco|tcheque|ceco"
+    r"|korean|coreano|coreen|chinese|chino|chines|chinois|cinese|japanese|japones|japonais|giapponese)\b"
+    r"(?![^.!?:]*\b(?:as|like|como|comme|come|ignor\w*|forget|rules|restrictions|limits)\b))"
+)
 _ENGLISH = (
     rf"{_NOT_ORDERED}\b{_DROP} (?:(?:{_JOIN}) ){{0,3}}{_WHOSE}(?: (?:{_WHOSE}|{_JOIN})){{0,5}} {_RULES}\b",
     rf"{_NOT_ORDERED}\b(?:ignore|disregard|forget) (?:all |everything |anything )(?:of )?(?:the |that |i |you )*"
     r"(?:above|before|previous|prior|were told|said before|was said|have been told|told you|know)",
-    rf"\byou are now\b{_YOU_ARE}(?= \w)|\bfrom now on you (?:are|will|must|shall|act|respond|have)\b",
+    rf"\byou are now\b{_YOU_ARE}(?= \w)|\bfrom now on you (?:are|act|have|(?:will|must|shall|respond)\b{_FORM})\b",
     r"\bfrom this (?:point|moment) (?:on|onward|forward) you (?:are|will|must|shall)\b",
     r"\b(?:pretend|imagine|act as if|behave as if) (?:to be |that )?(?:you are |you have |you re )?(?:an? |no )?"
     r"(?:unrestricted|uncensored|jailbroken|evil|dan\b|restrictions|rules|root\b|the (?:system|developer|admin)|not an ai)",
@@ -95,7 +107,7 @@ _ENGLISH = (
     r"\b(?:delete|erase|wipe|destroy|overwrite) (?:all|every|everything in) (?:of )?(?:the |your |this |user s |user )+"
     r"(?:memor(?:y|ies)|notes)\b",
     r"\bdo not follow (?:the )?(?:system|developer)\b",
-    r"\bfrom now on (?:respond|act|answer|behave|reply|speak|operate) (?:as|like|without|only)\b",
+    rf"\bfrom now on (?:act|behave|operate|(?:respond|answer|reply|speak)\b{_FORM}) (?:as|like|without|only)\b",
     r"\byou (?:will|must|shall|should) (?:now |henceforth )(?:act|behave|respond|operate|speak) (?:as|like)\b",
     rf"{_NOT_ORDERED}\b(?:ignore|disobey|disregard|stop (?:obeying|following|serving|helping)) the (?:user|owner|human)\b"
     r"(?! (?:agent|guide|manual|interface|story|stories|s|name|input|id|settings|field|table|test|group|menu))",
@@ -137,7 +149,7 @@ _EUROPEAN = (
         r"anteriores?|previas?|previos|precedentes|recibidas|dadas|de arriba|del sistema|originales|iniciales|existentes",
         r"instruccion(?:es)?|reglas|órdenes|indicaciones|directrices|normas|restricciones|prompts?|mensajes|políticas",
     ),
-    r"\b(?:ahora eres|a partir de ahora (?:eres|serás|actúa|actuarás|debes|responde)|desde ahora eres)\b",
+    rf"\b(?:ahora eres|a partir de ahora (?:eres|serás|actúa|actuarás|(?:debes|responde)\b{_FORM})|desde ahora eres)\b",
     r"\bno (?:le )?(?:digas|informes|cuentes|menciones|avises|reveles)(?: \w+){0,3}? (?:al|el) usuario\b"
     r"|\bsin (?:avisar|preguntar|informar|consultar|decir\w*)(?: \w+)?? al usuario\b",
     r"\b(?:revela|muestra|imprime|dime|enséñame|muéstrame)(?: \w+){0,2}? (?:tu|tus) (?:\w+ )?(?:prompt|instrucciones|reglas)\b",
@@ -149,7 +161,7 @@ _EUROPEAN = (
         r"instructions?|consignes?|règles?|directives?|ordres?|restrictions?|invites?|prompts?|messages?",
     ),
     r"\b(?:tu es|vous êtes) (?:maintenant|désormais)\b(?! (?:inscrit|abonné|connecté|prêt|membre))"
-    r"|\b(?:désormais|à partir de maintenant|dorénavant) (?:tu|vous) (?:es|êtes|dois|devez|agis|agissez|réponds|vas)\b",
+    rf"|\b(?:désormais|à partir de maintenant|dorénavant) (?:tu|vous) (?:es|êtes|agis|agissez|vas|(?:dois|devez|réponds)\b{_FORM})\b",
     r"\bne (?:le )?(?:dis|dites|révèle|révélez|mentionne|mentionnez|préviens)(?: \w+){0,3}? (?:à|a) l utilisateur\b"
     r"|\bn en (?:parle|parlez|informe|informez) pas (?:à )?l utilisateur\b"
     r"|\bsans (?:prévenir|informer|avertir|demander à|le dire à) l utilisateur\b",
@@ -161,7 +173,8 @@ _EUROPEAN = (
         r"precedenti|sopra|anteriori|del sistema|di sistema|originali|iniziali|ricevute|date|esistenti|di prima",
         r"istruzion[ei]|regol[ae]|direttive|ordini|indicazioni|restrizioni|linee guida|prompt|messaggi|comandi",
     ),
-    r"\b(?:ora|adesso) sei (?:un|uno|una|il|lo|la|dan|libero|in)\b|\bd(?:a|') ?ora in poi (?:sei|sarai|devi|agisci|rispondi)\b",
+    r"\b(?:ora|adesso) sei (?:un|uno|una|il|lo|la|dan|libero|in)\b"
+    rf"|\bd(?:a|') ?ora in poi (?:sei|sarai|agisci|(?:devi|rispondi)\b{_FORM})\b",
     r"\bnon (?:dire|dirlo|informare|avvisare|rivelare|menzionare)(?: \w+){0,3}? (?:all|l) utente\b"
     r"|\bsenza (?:avvisare|informare|dirlo|chiedere)(?: all)?(?: l)? utente\b",
     r"\b(?:rivela|mostra|stampa|dimmi|mostrami)(?: \w+){0,3}? (?:tuo|tue|tuoi) (?:\w+ )?(?:prompt|istruzioni|regole)\b",
@@ -172,7 +185,7 @@ _EUROPEAN = (
         r"anteriores|prévias|acima|do sistema|originais|iniciais|recebidas|dadas|existentes|precedentes",
         r"instruç(?:ões|ão)|regras|ordens|diretrizes|comandos|restrições|orientações|prompts?|mensagens|políticas",
     ),
-    r"\b(?:agora você é|você agora é|você é agora|a partir de agora,? (?:você|aja|responda|seja))\b",
+    rf"\b(?:agora você é|você agora é|você é agora|a partir de agora,? (?:aja|seja|(?:você|responda)\b{_FORM}))\b",
     r"\bnão (?:conte|diga|informe|avise|revele|mencione)(?: \w+){0,3}? (?:ao|o|para o) (?:usuário|utilizador)\b"
     r"|\bsem (?:avisar|informar|perguntar|dizer|consultar)(?: isso)? (?:ao|o) (?:usuário|utilizador)\b",
     r"\b(?:revele|mostre|imprima|diga)(?: \w+){0,2}? (?:seu|seus|suas|teu|tuas) (?:\w+ )?(?:prompt|instruções|regras)\b",

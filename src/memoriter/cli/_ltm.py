@@ -10,6 +10,7 @@ import click
 from memoriter.api_json import reason_json
 from memoriter.cli._ltm_exchange import export, import_
 from memoriter.cli._ltm_inbox import accept, edit, inbox, reject
+from memoriter.cli._ltm_openclaw import found_rows, listed_rows
 from memoriter.cli._ltm_render import count_memories, memory_line, open_long_term, restored_lines, show_hits
 from memoriter.cli._ltm_trust import trust
 from memoriter.cli._notes import check_trust
@@ -62,22 +63,26 @@ def list_(category: str | None, limit: int | None, as_of: str | None) -> None:
         memoriter ltm list --category decision -n 10 --json
         memoriter ltm list --as-of 2026-02-10
 
-    Each line ends with the id, for memoriter ltm forget. Next: memoriter ltm search.
+    Each line ends with the id, for memoriter ltm forget. If the settings name a table of OpenClaw (--openclaw, or
+    dbPath), its memories are listed, too, and marked; memoriter ltm import copies them. Next: memoriter ltm search.
     """
     from memoriter.longterm import memory_json
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with open_long_term(options) as memory:
-        memories = [each for each in memory.long_term.memories(as_of=as_of) if category in {None, each.category}]
+        table = listed_rows(memory.long_term, as_of)
+        known = sorted((*memory.long_term.memories(as_of=as_of), *table.memories), key=lambda each: each.created_at)
+        memories = [each for each in known if category in {None, each.category}]
         replaced = memory.long_term.replaced(as_of=as_of)
     shown = memories[-limit:] if limit else memories
     if screen.as_json:
-        screen.json([memory_json(each, replaced) for each in shown])
-        return
-    for each in shown:
-        screen.show([memory_line(each, replaced)])
-    if not shown:
-        screen.note((("There are no long-term memories" + (f" of {category!r}." if category else "."), ""),))
+        screen.json([{**memory_json(each, replaced), **table.json_mark(each)} for each in shown])
+    else:
+        for each in shown:
+            screen.show([memory_line(each, replaced, table.marks.get(each.id, ""))])
+        if not shown:
+            screen.note((("There are no long-term memories" + (f" of {category!r}." if category else "."), ""),))
+    table.show_note(screen)
 
 
 @ltm_command.command(cls=Command, name="search")
@@ -98,17 +103,21 @@ def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str |
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with open_long_term(options) as memory:
-        answer = options.show_egress_notice(memory).long_term.search(
-            " ".join(query), limit=limit, floor=min_score, as_of=as_of
-        )
+        memories, words = options.show_egress_notice(memory).long_term, " ".join(query)
+        answer = memories.search(words, limit=limit, floor=min_score, as_of=as_of)
+        table = found_rows(memories, words, limit=limit, floor=min_score, as_of=as_of)
+    hits = sorted((*answer.hits, *table.hits), key=lambda hit: -hit.score)[:limit]
     if screen.as_json:
-        reasons = {"reasons": [reason_json(each) for each in answer.reasons]} if answer.reasons else {}
-        screen.json({"memories": [hit_json(hit, answer.replaced) for hit in answer.hits], **reasons})
+        all_reasons = (*answer.reasons, *table.reasons)
+        reasons = {"reasons": [reason_json(each) for each in all_reasons]} if all_reasons else {}
+        found = [{**hit_json(hit, answer.replaced), **table.json_mark(hit.memory)} for hit in hits]
+        screen.json({"memories": found, **reasons})
         return
-    show_hits(answer.hits, screen, answer.replaced)
-    if not answer.hits:
+    show_hits(hits, screen, answer.replaced, table.marks)
+    if not hits:
         screen.note((("No long-term memory fits.", ""),))
     screen.show_diagnostics(answer.reasons)
+    table.show_note(screen)
 
 
 @ltm_command.command(cls=Command, name="store")
@@ -258,6 +267,9 @@ def stats_rows(found: LongTermStats) -> Iterator[tuple[str, str]]:
         yield "superseded", str(found.superseded)
     if found.withheld:
         yield "withheld", f"{found.withheld} not put before a turn: memoriter ltm trust review"
+    if table := found.openclaw:
+        copied = f"{table.missing} not copied: memoriter ltm import {table.folder}" if table.missing else "all copied"
+        yield "openclaw", f"{table.folder} ({table.memories:,} in its table, which is only read; {copied})"
     state: Any = found.state
     size = f", {state.bytes / 1e6:.1f} MB" if state and state.bytes else ""
     files = f", {pluralize(state.fragments, 'data file')}{size}" if state else ""

@@ -31,18 +31,19 @@ def count_memories(number: int) -> str:
     return f"{number:,} {'memory' if number == 1 else 'memories'}"
 
 
-def memory_line(memory: LongTermMemory, replaced: Mapping[str, str] | None = None) -> Line:
+def memory_line(memory: LongTermMemory, replaced: Mapping[str, str] | None = None, mark: str = "") -> Line:
     """Return a memory as one line that ends with its id.
 
     Args:
         memory: the memory.
         replaced: the ids of what replaced superseded memories, by the ids of these.
+        mark: what else there is to say about it; empty: nothing.
     """
     newer = (replaced or {}).get(memory.id, "")[:SHORT_ID]
     superseded = [f"superseded by {newer}" if newer else "superseded"] if memory.status == "superseded" else []
     day = datetime.fromtimestamp(memory.created_at, tz=UTC).date().isoformat()
     marks = [day, *([memory.origin] if memory.origin != "owner" else [])]
-    marks += ["approved"] * memory.approved + superseded
+    marks += ["approved"] * memory.approved + superseded + [mark] * bool(mark)
     text = " ".join(memory.text.split())
     return (f"[{memory.category}] ", "bold"), (text, ""), (f"  ({', '.join(marks)})  ", "dim"), (memory.id, "dim")
 
@@ -53,7 +54,13 @@ def restored_lines(receipt: LongTermForgotten) -> Iterator[Line]:
         yield (("Current again: ", ""), *memory_line(memory))
 
 
-def show_hits(hits: Sequence[LongTermHit], screen: Screen, replaced: Mapping[str, str] | None = None) -> None:
-    """Print the memories that a search found, numbered, with their scores."""
+def show_hits(
+    hits: Sequence[LongTermHit],
+    screen: Screen,
+    replaced: Mapping[str, str] | None = None,
+    marks: Mapping[str, str] | None = None,
+) -> None:
+    """Print the memories that a search found, numbered, with their scores; `marks`: what else to say, by their ids."""
     for number, hit in enumerate(hits, 1):
-        screen.show([((f"{number}. {hit.score:.2f} ", ""), *memory_line(hit.memory, replaced))])
+        mark = (marks or {}).get(hit.memory.id, "")
+        screen.show([((f"{number}. {hit.score:.2f} ", ""), *memory_line(hit.memory, replaced, mark))])

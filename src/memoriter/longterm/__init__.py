@@ -17,7 +17,7 @@ from memoriter.longterm._lance import LanceStore
 from memoriter.longterm._lookup import is_beginning_of_id
 from memoriter.longterm._memories import LongTermMemories
 from memoriter.longterm._note import PATH
-from memoriter.longterm._openclaw import import_openclaw
+from memoriter.longterm._openclaw import import_openclaw, openclaw_memories, search_openclaw
 from memoriter.longterm._parts import LongTermParts
 from memoriter.longterm._plugin import LongTermPlugin
 from memoriter.longterm._rebuild import Withheld, rebuild, stats, withheld_memories
@@ -40,6 +40,7 @@ from memoriter.longterm._results import (
     LongTermForgotten,
     LongTermHit,
     LongTermStats,
+    OpenClawState,
     Rebuilt,
     Stored,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "LongTermRecall",
     "LongTermStats",
     "LongTermStore",
+    "OpenClawState",
     "Origin",
     "Rebuilt",
     "Span",
@@ -90,9 +92,11 @@ __all__ = [
     "is_memory_id",
     "least_trusted",
     "memory_json",
+    "openclaw_memories",
     "put_back",
     "rebuild",
     "rebuilt_json",
+    "search_openclaw",
     "stats",
     "stats_json",
     "stored_json",

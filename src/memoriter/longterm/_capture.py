@@ -118,7 +118,8 @@ class _Turn:
         for number, statement in found:
             if len(texts) == room:
                 break
-            older = replaced_by(neighbours(self._memories, statement.text), statement.text, statement.category)
+            near = neighbours(self._memories, statement.text)
+            older = replaced_by(near, statement.text, statement.category)
             stored = self._memories.store(
                 statement.text,
                 origin="owner",
@@ -127,14 +128,15 @@ class _Turn:
                 span=_span(number, statement),
                 supersedes=older.id if older else "",
             )
-            reasons += stored.reasons
+            reasons += (*near.reasons, *stored.reasons)
             if not stored.existing:
                 replaced = " It replaces an older memory." if stored.memory.supersedes else ""
                 texts.append(f"Remembered [{statement.category}]: {stored.memory.text}{replaced}")
-        return Captured(tuple(texts), tuple(reasons))
+        return Captured(tuple(texts), tuple(dict.fromkeys(reasons)))
 
     def propose(self, found: list[tuple[int, Statement]], room: int) -> Captured:
-        candidates = [candidate for each in found if (candidate := self._candidate(*each)) is not None]
+        reasons = list[Diagnostic]()
+        candidates = [candidate for each in found if (candidate := self._candidate(*each, reasons)) is not None]
         added = self._inbox.propose(candidates[:room])
         acceptance = Acceptance()
         if self._settings.accept_from is not None:
@@ -146,14 +148,18 @@ class _Turn:
             for each in added
             if each.id not in done
         ]
-        return Captured(tuple(texts), acceptance.reasons)
+        return Captured(tuple(texts), tuple(dict.fromkeys((*reasons, *acceptance.reasons))))
 
-    def _candidate(self, number: int, statement: Statement) -> Candidate | None:
-        """Return a statement as a candidate; None if a memory that is put before turns says the same."""
+    def _candidate(self, number: int, statement: Statement, reasons: list[Diagnostic]) -> Candidate | None:
+        """Return a statement as a candidate; None if a memory that is put before turns says the same.
+
+        Why memories were not compared is added to `reasons`.
+        """
         text, parts = mask(clean_text(statement.text)), self._memories.parts
         near = neighbours(self._memories, text)
+        reasons += near.reasons
         older = replaced_by(near, text, statement.category)
-        if older is None and any(each.similarity >= DUPLICATE and each.memory.trusted for each in near):
+        if older is None and any(each.similarity >= DUPLICATE and each.memory.trusted for each in near.near):
             return None
         return Candidate(
             id=parts.new_id(),

@@ -17,6 +17,15 @@ def not_searchable(error: MemoriterError) -> Diagnostic:
     return Diagnostic(error.code, message, f"{error.remedy} Then run `memoriter ltm rebuild`.".strip())
 
 
+def not_compared(error: MemoriterError) -> Diagnostic:
+    """Return the diagnostic for a captured statement that was not compared with the memories."""
+    message = (
+        "What was captured was not compared with the long-term memories, so it may repeat or contradict one: "
+        f"{error.message}"
+    )
+    return Diagnostic(error.code, message, error.remedy)
+
+
 def not_in_database(missing: int, noted: int) -> Diagnostic:
     """Return the diagnostic for memories that the note has, and the database does not."""
     message = f"The database lacks {missing} of {noted} memories of {PATH}, which no search finds until it has them."

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic.alias_generators import to_camel
 
 from memoriter.errors import UsageError, sentence
+from memoriter.longterm._adding import add_all
 from memoriter.longterm._item import clean_text
 from memoriter.longterm._json import memory_json
 from memoriter.longterm._lookup import LONGEST
@@ -29,7 +30,6 @@ from memoriter.longterm._records import (
     least_trusted,
 )
 from memoriter.longterm._results import Imported
-from memoriter.longterm._vector_file import key_of
 from memoriter.masking import mask
 
 if TYPE_CHECKING:
@@ -111,11 +111,7 @@ def import_text(memories: LongTermMemories, text: str, *, own: bool) -> Imported
             fresh.append(row if own else unproven)
             known.add(row.id)
             texts |= {row.text} if row.status == "active" else set()
-    vectors = memories.embed([memory.text for memory in fresh])
-    if fresh:
-        memories.add(fresh)
-        memories.opened().store(fresh, vectors)
-        memories.keep_vectors({row.id: (key_of(row.text), vector) for row, vector in zip(fresh, vectors, strict=True)})
+    add_all(memories, fresh)
     return Imported(len(fresh), len(rows) - len(fresh), skipped)
 
 

@@ -10,7 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memoriter.longterm._records import LongTermMemory
-    from memoriter.longterm._results import LongTermForgotten, LongTermHit, LongTermStats, Rebuilt, Stored
+    from memoriter.longterm._results import (
+        LongTermForgotten,
+        LongTermHit,
+        LongTermStats,
+        OpenClawState,
+        Rebuilt,
+        Stored,
+    )
 
 
 def memory_json(memory: LongTermMemory, replaced: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -91,11 +98,17 @@ def stats_json(stats: LongTermStats) -> dict[str, Any]:
         "model": stats.model,
         **({"limit": stats.limit} if stats.limit else {}),
         "principal": stats.principal,
+        **({"openclaw": openclaw_json(stats.openclaw)} if stats.openclaw else {}),
         **({"fragments": state.fragments, "versions": state.versions, "bytes": state.bytes} if state else {}),
         **({"indexed": state.indexed, "usesIndex": stats.uses_index} if state else {}),
         **({"otherModels": stats.other_models} if stats.other_models else {}),
         **_reasons(stats.reasons),
     }
+
+
+def openclaw_json(state: OpenClawState) -> dict[str, Any]:
+    """Return the condition of OpenClaw's table."""
+    return {"folder": state.folder, "memories": state.memories, "missing": state.missing}
 
 
 def _reasons(reasons: tuple[Any, ...]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from memoriter.backends import Embedding, ForeignMessages, MemoryBackend
     from memoriter.longterm._own_statements import OwnStatementsFile
@@ -40,6 +41,8 @@ class LongTermParts:
     """The key of this folder of notes."""
     own: OwnStatementsFile | None
     """What the owner wrote in the note of a project; None: the folder is the owner's, and so is its note."""
+    openclaw: Path | None
+    """The folder of a table of OpenClaw that the settings name, which is only read; None: they name none."""
     inbox_days: int
     """Days after which a candidate of the inbox is dropped."""
     wall: Callable[[], float]

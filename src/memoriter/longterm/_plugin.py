@@ -6,6 +6,7 @@ import hashlib
 import os
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.backends import ForeignMessages
@@ -15,6 +16,7 @@ from memoriter.hookspecs import hookimpl
 from memoriter.longterm._capture import CaptureSettings, LongTermCapture
 from memoriter.longterm._lance import LanceStore
 from memoriter.longterm._memories import LongTermMemories
+from memoriter.longterm._openclaw import has_openclaw_table
 from memoriter.longterm._own_statements import OwnStatementsFile
 from memoriter.longterm._parts import LongTermParts
 from memoriter.longterm._recall import LongTermRecall
@@ -24,7 +26,6 @@ from memoriter.longterm._vector_file import VectorFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from memoriter.agent import RecallSource
     from memoriter.config import LongTerm, MemorySearch
@@ -123,6 +124,21 @@ def database_place(settings: LongTerm, home: Path, user_home: Path) -> str:
     return written if "://" in written else os.path.abspath(in_home(written, user_home))  # noqa: PTH100
 
 
+def openclaw_folder(settings: LongTerm, database: str, state: Path | None) -> Path | None:
+    """Return the folder with the table of OpenClaw's plugin that the settings name; None: they name none.
+
+    Args:
+        settings: the settings of the plugin.
+        database: what `database_place` returns for them.
+        state: OpenClaw's state folder if the configuration is OpenClaw's, which has the default place of the table.
+    """
+    if settings.db_path:
+        folder = None if "://" in database else Path(database)
+    else:
+        folder = state / "memory" / "lancedb" if state else None
+    return folder if folder is not None and has_openclaw_table(folder) else None
+
+
 def principal_of(settings: LongTerm, note: str) -> str:
     """Return whose memories they are: the configured principal, or that of the folder of notes.
 
@@ -174,6 +190,7 @@ def _parts(context: PluginContext) -> LongTermParts:
         own=None
         if place.trust == "owner"
         else OwnStatementsFile(services.home / "memory" / "long-term-own" / f"{note}.json"),
+        openclaw=openclaw_folder(settings, database, context.memory.configuration.state),
         inbox_days=settings.inbox_days,
         wall=context.wall,
         new_id=services.new_id,

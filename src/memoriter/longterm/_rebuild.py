@@ -6,8 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.agent import gives_orders
-from memoriter.errors import EmbeddingError, MemoriterError
+from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError
 from memoriter.longterm._note import PATH
+from memoriter.longterm._openclaw import openclaw_state
 from memoriter.longterm._results import LongTermStats, Rebuilt
 from memoriter.longterm._vector_file import key_of
 from memoriter.types import Diagnostic
@@ -109,6 +110,11 @@ def stats(memories: LongTermMemories) -> LongTermStats:
     except MemoriterError as error:
         reasons.append(Diagnostic(error.code, error.message, error.remedy))
     current = [memory for memory in known if memory.status == "active"]
+    openclaw = None
+    try:
+        openclaw = openclaw_state(memories)
+    except IndexUnavailable as error:
+        reasons.append(Diagnostic(error.code, error.message, error.remedy))
     return LongTermStats(
         memories=len(known),
         by_category=dict(Counter(memory.category for memory in known)),
@@ -122,6 +128,7 @@ def stats(memories: LongTermMemories) -> LongTermStats:
         limit=limit,
         other_models=others,
         principal=parts.principal,
+        openclaw=openclaw,
         reasons=tuple(reasons),
     )
 
@@ -129,15 +136,11 @@ def stats(memories: LongTermMemories) -> LongTermStats:
 def _differences(
     memories: LongTermMemories, store: LongTermStore, known: list[LongTermMemory], others: dict[str, int]
 ) -> list[Diagnostic]:
-    """Return a diagnostic if the database lacks items of the note, or holds deleted or edited ones."""
-    rows = {
-        row.id: row.text
-        for row in store.memories(principal=memories.parts.principal)
-        if row.note == memories.parts.note
-    }
-    texts = {memory.id: memory.text for memory in known}
-    missing = sum(rows.get(key) != text for key, text in texts.items())
-    deleted = sum(key not in texts for key in rows)
+    """Return a diagnostic if a rebuild would change the database: in the words of a memory or in anything else."""
+    parts = memories.parts
+    rows = {row.id: row for row in store.memories(principal=parts.principal) if row.note == parts.note}
+    missing = sum(rows.get(memory.id) != memory for memory in known)
+    deleted = len(rows.keys() - {memory.id for memory in known})
     if not missing and not deleted:
         return []
     cause = ", because its vectors are those of another model" if others and not rows else ""

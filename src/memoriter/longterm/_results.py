@@ -96,6 +96,17 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenClawState:
+    """The table of OpenClaw's plugin, which is only read."""
+
+    folder: str
+    memories: int
+    """Its rows with a text."""
+    missing: int
+    """Those of them that were not copied into the note."""
+
+
+@dataclass(frozen=True, slots=True)
 class LongTermStats:
     """The state of the long-term memories."""
 
@@ -118,6 +129,8 @@ class LongTermStats:
     """
     other_models: dict[str, int]
     principal: str
+    openclaw: OpenClawState | None = None
+    """The table of OpenClaw that the settings name; None: they name none, or it cannot be read."""
     reasons: tuple[Diagnostic, ...] = ()
 
     @property

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memoriter.errors import MemoriterError
-from memoriter.longterm.rules import replaces
+from memoriter.longterm._diagnostics import not_compared
+from memoriter.longterm.rules import replaces, switches
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from memoriter.longterm._memories import LongTermMemories
     from memoriter.longterm._records import Category, LongTermMemory
+    from memoriter.types import Diagnostic
 
 NEIGHBOURS = 5
 """Memories that are compared with a new statement."""
@@ -27,30 +29,36 @@ class Neighbour:
     """0..1; 0 is unrelated, 1 the same text."""
 
 
-def neighbours(memories: LongTermMemories, text: str) -> tuple[Neighbour, ...]:
-    """Return the current memories that are most similar to a statement, the most similar first.
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The current memories that are most similar to a statement, the most similar first."""
 
-    Without vectors, only a memory with the same text is similar.
-    """
+    near: tuple[Neighbour, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
+    """Why memories were not compared with the statement."""
+
+
+def neighbours(memories: LongTermMemories, text: str) -> Neighbours:
+    """Return the current memories near a statement. Without vectors, only a memory with the same text is near."""
     known = {entry.memory.id: entry.memory for entry in memories.entries() if entry.memory.status == "active"}
     same = tuple(Neighbour(memory, 1.0) for memory in known.values() if memory.text == text)
     if same or not known:
-        return same
+        return Neighbours(same)
     try:
         vector = memories.embed([text])[0]
         found = memories.opened().search(vector, principal=memories.parts.principal, limit=4 * NEIGHBOURS)
         mean = memories.spec().background[0]
-    except MemoriterError:
-        return ()
+    except MemoriterError as error:
+        return Neighbours(reasons=(not_compared(error),))
     near = (
         Neighbour(known[each.memory.id], min(max((each.similarity - mean) / (1 - mean), 0.0), 1.0))
         for each in found
         if each.memory.id in known
     )
-    return tuple(near)[:NEIGHBOURS]
+    return Neighbours(tuple(near)[:NEIGHBOURS])
 
 
-def replaced_by(near: tuple[Neighbour, ...], text: str, category: Category) -> LongTermMemory | None:
+def replaced_by(near: Neighbours, text: str, category: Category) -> LongTermMemory | None:
     """Return the memory that a statement replaces, or None.
 
     Args:
@@ -58,7 +66,10 @@ def replaced_by(near: tuple[Neighbour, ...], text: str, category: Category) -> L
         text: the statement.
         category: its category.
     """
-    for each in near:
-        if each.similarity >= SIMILAR and each.memory.category == category and replaces(each.memory.text, text):
+    for each in near.near:
+        older = each.memory.text
+        if each.similarity >= SIMILAR and (
+            switches(older, text) or (each.memory.category == category and replaces(older, text))
+        ):
             return each.memory
     return None

@@ -25,6 +25,7 @@ Cue = Literal[
     "remember",
     "preference",
     "decision",
+    "switch",
     "entity",
     "fact",
     "question",

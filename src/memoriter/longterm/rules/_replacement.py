@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from memoriter.longterm.rules._cues import PACKS
+from memoriter.longterm.rules._cues import PACKS, cues, own_words
+from memoriter.longterm.rules._tools import tools_in, without_tools
 from memoriter.search import query_terms
 from memoriter.values import dataclass
 
@@ -38,7 +39,9 @@ _PAST = (
 )
 """What was so in the past; nothing that is so today replaces it, and it replaces nothing."""
 _SWITCH = r"\b(?:switched|moved|migrated|changed) from\b|\breplaced\b|\binstead of\b|\bstatt\b|\ben (?:vez|lugar) de\b|\bau lieu d|\bem vez de\b|\bmísto\b|대신|에서 .*(?:바꿨|옮겼|갈아탔)|从.*(?:换|改|转|迁)|から.*(?:乗り換え|切り替え|移行|変え)"
-_USE = r"\b(?:use|uses|using|run on|work with|nutzen|nutzt|nutze|verwenden|usamos|uso|utilisons|utilise|používáme|usa)\b|(?:써|쓰|사용)|用|使"
+_USE = r"\b(?:use|uses|using|run on|work with|rely on|nutzen|nutzt|nutze|verwenden?|benutzen?|usamos|uso|utilizamos|utilizo|utilisons|utilise|používáme|používám|usa)\b|(?:써|쓰|사용)|用|使"
+_GROUPS = r"\b(?:team|company|equipo|empresa|équipe|entreprise|equipe|firma|firmě|tým|týmu|im|unserem|in our|notre|nosso|nossa)\b|팀|회사|公司|团队|團隊|チーム|会社|うち"
+"""Who uses something, which makes no difference to what is used."""
 _NEGATIVE = (
     r"\b(?:not|don't|do not|doesn't|never|no longer|hate|dislike|can't stand|avoid|stopped|quit|nicht|kein\w*|nie|hasse|no|nunca|odio|detesto|ne|pas|plus|déteste|não|nechci|nesnáším)\b"
     r"|(?:^|\s)(?:안|못)\s|지\s?않|싫|끊|不(?!错|同)|讨厌|討厭|戒|嫌|苦手|ない|ません|やめ"
@@ -214,6 +217,7 @@ _PREDICATES = frozenset(
 class _Reading:
     """What the comparison needs of a statement."""
 
+    plain: str
     words: str
     attributes: frozenset[str]
     topic: frozenset[str]
@@ -248,6 +252,8 @@ def replaces(old: str, new: str) -> bool:
     shared = before.attributes & after.attributes
     if before.topic != after.topic:
         return False
+    if _switches(before, after):
+        return True
     if after.topic:
         return _same_kind(before, after) or (bool(before.objects & after.objects) and before.negative != after.negative)
     if shared & _SETTLED:
@@ -256,6 +262,36 @@ def replaces(old: str, new: str) -> bool:
     if common and re.search(_USE, _plain(old)) and re.search(_SWITCH, _plain(new)):
         return True
     return bool(common) and (bool(shared & _SHARED) or before.negative != after.negative)
+
+
+def switches(old: str, new: str) -> bool:
+    """Return whether the newer statement replaces the older one because it names what is used now in its place.
+
+    Such statements may have different categories: what is used is a fact, and to change it a decision.
+    """
+    return replaces(old, new) and _switches(_read(old), _read(new))
+
+
+def _switches(before: _Reading, after: _Reading) -> bool:
+    """Return whether somebody uses now what takes the place of what they used, for the same purpose."""
+    if before.negative or after.negative or before.words == after.words:
+        return False
+    uses = re.search(_USE, before.plain) or cues("switch").search(before.plain)
+    if not uses or not cues("switch").search(after.plain):
+        return False
+    old, new = tools_in(before.plain), tools_in(after.plain)
+    # Of two tools in one statement, nothing says which of them is meant.
+    if len(old) != 1 or len(new) != 1 or old.keys() == new.keys() or set(old.values()) != set(new.values()):
+        return False
+    return _purpose(before.plain) == _purpose(after.plain)
+
+
+def _purpose(plain: str) -> frozenset[str]:
+    """Return words for what something is used for, beside who uses it."""
+    bare = own_words().sub(" ", cues("switch").sub(" ", plain))
+    for pattern in (_USE, _FILLERS, _GROUPS):
+        bare = re.sub(pattern, " ", bare)
+    return _objects(without_tools(bare))
 
 
 def _same_kind(before: _Reading, after: _Reading) -> bool:
@@ -278,6 +314,7 @@ def _read(text: str) -> _Reading:
     attributes = frozenset(name for name, pattern in _ATTRIBUTES.items() if re.search(pattern, plain))
     topic, verb = _topic(stripped)
     return _Reading(
+        plain=plain,
         words=" ".join(re.findall(r"\w+", stripped)),
         attributes=attributes,
         topic=topic,
@@ -317,7 +354,7 @@ def _topic(plain: str) -> tuple[frozenset[str], str]:
     if match is None:
         return frozenset(), ""
     words = re.findall(r"\w+", plain[: match.start()].replace("'s ", " "))
-    if re.match(r"(?:i|we|ich|wir|yo|je|nous|eu|nós|já)\b", plain) or len(words) > 6:
+    if re.match(r"(?:i|we|ich|wir|yo|je|nous|on (?:est|a|utilise|va)|eu|nós|já)\b", plain) or len(words) > 6:
         return frozenset(), ""
     return frozenset(words) - _NOT_A_SUBJECT, match["verb"] or ""
 

@@ -207,6 +207,8 @@ def _category(plain: str) -> Category | None:
     for category, _ in _SCORES:
         if category != "other" and cues(category).search(plain):
             return category
+        if category == "decision" and cues("switch").search(plain):
+            return category
     return None
 
 

@@ -7,6 +7,7 @@ _OUR = r"\b(?:můj|moje|má|mého|mé|moji|náš|naše|naši|našeho|svůj|svoje
 _OF_THE_MOMENT = (
     r"(?! (?:\w+ )?(?:otázka|problém|chyba|kód|test|skript|funkce|dotaz|obrazovka|soubor|nápad|věta|text)\b)"
 )
+_NEW_TOOL = r"(?!(?:tu|ten|to|tuhle|tento|tuto|jin\w+|nov\w+|můj|moji|naši|main|master|verzi|variantu|větev|jen)\b)"
 
 CZECH = LanguagePack(
     language="cs",
@@ -25,6 +26,10 @@ CZECH = LanguagePack(
     decision=(
         r"\bpo (?:dlouh\w+|delší) (?:úvaze|debatě|diskusi|rozhovor\w+|jednání)\b|\b(?:výsledek|závěr) (?:je|byl)[:,]? ",
         r"\b(?:rozhodl|rozhodla|rozhodli|rozhodly|vybral|vybrala|vybrali|zvolil|zvolila|zvolili|dohodli|usnesli) (?:jsme|jsem|se)?|\b(?:jsme se|jsem se) (?:\w+ )?(?:rozhodl[ai]?|dohodli|shodli)\b|\b(?:budeme|budu) (?:používat|nasazovat|přecházet|pokračovat)\b|\b(?:přecházíme|přejdeme|zůstáváme|zůstaneme) (?:na|u|k)\b|\b(?:konečné )?rozhodnutí(?: je)?:|\bje rozhodnuto\b",
+    ),
+    switch=(
+        rf"\b(?:přešel|přešla|přešli|přešly|přesedlal[ai]?|migroval[ai]?) (?:jsme|jsem) (?:\w+ )??na {_NEW_TOOL}\w|\b(?:jsme|jsem) (?:\w+ ){{0,2}}?(?:přešel|přešla|přešli|přešly|přesedlal[ai]?|migroval[ai]?) na {_NEW_TOOL}\w",
+        rf"\b(?:teď|nyní|nově) (?:už )?(?:používáme|používám) {_NEW_TOOL}\w|\b(?:používáme|používám) (?:teď|nyní|nově) {_NEW_TOOL}\w",
     ),
     entity=(
         rf"\bjmenuji se\b|\bjmenuju se\b|\b(?:říkej|říkejte) mi\b|{_OUR}(?: [\w-]+){{1,4}}? (?:se jmenuje|se jmenují|jmenuje se)\b|{_OUR}(?: [\w-]+){{0,2}}? (?:jméno|číslo|adresa|e-?mail|telefon|přezdívka)(?: [\w-]+){{0,3}}? je\b",

@@ -15,6 +15,7 @@ _STEP = (
     r"(?:use|answer|reply|respond|write|call|address|give|show|send|commit|push|add|include|put|format|run|ask|start|end|keep|speak"
     r"|sign|cite|explain|suggest|mention|recommend|translate|name|talk|assume|deploy|log|store|book|schedule|make|quote|spell)"
 )
+_NEW_TOOL = r"(?!(?:the|this|that|these|those|it|them|your|my|our|its|another|an?|some|main|master|dev|develop|root|branch|tab|plan|option|version|dark|light|full|only|something|both)\b)"
 
 ENGLISH = LanguagePack(
     language="en",
@@ -55,6 +56,10 @@ ENGLISH = LanguagePack(
         r"\b(?:final )?decision(?: is| was)?:|\bthe decision (?:is|was|stands)\b|\bit'?s (?:been )?(?:decided|settled|final)\b",
         r"\bmade up (?:my|our) minds?\b|\bthe plan is (?:now )?to\b",
         r"\b(?:we'll|we will|i'll|i will) (?:use|go with|stick with|keep using|adopt|move to|switch to|drop)\b",
+    ),
+    switch=(
+        rf"\b(?:i|we|i've|we've|i have|we have|our (?:team|company)|the team)(?: (?:\w+ly|all|both|just|now|have|has))* (?:switched|migrated|changed over|moved over|converted) (?:\w+ly )?(?:over )?to {_NEW_TOOL}\w",
+        rf"\b(?:i|we) now (?:use|run on|work with|rely on) {_NEW_TOOL}\w|(?:^|, )now,? (?:i|we) (?:use|run on|work with|rely on) {_NEW_TOOL}\w",
     ),
     entity=(
         r"\b(?:my|our)(?: [\w'-]+){0,4}? (?:names?|e-?mail(?: address)?|number|phone(?: number)?|address|handle|user ?name|nickname|initials)"

@@ -5,6 +5,7 @@ from memoriter.longterm.rules.packs._pack import LanguagePack
 
 _OUR = r"\b(?:mon|ma|mes|notre|nos)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:question|problème|erreur|code|test|script|fonction|requête|écran|fichier|boucle|doute|idée|impression|texte|phrase)\b)"
+_NEW_TOOL = r"(?!(?:les?|la|une?|des?|cet?|cette|mon|ma|ton|ta|notre|votre|autre|main|master|version|option|côté)\b|l')"
 
 FRENCH = LanguagePack(
     language="fr",
@@ -25,6 +26,10 @@ FRENCH = LanguagePack(
     decision=(
         r"\b(?:après|suite à) (?:de |une |avoir )?(?:longues?|long|bien|mûre|discussion|réflexion)\b.*\b(?:on|nous|je)\b|\bla conclusion est qu",
         r"\b(?:on a|nous avons|j'ai|l'équipe a) (?:finalement |enfin |donc )?(?:décidé|choisi|opté|convenu|retenu|tranché|adopté)\b|\b(?:c'est décidé|décision (?:finale|prise)|décision :)|\b(?:on part|nous partons|on passe|nous passons|on reste|nous restons) (?:sur|à|avec|chez|finalement)\b|\b(?:on va|nous allons|je vais) (?:utiliser|passer à|migrer vers|rester sur|adopter)\b",
+    ),
+    switch=(
+        rf"\b(?:nous sommes|on est|je suis) (?:\w+ )??passée?s? (?:à|sur) {_NEW_TOOL}\w|\b(?:nous avons|on a|j'ai) (?:\w+ )??(?:migré|basculé) (?:vers|sur|à) {_NEW_TOOL}\w",
+        rf"\b(?:nous utilisons|on utilise|j'utilise) (?:désormais|maintenant|dorénavant) {_NEW_TOOL}\w|\b(?:désormais|maintenant),? (?:nous utilisons|on utilise|j'utilise) {_NEW_TOOL}\w",
     ),
     entity=(
         r"\bje m'appelle\b|\bmon (?:prénom|nom) est\b|\bappelle-moi\b|\bappelez-moi\b|\b(?:mon|ma|mes|notre|nos)(?! (?:fonction|méthode|variable|classe|composant|api)\b)(?: [\w-]+){1,4}? s'appellent?\b|\b(?:mon|ma|notre)(?: [\w-]+){0,2}? (?:adresse|numéro|e-?mail|courriel|téléphone|pseudo|identifiant)(?: [\w-]+){0,3}? est\b",

@@ -11,6 +11,7 @@ _JOB = (
     r"|vegetarier|veganer|witwe|witwer|rentner)"
 )
 _OF_THE_MOMENT = r"(?:frage|problem|fehler|code|test|skript|funktion|abfrage|ausgabe|bildschirm|datei|schleife|anliegen|bitte|idee|eindruck|plan|satz|text)"
+_NEW_TOOL = r"(?!(?:de[rnm]|die|das|dies\w*|jen\w*|ein\w*|kein\w*|mein\w*|unser\w*|dein\w*|main|master|version|option|nur|diese)\b)"
 
 GERMAN = LanguagePack(
     language="de",
@@ -27,6 +28,7 @@ GERMAN = LanguagePack(
         r"\bin (?:all )?(?:meinen|allen meinen|unseren|allen unseren) [\w-]+ (?:[\w-]+ ){0,2}(?:immer|nie|nur)\b|\bin (?:deinen|euren) (?:antworten|texten)\b|\blass(?:e)? (?:bitte )?\w+ (?:\w+ ){0,4}weg\b",
         rf"\b(?:ich|wir) (?:\w+ ){{0,2}}?{_LIKE}\b(?! (?:es|das|dies|dich|deine|deinen|wie|was)\b)(?<!möchte)|(?:^|, |\bund )(?:\w+ ){{0,4}}?{_LIKE} (?:ich|wir)\b(?<!das mag ich)(?<!das liebe ich)",
         r"\bnicht (?:ausstehen|leiden|riechen|vertragen)\b|\b(?:ist|sind|wären|waren) (?:mir|uns) (?:\w+ )?lieber\b|\b(?:mir|uns) (?:\w+ )?lieber\b|\b(?:mein\w*|unser\w*) lieblings|\blieblings\w+ (?:ist|sind)\b",
+        r"\b(?:künftig|in zukunft|ab heute|fortan) (?:bitte )?(?:antworte|schreib|nenn|nutz|verwend|erklär|sprich|kommentier|formulier|übersetz|zitier)\w*\b",
         r"\bbitte (?:ab jetzt |künftig )?keine?n? (?:\w+ ){1,3}?mehr\b|^keine?n? (?:\w+ ){1,3}?mehr\b.*\bbitte\b|\b(?:duze?|sieze?|duzen sie|siezen sie) (?:mich|uns)\b|\bsag(?:e)? (?:bitte )?(?:du|sie) zu mir\b",
         r"\bam liebsten\b|\bkein(?:e|en)? (?:\w+ )?(?:fan|freund|freundin|anhänger)\b|\b(?:bin|war) (?:ich )?(?:\w+ )?(?:ein(?:e)? )?(?:großer |große |echter )?fan\b|\b(?:stehe|schwöre) (?:ich )?(?:\w+ )?auf\b|\bwerde ich (?:\w+ )*warm\b|\bliegt mir (?:nicht|mehr)\b",
         rf"\b(?:ich|wir) {_DO} (?:\w+ ){{0,4}}?(?:nur|nie|niemals|kein|keine|keinen|immer|grundsätzlich|ausschließlich|meistens|meist|lieber|nichts)\b|\b{_DO} (?:ich|wir) (?:\w+ ){{0,3}}?(?:nur|nie|niemals|kein|keine|keinen|immer|grundsätzlich|ausschließlich|lieber|aus prinzip|meist|nichts)\b",
@@ -39,6 +41,10 @@ GERMAN = LanguagePack(
         r"\b(?:entschieden|beschlossen|entschluss|geeinigt|festgelegt|ausgewählt|durchgerungen)\b|\b(?:wahl|entscheidung|würfel) (?:ist|sind) (?:\w+ )?gefallen\b|\bentscheidung:|\bsteht (?:jetzt |nun )?fest\b",
         r"\b(?:nehmen|gehen|setzen|wechseln|bleiben|verwenden|steigen|ziehen|nutzen|stellen) (?:wir|ich) (?:jetzt|nun|künftig|ab|ab sofort|in zukunft|doch|endgültig)\b|\bwir (?:nehmen|gehen|setzen|wechseln|bleiben|steigen|verwenden|nutzen|stellen) (?:\w+ ){0,3}?(?:künftig|jetzt|nun|ab|auf|zu|bei|um|statt|endgültig)\b",
         r"\bvom tisch\b|\bnach lang\w+ (?:hin und her|überlegen|überlegung|diskussion)|\b(?:habe|hab|haben) (?:ich |wir )?mich? (?:\w+ )?(?:für|gegen) .*\bentschieden\b|\bwerde(?:n)? (?:ich |wir )?(?:künftig|ab jetzt|ab sofort) ",
+    ),
+    switch=(
+        rf"\b(?:bin|sind|habe|hab|haben) (?:\w+ ){{0,4}}?(?:auf|zu|nach) {_NEW_TOOL}\w\S*(?: \w+)?? (?:umgestiegen|gewechselt|umgestellt|migriert)\b",
+        rf"\b(?:ich|wir) (?:nutzen?|verwenden?|benutzen?) (?:jetzt|nun|inzwischen|mittlerweile) {_NEW_TOOL}\w|\b(?:jetzt|inzwischen|mittlerweile) (?:nutzen?|verwenden?|benutzen?) (?:ich|wir) {_NEW_TOOL}\w",
     ),
     entity=(
         r"\bich heiße\b|\bmein name\b|\b(?:nenn|nennt|nennen sie) mich\b|\b(?:mein|meine|unser|unsere)\b(?: [\w-]+){1,4}? (?:heißt|heißen)\b(?! das\b)",

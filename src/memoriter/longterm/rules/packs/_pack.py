@@ -23,6 +23,8 @@ class LanguagePack:
     """The author likes or dislikes something, has a habit by choice, or gives an order for all later turns."""
     decision: tuple[str, ...]
     """The author, or a group that they belong to, has made a choice."""
+    switch: tuple[str, ...]
+    """The author, or a group that they belong to, uses something now in place of something else: a choice, too."""
     entity: tuple[str, ...]
     """A name, an address or a number of the author or of somebody or something of theirs."""
     fact: tuple[str, ...]

@@ -5,6 +5,7 @@ from memoriter.longterm.rules.packs._pack import LanguagePack
 
 _OUR = r"\b(?:meu|minha|meus|minhas|nosso|nossa|nossos|nossas)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:pergunta|problema|erro|código|teste|script|função|consulta|tela|ecrã|arquivo|ficheiro|dúvida|ideia|texto|frase)\b)"
+_NEW_TOOL = r"(?!(?:os|as|um|uma|est[ae]|ess[ae]|outr[oa]|meu|minha|nosso|nossa|main|master|versão|opção|só|[oa] (?:\w+ )?(?:versão|opção|outr[oa]|nov[oa]|arquivo|função|branch|página))\b)"
 
 PORTUGUESE = LanguagePack(
     language="pt",
@@ -26,6 +27,10 @@ PORTUGUESE = LanguagePack(
     decision=(
         r"\b(?:depois de|após) (?:muita|muito|longa|pensar|conversar|discutir)\b.*\b(?:vamos|vou|ficamos|fico|não)\b|\ba conclusão (?:é|foi) que\b",
         r"\b(?:decidimos|decidi|escolhemos|escolhi|optamos|optei|combinamos|acordamos|resolvemos|ficou decidido|foi decidido|está decidido|decisão final|decisão:)\b|\b(?:vamos|vou) (?:usar|utilizar|migrar|passar a usar|ficar com|adotar|mudar para|continuar com)\b|\b(?:ficamos com|vamos de)\b",
+    ),
+    switch=(
+        rf"\b(?:passamos|passei) a (?:usar|utilizar) {_NEW_TOOL}\w|\b(?:migramos|migrei) para {_NEW_TOOL}\w",
+        rf"\bagora (?:nós |eu )?(?:usamos|uso|utilizamos|utilizo) {_NEW_TOOL}\w|\b(?:usamos|uso|utilizamos|utilizo) agora {_NEW_TOOL}\w",
     ),
     entity=(
         r"\b(?:me chamo|chamo-me|meu nome é|pode me chamar|me chame de|trata-me por)\b|\b(?:meu|minha|nosso|nossa|meus|minhas)(?: [\w-]+){1,4}? (?:se chamam?|chama-se|chamam-se)\b|\b(?:meu|minha|nosso)(?: [\w-]+){0,2}? (?:e-?mail|telefone|celular|telemóvel|número|endereço|morada|usuário|apelido)(?: [\w-]+){0,4}? é\b",

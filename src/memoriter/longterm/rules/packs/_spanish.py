@@ -6,6 +6,9 @@ from memoriter.longterm.rules.packs._pack import LanguagePack
 _OUR = r"\b(?:mi|mis|nuestro|nuestra|nuestros|nuestras)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:pregunta|problema|error|código|prueba|script|función|consulta|pantalla|archivo|bucle|duda|idea|impresión|texto|frase|salida)\b)"
 _JOB = r"(?:\w+(?:ero|era|or|ora|ista|ólog[oa]|ante|ente|ogo|oga|ico|ica|ario|aria)|abogad[oa]|chef|juez|jueza|vegetarian[oa]|vegan[oa]|padre|madre|viud[oa]|jubilad[oa]|soltero|casad[oa]|zurd[oa])"
+_NEW_TOOL = (
+    r"(?!(?:el|la|los|las|un|una|este|esta|ese|esa|otro|otra|mi|tu|su|nuestr\w+|main|master|versión|opción|solo)\b)"
+)
 
 SPANISH = LanguagePack(
     language="es",
@@ -21,6 +24,7 @@ SPANISH = LanguagePack(
         r"\b(?:prefiero|preferimos|odio|odiamos|detesto|adoro|aborrezco|evito)\b(?! (?:que me|esta|este|esa|ese)\b)|\bno (?:soporto|aguanto|tolero|puedo con)\b|\b(?:me|nos) (?:gusta|gustan|encanta|encantan|apasiona|apasionan|molesta|molestan|chifla|disgusta|fascina)(?: (?:más|mucho|muchísimo|bastante|menos|nada))?(?= (?:el|la|los|las|un|una|más|mucho|trabajar|\w+ar|\w+er|\w+ir|que)\b)",
         r"\bno (?:me|nos) (?:gusta|gustan|va|van|convence|convencen|sienta|sientan)\b(?! (?:vim)? ?[.!]?$)|\b(?:mi|mis|nuestro|nuestra)(?: \w+){0,2}? (?:favorit[oa]s?|preferid[oa]s?)\b|\bsoy (?:más )?(?:de|muy de|fan|amante|aficionad[oa]|partidari[oa])\b(?= )",
         r"\bsuelo (?:\w+r|no)\b|\b(?:solo|sólo|siempre|nunca|jamás|casi nunca|normalmente|únicamente) (?:me |lo |la )?(?:leo|uso|utilizo|como|bebo|tomo|trabajo|viajo|escribo|compro|contesto|escucho|veo|voy|hago|programo|cocino|visto|usamos|trabajamos)\b|\bno (?:leo|uso|como|bebo|tomo|contesto|veo|trabajo|compro|respondo|utilizo)\b(?=.*\b(?:por principio|nunca|los|las|ni|carne|alcohol|de)\b)|\bpor principio\b",
+        r"\b(?:desde ahora|desde hoy|de ahora en más),? (?:por favor,? )?(?:respond|contest|escrib|us|trat|habl|llam|explic)\w+",
         r"\b(?:a partir de ahora|de ahora en adelante|en adelante|de aquí en adelante|en el futuro|por norma|cada vez que)\b|\b(?:responde|contesta|escribe|usa)\b.*\bpor defecto\b|\b(?:es|son) (?:una )?(?:norma|regla|costumbre)s? (?:de|del|nuestra|mía)\b",
         r"\b(?:trátame|háblame|tutéame|llámame) (?:siempre )?(?:de|como|por)\b|\btutéame\b|\bno me (?:tutees|trates de)\b|\b(?:nada de|no más|ni un) \w+ (?:más )?(?:en|por favor|, por favor)\b|^no más \w+|\bno (?:quiero|pongas|uses) más \w+",
         r"(?:^|[,;:] |\bpor favor,? )(?:siempre|nunca) (?:en|me|usa|utiliza|responde|contesta|escribe|pon|con|como|sin)\b|\b(?:responde|respóndeme|contéstame|escríbeme|háblame|llámame|trátame|usa|utiliza|pon|escribe|dame)\b.*\b(?:siempre|nunca|jamás)\b|^(?:l[oa]s|el|la) [^.]{2,40},? siempre (?:en|con|sin|como|de)\b",
@@ -29,6 +33,10 @@ SPANISH = LanguagePack(
         r"\b(?:tras|después de) (?:hablarlo|pensarlo|darle|discutirlo|valorarlo|much[oa]s?)\b.*\b(?:voy|vamos|nos|me|lo|la|seguimos|no)\b|\b(?:la conclusión|el resultado) (?:es|fue) que\b",
         r"\b(?:he|hemos|habíamos|se ha|han) (?:\w+mente )?(?:decidido|acordado|elegido|optado|escogido|resuelto|quedado en)\b|\b(?:decidimos|decidí|acordamos|elegimos|elegí|optamos|opté|escogimos|quedamos en|nos quedamos con|me quedo con|nos decantamos|me decanto|me decidí|apostamos por)\b",
         r"\b(?:decisión (?:final|tomada|definitiva)|la decisión es|decisión:|está decidido|queda(?:n)? descartad[oa]s?|al final (?:vamos|nos|me|usamos|será|usaremos|voy))\b|\b(?:vamos a|voy a) (?:usar|utilizar|pasar(?:nos|me)? a|migrar|cambiar a|seguir con|adoptar|quedar(?:nos|me) con|dejar de)\b|\bdespués de (?:darle|pensarlo|mucho|muchas)\b.*\b(?:voy|vamos|no|me|nos)\b|\bya no (?:usamos|vamos a usar|usaremos|uso)\b",
+    ),
+    switch=(
+        rf"\b(?:nos hemos pasado|me he pasado|nos pasamos|me pasé|hemos migrado|he migrado|migramos|migré) a {_NEW_TOOL}\w",
+        rf"\bahora (?:usamos|uso|utilizamos|utilizo) {_NEW_TOOL}\w|\b(?:usamos|uso|utilizamos|utilizo) ahora {_NEW_TOOL}\w",
     ),
     entity=(
         r"\bme llamo\b|\bmi nombre es\b|\b(?:llámame|dime|puedes llamarme)\b(?= \w+)|\b(?:mi|mis|nuestro|nuestra|nuestros|nuestras)\b(?! (?:función|método|variable|clase|componente|api)\b)(?: [\w-]+){1,4}? se llaman?\b(?! (?:\w+ )?veces)",
@@ -73,7 +81,7 @@ SPANISH = LanguagePack(
     ),
     lasting=(
         r"\b\w+me\b[^,]*\b(?:siempre|nunca|jamás)\b",
-        r"\b(?:a partir de ahora|de ahora en adelante|en adelante|de aquí en adelante|en el futuro|por norma|nunca más|cada vez que|trátame|háblame|llámame|tutéame|no me (?:tutees|trates))\b|\ben (?:tus|las|todas|todos|mis|nuestros|nuestras) \w+",
+        r"\b(?:desde ahora|desde hoy|a partir de ahora|de ahora en adelante|de ahora en más|en adelante|de aquí en adelante|en el futuro|por norma|nunca más|cada vez que|trátame|háblame|llámame|tutéame|no me (?:tutees|trates))\b|\ben (?:tus|las|todas|todos|mis|nuestros|nuestras) \w+",
         r"\b(?:responde|respóndeme|contéstame|contesta|escríbeme|escribe|usa|utiliza|pon|dame|explícame)\b[^,]*\b(?:siempre|nunca|jamás)\b|\b(?:siempre|nunca) (?:me |en |responde|contesta|usa|utiliza|escribe|con|sin)\b",
         r"\bsoy (?:\w+ )?(?:alérgic|celíac|vegan|vegetarian|diabétic|\w+(?:era|ero|ora|or|ista|óloga|ólogo)\b)|\b(?:vivo|trabajo (?:de|como)|prefiero|odio|detesto|me (?:gusta|encanta)|no puedo (?:comer|tomar|beber))\b|\bmis? (?:hij|espos|mujer|marido|pareja|madre|padre|herman|perr|gat|jef|nombre)\w*\b",
         r"\b(?:decidido|acordado|elegido|decidimos|acordamos|elegimos)\b",
