@@ -73,6 +73,29 @@ def test_an_import_that_was_killed_is_continued_and_nothing_is_there_twice(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_later_import_that_was_killed_is_continued_and_undone_as_one(
+    program: Program, tmp_path: Path, number: int
+) -> None:
+    def export(answer: str, count: int) -> str:
+        conversations = [chatgpt_conversation(each, "Well?", answer) for each in range(count)]
+        return str(archive(tmp_path / "c.zip", {"conversations.json": json.dumps(conversations)}))
+
+    assert program("import", "chatgpt", export("Blue.", 2)).exit_code == 0
+    before = imported(program)
+    later = export("Red.", 3)
+    killed = process(program, f"{KILL.format(number=number)}{RUN}", "import", "chatgpt", later)
+    assert killed.returncode == -signal.SIGKILL
+    assert imported(program) != before
+    program("import", "chatgpt", later)
+    assert "Blue." not in "".join(imported(program).values())
+    assert len(imported(program)) == 3
+    (identifier,) = [row["id"] for row in program("import", "--list", "--json").json["imports"] if row["changed"]]
+    assert program("import", "--undo", identifier, "--yes").exit_code == 0
+    assert imported(program) == before
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="measures the memory of a process as POSIX does")
 def test_an_export_ten_times_as_large_needs_no_more_memory(program: Program, tmp_path: Path) -> None:
     peaks = list[int]()

@@ -56,9 +56,11 @@ class RunRecord:
     """The id of the import that the notes name which it added."""
     changes: list[Change] = field(default_factory=list[Change])
     done: bool = False
+    continued: bool = False
+    """Whether an interrupted run has added or changed notes before."""
 
     def add_new(self, note: str, text: str) -> None:
-        """Record a note that was added, unless the note says which import it is of. Raises OSError."""
+        """Record a note that is about to be added, unless it says itself which import it is of. Raises OSError."""
         if self.id != self.run:
             self._add(Change(note, bytes_hash(text.encode())))
 
@@ -68,12 +70,16 @@ class RunRecord:
         write_new(self.folder / version, before)
         self._add(Change(note, bytes_hash(text.encode()), version))
 
-    def finish(self) -> None:
-        """Record that the import is complete, or delete the record if it has nothing. Raises OSError."""
-        if not self.changes:
-            self.delete()
-        else:
+    def finish(self, *, changed: bool) -> None:
+        """Record that the import is complete, or delete the record if it has nothing to undo. Raises OSError.
+
+        Args:
+            changed: whether the import added or changed a note.
+        """
+        if self.changes and (changed or self.continued):
             _append(self.folder, {"done": True})
+        else:
+            self.delete()
 
     def delete(self) -> None:
         """Delete the record and the versions."""
@@ -123,6 +129,7 @@ class History:
         runs = self.runs()
         unfinished = [each for each in runs if each.run == run.id and each.source == run.source and not each.done]
         if unfinished:
+            unfinished[-1].continued = bool(unfinished[-1].changes)
             return unfinished[-1]
         number = runs[-1].number + 1 if runs else 1
         repeated = repeated or any(each.id == run.id for each in runs)

@@ -217,7 +217,7 @@ class _Writing:
             self._update_entries(path, entries)
         if self._record is not None:
             with _recording():
-                self._record.finish()
+                self._record.finish(changed=bool(self._report.notes or self._report.updated))
 
     def _add_page(self, page: Page) -> None:
         for part in parts_of(page):
