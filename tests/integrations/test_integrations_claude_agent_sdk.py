@@ -54,6 +54,17 @@ def test_a_session_gets_the_long_term_memory_once_and_each_prompt_what_matches(r
     assert "VLAN 10" not in run.model.seen(0)
 
 
+def test_the_program_gets_outcome_citations_and_health_of_each_recall(run: Run) -> None:
+    recalls: list[dict[str, Any]] = []
+    run.model.play(Step("Hello."), Step("VLAN 10."))
+    converse(run, memory_options(run.memory, on_recall=recalls.append), "Hello there", ROUTER)
+    first, second = recalls
+    assert (first["outcome"] == "match", first["citations"]) == (False, [])
+    assert (second["outcome"], second["citations"]) == ("match", ["memory/2026-02-10.md#L1-L3"])
+    assert second["health"]["ok"] is True
+    assert first["session"] == second["session"] != ""
+
+
 def test_the_agent_may_call_the_tools_of_the_memory(run: Run) -> None:
     run.model.play(
         Step(tool="memory_search", arguments={"query": QUESTION}),

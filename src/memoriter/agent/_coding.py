@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
@@ -24,6 +25,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from memoriter.agent._bus import HookResult
     from memoriter.agent._session import Session
 
 log = logging.getLogger(__name__)
@@ -66,6 +68,8 @@ class HookAnswer:
     reasons: tuple[Diagnostic, ...] = ()
     kept: tuple[str, ...] = ()
     """What listeners kept of the turn, one line each, for the person."""
+    recalled: HookResult | None = None
+    """What the recall before a prompt found; None: nothing was recalled."""
 
 
 def read_hook(event: str, text: str) -> HookInput:
@@ -151,7 +155,7 @@ def answer_hook(
     shows = hook_input.event == "session-start" or (hook_input.event == "post-compact" and hook_input.is_codex)
     news = session.capture_news() if interactive and shows else ""
     news = "\n".join(filter(None, (news, *(f"memoriter: {text}" for text in answer.kept))))
-    answer = _with_message(HookAnswer(answer.output, (*problems, *answer.reasons)), session, news)
+    answer = _with_message(replace(answer, reasons=(*problems, *answer.reasons)), session, news)
     outcome = "text for the agent" if answer.output else "no text"
     milliseconds = (session.monotonic() - started) * 1000
     log.info("hook %s: %s, %d diagnostics, %.1f ms", hook_input.event, outcome, len(answer.reasons), milliseconds)
@@ -164,7 +168,7 @@ def _with_message(answer: HookAnswer, session: Session, news: str) -> HookAnswer
     message = "\n".join(filter(None, (system_message(troubles) if troubles else "", news)))
     if not message:
         return answer
-    return HookAnswer({**(answer.output or {}), "systemMessage": message}, answer.reasons)
+    return replace(answer, output={**(answer.output or {}), "systemMessage": message})
 
 
 def system_message(reasons: Iterable[Diagnostic]) -> str:
@@ -179,7 +183,8 @@ def _answer(hook_input: HookInput, session: Session, *, interactive: bool, secon
         case "user-prompt":
             session.begin_turn(hook_input.prompt)  # first, because the client may end a slow hook
             answer = session.recall(hook_input.prompt, seconds=seconds)
-            return HookAnswer(_context_output(hook_input.name, answer.prepend_context), answer.reasons)
+            output = _context_output(hook_input.name, answer.prepend_context)
+            return HookAnswer(output, answer.reasons, recalled=answer)
         case "stop":
             return _stop(hook_input, session, interactive=interactive)
         case "pre-compact":

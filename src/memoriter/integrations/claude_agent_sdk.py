@@ -16,6 +16,7 @@ from claude_agent_sdk import HookMatcher, SdkMcpTool, create_sdk_mcp_server
 from memoriter.agent import answer_hook, read_hook
 from memoriter.coding_hooks import HOOKS
 from memoriter.errors import MemoriterError
+from memoriter.integrations._recalls import recall_json
 from memoriter.integrations._tool_calls import ToolCalls, tool_calls
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from memoriter import Memory
     from memoriter.agent import Audience, Session
     from memoriter.types import Diagnostic
+
+    OnRecall = Callable[[dict[str, Any]], None]
 
 log = logging.getLogger(__name__)
 SERVER = "memoriter"
@@ -41,15 +44,25 @@ class MemoryHooks:
     brings the long-term memory and the latest daily notes.
     """
 
-    def __init__(self, memory: Memory, *, audience: Audience = "private", interactive: bool = True) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        audience: Audience = "private",
+        interactive: bool = True,
+        on_recall: OnRecall | None = None,
+    ) -> None:
         """Prepare the hooks.
 
         Args:
             memory: an open memory; the program closes it.
             audience: `shared` if others than the owner read the conversation: then nothing private is recalled.
             interactive: False if the prompts are not written by the owner: then nothing is captured.
+            on_recall: called in a thread after each recall, with the `session`, the `outcome`, the `citations` of the
+                passages that were quoted, and the `health` of the memory. An error in it is logged.
         """
         self._memory = memory
+        self._on_recall = on_recall
         self._audience: Audience = audience
         self._interactive = interactive
         self._started = set[str]()
@@ -76,12 +89,21 @@ class MemoryHooks:
             started = self._start(session)
         answer = answer_hook(event, session, interactive=self._interactive)
         _log(answer.reasons)
+        if answer.recalled is not None and self._on_recall is not None:
+            self._report({"session": event.session, **recall_json(answer.recalled)})
         output = dict(answer.output or {})
         if started:
             specific = output.get("hookSpecificOutput", {"hookEventName": PROMPT, "additionalContext": ""})
             texts = (started, specific["additionalContext"])
             output["hookSpecificOutput"] = {**specific, "additionalContext": "\n\n".join(filter(None, texts))}
         return output
+
+    def _report(self, recalled: dict[str, Any]) -> None:
+        assert self._on_recall is not None
+        try:
+            self._on_recall(recalled)
+        except Exception:
+            log.exception("on_recall failed")
 
     def _start(self, session: Session) -> str:
         """Return the text of the session's start, once, and again after a compaction."""
@@ -96,10 +118,11 @@ class MemoryHooks:
 
 
 def memory_hooks(
-    memory: Memory, *, audience: Audience = "private", interactive: bool = True
+    memory: Memory, *, audience: Audience = "private", interactive: bool = True, on_recall: OnRecall | None = None
 ) -> dict[HookEvent, list[HookMatcher]]:
     """Return the hooks for `ClaudeAgentOptions.hooks`; the arguments are those of `MemoryHooks`."""
-    callback = cast("HookCallback", MemoryHooks(memory, audience=audience, interactive=interactive))
+    hooks = MemoryHooks(memory, audience=audience, interactive=interactive, on_recall=on_recall)
+    callback = cast("HookCallback", hooks)
     names: tuple[HookEvent, ...] = ("UserPromptSubmit", "Stop", "PreCompact")
     return {name: [HookMatcher(hooks=[callback])] for name in names}
 
@@ -114,13 +137,15 @@ def memory_server(memory: Memory, *, session: str | None = None) -> McpSdkServer
     return create_sdk_mcp_server(SERVER, tools=[_sdk_tool(calls) for calls in tool_calls(memory, session)])
 
 
-def memory_options(memory: Memory, *, audience: Audience = "private", interactive: bool = True) -> dict[str, Any]:
+def memory_options(
+    memory: Memory, *, audience: Audience = "private", interactive: bool = True, on_recall: OnRecall | None = None
+) -> dict[str, Any]:
     """Return the fields `hooks`, `mcp_servers` and `allowed_tools` of `ClaudeAgentOptions`.
 
     The arguments are those of `MemoryHooks`.
     """
     return {
-        "hooks": memory_hooks(memory, audience=audience, interactive=interactive),
+        "hooks": memory_hooks(memory, audience=audience, interactive=interactive, on_recall=on_recall),
         "mcp_servers": {SERVER: memory_server(memory)},
         "allowed_tools": [f"mcp__{SERVER}__{tool.name}" for tool in memory.tools],
     }
