@@ -37,7 +37,7 @@ def check_writable(file: Path, status: os.stat_result) -> None:
         return
     command = f"`chmod u+w {shlex.quote(str(file))}`" if HAS_MODES else f'`attrib -R "{file}"`'
     message = f"{str(file)!r} is read-only, so it was not changed."
-    raise WriteError(message, remedy=f"If memoriter may change it, run {command} and try again.")
+    raise WriteError(message, remedy=f"To allow the change, run {command} and try again.")
 
 
 def make_private_folder(folder: Path) -> None:

@@ -173,7 +173,10 @@ def claude(folder: Path) -> Path:
 
 
 def gemini_takeout(folder: Path) -> Path:
-    """An archive of Google Takeout as of 2026-09, in JSON."""
+    """An archive of Google Takeout as of 2026-09, in JSON or HTML: this one is in JSON.
+
+    The form in HTML is in `tests/importing/test_importing_forms.py`.
+    """
 
     def activity(title: str, answer: str | None, time: str = TIME, header: str = "Gemini Apps") -> dict[str, Any]:
         shown = {"safeHtmlItem": [{"html": answer}]} if answer else {}

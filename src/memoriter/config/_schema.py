@@ -163,7 +163,7 @@ class LongTerm(Section):
     ] = 500
     recall_max_chars: Annotated[Whole, Doc("Characters of all memories put before a turn", low=100, high=10_000)] = 1000
     recall_max_tokens: Annotated[
-        Whole, Doc("Tokens of all memories put before a turn, as memoriter estimates them", low=20, high=10_000)
+        Whole, Doc("Estimated tokens of all memories put before a turn", low=20, high=10_000)
     ] = 400
     custom_triggers: Annotated[tuple[str, ...], Doc("Further phrases that mean: remember this")] = ()
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.agent import gives_orders
-from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError
+from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, sentence
 from memoriter.longterm._note import PATH
 from memoriter.longterm._openclaw import openclaw_state
 from memoriter.longterm._results import LongTermStats, Rebuilt
@@ -67,7 +67,8 @@ def _measure_limit(memories: LongTermMemories) -> tuple[Diagnostic, ...]:
     except EmbeddingError as error:
         return (Diagnostic(error.code, f"{NOT_MEASURED}: {error.message}", error.remedy),)
     except OSError as error:
-        return (Diagnostic("failed", f"{NOT_MEASURED}: {error}", "Free the disk, and run `memoriter ltm rebuild`."),)
+        message = f"{NOT_MEASURED}: {sentence(error.strerror or error)}"
+        return (Diagnostic("failed", message, "Free the disk, and run `memoriter ltm rebuild` again."),)
     return ()
 
 
