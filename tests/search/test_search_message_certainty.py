@@ -54,9 +54,9 @@ def test_the_nearer_a_message_is_to_a_text_the_larger_is_its_margin(seed: int) -
     assert all(one < other for one, other in pairwise(margins))
 
 
-@pytest.mark.parametrize("size", [1, 3, 12, 80])
+@pytest.mark.parametrize("size", [1, 3, 40])
 def test_hardly_any_message_about_something_else_is_a_match(size: int) -> None:
-    texts, messages = embedded(size, 7), embedded(400, 8, "message")
+    texts, messages = embedded(size, 7), embedded(200, 8, "message")
     matches = sum(
         margin(EmbeddedTexts(messages.texts[at : at + 1], messages.vectors[at : at + 1]), texts) > 0
         for at in range(len(messages))
