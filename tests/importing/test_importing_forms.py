@@ -17,6 +17,7 @@ from exports import (
     claude_conversation,
     database,
     mem0_memory,
+    takeout_page,
     written,
 )
 from memoriter.errors import UsageError
@@ -69,21 +70,6 @@ def test_takeout_in_another_language_is_recognised_by_its_content(target: Target
     assert FACT in target.text
 
 
-def page(*cells: tuple[str, str, str, str]) -> bytes:
-    """A page of activities: the product, the title, the time and the answer of each."""
-    style = "<style>" + ".mdl-x{color:#000}" * 20_000 + "</style>"
-    whole = "".join(
-        f'<div class="outer-cell mdl-cell mdl-cell--12-col mdl-shadow--2dp"><div class="mdl-grid">'
-        f'<div class="header-cell mdl-cell mdl-cell--12-col"><p class="mdl-typography--title">{product}<br></p></div>'
-        f'<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1">{title}<br>{time}<br>{answer}</div>'
-        '<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1 mdl-typography--text-right"></div>'
-        '<div class="content-cell mdl-cell mdl-cell--12-col mdl-typography--caption"><b>Products:</b><br>'
-        f"&emsp;{product}<br></div></div></div>"
-        for product, title, time, answer in cells
-    )
-    return f'<html><head>{style}</head><body><div class="mdl-grid">{whole}</div></body></html>'.encode()
-
-
 HOURS = "\u202f"
 """What Takeout writes between a time and AM or PM."""
 ANSWER = f"<p>{FACT}</p><div><ul><li>left</li></ul></div>"
@@ -98,7 +84,7 @@ PAGE = (
 
 @pytest.mark.parametrize("name", ["Takeout/My Activity/Gemini Apps/MyActivity.html", "Aktivität/Verlauf.html"])
 def test_takeout_in_html_is_imported_with_its_times(target: Target, tmp_path: Path, name: str) -> None:
-    file = archive(tmp_path / "t.zip", {name: page(*PAGE), "Takeout/archive_browser.html": "<html></html>"})
+    file = archive(tmp_path / "t.zip", {name: takeout_page(*PAGE), "Takeout/archive_browser.html": "<html></html>"})
     report = target.run("gemini-takeout", file)
     assert (report.records, omitted(report)) == (4, ["Searched for heaters"])
     texts = target.texts()
@@ -113,12 +99,12 @@ def test_takeout_in_html_is_imported_with_its_times(target: Target, tmp_path: Pa
 
 def test_takeout_in_json_is_read_and_its_html_is_not(target: Target, tmp_path: Path) -> None:
     folder = "Takeout/My Activity/Gemini Apps"
-    content = {f"{folder}/MyActivity.json": json.dumps([ACTIVITY]), f"{folder}/MyActivity.html": page(*PAGE)}
+    content = {f"{folder}/MyActivity.json": json.dumps([ACTIVITY]), f"{folder}/MyActivity.html": takeout_page(*PAGE)}
     assert target.run("gemini-takeout", archive(tmp_path / "t.zip", dict(content))).records == 1
 
 
 def test_a_page_of_takeout_that_is_cut_off_or_too_long_is_refused(target: Target, tmp_path: Path) -> None:
-    whole, file = page(*PAGE[:2]), tmp_path / "MyActivity.html"
+    whole, file = takeout_page(*PAGE[:2]), tmp_path / "MyActivity.html"
     for content, reason in (
         (whole[: whole.index(b"Jetzt.")], "ends within an activity"),
         (whole + b"x" * (33 << 20), "more than 32 MiB"),

@@ -173,10 +173,7 @@ def claude(folder: Path) -> Path:
 
 
 def gemini_takeout(folder: Path) -> Path:
-    """An archive of Google Takeout as of 2026-09, in JSON or HTML: this one is in JSON.
-
-    The form in HTML is in `tests/importing/test_importing_forms.py`.
-    """
+    """An archive of Google Takeout as of 2026-09, in JSON or HTML: here in JSON."""
 
     def activity(title: str, answer: str | None, time: str = TIME, header: str = "Gemini Apps") -> dict[str, Any]:
         shown = {"safeHtmlItem": [{"html": answer}]} if answer else {}
@@ -197,6 +194,38 @@ def gemini_takeout(folder: Path) -> Path:
     ]
     path = "Takeout/My Activity/Gemini Apps/MyActivity.json"
     return archive(folder / "takeout.zip", {path: json.dumps(activities), "Takeout/archive_browser.html": "<html/>"})
+
+
+def gemini_takeout_html(folder: Path) -> Path:
+    """An archive of Google Takeout as of 2026-09, in JSON or HTML: here in HTML."""
+    hours = "\u202f"  # between a time and AM or PM
+    page = takeout_page(
+        ("Gemini Apps", "Prompted&nbsp;And the fan?", f"Mar 14, 2025, 12:30:00{hours}PM UTC", "<p>On <b>15</b>.</p>"),
+        (
+            "Gemini Apps",
+            f"Prompted&nbsp;My key is {SECRET}. Which circuit?",
+            f"Mar 14, 2025, 12:31:00{hours}PM UTC",
+            f"<p>{FACT}</p>",
+        ),
+        ("Search", "Searched for&nbsp;heaters", f"Mar 14, 2025, 12:32:00{hours}PM UTC", ""),
+    )
+    path = "Takeout/My Activity/Gemini Apps/MyActivity.html"
+    return archive(folder / "takeout.zip", {path: page, "Takeout/archive_browser.html": "<html/>"})
+
+
+def takeout_page(*cells: tuple[str, str, str, str]) -> bytes:
+    """Return a page of activities: the product, the title, the time and the answer of each."""
+    style = "<style>" + ".mdl-x{color:#000}" * 20_000 + "</style>"
+    whole = "".join(
+        f'<div class="outer-cell mdl-cell mdl-cell--12-col mdl-shadow--2dp"><div class="mdl-grid">'
+        f'<div class="header-cell mdl-cell mdl-cell--12-col"><p class="mdl-typography--title">{product}<br></p></div>'
+        f'<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1">{title}<br>{time}<br>{answer}</div>'
+        '<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1 mdl-typography--text-right"></div>'
+        '<div class="content-cell mdl-cell mdl-cell--12-col mdl-typography--caption"><b>Products:</b><br>'
+        f"&emsp;{product}<br></div></div></div>"
+        for product, title, time, answer in cells
+    )
+    return f'<html><head>{style}</head><body><div class="mdl-grid">{whole}</div></body></html>'.encode()
 
 
 def mem0_memory(number: int, text: str, **more: Any) -> dict[str, Any]:
@@ -365,6 +394,7 @@ EXPORTS: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "chatgpt": ("chatgpt", chatgpt),
     "claude": ("claude", claude),
     "gemini-takeout": ("gemini-takeout", gemini_takeout),
+    "gemini-takeout HTML": ("gemini-takeout", gemini_takeout_html),
     "obsidian": ("obsidian", obsidian),
     "notion": ("notion", notion),
     "jsonl": ("jsonl", jsonl),
