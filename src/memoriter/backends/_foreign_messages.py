@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from memoriter.backends._foreign_vectors import (
     tasks,
 )
 from memoriter.ids import fingerprint
-from memoriter.permissions import make_private_folder
+from memoriter.permissions import make_private_folder, replace_private
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +34,16 @@ class ForeignMessages:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._loaded: dict[str, list[EmbeddedTexts]] = {}
 
     def load(self, spec: ModelSpec) -> list[EmbeddedTexts] | None:
         """Return the questions and the tasks under a model, or None if their vectors are not known."""
+        model = fingerprint(spec)
+        if model not in self._loaded and (found := self._read(spec)) is not None:
+            self._loaded[model] = found
+        return self._loaded.get(model)
+
+    def _read(self, spec: ModelSpec) -> list[EmbeddedTexts] | None:
         asked, told = shipped_vectors(spec), shipped_task_vectors(spec)
         if asked is None or told is None:
             asked, told = self._stored(spec, "questions", questions()), self._stored(spec, "tasks", tasks())
@@ -68,13 +74,7 @@ class ForeignMessages:
 
     def _keep(self, spec: ModelSpec, kind: str, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
         make_private_folder(self._folder)
-        path = self._path(spec, kind)
-        draft = path.with_name(f".{os.getpid()}-{path.name}")
-        try:
-            draft.write_text(dumps(spec, texts, vectors), encoding="utf-8")
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+        replace_private(self._path(spec, kind), dumps(spec, texts, vectors).encode())
 
     def _path(self, spec: ModelSpec, kind: str) -> Path:
         return self._folder / f"foreign-{kind}-{fingerprint(spec)}.json"
