@@ -29,8 +29,6 @@ FLOOR = 0.2
 `just eval-longterm` prints what the measured limit gains."""
 FLOOR_ALONE = 0.35
 """Lowest similarity if no limit is measured for the model."""
-NEAREST = 24
-"""Memories near a message that are compared with it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +93,8 @@ def _compare_own(memories: LongTermMemories, vector: Vector, spec: ModelSpec) ->
 
 def _compare_shared(memories: LongTermMemories, vector: Vector, spec: ModelSpec) -> _Compared:
     """Search the database that other folders of notes share. The sample is from this folder and the nearest ones."""
+    from memoriter.search import NEAREST
+
     near = memories.found(vector, "", limit=NEAREST, trusted=True)
     hits = _nearest([answering(each.memory, each.similarity, "", spec.background) for each in near])
     store, principal = memories.opened(), memories.parts.principal
@@ -109,6 +109,8 @@ def _compare_shared(memories: LongTermMemories, vector: Vector, spec: ModelSpec)
 
 
 def _nearest(hits: Sequence[LongTermHit]) -> tuple[LongTermHit, ...]:
+    from memoriter.search import NEAREST
+
     return tuple(sorted(hits, key=lambda hit: -hit.cosine)[:NEAREST])
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
     from memoriter.search._foreign_questions import FOREIGN_QUESTIONS
     from memoriter.search._foreign_tasks import FOREIGN_TASKS
-    from memoriter.search._message_certainty import MOST_TEXTS, EmbeddedTexts, message_margin
+    from memoriter.search._message_certainty import MOST_TEXTS, NEAREST, EmbeddedTexts, message_margin
     from memoriter.search._projection import Drawing, draw
     from memoriter.search._smallest_change import RankedQuery
     from memoriter.search._typed import understand
@@ -30,6 +30,7 @@ __all__ = [
     "FOREIGN_TASKS",
     "MATCH",
     "MOST_TEXTS",
+    "NEAREST",
     "OWN_QUESTIONS",
     "WEAK",
     "Calibration",
@@ -114,7 +115,7 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _foreign_tasks
 
         return _foreign_tasks.FOREIGN_TASKS
-    if name in {"MOST_TEXTS", "EmbeddedTexts", "message_margin"}:
+    if name in {"MOST_TEXTS", "NEAREST", "EmbeddedTexts", "message_margin"}:
         from memoriter.search import _message_certainty
 
         return getattr(_message_certainty, name)

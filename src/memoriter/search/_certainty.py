@@ -196,11 +196,17 @@ class Calibration:
 def _limits(calibration: Calibration, rate: float) -> tuple[dict[str, float], dict[str, float]]:
     """Return for each script the threshold of a match, and the lowest score of a hit."""
     scripts = calibration.foreign.scripts
-    certainties, scores = _by_script(scripts, calibration.certainties), _by_script(scripts, calibration.scores)
+    scores = _by_script(scripts, calibration.scores)
     return (
-        {script: conformal_quantile(usual(values), USUAL_SHARE * rate) for script, values in certainties.items()},
+        limits(scripts, calibration.certainties, rate),
         {script: sorted(values)[int(len(values) * (1 - SHOWN_RATE))] for script, values in scores.items()},
     )
+
+
+def limits(scripts: Sequence[str], certainties: Sequence[float], rate: float) -> dict[str, float]:
+    """Return for each script the certainty that a match exceeds, from those of foreign messages in these scripts."""
+    groups = _by_script(scripts, certainties)
+    return {script: conformal_quantile(usual(values), USUAL_SHARE * rate) for script, values in groups.items()}
 
 
 def _by_script(scripts: Sequence[str], values: Sequence[float]) -> dict[str, tuple[float, ...]]:

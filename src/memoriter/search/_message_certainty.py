@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import log, sqrt
 from typing import TYPE_CHECKING
 
-from memoriter.search._certainty import NEAREST, PEAK_WEIGHT, SPREAD_SHARE, USUAL_SHARE, conformal_quantile, peak, usual
+from memoriter.search._certainty import NEAREST, PEAK_WEIGHT, SPREAD_SHARE, limits, peak
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.values import dataclass, field
 
@@ -86,8 +86,9 @@ def message_margin(
     ]
     certainty = min(deviations) + PEAK_WEIGHT * peak(np.sort(scores)[::-1][:NEAREST])
     more = sqrt(2 * log(max(count, 2))) - sqrt(2 * log(max(len(sample), 2)))
-    limits = [kind.threshold(message.scripts[0], kinds, rate) for kind in kinds]
-    return float(certainty - max(limits) - max(more, 0.0))
+    by_script = [limits(kind.scripts, kind.certainties(kinds), rate) for kind in kinds]
+    highest = max(each.get(message.scripts[0], max(each.values())) for each in by_script)
+    return float(certainty - highest - max(more, 0.0))
 
 
 class _Kind:
@@ -103,20 +104,7 @@ class _Kind:
         variance = (1 - SPREAD_SHARE) * float(foreign.var()) + SPREAD_SHARE * self.variance
         return (score - float(foreign.mean())) / sqrt(max(variance, 1e-12))
 
-    def threshold(self, script: str, kinds: Sequence[_Kind], rate: float) -> float:
-        """Return the certainty that a match in a script exceeds: the highest of all if it has no such messages."""
-        certainties = self._certainties(kinds)
-        groups = {
-            name: [value for value, own in zip(certainties, self.scripts, strict=True) if own == name]
-            for name in dict.fromkeys(self.scripts)
-        }
-        return max(
-            conformal_quantile(usual(values), USUAL_SHARE * rate)
-            for name, values in groups.items()
-            if name == script or script not in groups
-        )
-
-    def _certainties(self, kinds: Sequence[_Kind]) -> list[float]:
+    def certainties(self, kinds: Sequence[_Kind]) -> list[float]:
         """Return the certainty of each of these messages, compared with the others."""
         import numpy as np
 
