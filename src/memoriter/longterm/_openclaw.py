@@ -50,7 +50,7 @@ def import_openclaw(memories: LongTermMemories, folder: Path) -> Imported:
         WriteError: the note could not be written; nothing was copied.
     """
     rows = read_openclaw(folder)
-    found = [memory for row in rows if (memory := _memory_of(row, memories))]
+    found = _memories_of(rows, memories)
     fresh = _without_known(found, memories)
     add_all(memories, fresh)
     is_schema = sum(row.get("id") == SCHEMA_ROW for row in rows)
@@ -73,8 +73,7 @@ def openclaw_memories(memories: LongTermMemories, *, as_of: AsOf = None) -> list
     at = moment_of(as_of, memories.parts.wall())
     if (folder := memories.parts.openclaw) is None:
         return []
-    found = [memory for row in read_openclaw(folder) if (memory := _memory_of(row, memories))]
-    fresh = memories_at(_without_known(found, memories), at, ())
+    fresh = memories_at(_without_known(_memories_of(read_openclaw(folder), memories), memories), at, ())
     return sorted(fresh, key=lambda each: (each.created_at, each.id))
 
 
@@ -89,11 +88,15 @@ def search_openclaw(
         UsageError: `as_of` is no day.
         IndexUnavailable: the table cannot be read.
     """
-    known = {each.id: each for each in openclaw_memories(memories, as_of=as_of)}
-    if not known or memories.parts.openclaw is None:
+    at = moment_of(as_of, memories.parts.wall())
+    if (folder := memories.parts.openclaw) is None:
+        return LongTermAnswer()
+    rows = _read(folder, vectors=True)
+    known = {each.id: each for each in memories_at(_without_known(_memories_of(rows, memories), memories), at, ())}
+    if not known:
         return LongTermAnswer()
     try:
-        cosines = _cosines(memories, memories.parts.openclaw, query, [*known.values()])
+        cosines = _cosines(memories, rows, query, [*known.values()])
         reasons = () if cosines is not None else (_other_model(memories),)
     except EmbeddingError as error:
         cosines, reasons = None, (words_only(error),)
@@ -109,8 +112,8 @@ def openclaw_state(memories: LongTermMemories) -> OpenClawState | None:
     """Return the condition of the table that the settings name; None: they name none. Raises IndexUnavailable."""
     if (folder := memories.parts.openclaw) is None:
         return None
-    rows = [row for row in read_openclaw(folder) if _memory_of(row, memories)]
-    return OpenClawState(str(folder), len(rows), len(openclaw_memories(memories)))
+    found = _memories_of(read_openclaw(folder), memories)
+    return OpenClawState(str(folder), len(found), len(_without_known(found, memories)))
 
 
 def has_openclaw_table(folder: Path) -> bool:
@@ -136,7 +139,7 @@ def _read(folder: Path, *, vectors: bool) -> list[dict[str, Any]]:
         )
     try:
         table = upkeep.imported().connect(str(folder), read_consistency_interval=None).open_table(TABLE)
-        names = ["id", "text", "vector"] if vectors else [name for name in table.schema.names if name != "vector"]
+        names = [name for name in table.schema.names if vectors or name != "vector"]
         return table.search().select(names).limit(max(table.count_rows(), 1)).to_list()
     except (RuntimeError, OSError, ValueError) as error:
         reason = sentence(str(error).partition("\n")[0][:300])
@@ -145,15 +148,15 @@ def _read(folder: Path, *, vectors: bool) -> list[dict[str, Any]]:
 
 
 def _cosines(
-    memories: LongTermMemories, folder: Path, query: str, known: Sequence[LongTermMemory]
+    memories: LongTermMemories, rows: Sequence[dict[str, Any]], query: str, known: Sequence[LongTermMemory]
 ) -> dict[str, float] | None:
     """Return the cosine of the query and each vector of the table, by id; None if another model made the vectors."""
     import numpy as np
 
     spec = memories.spec()
     stored: dict[str, Vector] = {}
-    for row in _read(folder, vectors=True):
-        vector = np.asarray(row["vector"] or [], dtype=np.float32)
+    for row in rows:
+        vector = np.asarray(row.get("vector") or [], dtype=np.float32)
         if len(vector) == spec.dimensions and (length := float(np.linalg.norm(vector))) > 0:
             stored[_id_of(row)] = vector / length
     samples = [each for each in known if each.id in stored][:COMPARED]
@@ -187,6 +190,10 @@ def _without_known(found: Sequence[LongTermMemory], memories: LongTermMemories) 
             ids.add(each.id)
             texts.add(each.text)
     return fresh
+
+
+def _memories_of(rows: Sequence[dict[str, Any]], memories: LongTermMemories) -> list[LongTermMemory]:
+    return [memory for row in rows if (memory := _memory_of(row, memories))]
 
 
 def _memory_of(row: dict[str, Any], memories: LongTermMemories) -> LongTermMemory | None:
