@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from memoriter.workspace import Removal
 
 CONTEXTS, COPIES = "contexts", "flushes"
-IMPORTS = "imports"
-"""The folder of imports in memoriter's home, which is three folders above the transcripts of an agent."""
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _NOT_A_WORD = re.compile(r"\W+")
 
@@ -112,18 +110,24 @@ def cut_from_copies(query: CopyQuery, sessions: Path | None) -> list[Path]:
 
 def drop_versions(sessions: Path, root: Path) -> None:
     """Delete the earlier versions of imported notes that are not there any more."""
-    folder = sessions.parents[2] / IMPORTS
-    if folder.is_dir():
-        from memoriter.importing import forget_versions  # few notes are imported
+    from memoriter.importing import forget_versions
 
+    if (folder := _records_of_imports(sessions)).is_dir():
         forget_versions(root, folder)
 
 
 def _versions(sessions: Path) -> Iterator[Path]:
     """Yield the earlier versions of notes: of logs before a flush, and of imported notes before an import."""
     yield from _files(sessions.with_name(COPIES))
-    for folder in sorted((sessions.parents[2] / IMPORTS).glob("*-*")):
+    for folder in sorted(_records_of_imports(sessions).glob("*-*")):
         yield from (file for file in _files(folder) if file.suffix == SUFFIX)
+
+
+def _records_of_imports(sessions: Path) -> Path:
+    """Return the folder of the records in memoriter's home, which is three folders above an agent's transcripts."""
+    from memoriter.importing import RECORDS
+
+    return sessions.parents[2] / RECORDS
 
 
 def _files(folder: Path) -> Iterator[Path]:

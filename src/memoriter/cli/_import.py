@@ -252,7 +252,9 @@ def _undo(assembly: Assembly, identifier: str, screen: Screen, *, yes: bool, dry
 
 def _records(assembly: Assembly) -> Path:
     """Return the private folder with the records of imports."""
-    return assembly.env.home / "imports"
+    from memoriter.importing import RECORDS
+
+    return assembly.env.home / RECORDS
 
 
 def _confirm(plan: UndoPlan, screen: Screen) -> None:

@@ -7,6 +7,7 @@ every note says which record of which import it has: an import can be repeated a
 
 from memoriter.importing._export import Exported, export_notes
 from memoriter.importing._files import Files, open_files
+from memoriter.importing._history import RECORDS
 from memoriter.importing._notes import IMPORTED
 from memoriter.importing._records import Entry, Format, IgnoreFile, LeftOut, NotesLayout, Original, Page, Record
 from memoriter.importing._run import ImportReport, Sample, run_import
@@ -16,6 +17,7 @@ from memoriter.importing.formats import FORMATS
 __all__ = [
     "FORMATS",
     "IMPORTED",
+    "RECORDS",
     "Entry",
     "Exported",
     "Files",

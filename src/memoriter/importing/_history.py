@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from memoriter.importing._notes import Run
 
+RECORDS = "imports"
+"""The folder of the records in memoriter's home."""
 RECORD = "record.jsonl"
 LONGEST = 256 << 20
 """Bytes of a record."""
