@@ -183,6 +183,7 @@ def test_only_current_memories_of_the_owner_or_with_their_approval_are_trusted(s
     found = store.search(unit(1), principal="ann", limit=9, trusted=True, words="tea")
     assert [each.memory for each in found] == [owned, approved]
     assert len(store.search(unit(1), principal="ann", limit=9)) == 5
+    assert (store.count(principal="ann", trusted=True), store.count(principal="ann")) == (2, 5)
 
 
 def test_what_is_no_id_is_never_part_of_a_query(store: LongTermStore) -> None:

@@ -219,6 +219,22 @@ def test_folders_that_name_the_same_principal_share_their_memories(tmp_path: Pat
         env.close()
 
 
+@pytest.mark.parametrize("config", [{"principal": "team"}, {}])
+@pytest.mark.parametrize("withheld", ["My favourite framework is new.", "The door of the garden is blue."])
+def test_memories_that_are_never_recalled_keep_no_other_one_from_being_recalled(
+    tmp_path: Path, config: dict[str, str], withheld: str
+) -> None:
+    env = long_term_env(tmp_path / "one", **config)
+    memory = env.open()
+    kept = memory.long_term.store("My favourite framework is Svelte.", origin="owner").memory
+    memory.long_term.store(withheld, origin="agent")
+    rebuild(memory.long_term)
+    recalled = memory.session("s", audience="private").recall("I live by the sea. What is my favourite framework?")
+    assert kept.text in str(recalled)
+    assert withheld not in str(recalled)
+    env.close()
+
+
 @pytest.mark.parametrize(
     ("text", "importance", "message"),
     [

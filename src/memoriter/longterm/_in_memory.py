@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from memoriter.longterm._scoring import is_current
 from memoriter.longterm._store import Found, StoreState
 from memoriter.search import analyse, query_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
     from memoriter.longterm._records import LongTermMemory
     from memoriter.longterm._store import Vector
@@ -33,12 +34,8 @@ class InMemoryStore:
     def search(
         self, vector: Vector, *, principal: str, limit: int, floor: float = -1.0, trusted: bool = False, words: str = ""
     ) -> list[Found]:
-        def allowed(memory: LongTermMemory) -> bool:
-            return not trusted or (memory.trusted and memory.status == "active")
-
-        found = [
-            Found(memory, min(max(float(vector @ own), -1.0), 1.0)) for memory, own in self._of(principal, allowed)
-        ]
+        of_principal = self._of(principal, trusted=trusted)
+        found = [Found(memory, min(max(float(vector @ own), -1.0), 1.0)) for memory, own in of_principal]
         found.sort(key=lambda each: (-each.similarity, each.memory.id))
         terms = set(query_terms(words))
         shared = [(len(terms.intersection(analyse(each.memory.text))), each) for each in found if terms]
@@ -55,8 +52,8 @@ class InMemoryStore:
                     gone.add(key[1])
         return len(gone)
 
-    def count(self, *, principal: str) -> int:
-        return len(self._of(principal))
+    def count(self, *, principal: str, trusted: bool = False) -> int:
+        return len(self._of(principal, trusted=trusted))
 
     def get(self, ids: Collection[str], *, principal: str) -> list[LongTermMemory]:
         wanted = {each.lower() for each in ids}
@@ -95,8 +92,7 @@ class InMemoryStore:
     def _rows(self) -> Rows:
         return self._tables.setdefault(self.model, {})
 
-    def _of(
-        self, principal: str, allowed: Callable[[LongTermMemory], bool] = lambda _: True
-    ) -> list[tuple[LongTermMemory, Vector]]:
+    def _of(self, principal: str, *, trusted: bool = False) -> list[tuple[LongTermMemory, Vector]]:
         with self._lock:
-            return [row for row in self._rows.values() if row[0].principal == principal and allowed(row[0])]
+            own = [row for row in self._rows.values() if row[0].principal == principal]
+        return [row for row in own if not trusted or is_current(row[0])]

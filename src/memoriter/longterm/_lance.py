@@ -82,9 +82,7 @@ class LanceStore:
     def search(
         self, vector: Vector, *, principal: str, limit: int, floor: float = -1.0, trusted: bool = False, words: str = ""
     ) -> list[Found]:
-        condition = f"principal = {keys.quoted(principal)}"
-        if trusted:
-            condition += " AND (origin = 'owner' OR approved) AND status = 'active'"
+        condition = _condition(principal, trusted=trusted)
         with self._working("searched"):
             if (table := self._opened()) is None:
                 return []
@@ -130,12 +128,11 @@ class LanceStore:
                 self._table.checkout_latest()
         return len(gone)
 
-    def count(self, *, principal: str) -> int:
+    def count(self, *, principal: str, trusted: bool = False) -> int:
+        condition = _condition(principal, trusted=trusted)
         with self._working("read"):
             table = self._opened()
-            return (
-                0 if table is None else self._fresh(lambda: table.count_rows(f"principal = {keys.quoted(principal)}"))
-            )
+            return 0 if table is None else self._fresh(lambda: table.count_rows(condition))
 
     def get(self, ids: Collection[str], *, principal: str) -> list[LongTermMemory]:
         if not (wanted := _valid(ids)):
@@ -365,6 +362,12 @@ class LanceStore:
                 message = f"The long-term memories in {self._place!r} cannot be {done}: {reason}"
                 remedy = "Check plugins.entries.memory-lancedb.config.dbPath, or run `memoriter ltm rebuild`."
                 raise IndexUnavailable(message, remedy=remedy) from error
+
+
+def _condition(principal: str, *, trusted: bool) -> str:
+    """Return the condition for all memories of a principal, or only for those that `is_current` accepts."""
+    every = f"principal = {keys.quoted(principal)}"
+    return f"{every} AND (origin = 'owner' OR approved) AND status = 'active'" if trusted else every
 
 
 def _valid(ids: Collection[str]) -> str:

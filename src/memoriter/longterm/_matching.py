@@ -99,13 +99,14 @@ def _compare_shared(memories: LongTermMemories, vector: Vector, spec: ModelSpec)
     hits = _nearest([answering(each.memory, each.similarity, "", spec.background) for each in near])
     store, principal = memories.opened(), memories.parts.principal
     kept = memories.parts.vectors.read(fingerprint(spec))
-    own = {entry.memory.id: entry.memory for entry in memories.entries() if entry.memory.id in kept}
+    noted = [entry.memory for entry in memories.entries()]
+    own = {memory.id: memory for memory in noted if memory.id in kept and is_current(memory)}
     sampled = {**own, **{hit.memory.id: hit.memory for hit in hits}}
     found = store.vectors([hit.memory.id for hit in hits], principal=principal)
     vectors = {key: kept[key][1] for key in own} | found
     hits = tuple(hit for hit in hits if hit.memory.id in vectors)
     sample = _sample([memory for key, memory in sampled.items() if key in vectors], vectors)
-    return _Compared(hits, vectors, sample, store.count(principal=principal))
+    return _Compared(hits, vectors, sample, store.count(principal=principal, trusted=True))
 
 
 def _nearest(hits: Sequence[LongTermHit]) -> tuple[LongTermHit, ...]:

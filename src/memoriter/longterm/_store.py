@@ -93,8 +93,8 @@ class LongTermStore(Protocol):
         """Delete memories, with their vectors of every model, and return how many there were."""
         ...
 
-    def count(self, *, principal: str) -> int:
-        """Return the number of memories."""
+    def count(self, *, principal: str, trusted: bool = False) -> int:
+        """Return the number of memories. `trusted` counts only those that a search with `trusted` compares."""
         ...
 
     def get(self, ids: Collection[str], *, principal: str) -> list[LongTermMemory]:
