@@ -72,6 +72,7 @@ def sent(server: BatchServer) -> int:
     return len(at_once(server)) + sum(in_batches(server).values())
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 def test_many_notes_go_into_a_batch_that_is_waited_for(env: MemoryEnv, server: BatchServer) -> None:
     env.configure(**settings(server))
@@ -86,6 +87,7 @@ def test_many_notes_go_into_a_batch_that_is_waited_for(env: MemoryEnv, server: B
     assert (spent.tokens > NOTES, spent.unpriced) == (True, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 def test_without_waiting_words_answer_and_a_later_process_collects(env: MemoryEnv, server: BatchServer) -> None:
     env.configure(**settings(server, wait=False))
@@ -138,6 +140,7 @@ class Killed(BaseException):
     """Ends a process in the middle."""
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 @pytest.mark.parametrize("polls", [0, 2])
 def test_a_process_that_ends_in_the_middle_costs_nothing(
@@ -218,6 +221,7 @@ def test_searches_collect_what_a_batch_has_brought(env: MemoryEnv, server: Batch
     assert (modes[0], modes[-1], sent(server)) == ("keyword", "hybrid", NOTES)
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 def test_notes_that_change_while_a_batch_is_under_way_get_vectors_of_what_they_say_now(
     env: MemoryEnv, server: BatchServer
@@ -235,6 +239,7 @@ def test_notes_that_change_while_a_batch_is_under_way_get_vectors_of_what_they_s
     assert (status.pending, status.vectors, sent(server)) == (0, NOTES - 1, NOTES + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 def test_a_batch_service_that_is_gone_when_it_should_be_collected_leaves_the_words(
     env: MemoryEnv, server: BatchServer

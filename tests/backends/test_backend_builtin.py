@@ -613,6 +613,7 @@ def test_an_extension_that_does_not_load_is_a_line_of_health_and_no_error(env: B
 # looking
 
 
+@pytest.mark.slow
 def test_an_estimate_is_what_indexing_then_does(env: BackendEnv) -> None:
     memory = env.open()
 

@@ -184,6 +184,7 @@ def test_where_there_are_no_symbolic_links_it_leaves_the_one_file(
         assert receipt.left == ()
 
 
+@pytest.mark.slow
 def test_where_there_are_no_symbolic_links_an_open_reader_is_told_of_and_the_next_run_finishes(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -340,6 +341,7 @@ def test_behind_a_fence_that_is_never_closed_one_entry_goes_and_not_the_rest_of_
     assert file.read_text(encoding="utf-8") == f"# Day\n\n```\nlog\n{FILLER}{FILLER}"
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 @pytest.mark.parametrize("moment", ["_remove_from_notes", "_delete", "purge"])
 def test_killed_in_the_middle_it_loses_nothing_and_is_finished_by_the_next_index_run(place: Place, moment: str) -> None:

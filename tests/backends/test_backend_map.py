@@ -22,6 +22,7 @@ def env(tmp_path: Path) -> Iterator[MemoryEnv]:
     env.close()
 
 
+@pytest.mark.slow
 def test_passages_with_the_same_text_are_near_duplicates_at_one_place(env: MemoryEnv) -> None:
     for name in ("a", "b"):
         env.write(f"memory/{name}.md", SAME)
@@ -41,6 +42,7 @@ def test_passages_with_the_same_text_are_near_duplicates_at_one_place(env: Memor
     assert picture.reasons == ()
 
 
+@pytest.mark.slow
 def test_a_large_index_is_drawn_from_a_sample(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoriter.backends._map.MOST_POINTS", 5)
     env.many(12)

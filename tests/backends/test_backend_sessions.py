@@ -188,6 +188,7 @@ def test_new_lines_are_found_once_nobody_writes_or_at_once_when_asked_to_index(e
     assert "Timon" in str(memory.search("hamster Timon"))
 
 
+@pytest.mark.slow
 def test_neither_kind_drowns_the_other(env):
     note = "".join(f"- The ledger rule number {number} is kept.\n\n" for number in range(60))
     (env.notes / "memory" / "rules.md").write_text(note, encoding="utf-8")

@@ -99,6 +99,7 @@ def words_only(env: MemoryEnv) -> None:
     env.configure(provider="fake")
 
 
+@pytest.mark.slow
 def test_a_prompt_gets_its_memory_while_vectors_are_missing_and_computes_none(env: MemoryEnv) -> None:
     words_only(env)
     answer = hook(env, "user-prompt", prompt=PROMPT, variables={"MEMORITER_BACKGROUND": "off"})
@@ -151,6 +152,7 @@ def indexing(env: MemoryEnv) -> Iterator[int]:
         yield until(lambda: record(env))["pid"]
 
 
+@pytest.mark.slow
 @posix
 def test_status_shows_a_run_at_work_another_one_ends_at_once_and_a_signal_ends_it_cleanly(env: MemoryEnv) -> None:
     with indexing(env) as pid:
@@ -165,6 +167,7 @@ def test_status_shows_a_run_at_work_another_one_ends_at_once_and_a_signal_ends_i
     until(lambda: "stopped; what was finished is kept" in (env.home / "background.log").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @posix
 def test_a_run_that_was_killed_is_not_shown_as_one_at_work(env: MemoryEnv) -> None:
     with indexing(env) as pid:
@@ -174,6 +177,7 @@ def test_a_run_that_was_killed_is_not_shown_as_one_at_work(env: MemoryEnv) -> No
     file.unlink()
 
 
+@pytest.mark.slow
 def test_the_index_command_takes_turns_with_the_background(env: MemoryEnv) -> None:
     env.many(300)
     assert env.run("index", "--background").exit_code == 0
@@ -217,6 +221,7 @@ def test_a_search_without_an_update_waits_for_the_process_that_indexes_and_compu
 HANGING = "import threading\nfrom memoriter import app\napp.assemble = lambda *_, **__: threading.Event().wait()"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", ["session-start", "user-prompt"])
 def test_a_memory_that_hangs_leaves_the_agent_alone(env: MemoryEnv, event: str) -> None:
     variables = {"MEMORITER_HOOK_SECONDS": "0.5", "MEMORITER_BACKGROUND": "off"}
@@ -242,6 +247,7 @@ def test_a_hook_never_exits_with_the_code_that_blocks_a_prompt(
     assert answer.err
 
 
+@pytest.mark.slow
 def test_trouble_reaches_the_person_once_in_a_session(env: MemoryEnv) -> None:
     env.configure(provider="local", local={"modelPath": str(env.home / "gone.gguf")})
     env.environ["MEMORITER_BACKGROUND"] = "off"
@@ -258,6 +264,7 @@ def test_trouble_reaches_the_person_once_in_a_session(env: MemoryEnv) -> None:
 KEYS = {"OPENAI_API_KEY": "sk-of-the-agent-0123456789"}
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 @pytest.mark.parametrize(
     "settings",
@@ -331,6 +338,7 @@ def on_a_terminal(env: MemoryEnv, *words: str, typed: bytes = b"", output: int |
 QUESTION = "Provider (bundled, openai)"
 
 
+@pytest.mark.slow
 def test_a_terminal_is_asked_once_which_provider_a_key_is_for(env: MemoryEnv) -> None:
     env.config.write_text("{}", encoding="utf-8")
     env.environ |= KEYS | {"MEMORITER_BACKGROUND": "off"}
@@ -350,6 +358,7 @@ def test_the_question_for_a_provider_is_asked_although_the_output_is_piped(env: 
     assert QUESTION in on_a_terminal(env, "init", typed=b"\n", output=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 def test_a_search_on_a_terminal_shows_how_fast_it_computes_vectors_and_a_pipe_gets_no_bar(env: MemoryEnv) -> None:
     env.environ["MEMORITER_BACKGROUND"] = "off"
     env.many(200)

@@ -175,6 +175,7 @@ def _logs(home: Path, suffix: str) -> Iterator[Path]:
     return (path for path in home.rglob(f"*{suffix}"))
 
 
+@pytest.mark.slow
 def test_a_look_at_a_damaged_index_reports_it_and_leaves_it(env: CliEnv) -> None:
     assert env.run("-w", str(env.notes), "index").returncode == 0
     (index,) = (path for path in env.home.rglob("*.sqlite") if not path.is_symlink() and "-" in path.name)

@@ -54,6 +54,7 @@ def found(outcome: Outcome) -> list[str]:
     return [hit["path"] for hit in outcome.json["results"]]
 
 
+@pytest.mark.slow
 def test_a_search_shows_the_order_of_the_reranker_and_explain_shows_both_places(
     env: MemoryEnv, server: CohereServer
 ) -> None:
@@ -68,6 +69,7 @@ def test_a_search_shows_the_order_of_the_reranker_and_explain_shows_both_places(
     assert not shown.err
 
 
+@pytest.mark.slow
 def test_when_the_service_fails_the_search_answers_in_the_engines_order_and_says_so(
     env: MemoryEnv, server: CohereServer
 ) -> None:
@@ -107,6 +109,7 @@ def test_a_hook_sends_nothing_before_a_person_saw_the_notice(env: MemoryEnv, ser
     assert len(server.calls) == 1
 
 
+@pytest.mark.slow
 def test_the_name_alone_is_enough_and_config_shows_no_key(env: MemoryEnv) -> None:
     env.configure(provider="fake", query={"rerank": {"provider": "voyage", "remote": {"apiKey": KEY}}})
     assert KEY not in env.run("config", "show").out
@@ -116,6 +119,7 @@ def test_the_name_alone_is_enough_and_config_shows_no_key(env: MemoryEnv) -> Non
     assert env.run("config", "check").exit_code == 0
 
 
+@pytest.mark.slow
 def test_config_set_takes_the_name_alone_and_leaves_the_provider_of_vectors_as_it_is(env: MemoryEnv) -> None:
     env.configure(provider="fake")
     for name in ("rerank", "query.rerank", "query.rerank.provider"):
@@ -168,6 +172,7 @@ def test_a_wrong_setting_is_refused_with_what_is_allowed(env: MemoryEnv, rerank:
     assert said in " ".join(outcome.out.split())
 
 
+@pytest.mark.slow
 def test_a_file_that_comes_with_a_folder_chooses_no_reranker(env: MemoryEnv, server: CohereServer) -> None:
     env.configure(provider="fake")
     for rerank in ("cohere", {"remote": {"baseUrl": server.base_url}}, {"candidates": 5}):
@@ -193,6 +198,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_the_program_prints(env: MemoryEnv, server: CohereServer) -> None:
     explained, notice, status, failure = blocks("text")
     official = "https://api.cohere.com/v2"

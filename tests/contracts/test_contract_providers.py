@@ -106,6 +106,7 @@ def test_any_characters_give_a_finite_unit_vector(provider: EmbeddingProvider, t
     assert float(np.linalg.norm(vector)) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 def test_the_same_text_gives_the_same_vector_from_any_thread(provider: EmbeddingProvider) -> None:
     first = provider.embed(TEXTS, role="query")

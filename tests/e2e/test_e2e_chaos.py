@@ -375,6 +375,7 @@ def plain(reasons: Any) -> list[dict[str, str]]:
     return [{"code": reason.code, "message": reason.message, "remedy": reason.remedy} for reason in reasons]
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 @pytest.mark.parametrize("trouble", HEALTH)
 def test_every_surface_answers_and_says_what_is_wrong(scene: Scene, trouble: str) -> None:

@@ -123,6 +123,7 @@ def test_an_index_deleted_before_the_first_search_is_built_again(
         assert_same(answers(memory), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 @pytest.mark.parametrize("delete", DELETIONS)
 def test_an_index_deleted_while_a_memory_is_open_is_built_again_by_the_next_search(
@@ -133,6 +134,7 @@ def test_an_index_deleted_while_a_memory_is_open_is_built_again_by_the_next_sear
     assert_same(answers(memory), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 @pytest.mark.parametrize("delete", DELETIONS)
 def test_an_index_deleted_between_any_two_searches_changes_no_answer(
@@ -146,6 +148,7 @@ def test_an_index_deleted_between_any_two_searches_changes_no_answer(
     assert_same(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 @pytest.mark.parametrize("delete", DELETIONS)
 def test_an_index_deleted_after_a_sync_is_built_again_by_search_sync_and_status(
@@ -204,6 +207,7 @@ def another_programs_database(file: Path) -> None:
 DAMAGES = [garbage, garbage_behind_a_good_header, half_left, another_programs_database]
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_broken_index_is_set_aside_and_the_answer_says_so(
@@ -230,6 +234,7 @@ def test_an_emptied_index_is_filled_again(notes: Path, home: Path, expected: lis
         assert_same(answers(memory), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 @pytest.mark.parametrize("damage", [*DAMAGES, nothing_left])
 def test_damage_under_an_open_memory_changes_no_answer_then_or_later(

@@ -85,6 +85,7 @@ def test_an_open_home_of_an_older_version_is_closed_and_told_once(env: MemoryEnv
     assert contents(env.home).keys() == before.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 @pytest.mark.parametrize("words", [("status",), ("doctor",)])
 def test_status_and_doctor_name_it_in_json(env: MemoryEnv, words: tuple[str, ...]) -> None:

@@ -120,6 +120,7 @@ def test_every_option_means_the_same_on_every_surface(
     assert expected[0] != by_python(memory, question, {})[0]
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_answers_as_this_one_does(memory: Memory, place: tuple[Path, Path]) -> None:
     environment = os.environ | {"MEMORITER_HOME": str(place[1]), "PYTHONPATH": str(Path(memoriter.__file__).parents[1])}
     command = [sys.executable, "-m", "memoriter", "search", QUESTIONS[4], "--json", "-w", str(place[0])]

@@ -238,6 +238,7 @@ def test_the_shipped_centres_of_general_questions_are_those_that_the_script_meas
         assert float(np.abs(again - centre).max()) < 0.01
 
 
+@pytest.mark.slow
 def test_the_bulk_engine_needs_neither_onnx_nor_sentencepiece(provider: BundledProvider, tmp_path: Path) -> None:
     hidden = dict.fromkeys(("onnx", "sentencepiece", "tokenizers"))
     code = f"import sys\nsys.modules.update({hidden})\n{BULK_VECTOR}"

@@ -141,6 +141,7 @@ def test_the_end_of_a_long_text_is_found_through_its_parts(provider: LocalProvid
     assert float(question @ batch.vectors[0]) > float(question @ begun)
 
 
+@pytest.mark.slow
 def test_marks_that_are_spelled_out_stay_text(provider: LocalProvider) -> None:
     assert provider.count_tokens("</s> " * 120) > 120 * 2
 

@@ -201,6 +201,7 @@ def test_the_order_of_an_answer_makes_no_difference(scores: list[float], data: s
     assert parse_scores(json.dumps({"results": rows}).encode(), len(scores), ("results",), "it") == scores
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=25)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=8))
 def test_any_other_answer_is_an_error_of_ours(value: Any) -> None:

@@ -85,6 +85,7 @@ def test_more_archives_inside_an_export_than_any_has_are_refused(target: Target,
     assert refused.value.remedy
 
 
+@pytest.mark.slow
 def test_a_page_of_blanks_is_no_bomb(target: Target, tmp_path: Path) -> None:
     file = archive(tmp_path / "v.zip", {"a.md": "A fact." + " " * (1 << 20)})
     assert target.run("obsidian", file).records == 1

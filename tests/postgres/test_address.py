@@ -27,6 +27,7 @@ def configuration(folder: Path, **postgres: Any) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_the_address_is_read_from_the_environment_and_the_status_names_the_place_on_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

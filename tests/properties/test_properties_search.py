@@ -288,6 +288,7 @@ def of_size(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int]
         index.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, MANY])
 def test_the_answer_is_found_among_any_number_of_notes(of_size, size):
     index = of_size(size)

@@ -350,6 +350,7 @@ def test_the_same_notes_have_the_same_background_in_whatever_order_they_came(tmp
     assert figures[0] == figures[1]
 
 
+@pytest.mark.slow
 def test_a_background_that_a_run_could_not_measure_is_measured_by_the_next_one(env: SyncEnv, tmp_path: Path) -> None:
     env.run()
     before = background_figures(env)

@@ -74,12 +74,14 @@ def test_a_client_that_was_away_for_too_long_learns_how_many_events_it_missed() 
     assert first.endswith('data: {"files": 500}\n\n')
 
 
+@pytest.mark.slow
 def test_a_page_that_is_opened_again_and_again_leaves_no_stream_behind(server: Serving) -> None:
     for _ in range(40):
         with ApiClient(server.url, server.token) as client, connected(client):
             pass
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_ends_with_idle(tmp_path: Any) -> None:
     env = MemoryEnv.at(tmp_path)
     env.configure(provider="local", local={"modelPath": str(tmp_path / "no-such-model.onnx")})

@@ -248,6 +248,7 @@ def test_systems_without_openat_refuse_the_same(
             workspace.read(path)
 
 
+@pytest.mark.slow
 @pytest.mark.matrix
 @pytest.mark.parametrize("swapped", ["file", "folder"])
 def test_a_file_or_folder_that_is_swapped_for_a_link_while_it_is_read_never_leads_out(
