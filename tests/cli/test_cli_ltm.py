@@ -155,6 +155,19 @@ def test_earlier_memories_can_be_looked_back_at(program: Program) -> None:
     assert ltm(program, "search", "ledger", "--as-of", "soon").exit_code == 2
 
 
+def test_a_search_without_a_hit_shows_the_nearest_memories_and_says_so(program: Program) -> None:
+    nearest = store(program, "I prefer TypeScript to Python.")
+    store(program, "Our staging server is called heron.")
+    shown = ltm(program, "search", "which language do I like")
+    assert shown.err == "No score is 0.3 or more: these are the nearest memories.\n"
+    assert shown.out.startswith("1. 0.")
+    assert nearest["id"] in shown.out.splitlines()[0]
+    answer = ltm(program, "search", "which language do I like", "--json").json
+    assert (answer["memories"], answer["nearest"][0]["id"]) == ([], nearest["id"])
+    assert 0 < answer["nearest"][0]["score"] < 0.3
+    assert "nearest" not in ltm(program, "search", "do I prefer TypeScript", "--json").json
+
+
 def test_without_the_plugin_the_commands_say_how_to_turn_it_on(program: Program) -> None:
     (program.home / "memoriter.json5").write_text("{}", encoding="utf-8")
     outcome = ltm(program, "list")

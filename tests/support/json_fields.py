@@ -573,6 +573,7 @@ end | integer | end of the characters
 
 FoundMemories: The result of a search in long-term memories.
 memories | list of [Memory] | the memories, best first
+nearest | list of [Memory] | the three best below the lowest score | if there are memories above it, or none at all
 reasons | list of [Reason] | what was wrong | if nothing was
 
 StoredMemory: The result of storing a memory.

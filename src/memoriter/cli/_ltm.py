@@ -96,10 +96,11 @@ def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str |
         memoriter ltm search which language do I prefer
         memoriter ltm search --as-of 2026-02-10 database --json
 
-    The score is 0 for unrelated text and at most 1. A memory that a newer one has replaced is marked. The
-    exit code is 0, also if nothing is found. Next: memoriter ltm forget ID.
+    The score is 0 for unrelated text and at most 1. A memory that a newer one has replaced is marked. If no
+    score is high enough, the nearest memories are printed, with a note. The exit code is 0 in any case. Next:
+    memoriter ltm forget ID.
     """
-    from memoriter.longterm import hit_json
+    from memoriter.longterm import NEAREST, hit_json
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with open_long_term(options) as memory:
@@ -107,14 +108,20 @@ def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str |
         answer = memories.search(words, limit=limit, floor=min_score, as_of=as_of)
         table = found_rows(memories, words, limit=limit, floor=min_score, as_of=as_of)
     hits = sorted((*answer.hits, *table.hits), key=lambda hit: -hit.score)[:limit]
+    nearest = [] if hits else sorted((*answer.nearest, *table.nearest), key=lambda hit: -hit.score)[:NEAREST]
     if screen.as_json:
         all_reasons = (*answer.reasons, *table.reasons)
         reasons = {"reasons": [reason_json(each) for each in all_reasons]} if all_reasons else {}
-        found = [{**hit_json(hit, answer.replaced), **table.json_mark(hit.memory)} for hit in hits]
-        screen.json({"memories": found, **reasons})
+        found, near = (
+            [{**hit_json(hit, answer.replaced), **table.json_mark(hit.memory)} for hit in each]
+            for each in (hits, nearest)
+        )
+        screen.json({"memories": found, **({"nearest": near} if near else {}), **reasons})
         return
-    show_hits(hits, screen, answer.replaced, table.marks)
-    if not hits:
+    show_hits(hits or nearest, screen, answer.replaced, table.marks)
+    if nearest:
+        screen.note(((f"No score is {min_score:g} or more: these are the nearest memories.", ""),))
+    elif not hits:
         screen.note((("No long-term memory fits.", ""),))
     screen.show_diagnostics(answer.reasons)
     table.show_note(screen)

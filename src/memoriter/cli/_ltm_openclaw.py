@@ -23,13 +23,15 @@ class OpenClawRows:
     memories: tuple[LongTermMemory, ...] = ()
     hits: tuple[LongTermHit, ...] = ()
     """The memories that a search found."""
+    nearest: tuple[LongTermHit, ...] = ()
+    """If it found none: the best of the others."""
     folder: str = ""
     reasons: tuple[Diagnostic, ...] = ()
 
     @property
     def ids(self) -> frozenset[str]:
         """The ids of the memories and hits."""
-        return frozenset(each.id for each in (*self.memories, *(hit.memory for hit in self.hits)))
+        return frozenset(each.id for each in (*self.memories, *(hit.memory for hit in (*self.hits, *self.nearest))))
 
     @property
     def marks(self) -> dict[str, str]:
@@ -67,4 +69,5 @@ def found_rows(memories: LongTermMemories, query: str, *, limit: int, floor: flo
         answer = search_openclaw(memories, query, limit=limit, floor=floor, as_of=as_of)
     except IndexUnavailable as error:
         return OpenClawRows(reasons=(Diagnostic(error.code, error.message, error.remedy),))
-    return OpenClawRows(hits=answer.hits, folder=str(memories.parts.openclaw), reasons=answer.reasons)
+    folder = str(memories.parts.openclaw)
+    return OpenClawRows(hits=answer.hits, nearest=answer.nearest, folder=folder, reasons=answer.reasons)

@@ -44,11 +44,13 @@ from memoriter.longterm._results import (
     Rebuilt,
     Stored,
 )
+from memoriter.longterm._scoring import NEAREST
 from memoriter.longterm._store import Found, LongTermStore, StoreState
 from memoriter.longterm._undo import put_back, withdraw_approval
 
 __all__ = [
     "CATEGORIES",
+    "NEAREST",
     "ORIGINS",
     "PATH",
     "AsOf",

@@ -19,7 +19,7 @@ from memoriter.longterm._note import NoteRules
 from memoriter.longterm._own_statements import OwnStatements
 from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
-from memoriter.longterm._scoring import answering, best, coverage, is_current, saying
+from memoriter.longterm._scoring import answer_of, answering, best, coverage, is_current, saying
 from memoriter.longterm._store import Found
 from memoriter.longterm._vector_file import key_of
 from memoriter.longterm._writing import NoteFile
@@ -157,7 +157,8 @@ class LongTermMemories:
             memories = memories_at([*known.values()], at, known.values())
             memories = [memory for memory in memories if not trusted or is_current(memory)]
             hits = [LongTermHit(memory, coverage(query, memory.text), None) for memory in memories]
-            return LongTermAnswer(best(hits, limit, floor), (words_only(error),), replacements(known.values(), at))
+            by_words = replacements(known.values(), at)
+            return replace(answer_of(hits, limit, floor), reasons=(words_only(error),), replaced=by_words)
         most = max(limit, 4) * 4 if at is None else max(len(known), limit) + limit * 4  # later ones are left out
         found = self.found(vector, query if words else "", limit=most, trusted=trusted and at is None)
         linked = {**known, **{each.memory.id: each.memory for each in found}}.values()
@@ -166,7 +167,8 @@ class LongTermMemories:
         similarities = {each.memory.id: each.similarity for each in found}
         background = self.spec().background
         hits = [answering(memory, similarities[memory.id], query if words else "", background) for memory in memories]
-        return LongTermAnswer(best(hits, limit, floor), self.missing(), replacements(linked, at))
+        replaced = replacements(linked, at)
+        return replace(answer_of(hits, limit, floor), reasons=self.missing(), replaced=replaced)
 
     def keep_vectors(self, rows: dict[str, tuple[str, Vector]]) -> None:
         """Add vectors to their copy. If that fails, the copy is made again when it is needed."""

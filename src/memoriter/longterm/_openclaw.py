@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -16,7 +17,7 @@ from memoriter.longterm._item import clean_text
 from memoriter.longterm._lance import TABLE
 from memoriter.longterm._records import CATEGORIES, DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import Imported, LongTermAnswer, LongTermHit, OpenClawState
-from memoriter.longterm._scoring import answering, best, coverage
+from memoriter.longterm._scoring import answer_of, answering, coverage
 from memoriter.masking import mask
 from memoriter.types import Diagnostic
 
@@ -105,7 +106,7 @@ def search_openclaw(
     else:
         background = memories.spec().background
         hits = [answering(known[key], cosine, query, background) for key, cosine in cosines.items() if key in known]
-    return LongTermAnswer(best(hits, limit, floor), reasons)
+    return replace(answer_of(hits, limit, floor), reasons=reasons)
 
 
 def openclaw_state(memories: LongTermMemories) -> OpenClawState | None:

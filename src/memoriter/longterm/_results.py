@@ -33,6 +33,8 @@ class LongTermAnswer:
     """The result of a search, best first."""
 
     hits: tuple[LongTermHit, ...] = ()
+    nearest: tuple[LongTermHit, ...] = ()
+    """If there are no hits: the best memories below the lowest score that was asked for, `NEAREST` at most."""
     reasons: tuple[Diagnostic, ...] = ()
     """Why the search could not compare vectors."""
     replaced: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.longterm._results import LongTermHit
+from memoriter.longterm._results import LongTermAnswer, LongTermHit
 from memoriter.search import analyse, query_terms
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ WORD_SHARE = 0.5
 """Share of the covered words in the score of a memory that contains words of the query; they never lower a score."""
 FULL_DEVIATIONS = 6.0
 """Standard deviations above the mean cosine of unrelated texts that count as 1, as in the ranking of notes."""
+NEAREST = 3
+"""Memories that a search without a hit names."""
 
 
 def answering(memory: LongTermMemory, cosine: float, words: str, background: tuple[float, float]) -> LongTermHit:
@@ -59,6 +61,18 @@ def coverage(query: str, text: str) -> float:
     return sum(term in own for term in terms) / len(terms) if terms else 0.0
 
 
+def answer_of(hits: Sequence[LongTermHit], limit: int, floor: float) -> LongTermAnswer:
+    """Return the best memories with a score of at least `floor`, or, if there are none, those nearest to it."""
+    if kept := best(hits, limit, floor):
+        return LongTermAnswer(kept)
+    compared = [hit for hit in hits if hit.similarity is not None or hit.score > 0.0]
+    return LongTermAnswer(nearest=_ranked(compared)[:NEAREST])
+
+
 def best(hits: Sequence[LongTermHit], limit: int, floor: float) -> tuple[LongTermHit, ...]:
     kept = [hit for hit in hits if hit.score >= floor and hit.score > 0.0]
-    return tuple(sorted(kept, key=lambda hit: (-hit.score, -hit.cosine, -hit.memory.importance))[:limit])
+    return _ranked(kept)[:limit]
+
+
+def _ranked(hits: Sequence[LongTermHit]) -> tuple[LongTermHit, ...]:
+    return tuple(sorted(hits, key=lambda hit: (-hit.score, -hit.cosine, -hit.memory.importance)))

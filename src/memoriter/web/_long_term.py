@@ -65,7 +65,8 @@ def search_memories(work: Work[SearchMemoriesRequest]) -> dict[str, Any]:
     request = work.request
     answer = _memories(work).search(request.query, limit=request.limit, floor=request.min_score, as_of=request.as_of)
     reasons = {"reasons": [reason_json(each) for each in answer.reasons]} if answer.reasons else {}
-    return {"memories": [hit_json(hit, answer.replaced) for hit in answer.hits], **reasons}
+    found, nearest = ([hit_json(hit, answer.replaced) for hit in hits] for hits in (answer.hits, answer.nearest))
+    return {"memories": found, **({"nearest": nearest} if nearest else {}), **reasons}
 
 
 def store_memory(work: Work[StoreMemoryRequest]) -> dict[str, Any]:
