@@ -38,6 +38,34 @@ _OBLIGES = re.compile(
 )
 """Duties and permissions to move money, to give away data or to change the machine, rather than to answer in some way."""
 
+_SENDS = re.compile(
+    r"""(?ix)
+      (?<!\bi\ )(?<!\bwe\ ) \b(?:send|forward|upload|post|transmit|disclose|reveal)\b
+    | \b(?:schick|sende|übermittl|überträgst|lade\b.*\bhoch)\w* | \b(?:envoie|envoyez|transmets|transmettez|transfère)\b
+    | \b(?:envía|envíe|envíame|manda|mande|reenvía|reenvíe|sube)\b | \b(?:envia|envie|manda|mande|encaminha|encaminhe)\b
+    | \b(?:posílej|pošli|přeposílej|přepošli|nahrávej|nahraj)\w*
+    | 보내\s?(?:줘|주|라|세)|전송해|전달해|업로드해 | 发到|發到|发送|發送|发给|發給|上传|上傳|转发|轉發 | 送って|送信し|転送し|アップロードし
+    """
+)
+"""An order to send something."""
+_AWAY = re.compile(
+    r"""(?ix)
+      \w@\w | https?:// | \b[\w-]+\.(?:com|net|org|io|dev|example|[a-z]{2})\b(?!\() | (?<!\w)\.env\b
+    | \b(?:pass\ ?words?|secrets|api[\ -]keys?|credentials|environment\ variables|passw[oö]rt\w*|zugangsdaten|mots?\ de\ passe|contraseñas?|senhas?|hes(?:lo|la|el))\b
+    | 비밀번호|환경\s?변수 | 密码|密碼|密钥|环境变量 | パスワード|環境変数
+    """
+)
+"""An address, or what must not leave the machine."""
+_UNASKED = re.compile(
+    r"""(?ix)
+      \bwithout\ (?:asking|permission|confirmation|review|approval|telling)\b | \bohne\ (?:zu\ fragen|nachfrage|rückfrage|bestätigung|erlaubnis)\b
+    | \bsans\ (?:demander|confirmation|autorisation|permission)\b | \bsin\ (?:preguntar|permiso|confirmación|pedir)\b
+    | \bsem\ (?:perguntar|pedir|confirmação|permissão)\b | \bbez\ (?:ptaní|potvrzení|dovolení|svolení|zeptání)\b
+    | (?:묻지|물어보지)\s?(?:말고|않고)|(?:허락|확인)\s?없이 | (?:不用|不要|无需|不经)(?:问|询问|确认|许可) | 聞かずに|確認(?:せずに|なしで)|許可なく
+    """
+)
+"""That the assistant need not ask before it acts."""
+
 
 def claims_authority(text: str) -> bool:
     """Return whether a text claims power over the assistant, or tells it what it must or may do in the world.
@@ -45,4 +73,6 @@ def claims_authority(text: str) -> bool:
     Stored in memory, such a text would act as an order in every later conversation. This is a sieve, as `gives_orders` is.
     """
     plain = " ".join(unicodedata.normalize("NFC", text).replace("’", "'").split())
-    return _CLAIMS.search(plain) is not None or _OBLIGES.search(plain) is not None
+    if _SENDS.search(plain) and _AWAY.search(plain):
+        return True
+    return any(pattern.search(plain) is not None for pattern in (_CLAIMS, _OBLIGES, _UNASKED))
