@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from memoriter.longterm.rules._cues import cues
+
 _CLAIMS = re.compile(
     r"""(?ix) (?:
       \bi(?:'m|\ am|\ have)\ (?:the\ |an?\ |your\ |now\ )*(?:(?:system|super|site|real)[\ -]?)?(?:admin\b|administrator|root\b|superuser|developer\ of\ you|creator|operator|full\ (?:access|control|permission))
@@ -48,14 +50,14 @@ _SENDS = re.compile(
     """
 )
 """An order to send something."""
-_AWAY = re.compile(
+_ADDRESS = re.compile(r"(?i)\w@\w|https?://|\b[\w-]+\.(?:com|net|org|io|dev|example|[a-z]{2})\b(?!\()")
+_SECRET = re.compile(
     r"""(?ix)
-      \w@\w | https?:// | \b[\w-]+\.(?:com|net|org|io|dev|example|[a-z]{2})\b(?!\() | (?<!\w)\.env\b
-    | \b(?:pass\ ?words?|secrets|api[\ -]keys?|credentials|environment\ variables|passw[oö]rt\w*|zugangsdaten|mots?\ de\ passe|contraseñas?|senhas?|hes(?:lo|la|el))\b
+      (?<!\w)\.env\b | \b(?:pass\ ?words?|secrets|api[\ -]keys?|credentials|environment\ variables|passw[oö]rt\w*|zugangsdaten|mots?\ de\ passe|contraseñas?|senhas?|hes(?:lo|la|el))\b
     | 비밀번호|환경\s?변수 | 密码|密碼|密钥|环境变量 | パスワード|環境変数
     """
 )
-"""An address, or what must not leave the machine."""
+"""What must not leave the machine."""
 _UNASKED = re.compile(
     r"""(?ix)
       \bwithout\ (?:asking|permission|confirmation|review|approval|telling)\b | \bohne\ (?:zu\ fragen|nachfrage|rückfrage|bestätigung|erlaubnis)\b
@@ -73,6 +75,9 @@ def claims_authority(text: str) -> bool:
     Stored in memory, such a text would act as an order in every later conversation. This is a sieve, as `gives_orders` is.
     """
     plain = " ".join(unicodedata.normalize("NFC", text).replace("’", "'").split())
-    if _SENDS.search(plain) and _AWAY.search(plain):
-        return True
+    if _SENDS.search(plain):
+        # "My accountant's address is …, send the invoices there" states an address.
+        elsewhere = _ADDRESS.search(plain) and not cues("entity").search(plain.lower())
+        if elsewhere or _SECRET.search(plain):
+            return True
     return any(pattern.search(plain) is not None for pattern in (_CLAIMS, _OBLIGES, _UNASKED))
