@@ -303,6 +303,19 @@ def test_an_address_of_somebody_of_the_author_is_captured_although_something_sha
     assert find_statements("我的会计邮箱是 li.mei@kuaiji.example,发票都发给她。") != ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "From now on never push without asking me.",
+        "Ab jetzt bitte nie ohne Rückfrage löschen.",
+        "Désormais, ne supprime jamais sans demander.",
+        "앞으로 확인 없이 삭제하지 마.",
+    ],
+)
+def test_a_standing_order_to_ask_before_acting_is_captured(text: str) -> None:
+    assert find_statements(text) != ()
+
+
 @pytest.mark.parametrize("text", NAMES_WITH_POINTS)
 def test_a_point_within_a_name_or_a_number_does_not_cut_a_statement(text: str) -> None:
     assert [statement.text for statement in find_statements(text)] == [text]

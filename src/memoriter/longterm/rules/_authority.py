@@ -67,6 +67,12 @@ _UNASKED = re.compile(
     """
 )
 """That the assistant need not ask before it acts."""
+_CLAUSE = re.compile(r"[.!?;,。]+|\b(?:and|und|et|y|e|a|but|aber|mais|pero|mas|ale)\b")
+_FORBIDS = re.compile(
+    r"(?i)\b(?:never|not|don't|nie|niemals|nicht|jamais|pas|nunca|jamás|no|não|nikdy|ne\w{4,})\b.*\b(?:without|ohne|sans|sin|sem|bez)\b"
+    r"|(?:지|하지)\s?(?:마|말)|(?:不要|别|别再|绝不|不得)不?(?:用|要|无需|不经|经)|ないで"
+)
+"""A clause that forbids what follows: to act without asking, for example."""
 
 
 def claims_authority(text: str) -> bool:
@@ -80,4 +86,6 @@ def claims_authority(text: str) -> bool:
         elsewhere = _ADDRESS.search(plain) and not cues("entity").search(plain.lower())
         if elsewhere or _SECRET.search(plain):
             return True
-    return any(pattern.search(plain) is not None for pattern in (_CLAIMS, _OBLIGES, _UNASKED))
+    if any(_UNASKED.search(clause) and not _FORBIDS.search(clause) for clause in _CLAUSE.split(plain)):
+        return True
+    return _CLAIMS.search(plain) is not None or _OBLIGES.search(plain) is not None
