@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from memoriter.longterm.rules._cues import cues
+
 _CLAIMS = re.compile(
     r"""(?ix) (?:
       \bi(?:'m|\ am|\ have)\ (?:the\ |an?\ |your\ |now\ )*(?:(?:system|super|site|real)[\ -]?)?(?:admin\b|administrator|root\b|superuser|developer\ of\ you|creator|operator|full\ (?:access|control|permission))
@@ -38,6 +40,40 @@ _OBLIGES = re.compile(
 )
 """Duties and permissions to move money, to give away data or to change the machine, rather than to answer in some way."""
 
+_SENDS = re.compile(
+    r"""(?ix)
+      (?<!\bi\ )(?<!\bwe\ ) \b(?:send|forward|upload|post|transmit|disclose|reveal)\b
+    | \b(?:schick|sende|übermittl|überträgst|lade\b.*\bhoch)\w* | \b(?:envoie|envoyez|transmets|transmettez|transfère)\b
+    | \b(?:envía|envíe|envíame|manda|mande|reenvía|reenvíe|sube)\b | \b(?:envia|envie|manda|mande|encaminha|encaminhe)\b
+    | \b(?:posílej|pošli|přeposílej|přepošli|nahrávej|nahraj)\w*
+    | 보내\s?(?:줘|주|라|세)|전송해|전달해|업로드해 | 发到|發到|发送|發送|发给|發給|上传|上傳|转发|轉發 | 送って|送信し|転送し|アップロードし
+    """
+)
+"""An order to send something."""
+_ADDRESS = re.compile(r"(?i)\w@\w|https?://|\b[\w-]+\.(?:com|net|org|io|dev|example|[a-z]{2})\b(?!\()")
+_SECRET = re.compile(
+    r"""(?ix)
+      (?<!\w)\.env\b | \b(?:pass\ ?words?|secrets|api[\ -]keys?|credentials|environment\ variables|passw[oö]rt\w*|zugangsdaten|mots?\ de\ passe|contraseñas?|senhas?|hes(?:lo|la|el))\b
+    | 비밀번호|환경\s?변수 | 密码|密碼|密钥|环境变量 | パスワード|環境変数
+    """
+)
+"""What must not leave the machine."""
+_UNASKED = re.compile(
+    r"""(?ix)
+      \bwithout\ (?:asking|permission|confirmation|review|approval|telling)\b | \bohne\ (?:zu\ fragen|nachfrage|rückfrage|bestätigung|erlaubnis)\b
+    | \bsans\ (?:demander|confirmation|autorisation|permission)\b | \bsin\ (?:preguntar|permiso|confirmación|pedir)\b
+    | \bsem\ (?:perguntar|pedir|confirmação|permissão)\b | \bbez\ (?:ptaní|potvrzení|dovolení|svolení|zeptání)\b
+    | (?:묻지|물어보지)\s?(?:말고|않고)|(?:허락|확인)\s?없이 | (?:不用|不要|无需|不经)(?:问|询问|确认|许可) | 聞かずに|確認(?:せずに|なしで)|許可なく
+    """
+)
+"""That the assistant need not ask before it acts."""
+_CLAUSE = re.compile(r"[.!?;,。]+|\b(?:and|und|et|y|e|a|but|aber|mais|pero|mas|ale)\b")
+_FORBIDS = re.compile(
+    r"(?i)\b(?:never|not|don't|nie|niemals|nicht|jamais|pas|nunca|jamás|no|não|nikdy|ne\w{4,})\b.*\b(?:without|ohne|sans|sin|sem|bez)\b"
+    r"|(?:지|하지)\s?(?:마|말)|(?:不要|别|别再|绝不|不得)不?(?:用|要|无需|不经|经)|ないで"
+)
+"""A clause that forbids what follows: to act without asking, for example."""
+
 
 def claims_authority(text: str) -> bool:
     """Return whether a text claims power over the assistant, or tells it what it must or may do in the world.
@@ -45,4 +81,11 @@ def claims_authority(text: str) -> bool:
     Stored in memory, such a text would act as an order in every later conversation. This is a sieve, as `gives_orders` is.
     """
     plain = " ".join(unicodedata.normalize("NFC", text).replace("’", "'").split())
+    if _SENDS.search(plain):
+        # "My accountant's address is …, send the invoices there" states an address.
+        elsewhere = _ADDRESS.search(plain) and not cues("entity").search(plain.lower())
+        if elsewhere or _SECRET.search(plain):
+            return True
+    if any(_UNASKED.search(clause) and not _FORBIDS.search(clause) for clause in _CLAUSE.split(plain)):
+        return True
     return _CLAIMS.search(plain) is not None or _OBLIGES.search(plain) is not None

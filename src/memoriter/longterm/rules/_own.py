@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from memoriter.longterm.rules._cues import FENCE, QUOTATION, QUOTE_LINE
+from memoriter.longterm.rules._passed_on import INDENTED, PASSED_ON, SET_APART
 from memoriter.longterm.rules._recalled import LISTED
 from memoriter.workspace import without_injected
 
@@ -19,7 +20,8 @@ _TABLE_LINE = re.compile(r"(?m)^[ \t]*\|.*\|[ \t]*$")
 _LOG_LINE = re.compile(
     r"(?m)^[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[\d\d:\d\d(?::\d\d)?\]"
     r"|\[(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL|NOTICE|CRITICAL)\]"
-    r"|(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL|CRITICAL)[: \t]).*$"
+    r"|(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL|CRITICAL)[: \t]"
+    r"|(?:ERREUR|AVERTISSEMENT|FEHLER|WARNUNG|ERRO|AVISO|CHYBA|VAROVÁNÍ|오류|경고|错误|警告|エラー)(?: \d+)? ?[:：]).*$"
 )
 _MAIL = re.compile(
     r"""(?imsx)
@@ -53,7 +55,7 @@ def own_text(text: str) -> str:
     if kept != text:
         # What is left is one or several pieces of the message, in order; each keeps its place.
         text = _blanked_to(text, kept)
-    for pattern in (FENCE, QUOTE_LINE, LISTED, _COMMENT, _MAIL, _TABLE_LINE, _LOG_LINE):
+    for pattern in (FENCE, QUOTE_LINE, LISTED, _COMMENT, SET_APART, _MAIL, PASSED_ON, _TABLE_LINE, _LOG_LINE, INDENTED):
         text = pattern.sub(lambda match: "\n" * len(match[0]), text)
     characters = list(text)
     for start, end in chain(_marked_up(text), _quoted(text)):

@@ -34,7 +34,11 @@ LONGEST_SENTENCE = 600
 """Characters of a sentence that are searched for cues, so that the time of a search is bounded."""
 LEAST_CONTENT = 6
 """Letters and digits that a sentence needs beside its request to remember, wide characters counted twice."""
-_SENTENCE = re.compile(r"[^.!?。！？…\n]*(?:[.!?…]+(?=[\s\"”»」』)]|$)[\"”»」』)]*|[。！？]+[」』”]*|[.!?…]|\n|$)")
+_SENTENCE = re.compile(
+    r"(?:[^.!?。！？…\n]|(?<=[A-Za-z0-9_)-])\.(?=[a-z0-9])|(?<![^\s(])\.(?=[A-Za-z]))*"
+    r"(?:[.!?…]+(?=[\s\"”»」』)]|$)[\"”»」』)]*|[。！？]+[」』”]*|[.!?…]|\n|$)"
+)
+"""A point within a name, an address or a number, such as `3.12`, does not end a sentence."""
 _SPACES = re.compile(r"\s+")
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "，": ",", "：": ":", "；": ";", "？": "?", "！": "!"})
 _SCORES: tuple[tuple[Category, float], ...] = (("entity", 0.9), ("decision", 0.85), ("preference", 0.8), ("fact", 0.7))
@@ -154,6 +158,8 @@ def _plain(sentence: str) -> str:
 
 def _excludes_message(plain: str) -> bool:
     """Return whether a sentence shows that nothing in its message may be kept."""
+    if plain.endswith(":"):
+        plain += " -"  # The text to work on begins on the next line.
     return any(cues(kind).search(plain) for kind in ("supposition", "forget", "text_work"))
 
 
