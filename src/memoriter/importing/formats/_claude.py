@@ -86,7 +86,7 @@ def _conversation(found: dict[str, Any]) -> Record:
 def _branch(found: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the messages that lead to the last one, without those that an edit or a new answer replaced.
 
-    An export lists the messages of all branches. If it does not say which message follows which, all of them are returned.
+    An export lists the messages of all branches. If it does not say which message follows which, all are returned.
     """
     messages = [mapping(each) for each in lists(found.get("chat_messages"))]
     known = {text_of(each.get("uuid")): each for each in messages}
