@@ -15,6 +15,7 @@ from exports import (
     archive,
     chatgpt_conversation,
     claude_conversation,
+    claude_mem,
     database,
     mem0_memory,
     takeout_page,
@@ -352,3 +353,12 @@ def test_of_a_conversation_with_claude_that_lacks_a_message_all_others_are_kept(
     target.run("claude", written(tmp_path / "conversations.json", content))
     (text,) = target.texts().values()
     assert [line for line in text.splitlines() if line.startswith("says ")] == ["says q1", "says q2", "says q3"]
+
+
+def test_a_prompt_of_claude_mem_is_in_the_note_of_its_project(target: Target, tmp_path: Path) -> None:
+    file = claude_mem(tmp_path)
+    with database(file) as opened:
+        opened.execute("CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, content_session_id TEXT, project TEXT)")
+        opened.execute("INSERT INTO sdk_sessions VALUES (1, 's', 'greenhouse')")
+    target.run("claude-mem", file)
+    assert "**Prompt**: Which circuit?" in target.texts()["claude-mem/greenhouse/2025-03/2025-03-14.md"]
