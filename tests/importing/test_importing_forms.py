@@ -94,7 +94,7 @@ def test_takeout_in_html_is_imported_with_its_times(target: Target, tmp_path: Pa
     assert f"**Gemini**:\n\n{FACT}\n\n- left\n" in first
     assert "**You**, 22:30 UTC: Eingegebener Prompt: Und jetzt?" in first
     assert "지금." in texts["gemini-takeout/2025-03/2025-03-15.md"]
-    assert "**You**: Where?" in texts["gemini-takeout/undated/undated.md"]
+    assert "**You**, 3/4/2025, 10:00:00 XYZT: Where?" in texts["gemini-takeout/undated/undated.md"]
     assert target.run("gemini-takeout", file).present == 4
 
 

@@ -79,7 +79,8 @@ def _record(products: Iterable[str], title: str, answer: str, at: datetime | Non
     prompt = title[verb.end() :] if verb else title if answer else ""
     if not prompt.strip():
         return LeftOut(title[:80] or "an activity", "it is neither a prompt nor an answer")
-    text = f"**You**{f', {at.astimezone(UTC):%H:%M} UTC' if at else ''}: {prompt.strip()}"
+    when = f"{at.astimezone(UTC):%H:%M} UTC" if at else text_of(time)
+    text = f"**You**{when and f', {when}'}: {prompt.strip()}"
     text += f"\n\n**Gemini**:\n\n{lowered(answer)}" if answer else ""
     return Entry(id_of(None, _second(at) or time, " ".join(title.split())), text, at)
 
