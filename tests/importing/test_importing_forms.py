@@ -362,3 +362,9 @@ def test_a_prompt_of_claude_mem_is_in_the_note_of_its_project(target: Target, tm
         opened.execute("INSERT INTO sdk_sessions VALUES (1, 's', 'greenhouse')")
     target.run("claude-mem", file)
     assert "**Prompt**: Which circuit?" in target.texts()["claude-mem/greenhouse/2025-03/2025-03-14.md"]
+
+
+def test_the_report_names_the_design_chats_of_claude(target: Target, tmp_path: Path) -> None:
+    content = {"conversations.json": json.dumps([claude_conversation()]), "design_chats/1.json": "{}"}
+    report = target.run("claude", archive(tmp_path / "c.zip", dict(content)))
+    assert "design_chats/1.json" in omitted(report)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _CONVERSATIONS = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json", re.IGNORECASE)
 _PROJECTS = re.compile(r"(?:.*/)?(?:projects\.json|projects/[^/]+\.json)", re.IGNORECASE)
 _MEMORIES = re.compile(r"(?:.*/)?(?:memories\.json|memories/[^/]+\.json)", re.IGNORECASE)
+_DESIGNS = re.compile(r"(?:.*/)?design_chats/[^/]+\.json", re.IGNORECASE)
 _PARTS = r"[^/]+\.zip"
 """Names of the archives inside an export of several."""
 _UNSUPPORTED = re.compile(r"```\s*This block is not supported on your current device yet\.\s*```")
@@ -72,6 +73,7 @@ class Claude:
         for name in memories:
             for found in objects(files, name, "item" if is_list(files, name) else ""):
                 yield from _memories(found, titles)
+        yield from (LeftOut(name, "it is a chat about a design") for name in files.names if _DESIGNS.fullmatch(name))
 
 
 def _conversation(found: dict[str, Any]) -> Record:
