@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import tarfile
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -95,3 +98,28 @@ def test_a_broken_part_of_an_export_is_named(target: Target, tmp_path: Path) -> 
     file = archive(tmp_path / "n.zip", {"ExportBlock-1-Part-1.zip": b"PK broken"})
     with pytest.raises(UsageError, match=r"'ExportBlock-1-Part-1\.zip' is broken"):
         target.run("notion", file)
+
+
+def test_names_in_utf_8_that_are_not_marked_as_such_stay_readable(target: Target, tmp_path: Path) -> None:
+    file = archive(tmp_path / "v.zip", {"Küche/온실.md": "A fact."})
+    content = bytearray(file.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 7), (b"PK\x01\x02", 9)):
+        content[content.index(mark) + place] &= ~0x08
+    file.write_bytes(content)
+    with zipfile.ZipFile(file) as opened:
+        assert opened.namelist() != ["Küche/온실.md"]
+    target.run("obsidian", file)
+    assert list(target.texts()) == ["obsidian/v/Küche/온실.md"]
+    assert "A fact." in target.text
+
+
+def test_a_note_of_a_tar_archive_has_the_date_of_its_file(target: Target, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "v.tgz", "w:gz") as opened:
+        for name, time in (("dated.md", 1_741_955_400), ("undated.md", 0)):
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime = 7, time
+            opened.addfile(member, io.BytesIO(b"A fact."))
+    target.run("obsidian", tmp_path / "v.tgz")
+    texts = target.texts()
+    assert "\ndate: 2025-03-14\n" in texts["obsidian/v/dated.md"]
+    assert "\ndate: " not in texts["obsidian/v/undated.md"]

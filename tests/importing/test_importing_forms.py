@@ -15,6 +15,7 @@ from exports import (
     archive,
     chatgpt_conversation,
     claude_conversation,
+    claude_mem,
     database,
     mem0_memory,
     takeout_page,
@@ -93,7 +94,7 @@ def test_takeout_in_html_is_imported_with_its_times(target: Target, tmp_path: Pa
     assert f"**Gemini**:\n\n{FACT}\n\n- left\n" in first
     assert "**You**, 22:30 UTC: Eingegebener Prompt: Und jetzt?" in first
     assert "지금." in texts["gemini-takeout/2025-03/2025-03-15.md"]
-    assert "**You**: Where?" in texts["gemini-takeout/undated/undated.md"]
+    assert "**You**, 3/4/2025, 10:00:00 XYZT: Where?" in texts["gemini-takeout/undated/undated.md"]
     assert target.run("gemini-takeout", file).present == 4
 
 
@@ -295,3 +296,75 @@ def test_metadata_and_relations_of_mem0_are_imported(target: Target, tmp_path: P
     assert [(each.name, each.reason) for each in report.reasons] == [
         ("alice", "it does not name two things and their relation")
     ]
+
+
+def test_an_activity_of_takeout_in_both_forms_is_one_entry(target: Target, tmp_path: Path) -> None:
+    title = "Prompted Which  circuit\nfor the heater?"
+    activity = ACTIVITY | {"title": title, "time": "2025-03-14T12:30:05.678Z"}
+    cell = ("Gemini Apps", title.replace("Prompted ", "Prompted&nbsp;"), "14.03.2025, 13:30:05 MEZ", f"<p>{FACT}</p>")
+    target.run("gemini-takeout", written(tmp_path / "MyActivity.json", json.dumps([activity])))
+    (tmp_path / "MyActivity.html").write_bytes(takeout_page(cell))
+    report = target.run("gemini-takeout", tmp_path / "MyActivity.html")
+    assert report.notes == report.records == 0
+    assert "".join(target.texts().values()).count(FACT) == 1
+
+
+def test_the_words_of_references_that_chatgpt_shows_in_a_sentence_stay(target: Target, tmp_path: Path) -> None:
+    place, link = (
+        '\ue200entity\ue202["city","Busan","a port"]\ue201',
+        "\ue200url\ue202the map\ue202https://example.org/m\ue201",
+    )
+    answer = f"Go to {place} with {link}.\ue200cite\ue202turn0search0\ue201"
+    file = written(tmp_path / "conversations.json", json.dumps([chatgpt_conversation(1, "Where?", answer)]))
+    target.run("chatgpt", file)
+    (text,) = target.texts().values()
+    assert "Go to Busan with [the map](https://example.org/m).\n" in text
+
+
+def test_of_a_conversation_with_claude_the_last_branch_is_kept(target: Target, tmp_path: Path) -> None:
+    def message(name: str, parent: str, sender: str, minute: int) -> dict[str, str]:
+        time = f"2025-03-14T12:{minute}:00Z"
+        return {
+            "uuid": name,
+            "parent_message_uuid": parent,
+            "sender": sender,
+            "text": f"says {name}",
+            "created_at": time,
+        }
+
+    messages = [
+        message("q1", "00000000-0000-4000-8000-000000000000", "human", 10),
+        message("a1", "q1", "assistant", 11),
+        message("a2", "q1", "assistant", 12),
+        message("q2", "a2", "human", 13),
+    ]
+    content = json.dumps([claude_conversation(1) | {"chat_messages": messages}])
+    target.run("claude", written(tmp_path / "conversations.json", content))
+    (text,) = target.texts().values()
+    assert [line for line in text.splitlines() if line.startswith("says ")] == ["says q1", "says a2", "says q2"]
+
+
+def test_of_a_conversation_with_claude_that_lacks_a_message_all_others_are_kept(target: Target, tmp_path: Path) -> None:
+    messages = [
+        {"uuid": name, "parent_message_uuid": parent, "sender": "human", "text": f"says {name}"}
+        for name, parent in (("q1", None), ("q2", "q1"), ("q3", "not in the export"))
+    ]
+    content = json.dumps([claude_conversation(1) | {"chat_messages": messages}])
+    target.run("claude", written(tmp_path / "conversations.json", content))
+    (text,) = target.texts().values()
+    assert [line for line in text.splitlines() if line.startswith("says ")] == ["says q1", "says q2", "says q3"]
+
+
+def test_a_prompt_of_claude_mem_is_in_the_note_of_its_project(target: Target, tmp_path: Path) -> None:
+    file = claude_mem(tmp_path)
+    with database(file) as opened:
+        opened.execute("CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, content_session_id TEXT, project TEXT)")
+        opened.execute("INSERT INTO sdk_sessions VALUES (1, 's', 'greenhouse')")
+    target.run("claude-mem", file)
+    assert "**Prompt**: Which circuit?" in target.texts()["claude-mem/greenhouse/2025-03/2025-03-14.md"]
+
+
+def test_the_report_names_the_design_chats_of_claude(target: Target, tmp_path: Path) -> None:
+    content = {"conversations.json": json.dumps([claude_conversation()]), "design_chats/1.json": "{}"}
+    report = target.run("claude", archive(tmp_path / "c.zip", dict(content)))
+    assert "design_chats/1.json" in omitted(report)

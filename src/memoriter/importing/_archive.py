@@ -36,6 +36,10 @@ LARGEST_INNER = 4 << 30
 MOST_INNER = 100
 """Archives inside an archive."""
 DEEPEST_FOLDER = 40
+_NO_TIME = (1980, 1, 1, 0, 0, 0)
+"""What an archive has of a file whose time is not known."""
+_UTF8 = 0x800
+"""The flag of a name that is in UTF-8."""
 _DRIVE = re.compile(r"[A-Za-z]:[/\\]")
 _READ_AGAIN = "Export again, and give the whole file."
 _TRUST = "Nothing was imported. If you trust it, unpack it yourself and import the folder."
@@ -151,8 +155,9 @@ class ArchiveFiles(Closing):
         if name in self._inner:
             files, path = self._inner[name]
             return files.changed(path)
+        time = self._entries[name].date_time
         try:
-            return datetime(*self._entries[name].date_time, tzinfo=UTC)
+            return None if time == _NO_TIME else datetime(*time, tzinfo=UTC)
         except ValueError:
             return None
 
@@ -209,11 +214,20 @@ def _checked(entries: list[zipfile.ZipInfo], title: str) -> dict[str, zipfile.Zi
     """Return the files of an archive by name. Raises UsageError if the archive is hostile."""
     kept = dict[str, zipfile.ZipInfo]()
     for entry in entries:
+        entry.filename = _name_of(entry)
         if fault := _fault_of(entry):
             raise UsageError(f"The archive {title!r} is refused: {entry.filename!r} {fault}.", remedy=_TRUST)
         if not entry.is_dir() and not _is_hidden(entry.filename):
             kept[entry.filename] = entry
     return kept
+
+
+def _name_of(entry: zipfile.ZipInfo) -> str:
+    """Return the name of a file of an archive. Some programs write it in UTF-8, as macOS does, without saying so."""
+    try:
+        return entry.filename if entry.flag_bits & _UTF8 else entry.filename.encode("cp437").decode()
+    except ValueError:
+        return entry.filename
 
 
 def _fault_of(entry: zipfile.ZipInfo) -> str | None:

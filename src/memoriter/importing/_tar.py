@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import tarfile
 import tempfile
+import time
 import zipfile
 import zlib
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -18,6 +19,8 @@ from memoriter.importing._archive import LARGEST_RATIO, MOST_BYTES, MOST_FILES, 
 if TYPE_CHECKING:
     from pathlib import Path
 
+_FIRST_TIME, _LAST_TIME = 315_532_800, 4_354_819_200
+"""The times that a ZIP archive can have, in seconds since 1970: the years from 1980 to 2107."""
 _READ_AGAIN = "Export again, and give the whole file."
 
 
@@ -50,5 +53,13 @@ def _copy(archive: tarfile.TarFile, zipped: zipfile.ZipFile, *, most: int) -> No
             message = f"The archive is refused: {member.name!r} is no plain file."
             raise UsageError(message, remedy="If you trust it, unpack it yourself and import the folder.")
         if member.isfile() and (opened := archive.extractfile(member)):
-            with opened, zipped.open(zipfile.ZipInfo(member.name.removeprefix("./")), "w") as written:
+            with opened, zipped.open(_entry(member), "w") as written:
                 shutil.copyfileobj(opened, written, 1 << 20)
+
+
+def _entry(member: tarfile.TarInfo) -> zipfile.ZipInfo:
+    """Return the entry of a file of the tar archive, with its time if a ZIP archive can have it."""
+    entry = zipfile.ZipInfo(member.name.removeprefix("./"))
+    if _FIRST_TIME <= member.mtime < _LAST_TIME:
+        entry.date_time = time.gmtime(member.mtime)[:6]
+    return entry

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from memoriter.importing._files import Files
 
 _FILE = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json", re.IGNORECASE)
-_CITATION = re.compile("\ue200[^\ue201]*\ue201|[\ue200-\ue2ff]")
-"""References to web pages and files, in characters of private use."""
+_CITATION = re.compile("\ue200([^\ue201\ue202]*)\ue202?([^\ue201]*)\ue201|[\ue200-\ue2ff]")
+"""References to web pages, files and things, in characters of private use: the kind, and what belongs to it."""
 _SPEAKERS = {"user": "You", "assistant": "ChatGPT"}
 _QUOTED = re.compile(r"```(.*)```", re.DOTALL)
 """Custom instructions in the sentences that ChatGPT puts around them."""
@@ -190,9 +190,26 @@ def _turn(message: dict[str, Any]) -> Turn | None:
     hidden = mapping(message.get("metadata")).get("is_visually_hidden_from_conversation") is True
     if role not in _SPEAKERS or hidden or text_of(message.get("recipient")) not in {"", "all"}:
         return None
-    text = _CITATION.sub("", _text(mapping(message.get("content"))))
+    text = _CITATION.sub(_cited, _text(mapping(message.get("content"))))
     text = "\n\n".join(filter(None, [text, attached(lists(mapping(message.get("metadata")).get("attachments")))]))
     return Turn(_SPEAKERS[role], text, moment(message.get("create_time")))
+
+
+def _cited(match: re.Match[str]) -> str:
+    """Return the words of a reference that ChatGPT shows in the sentence: the name of a thing, or a link."""
+    if match[1] == "entity":
+        values = _listed(match[2])
+        return text_of(values[1]) if len(values) > 1 else "" if match[2].startswith("[") else match[2]
+    words, _, address = (match[2] or "").partition("\ue202")
+    is_link = match[1] == "url" and re.fullmatch(r"https?://[^\s()<>]+", address)
+    return f"[{words}]({address})" if is_link else ""
+
+
+def _listed(text: str) -> list[Any]:
+    try:
+        return lists(json.loads(text))
+    except (ValueError, RecursionError):
+        return []
 
 
 def _text(content: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _CONVERSATIONS = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json", re.IGNORECASE)
 _PROJECTS = re.compile(r"(?:.*/)?(?:projects\.json|projects/[^/]+\.json)", re.IGNORECASE)
 _MEMORIES = re.compile(r"(?:.*/)?(?:memories\.json|memories/[^/]+\.json)", re.IGNORECASE)
+_DESIGNS = re.compile(r"(?:.*/)?design_chats/[^/]+\.json", re.IGNORECASE)
 _PARTS = r"[^/]+\.zip"
 """Names of the archives inside an export of several."""
 _UNSUPPORTED = re.compile(r"```\s*This block is not supported on your current device yet\.\s*```")
@@ -72,15 +73,42 @@ class Claude:
         for name in memories:
             for found in objects(files, name, "item" if is_list(files, name) else ""):
                 yield from _memories(found, titles)
+        yield from (LeftOut(name, "it is a chat about a design") for name in files.names if _DESIGNS.fullmatch(name))
 
 
 def _conversation(found: dict[str, Any]) -> Record:
     identifier = id_of(found.get("uuid"), found.get("name"), found.get("created_at"))
     title = text_of(found.get("name")).strip() or "Untitled conversation"
-    text = conversation(filter(None, map(_turn, map(mapping, lists(found.get("chat_messages"))))))
+    text = conversation(filter(None, map(_turn, _branch(found))))
     if not text:
         return LeftOut(title, "it has no text")
     return Page(identifier, title, text, moment(found.get("created_at")))
+
+
+def _branch(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages that lead to the last one, without those that an edit or a new answer replaced.
+
+    An export lists the messages of all branches. If it does not say which message follows which, all are returned.
+    """
+    messages = [mapping(each) for each in lists(found.get("chat_messages"))]
+    known = {text_of(each.get("uuid")): each for each in messages}
+    parents = [text_of(each.get("parent_message_uuid")) for each in messages]
+    roots = [parent for parent in parents if parent not in known]
+    if len(set(roots)) != 1 or len(roots) == len(messages) or roots.count("") > 1:
+        return messages
+    leaves = [each for each in messages if text_of(each.get("uuid")) not in parents]
+    if not leaves:
+        return messages
+    path, current = list[dict[str, Any]](), text_of(max(leaves, key=_written).get("uuid"))
+    while found_message := known.pop(current, None):
+        path.append(found_message)
+        current = text_of(found_message.get("parent_message_uuid"))
+    return path[::-1]
+
+
+def _written(message: dict[str, Any]) -> float:
+    at = moment(message.get("created_at"))
+    return at.timestamp() if at else 0.0
 
 
 def _turn(message: dict[str, Any]) -> Turn | None:
@@ -101,7 +129,7 @@ def _turn(message: dict[str, Any]) -> Turn | None:
 def _artifacts(found: dict[str, Any], omitted: Omitted) -> Iterator[Record]:
     """Yield the artifacts of a conversation in their last state."""
     documents = Documents()
-    for message in map(mapping, lists(found.get("chat_messages"))):
+    for message in _branch(found):
         at = moment(message.get("created_at"))
         for block in map(mapping, lists(message.get("content"))):
             call = mapping(block.get("input"))

@@ -74,8 +74,10 @@ class ClaudeMem:
                     yield _observation(row)
                 for row in rows(database, "session_summaries", _SUMMARY):
                     yield _summary(row)
+                sessions = rows(database, "sdk_sessions", ("content_session_id", "project"))
+                projects = {row["content_session_id"]: row["project"] for row in sessions}
                 for row in rows(database, "user_prompts", _PROMPT):
-                    yield _prompt(row)
+                    yield _prompt(row | {"project": projects.get(row["content_session_id"])})
             return
         names = [name for name in files.names if name.lower().endswith(".json")]
         if len(names) != 1:

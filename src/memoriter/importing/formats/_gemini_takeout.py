@@ -79,6 +79,12 @@ def _record(products: Iterable[str], title: str, answer: str, at: datetime | Non
     prompt = title[verb.end() :] if verb else title if answer else ""
     if not prompt.strip():
         return LeftOut(title[:80] or "an activity", "it is neither a prompt nor an answer")
-    text = f"**You**{f', {at.astimezone(UTC):%H:%M} UTC' if at else ''}: {prompt.strip()}"
+    when = f"{at.astimezone(UTC):%H:%M} UTC" if at else text_of(time)
+    text = f"**You**{when and f', {when}'}: {prompt.strip()}"
     text += f"\n\n**Gemini**:\n\n{lowered(answer)}" if answer else ""
-    return Entry(id_of(None, time, title), text, at)
+    return Entry(id_of(None, _second(at) or time, " ".join(title.split())), text, at)
+
+
+def _second(at: datetime | None) -> str:
+    """Return a time in seconds, which is all that HTML has of it, so that an activity has one id in both forms."""
+    return at.astimezone(UTC).isoformat(timespec="seconds") if at else ""
