@@ -97,9 +97,8 @@ def install_command(
     the folder of the project in which you use the client if you trust it (memoriter trust), or your default one. The
     entry of a client that starts servers elsewhere names the workspace. With --scope project you trust the current
     folder, and the client opens it unless MEMORITER_WORKSPACE names another one. The rest of the file does not
-    change, and a copy of the old file stays beside it. Claude Code and Codex also get hooks, which recall notes, ask
-    the agent to write new ones, and with --capture record conversations; Gemini CLI and opencode get those that
-    recall.
+    change; a copy of the old one stays beside it. Claude Code and Codex also get hooks, which recall notes, ask for
+    new ones, and with --capture record conversations; Gemini CLI and opencode get those that recall.
 
     With --http the file contains the address and the token of the server, and only you can read it. With --scope
     project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs
@@ -133,8 +132,7 @@ def install_command(
     _show(client, outcomes, edited, place, env.user_home, dry_run=dry_run)
     if not screen.as_json:
         changed = not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes)
-        home = env.home if shared and _has_own_home(env) else None
-        screen.note(*_next_steps(client, http=http, changed=changed, hooks=hooks, shared=shared, home=home))
+        screen.note(*_next_steps(client, env, http=http, changed=changed, hooks=hooks, shared=shared))
         _offer_index(options, env, wanted=not dry_run and not remove)
 
 
@@ -209,18 +207,15 @@ def _launch(
 
 
 def _next_steps(
-    client: ClientName, *, shared: bool, http: bool, changed: bool, hooks: bool, home: Path | None
+    client: ClientName, env: Environment, *, shared: bool, http: bool, changed: bool, hooks: bool
 ) -> Iterator[Line]:
-    """Yield what remains to be done by the person, and by the others who use the files of a project.
-
-    `home` is a home of memoriter that the client must be given.
-    """
+    """Yield what remains to be done by the person, and by the others who use the files of a project."""
     if shared and http:
         yield ((SHARED_SERVER, ""),)
     if shared:
         yield ((ON_PATH, ""),)
-    if home is not None:
-        yield ((HOME_OF_ONE.format(home=home), "yellow"),)
+    if shared and _has_own_home(env):
+        yield ((HOME_OF_ONE.format(home=env.home), "yellow"),)
     if changed:
         yield ((f"Restart {CLIENT_TITLES[client]}, so that it reads the change.", ""),)
     if changed and client == "codex" and hooks:
