@@ -47,6 +47,11 @@ def variables() -> dict[str, str]:
     return dict(os.environ)
 
 
+def set_variable(name: str, value: str) -> None:
+    """Set an environment variable of this process and of those that it starts."""
+    os.environ[name] = value
+
+
 def read_environment(home: str | Path | None = None) -> Environment:
     """Return the environment and the clocks of this process; `home` replaces `MEMORITER_HOME`."""
     environ = variables()

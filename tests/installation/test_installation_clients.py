@@ -326,7 +326,7 @@ def test_an_entry_for_a_project_opens_the_folder_of_the_project(
     env: MemoryEnv, client: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = run(env, "install", client, "--scope", "project", "--no-hooks", workspace=False)
-    assert f"will always open {env.notes}.\n" in shown.out
+    assert f"will open {env.notes}, unless MEMORITER_WORKSPACE names another folder.\n" in shown.out
     words = command_of(read(env.notes / PROJECTS[client])[FILES[client][1]]["memoriter"])
     anywhere = client in {"cursor", "vscode"}  # they need not start the server in the project
     assert words == ["memoriter", *(["--directory", "${workspaceFolder}"] if anywhere else []), "mcp"]

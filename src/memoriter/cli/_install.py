@@ -42,6 +42,9 @@ CAPTURE_WITHOUT_HOOKS = (
 )
 SHARED_SERVER = "The file names MEMORITER_TOKEN, not the token: give that variable, as memoriter token prints it."
 ON_PATH = "Files of a project are shared, so they name `memoriter`: install it where the client finds it on its PATH."
+HOME_OF_ONE = (
+    "They do not name your folder {home} either: set MEMORITER_HOME for the client, too, or it uses another one."
+)
 HOOK_TOOL_VERSION = (2, 1, 118)
 """The first version of Claude Code that calls tools of MCP servers as hooks."""
 VERSION_SECONDS = 10.0
@@ -93,9 +96,9 @@ def install_command(
     The client starts this installation of memoriter. The command prints which workspace it opens: that of -w, or else
     the folder of the project in which you use the client if you trust it (memoriter trust), or your default one. The
     entry of a client that starts servers elsewhere names the workspace. With --scope project you trust the current
-    folder, and the client opens it. The rest of the file does not change, and a copy of the old file stays beside it.
-    Claude Code and Codex also get hooks, which recall notes, ask the agent to write new ones, and with --capture record
-    conversations; Gemini CLI and opencode get those that recall.
+    folder, and the client opens it unless MEMORITER_WORKSPACE names another one. The rest of the file does not
+    change; a copy of the old one stays beside it. Claude Code and Codex also get hooks, which recall notes, ask for
+    new ones, and with --capture record conversations; Gemini CLI and opencode get those that recall.
 
     With --http the file contains the address and the token of the server, and only you can read it. With --scope
     project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs
@@ -129,7 +132,7 @@ def install_command(
     _show(client, outcomes, edited, place, env.user_home, dry_run=dry_run)
     if not screen.as_json:
         changed = not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes)
-        screen.note(*_next_steps(client, http=http, changed=changed, hooks=hooks, shared=shared))
+        screen.note(*_next_steps(client, env, http=http, changed=changed, hooks=hooks, shared=shared))
         _offer_index(options, env, wanted=not dry_run and not remove)
 
 
@@ -193,22 +196,26 @@ def _launch(
     port, token = server
     remote = HttpServer(f"http://{HOST}:{port}/mcp", token) if token else None
     hook_tool = client == "claude-code" and scope == "user" and not remove and _calls_tools_as_hooks(env)
-    if pinned and pinned.always and scope == "user":
+    if pinned and pinned.when == "always" and scope == "user":
         options = with_values(options, workspace=str(pinned.folder))
     words = _options(options)
     if scope == "user" and not remote:  # files of a project are shared by people with several versions
         words = ("--installed-for", f"{client}@{program_version()}", *words)
     if scope == "project" and not options.workspace and client in PROJECT_VARIABLES:
         words = ("--directory", PROJECT_VARIABLES[client], *words)
-    return Launch(_program(scope), words, _variables(env, options), remote, hook_tool)
+    return Launch(_program(scope), words, _variables(env, options, scope), remote, hook_tool)
 
 
-def _next_steps(client: ClientName, *, shared: bool, http: bool, changed: bool, hooks: bool) -> Iterator[Line]:
+def _next_steps(
+    client: ClientName, env: Environment, *, shared: bool, http: bool, changed: bool, hooks: bool
+) -> Iterator[Line]:
     """Yield what remains to be done by the person, and by the others who use the files of a project."""
     if shared and http:
         yield ((SHARED_SERVER, ""),)
     if shared:
         yield ((ON_PATH, ""),)
+    if shared and _has_own_home(env):
+        yield ((HOME_OF_ONE.format(home=env.home), "yellow"),)
     if changed:
         yield ((f"Restart {CLIENT_TITLES[client]}, so that it reads the change.", ""),)
     if changed and client == "codex" and hooks:
@@ -321,15 +328,25 @@ def _absolute(path: str | None) -> str | None:
     return str(Path(path).expanduser().absolute()) if path else None
 
 
-def _variables(env: Environment, options: GlobalOptions) -> dict[str, str]:
-    """Return the variables to set for the program, because clients do not pass on their whole environment."""
+def _variables(env: Environment, options: GlobalOptions, scope: Scope) -> dict[str, str]:
+    """Return the variables to set for the program, because clients do not pass on their whole environment.
+
+    The home is one of them if it is not the usual one. Files of a project are shared, so they do not name it.
+    """
     from memoriter.config import state_of
 
-    names = ["MEMORITER_HOME"]
-    if options.config and state_of(Path(options.config), env.environ, env.user_home):
-        names += ["OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"]
-    values = {name: env.environ.get(name, "").strip() for name in names}
-    return {name: str(Path(value).expanduser().absolute()) for name, value in values.items() if value}
+    names = ["OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"]
+    is_openclaw = options.config and state_of(Path(options.config), env.environ, env.user_home)
+    values = {name: env.environ.get(name, "").strip() for name in names if is_openclaw}
+    home = {"MEMORITER_HOME": str(env.home)} if scope == "user" and _has_own_home(env) else {}
+    return home | {name: str(Path(value).expanduser().absolute()) for name, value in values.items() if value}
+
+
+def _has_own_home(env: Environment) -> bool:
+    """Return whether memoriter's home is another one than it would be without `MEMORITER_HOME`."""
+    from memoriter.config import home_of
+
+    return env.home != home_of({}, env.user_home)
 
 
 def _json(outcome: Outcome) -> dict[str, str | bool | None]:

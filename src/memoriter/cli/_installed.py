@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import ConfigError
 from memoriter.installation import CLIENT_TITLES, PINNED, shown
@@ -26,13 +26,17 @@ PLUGIN_UPDATES = {
 """The command that updates each plugin of memoriter."""
 
 
+When = Literal["always", "elsewhere", "unless_named"]
+"""When a client opens a workspace: always, outside folders that the owner trusts, or unless MEMORITER_WORKSPACE names
+another one."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenedWorkspace:
     """The workspace that a client will open."""
 
     folder: Path
-    always: bool
-    """False: only outside folders that the owner trusts."""
+    when: When
     has_notes: bool
     notes_here: Path | None = None
     """The folder of notes around the current one, if the workspace is another one without notes."""
@@ -45,8 +49,10 @@ class OpenedWorkspace:
             empty = f" It has no notes yet. To open the notes that are here instead: `{command}`."
         elif not self.has_notes:
             empty = " It has no notes yet; `-w DIR` names another folder."
-        if self.always:
+        if self.when == "always":
             return f"{title} will always open {self.folder}.{empty}"
+        if self.when == "unless_named":
+            return f"{title} will open {self.folder}, unless MEMORITER_WORKSPACE names another folder.{empty}"
         return f"{title} will open the folder in which you work if you trust it, and otherwise {self.folder}.{empty}"
 
 
@@ -55,17 +61,18 @@ def workspace_of(client: ClientName, scope: Scope, options: GlobalOptions, env: 
     from memoriter.app import settle
 
     if scope == "project" and not options.workspace:
-        return OpenedWorkspace(env.cwd.absolute(), always=True, has_notes=has_notes(env.cwd))
+        return OpenedWorkspace(env.cwd.absolute(), "unless_named", has_notes=has_notes(env.cwd))
     where = env if client in PINNED else replace(env, cwd=env.home)  # what is opened in any other folder
     try:
         place, *_ = settle(where, options.workspace, options.config, options.agent)
         here, *_ = settle(env, options.workspace, options.config, options.agent, by_person=True)
     except ConfigError:
         return None  # the client and `doctor` report what is wrong
-    folder, always = place.workspace.absolute(), place.everywhere or client in PINNED
+    folder = place.workspace.absolute()
+    when: When = "always" if place.everywhere or client in PINNED else "elsewhere"
     if has_notes(folder) or here.workspace.absolute() == folder or not has_notes(here.workspace):
-        return OpenedWorkspace(folder, always, has_notes(folder))
-    return OpenedWorkspace(folder, always, has_notes=False, notes_here=here.workspace.absolute())
+        return OpenedWorkspace(folder, when, has_notes(folder))
+    return OpenedWorkspace(folder, when, has_notes=False, notes_here=here.workspace.absolute())
 
 
 def has_notes(folder: Path) -> bool:

@@ -161,6 +161,19 @@ def _store(context: click.Context, parameter: click.Parameter, value: Any) -> An
     return value
 
 
+def _set_variables(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    """Set environment variables of this process, before anything reads them: many clients cannot set any for hooks."""
+    if not values:
+        return
+    from memoriter.environment import set_variable
+
+    for value in values:
+        name, separator, content = value.partition("=")
+        if not name or not separator:
+            raise click.BadParameter("This is not NAME=VALUE.", param=parameter)
+        set_variable(name, content)
+
+
 def _enter(_context: click.Context, _parameter: click.Parameter, folder: str | None) -> None:
     """Make a folder the current one, before anything reads it."""
     if folder is None:
@@ -203,6 +216,15 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
         option("--agent", metavar="ID", help="The agent whose memory to use; default: the default agent."),
         option("--json", is_flag=True, help="Print JSON, also for errors."),
         click.Option(["--installed-for"], expose_value=False, is_eager=True, callback=_store, hidden=True),
+        click.Option(
+            ["--env"],
+            metavar="NAME=VALUE",
+            multiple=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_set_variables,
+            hidden=True,
+        ),
         option("-q", "--quiet", is_flag=True, help="Print only the answer."),
         option(
             "-v", "--verbose", count=True, help="Print details, logs and the traceback of a failure; -vv: more logs."

@@ -16,7 +16,13 @@ from memoriter.installation._opencode import plugin_text, put_plugin, remove_plu
 from memoriter.installation._places import hooks_file, server_files
 from memoriter.installation._read import read_text
 from memoriter.installation._record import edited_keys
-from memoriter.installation._servers import WITH_COMMENTS, current_entry, edit_server, without_owners_keys
+from memoriter.installation._servers import (
+    WITH_COMMENTS,
+    current_entry,
+    edit_server,
+    with_owners_variables,
+    without_owners_keys,
+)
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -112,8 +118,8 @@ def edited_entries(
     for file, entry in entries.items():
         current = current_entry(read_text(file)[1], str(file), client)
         if current is not None:
-            wanted = without_owners_keys(entry, current)
-            edited[file] = edited_keys(current, wanted, superseded_keys(entry), recorded.get(file))
+            wanted = with_owners_variables(without_owners_keys(entry, current), current)
+            edited[file] = edited_keys(current, wanted, superseded_keys(wanted, current), recorded.get(file))
     return {file: keys for file, keys in edited.items() if keys}
 
 

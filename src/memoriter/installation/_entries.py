@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import UsageError
 from memoriter.installation._places import CLIENT_TITLES
@@ -28,7 +28,13 @@ SERVERS_KEYS: dict[ClientName, str] = {
     "amp": "amp.mcpServers",
 }
 """The key of the servers in the files of clients that do not call it `mcpServers`."""
-START_KEYS = frozenset({"command", "cmd", "args", "env", "envs", "environment"})
+PASSED_ON = ("MEMORITER_HOME", "MEMORITER_WORKSPACE", "MEMORITER_CONFIG")
+"""Variables that Codex gives to hooks, and to servers only if their entry names them."""
+ENVIRONMENT_KEYS = frozenset({"env", "envs", "environment"})
+"""Keys under which an entry holds environment variables, of which others may be the owner's."""
+OWN_VARIABLES = frozenset({"MEMORITER_HOME", "OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"})
+"""The environment variables that an entry sets."""
+START_KEYS = frozenset({"command", "cmd", "args", "env_vars"}) | ENVIRONMENT_KEYS
 """Keys of an entry that starts a server."""
 CONNECT_KEYS = frozenset(
     {"url", "uri", "httpUrl", "serverUrl", "headers", "http_headers", "bearer_token_env_var", "transport"}
@@ -57,7 +63,8 @@ class Launch:
     options: tuple[str, ...] = ()
     """Global options: the workspace and the configuration."""
     environ: Mapping[str, str] | None = None
-    """Environment variables that the client may not pass on by itself."""
+    """Environment variables that the client may not pass on by itself. The files of most clients have no variables for
+    hooks, so the command line of a hook sets them."""
     remote: HttpServer | None = None
     """None: the client starts the program. Hooks start the program in either case."""
     hook_tool: bool = False
@@ -72,7 +79,8 @@ class Launch:
 
     def hook(self, event: str, *, windows: bool) -> str:
         """Return the command line of a hook."""
-        words = [*self.program, *self.options, "hook", event]
+        variables = [word for name, value in (self.environ or {}).items() for word in ("--env", f"{name}={value}")]
+        words = [*self.program, *self.options, *variables, "hook", event]
         return " ".join(f'"{word}"' if " " in word else word for word in words) if windows else shlex.join(words)
 
 
@@ -82,10 +90,10 @@ def server_entry(client: ClientName, launch: Launch, scope: Scope) -> dict[str, 
     Raises:
         UsageError: the client cannot connect to a running server.
     """
-    return _started(client, launch) if launch.remote is None else _connected(client, launch.remote, scope)
+    return _started(client, launch, scope) if launch.remote is None else _connected(client, launch.remote, scope)
 
 
-def _started(client: ClientName, launch: Launch) -> dict[str, Any]:
+def _started(client: ClientName, launch: Launch, scope: Scope) -> dict[str, Any]:
     """Return the entry with which a client starts the server."""
     command = [*launch.program, *launch.options, "mcp"]
     environ = dict(launch.environ or {})
@@ -93,6 +101,8 @@ def _started(client: ClientName, launch: Launch) -> dict[str, Any]:
         return {"type": "local", "command": command, "enabled": True} | ({"environment": environ} if environ else {})
     if client == "goose":
         return _goose({"type": "stdio", "cmd": command[0], "args": command[1:], "envs": environ})
+    if client == "codex" and scope == "project":  # an entry for a user has the values
+        return launch.entry | {"env_vars": list(PASSED_ON)}
     if client == "cline":
         return {"type": "stdio", **launch.entry, "timeout": CLINE_SECONDS}
     return {"type": "stdio", **launch.entry} if client in {"claude-code", "vscode"} else launch.entry
@@ -143,9 +153,26 @@ def _goose(values: dict[str, Any]) -> dict[str, Any]:
     return name | values | {"timeout": GOOSE_SECONDS}
 
 
-def superseded_keys(entry: Mapping[str, Any]) -> frozenset[str]:
-    """Return the keys that an entry of the other kind may have left, including its token."""
-    return CONNECT_KEYS if entry.keys() & {"command", "cmd"} else (START_KEYS | CONNECT_KEYS) - entry.keys()
+def own_variables(variables: Any) -> dict[str, Any]:
+    """Return the environment variables of an entry that memoriter sets."""
+    return {name: value for name, value in _variables(variables).items() if name in OWN_VARIABLES}
+
+
+def foreign_variables(variables: Any) -> dict[str, Any]:
+    """Return the environment variables of an entry that its owner has added."""
+    return {name: value for name, value in _variables(variables).items() if name not in OWN_VARIABLES}
+
+
+def _variables(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def superseded_keys(entry: Mapping[str, Any], current: Mapping[str, Any] | None) -> frozenset[str]:
+    """Return the keys that an earlier entry may have left: a token, a way to start, or variables of memoriter."""
+    if not entry.keys() & {"command", "cmd"}:
+        return (START_KEYS | CONNECT_KEYS) - entry.keys()
+    left = {key for key, value in (current or {}).items() if key in ENVIRONMENT_KEYS and own_variables(value)}
+    return CONNECT_KEYS | (left - entry.keys())
 
 
 def _bearer(token: str) -> dict[str, str]:

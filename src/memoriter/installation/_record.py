@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import WriteError, sentence
+from memoriter.installation._entries import ENVIRONMENT_KEYS, own_variables
 from memoriter.permissions import make_private_folder, replace_private
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
@@ -86,7 +87,9 @@ def edited_keys(
 
 
 def _own(key: str, value: Any) -> Any:
-    """Return the part of a value that is memoriter's: of headers, the authorization."""
+    """Return the part of a value that is memoriter's: of headers the authorization, of variables those that it sets."""
+    if key in ENVIRONMENT_KEYS and isinstance(value, dict):
+        return own_variables(value)
     if key == "headers" and isinstance(value, dict):
         return cast("dict[str, Any]", value).get("Authorization")
     return value

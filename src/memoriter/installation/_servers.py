@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import ConfigError
 from memoriter.installation import _json_text, _toml_text, _yaml_text
-from memoriter.installation._entries import SERVER_NAME, SERVERS_KEYS, superseded_keys
+from memoriter.installation._entries import (
+    ENVIRONMENT_KEYS,
+    SERVER_NAME,
+    SERVERS_KEYS,
+    foreign_variables,
+    superseded_keys,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,17 +32,31 @@ def edit_server(text: str, name: str, entry: Mapping[str, Any] | None, *, client
         ConfigError: the text is malformed.
     """
     key = SERVERS_KEYS.get(client, "mcpServers")
+    superseded = frozenset[str]()
     if entry is not None:
-        entry = without_owners_keys(entry, current_entry(text, name, client))
+        current = current_entry(text, name, client)
+        entry = with_owners_variables(without_owners_keys(entry, current), current)
+        superseded = superseded_keys(entry, current)
     if client == "codex":
         if entry is None:
             return _toml_text.remove(text, name, (key, SERVER_NAME))
-        return _toml_text.put(text, name, (key, SERVER_NAME), entry, without=superseded_keys(entry))
+        return _toml_text.put(text, name, (key, SERVER_NAME), entry, without=superseded)
     if client == "goose":
         if entry is None:
             return _yaml_text.remove(text, name, (key, SERVER_NAME))
-        return _yaml_text.put(text, name, (key, SERVER_NAME), {**dict.fromkeys(superseded_keys(entry)), **entry})
-    return _edit_json(text, name, entry, key=key, comments=client in WITH_COMMENTS)
+        return _yaml_text.put(text, name, (key, SERVER_NAME), {**dict.fromkeys(superseded), **entry})
+    return _edit_json(text, name, entry, key=key, superseded=superseded, comments=client in WITH_COMMENTS)
+
+
+def with_owners_variables(entry: Mapping[str, Any], current: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return an entry that starts a server, with the environment variables that the owner has added to it."""
+    if not entry.keys() & {"command", "cmd"}:
+        return dict(entry)
+    kept = dict[str, Any]()
+    for key in ENVIRONMENT_KEYS & (current or {}).keys():
+        if others := foreign_variables((current or {})[key]):
+            kept[key] = {**others, **entry.get(key, {})}
+    return {**entry, **kept}
 
 
 def without_owners_keys(entry: Mapping[str, Any], current: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -68,7 +88,15 @@ def current_entry(text: str, name: str, client: ClientName) -> dict[str, Any] | 
     return cast("dict[str, Any]", entry) if isinstance(entry, dict) else None
 
 
-def _edit_json(text: str, name: str, entry: Mapping[str, Any] | None, *, key: str, comments: bool) -> str:
+def _edit_json(
+    text: str,
+    name: str,
+    entry: Mapping[str, Any] | None,
+    *,
+    key: str,
+    superseded: frozenset[str],
+    comments: bool,
+) -> str:
     """Return the JSON with memoriter's server as in `entry`, or without it; `key` is that of the servers."""
     servers = object_at(_json_text.parse(text, name, comments=comments) if text.strip() else {}, key, name)
     if entry is None and not _json_text.has_value(text):
@@ -84,7 +112,7 @@ def _edit_json(text: str, name: str, entry: Mapping[str, Any] | None, *, key: st
             text = _json_text.put(text, (key, SERVER_NAME, field_name, "Authorization"), value["Authorization"])
         else:
             text = _json_text.put(text, (key, SERVER_NAME, field_name), value)
-    for field_name in superseded_keys(entry) & current.keys():
+    for field_name in superseded & current.keys():
         text = _json_text.remove(text, (key, SERVER_NAME, field_name))
     return text
 
