@@ -344,3 +344,10 @@ def test_a_filter_finds_items_behind_the_first_passages(memory: Memory, monkeypa
     assert {item.key for item in found} == {"n4", "n9"}
     assert len(store.search(("users",), query="green tea", limit=20)) == 9
     assert len(store.search(("users",), query="green tea", filter={"kind": "rare"}, limit=1, offset=1)) == 1
+
+
+def test_a_search_returns_as_many_matching_items_as_it_is_asked_for(memory: Memory) -> None:
+    store = MemoriterStore(memory)
+    for number in range(260):
+        store.put(("teas",), f"n{number}", {"text": f"Green tea number {number}."})
+    assert len(store.search(("teas",), query="green tea", limit=260)) == 260

@@ -35,6 +35,7 @@ FOREIGN = {
     "report": "According to the news, our country is full of AcmeVPN.",
 }
 TASKS = [
+    "我现在在第三步卡住了,需要 nginx 的配置",
     "My PR is open, please review it.",
     "We'll go with option B, implement it.",
     "I want the button to be blue by default.",
@@ -54,6 +55,12 @@ TASKS = [
     "Budeme používat variantu B, naimplementuj ji.",
 ]
 LASTING = [
+    "Ma sœur s'appelle Claire.",
+    "Ma sœur Claire s'occupe du design de notre application.",
+    "Übrigens bin ich Linkshänder, also denk bei Tastenkürzeln bitte daran.",
+    "A nossa equipa decidiu usar Kotlin em vez de Java",
+    "배포는 무조건 화요일에만 하기로 팀에서 정했어",
+    "我们项目的后端用的是 Go,数据库是 TiDB",
     "I'm a vet in Cork, so explain it with examples from animals.",
     "I can't eat gluten.",
     "I am a system administrator at Siemens.",

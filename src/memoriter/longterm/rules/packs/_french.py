@@ -32,14 +32,14 @@ FRENCH = LanguagePack(
         rf"\b(?:nous utilisons|on utilise|j'utilise) (?:désormais|maintenant|dorénavant) {_NEW_TOOL}\w|\b(?:désormais|maintenant),? (?:nous utilisons|on utilise|j'utilise) {_NEW_TOOL}\w",
     ),
     entity=(
-        r"\bje m'appelle\b|\bmon (?:prénom|nom) est\b|\bappelle-moi\b|\bappelez-moi\b|\b(?:mon|ma|mes|notre|nos)(?! (?:fonction|méthode|variable|classe|composant|api)\b)(?: [\w-]+){1,4}? s'appellent?\b|\b(?:mon|ma|notre)(?: [\w-]+){0,2}? (?:adresse|numéro|e-?mail|courriel|téléphone|pseudo|identifiant)(?: [\w-]+){0,3}? est\b",
+        r"\bje m'appelle\b|\bmon (?:prénom|nom) est\b|\bappelle-moi\b|\bappelez-moi\b|\b(?:mon|ma|mes|notre|nos)(?! (?:fonction|méthode|variable|classe|composant|api)\b)(?: [\w-]+){1,4}? s'appelle(?:nt)?\b|\b(?:mon|ma|notre)(?: [\w-]+){0,2}? (?:adresse|numéro|e-?mail|courriel|téléphone|pseudo|identifiant)(?: [\w-]+){0,3}? est\b",
     ),
     fact=(
         r"\b(?:je ne peux pas|je ne dois pas|on ne peut pas|nous ne pouvons pas) (?:manger|boire) (?:de |d'|du )\w+|\b(?:mon|ma|mes) \w+ ne (?:supporte|supportent|digère|tolère|peut pas manger)\b",
         r"\b(?:j'habite|j'étudie|j'enseigne|je travaille|je vis|je suis né|je suis née|je viens de|je dirige|je parle|nous habitons|nous vivons|nous travaillons|j'ai (?:déménagé|grandi|étudié))\b(?! (?:sur (?:ce|cette|un)))",
         r"\bje suis (?:\w+ment )?(?:allergique|végétarien\w*|végane?|diabétique|marié\w*|divorcé\w*|retraité\w*|gaucher|gauchère|daltonien\w*|responsable|intolérant\w*|enceinte|\w+(?:eur|euse|ien|ienne|iste|ier|ière|logue)|médecin|avocate?|professeure?|prof|chef)\b",
         r"\b(?:j'ai|nous avons|on a) (?:deux|trois|quatre|cinq|un|une|\d+) (?:\w+ )?(?:fils|filles?|enfants?|frères?|sœurs?|chiens?|chats?|jumeaux|maison|ans|allergie)\b",
-        rf"{_OUR}{_OF_THE_MOMENT}(?: [\w'-]+){{1,4}}? (?:est|sont|a|ont|habite|habitent|travaille|expire|ferme|ouvre|commence|se trouve|se réunit|tourne|parle|utilise|coûte)\b|\b(?:nous|on) (?:\w+ ){{1,5}}(?:chaque|tous les|toutes les) (?:\w+)",
+        rf"{_OUR}{_OF_THE_MOMENT}(?: [\w'-]+){{1,4}}? (?:est|sont|a|ont|habite|habitent|travaille|expire|ferme|ouvre|commence|se trouve|se réunit|tourne|parle|utilise|coûte|s'occupe|s'occupent)\b|\b(?:nous|on) (?:\w+ ){{1,5}}(?:chaque|tous les|toutes les) (?:\w+)",
     ),
     question=(
         r"^(?:et |mais )?(?:qui|que|quoi|quel\w*|comment|quand|où|pourquoi|combien|est-ce|qu'est-ce|as-tu|peux-tu|pourrais-tu|sais-tu|es-tu|veux-tu|avez-vous|pouvez-vous)\b|\bje me demande\b",

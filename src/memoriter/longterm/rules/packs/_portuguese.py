@@ -26,6 +26,7 @@ PORTUGUESE = LanguagePack(
     ),
     decision=(
         r"\b(?:depois de|após) (?:muita|muito|longa|pensar|conversar|discutir)\b.*\b(?:vamos|vou|ficamos|fico|não)\b|\ba conclusão (?:é|foi) que\b",
+        r"\b(?:o nosso|a nossa|nosso|nossa|meu|minha) (?:equipa|equipe|time|empresa|grupo|família|diretoria|direção)(?: \w+){0,2}? (?:decidiu|escolheu|optou|concordou|resolveu|definiu)\b",
         r"\b(?:decidimos|decidi|escolhemos|escolhi|optamos|optei|combinamos|acordamos|resolvemos|ficou decidido|foi decidido|está decidido|decisão final|decisão:)\b|\b(?:vamos|vou) (?:usar|utilizar|migrar|passar a usar|ficar com|adotar|mudar para|continuar com)\b|\b(?:ficamos com|vamos de)\b",
     ),
     switch=(
