@@ -127,6 +127,18 @@ def test_an_existing_table_is_listed_searched_and_counted_as_it_is(
     assert files_in(folder) == before
 
 
+def test_a_search_names_the_table_only_if_it_shows_one_of_its_memories(program: Program, tmp_path: Path) -> None:
+    folder = tmp_path / "openclaw"
+    openclaw_table(program, folder, own_vectors=True)
+    configure(program, dbPath=str(folder))
+    ltm(program, "store", "Our staging server is called heron.")
+    found = ltm(program, "search", "staging server heron")
+    assert ("heron" in found.out, found.err) == (True, "")
+    nearest = ltm(program, "search", "zebra", "--json").json["nearest"]
+    assert sum(each.get("inOpenClaw", False) for each in nearest) == 2
+    assert "2 memories are in OpenClaw's table" in ltm(program, "search", "zebra").err
+
+
 def test_a_table_of_another_model_is_searched_by_words_and_says_so(program: Program, tmp_path: Path) -> None:
     folder = tmp_path / "openclaw"
     openclaw_table(program, folder, own_vectors=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -109,6 +110,7 @@ def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str |
         table = found_rows(memories, words, limit=limit, floor=min_score, as_of=as_of)
     hits = sorted((*answer.hits, *table.hits), key=lambda hit: -hit.score)[:limit]
     nearest = [] if hits else sorted((*answer.nearest, *table.nearest), key=lambda hit: -hit.score)[:NEAREST]
+    table = replace(table, nearest=tuple(hit for hit in table.nearest if hit in nearest))
     if screen.as_json:
         all_reasons = (*answer.reasons, *table.reasons)
         reasons = {"reasons": [reason_json(each) for each in all_reasons]} if all_reasons else {}
