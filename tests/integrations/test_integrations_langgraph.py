@@ -335,6 +335,7 @@ def test_the_tools_of_langmem_work_on_it(memory: Memory, tmp_path: Path) -> None
 
 def test_a_filter_finds_items_behind_the_first_passages(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoriter.integrations.langgraph._MOST", 3)
+    monkeypatch.setattr("memoriter.integrations.langgraph._PROPOSED", 3)
     store = MemoriterStore(memory)
     for number in range(12):
         kind = "rare" if number in {4, 9} else "common"

@@ -293,9 +293,7 @@ class MemoriterStore(BaseStore):
         passages = self._passages(op, self._folder(op.namespace_prefix), _MOST)
         left = {path: record for path, record in self._records(op).items() if record.searched}
         found = _taken(passages.hits, left, wanted)
-        if len(found) < wanted and len(passages.hits) >= min(
-            _PROPOSED, _MOST
-        ):  # items without a passage among these may match too
+        if len(found) < wanted and len(passages.hits) >= _PROPOSED:  # items without a passage among these may match too
             hits = [hit for path in left for hit in self._passages(op, path, 1).hits]
             hits.sort(key=lambda hit: hit.score, reverse=True)
             found += _taken(hits, left, wanted - len(found))
