@@ -199,7 +199,9 @@ def _cited(match: re.Match[str]) -> str:
     """Return the words of a reference that ChatGPT shows in the sentence: the name of a thing, or a link."""
     if match[1] == "entity":
         values = _listed(match[2])
-        return text_of(values[1]) if len(values) > 1 else "" if match[2].startswith("[") else match[2]
+        if len(values) > 1:
+            return text_of(values[1])
+        return "" if match[2].startswith("[") else match[2]
     words, _, address = (match[2] or "").partition("\ue202")
     is_link = match[1] == "url" and re.fullmatch(r"https?://[^\s()<>]+", address)
     return f"[{words}]({address})" if is_link else ""
