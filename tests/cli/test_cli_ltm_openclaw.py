@@ -132,11 +132,11 @@ def test_a_search_names_the_table_only_if_it_shows_one_of_its_memories(program: 
     openclaw_table(program, folder, own_vectors=True)
     configure(program, dbPath=str(folder))
     ltm(program, "store", "Our staging server is called heron.")
-    found = ltm(program, "search", "staging server heron")
+    found = ltm(program, "search", "Our staging server is called heron.", "--min-score", "0.9")
     assert ("heron" in found.out, found.err) == (True, "")
-    nearest = ltm(program, "search", "zebra", "--json").json["nearest"]
+    nearest = ltm(program, "search", "zebra", "--min-score", "1", "--json").json["nearest"]
     assert sum(each.get("inOpenClaw", False) for each in nearest) == 2
-    assert "2 memories are in OpenClaw's table" in ltm(program, "search", "zebra").err
+    assert "2 memories are in OpenClaw's table" in ltm(program, "search", "zebra", "--min-score", "1").err
 
 
 def test_a_table_of_another_model_is_searched_by_words_and_says_so(program: Program, tmp_path: Path) -> None:
