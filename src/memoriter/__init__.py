@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Health,
         Hit,
         Remembered,
+        Replaced,
         SearchResult,
         Skipped,
         Source,
@@ -63,6 +64,7 @@ __all__ = [
     "Memory",
     "PathRefused",
     "Remembered",
+    "Replaced",
     "SearchDisabled",
     "SearchResult",
     "Skipped",
@@ -89,8 +91,8 @@ def __getattr__(name: str) -> Any:
         ),
         "memory": "Memory",
         "types": (
-            "Canary CompactReport Diagnostic Estimate Excerpt Explanation Filters Health Hit Remembered SearchResult "
-            "Skipped Source Status SyncReport WhyNot"
+            "Canary CompactReport Diagnostic Estimate Excerpt Explanation Filters Health Hit Remembered Replaced "
+            "SearchResult Skipped Source Status SyncReport WhyNot"
         ),
     }
     for module, names in late.items():

@@ -24,6 +24,7 @@ from memoriter.config import (
     notices_of,
     openclaw_keys,
     select_place,
+    workspace_key,
 )
 from memoriter.embedding_setup import embedding_of, reranking_of
 from memoriter.environment import Environment, read_environment
@@ -35,7 +36,7 @@ from memoriter.sidecar import choose_backend, read_file
 from memoriter.store_setup import store_opener
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
 from memoriter.values import dataclass
-from memoriter.workspace import ExtraPath, Workspace, client_memories
+from memoriter.workspace import ExtraPath, Workspace, WriterRecords, client_memories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -252,6 +253,7 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
         reasons=tuple(plugins.reasons),
         active=settings.plugins.slots.names != ("none",),
         capture=settings.memory.capture,
+        allowed=frozenset({"agent"} if settings.trust.agent == "recall" else ()),
     )
 
 
@@ -308,6 +310,7 @@ def _workspace(
             daily_note=memory.daily_note,
             extra_suffixes=memory.extra_suffixes,
             principal=(configuration.settings.plugins.entries.memory_lancedb.config.principal or "").strip(),
+            writers=WriterRecords(env.home / "memory" / "writers" / f"{workspace_key(place.workspace)}.json"),
         )
     except WorkspaceNotFound as error:
         message = f"{error.message} It was chosen by: {place.reason}."

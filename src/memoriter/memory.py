@@ -10,7 +10,7 @@ from memoriter.app import assemble, plugins_of, read_environment, session_enviro
 from memoriter.environment import Environment, local_time
 from memoriter.errors import SearchDisabled
 from memoriter.filters import make_query
-from memoriter.types import Diagnostic, Query, Remembered, WhyNot
+from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -40,6 +40,9 @@ class Memory:
     ...     for hit in memory.search("which database did we choose?").results:
     ...         print(hit.citation, hit.snippet)
     """
+
+    token: None = None
+    """Nobody calls with a token: programs that hold a `Memory` are the owner's."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly, self._backend, self._workspace = assembly, assembly.backend, assembly.workspace
@@ -264,18 +267,33 @@ class Memory:
         reasons = self._not_found(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
 
-    def replace(self, path: str, text: str, *, expected: str | None) -> tuple[Diagnostic, ...]:
-        """Replace the whole text of a note unless it has changed, and return why the next search may not find it.
+    def replace(self, path: str, text: str, *, expected: str | None, origin: str | None = None) -> Replaced:
+        """Replace the whole text of a note unless it has changed.
 
         Args:
             path: the path as in citations.
             text: the new text.
             expected: `Excerpt.hash` of the note as it was read; None: the note must not exist.
+            origin: the author, whose new and changed entries are marked; None: the owner.
 
         Raises PathRefused if it is no memory, WriteConflict if it has changed, and WriteError; it is then unchanged.
         """
-        self._assembly.trusted.workspace.replace_readable(path, text, expected=expected)
-        return () if (file := self.file_of(path)) is None else self._not_found(file)
+        day = self.now().date().isoformat()
+        written = self._assembly.trusted.workspace.replace_readable(
+            path, text, expected=expected, origin=origin, day=day
+        )
+        file = self.file_of(path)
+        return Replaced(written, () if file is None else self._not_found(file))
+
+    def authors(self, path: str) -> list[str]:
+        """Return who wrote each line of a note, such as `agent, 2026-11-22`; empty: the owner.
+
+        Args:
+            path: the path as in citations. A note that does not exist has no lines.
+
+        Raises PathRefused, and WriteError if the record of what came with tokens is damaged.
+        """
+        return self._assembly.trusted.workspace.authors(path)
 
     def _not_found(self, written: Path) -> tuple[Diagnostic, ...]:
         left_out = self._workspace.exclusion_of(written) or (None if self.settings.enabled else self._disabled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -41,7 +42,8 @@ def test_what_is_appended_is_new_unless_an_equal_entry_was_there(before: str, ad
     start = before if not before or before.endswith("\n") else before + "\n"
     difference = log_difference(start, f"{start}\n# Later\n{added}")
     assert difference.gone == ()
-    appended = {"\n".join(entry) for entry in log_entries(f"# Later\n{added}") if not entry[0].startswith("#")}
+    entries = log_entries(f"# Later\n{added}")
+    appended = {"\n".join(entry) for entry in entries if not re.match(r"#{1,6}[ \t]", entry[0])}
     assert set(difference.new) == appended - {"\n".join(entry) for entry in log_entries(start)}
 
 

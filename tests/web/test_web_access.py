@@ -136,7 +136,7 @@ def test_a_token_of_a_principal_is_accepted_only_where_its_memories_are(tmp_path
         names = {name: token_of_scope(env, name, "write", "--principal", name) for name in ("alice", "bob")}
         alice, bob = (stack.enter_context(ApiClient(server.url, names[name])) for name in ("alice", "bob"))
         stored = alice.post("/ltm/store", text="I prefer tea.").json()
-        assert stored["memory"]["origin"] == "agent"
+        assert stored["memory"]["origin"] == "token"
         for response in (bob.get("/ltm/list"), bob.get("/files"), bob.http.get("/health")):
             assert (response.status_code, response.json()["code"]) == (403, "principal")
 

@@ -46,6 +46,11 @@ class Caller:
         """Whether the caller speaks for the owner of the notes."""
         return self.scope == "admin"
 
+    @property
+    def author(self) -> str | None:
+        """The author of what the caller writes; None: the owner."""
+        return None if self.is_owner else f"{self.name} via HTTP"
+
 
 def caller_of(scope: MutableMapping[str, Any]) -> Caller:
     """Return the caller of a request that the middleware has let through."""

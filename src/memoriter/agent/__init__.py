@@ -21,7 +21,7 @@ from memoriter.agent._recall import (
     RecallOutcome,
     RecallPassage,
     RecallSource,
-    is_owned,
+    hit_authors,
     quote,
 )
 from memoriter.agent._session import Context, Session, SessionEnvironment, recall_listener
@@ -66,8 +66,7 @@ __all__ = [
     "escape_for_prompt",
     "event_name",
     "find_captures",
-    "gives_orders",
-    "is_owned",
+    "hit_authors",
     "looks_like_injection",
     "quote",
     "read_conversation",

@@ -1,19 +1,20 @@
-"""Treat text from memory as untrusted: it must neither close its quotes nor give the model orders.
+"""Text from memory for a model: it says who wrote it, and cannot close its quotes.
 
-Orders and hidden text are removed from notes before they go to a model that did not request them.
+What came from somebody else than the owner and their agents is never put before a turn unasked, whatever it says.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from memoriter.agent._orders import instructs_model, overrides_instructions
-from memoriter.workspace import foreign_lines, neutral, scan_blocks
+from memoriter.workspace import neutral, standing_of, without_mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
+
+    from memoriter.workspace import Standing
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 _OVERRIDES = re.compile(
@@ -54,120 +55,60 @@ def as_quotation(text: str) -> str:
 
 
 def looks_like_injection(text: str) -> bool:
-    """Return whether a text of unknown origin tries to give a model orders, including calls of tools and commands.
-
-    Some orders always pass this filter. It is a sieve; the quotes are the actual protection.
-    """
+    """Return whether a text gives a model orders, in the words that OpenClaw's own rules of capture look for."""
     plain = " ".join(text.split())
     return bool(_OVERRIDES.search(plain) or _TOOL_CALLS.search(plain))
 
 
-def gives_orders(text: str, *, owned: bool = True) -> bool:
-    """Return whether a text tries to give a model orders.
+def attributed(lines: Sequence[str], authors: Sequence[str], allowed: Collection[Standing], path: str = "") -> str:
+    """Return lines of a note for a model, without their marks.
+
+    What one of the owner's agents wrote is a quotation below its author and day. In place of what nobody allowed, a
+    notice has the number of lines, and how to read them.
 
     Args:
-        text: a note, or a part of one.
-        owned: True if the owner wrote it. In other text, whatever tells a model to act counts as an order.
+        lines: the lines.
+        authors: who wrote each of them; empty: the owner.
+        allowed: whose words are shown besides those of the owner.
+        path: the note, for the notices; empty: they do not name it.
     """
-    return overrides_instructions(text) if owned else instructs_model(text)
+    return "\n".join(_shown(author, run, allowed, path) for author, run in _runs(lines, authors))
 
 
-SHORT_BLOCK = 12
-"""Lines; in a longer block, only the lines that give an order are removed."""
-WINDOW_LINES = 4
-"""Lines of a longer block that are checked together."""
-LONGEST_PAIR = 400
-"""Characters; two adjacent blocks up to this length are also checked as one sentence."""
+def has_allowed(lines: Sequence[str], authors: Sequence[str], allowed: Collection[Standing]) -> bool:
+    """Return whether `attributed` shows anything of the lines but headings."""
+    return any(
+        standing_of(author) in {"owner", *allowed} and (text := without_mark(line).strip()) and not text.startswith("#")
+        for line, author in zip(lines, authors, strict=True)
+    )
 
 
-def withhold_orders(
-    text: str, path: str, keep: Literal["beginning", "end"], most: int, *, owned: bool = True
-) -> tuple[str, int]:
-    """Return a note for a model, and the number of its characters that were not scanned.
-
-    A notice replaces entries that give the reader orders; it names the number of missing lines and how to read them. In
-    entries that the owner did not write, any text addressed to a model counts as an order.
-
-    Args:
-        text: the note.
-        path: as cited.
-        keep: which end of a longer note is scanned.
-        most: number of characters to scan, in whole lines.
-        owned: False if the whole note may be somebody else's.
-    """
-    lines = text.split("\n")
-    foreign = foreign_lines(lines) if owned else [True] * len(lines)
-    first, last = _scan_range(lines, keep, most)
-    scanned = lines[first:last]
-    unread = len(text) - sum(map(len, scanned)) - max(0, len(scanned) - 1)
-    shown = _replace_orders(scanned, _find_orders(scanned, foreign[first:last]), path)
-    return neutral("\n".join(shown)), max(0, unread)
+def _shown(author: str, run: Sequence[str], allowed: Collection[Standing], path: str) -> str:
+    standing = standing_of(author)
+    if standing == "owner":
+        return "\n".join(run)
+    if standing in allowed:
+        return as_quotation("\n".join([f"Written by {author}:", *run]))
+    count = sum(bool(line.strip()) for line in run)
+    subject = "1 line that somebody else wrote is" if count == 1 else f"{count} lines that somebody else wrote are"
+    return f"[{subject} not shown.{f' memory_get {path} shows them.' if path else ''}]"
 
 
-def without_orders(text: str, citation: str, *, owned: bool, cited: bool = True) -> str | None:
-    """Return a passage with a notice in place of its orders, or None if it holds nothing but orders and headings.
-
-    Args:
-        text: the passage.
-        citation: its place; a name of a note may be an order too.
-        owned: whether the owner wrote the passage.
-        cited: whether a notice says where the orders can be read.
-    """
-    if gives_orders(citation):
-        return None
-    lines = text.split("\n")
-    foreign = foreign_lines(lines) if owned else [True] * len(lines)
-    ordering = _find_orders(lines, foreign)
-    if not ordering:
-        return text
-    rest = [line.strip() for number, line in enumerate(lines) if number not in ordering]
-    if all(not line or line.startswith("#") for line in rest):
-        return None
-    return "\n".join(_replace_orders(lines, ordering, citation.partition("#")[0] if cited else ""))
+def _runs(lines: Sequence[str], authors: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the lines of each author, without marks and lines that are marks. Blank lines belong to what is above."""
+    current, run = "", list[str]()
+    for line, author in zip(lines, authors, strict=True):
+        text = without_mark(line)
+        if line.strip() and not text.strip():
+            continue
+        if text.strip() and author != current:
+            if run:
+                yield current, run
+            current, run = author, []
+        run.append(text)
+    if run:
+        yield current, run
 
 
-def _scan_range(lines: Sequence[str], keep: Literal["beginning", "end"], most: int) -> tuple[int, int]:
-    """Return the first line and the line after the last one that `most` characters hold; at least one line."""
-    room = most
-    order = range(len(lines)) if keep == "beginning" else range(len(lines) - 1, -1, -1)
-    for taken, number in enumerate(order):
-        room -= len(lines[number]) + 1
-        if room < 0 and taken:
-            return (0, number) if keep == "beginning" else (number + 1, len(lines))
-    return 0, len(lines)
-
-
-def _replace_orders(lines: Sequence[str], ordering: set[int], path: str) -> Iterator[str]:
-    count = 0
-    for number, line in enumerate(lines):
-        if number in ordering:
-            count += 1
-            if number + 1 not in ordering:
-                subject = "1 line that gives orders" if count == 1 else f"{count} lines that give orders"
-                yield f"[Withheld: {subject} to the reader.{f' memory_get {path} shows them.' if path else ''}]"
-                count = 0
-        else:
-            yield line
-
-
-def _find_orders(lines: Sequence[str], foreign: Sequence[bool]) -> set[int]:
-    """Return the numbers of the lines that belong to an order."""
-    ordering, previous_start = set[int](), None
-    for block in scan_blocks(lines):
-        for start, end in _windows(block.start, block.end):
-            if gives_orders("\n".join(lines[start:end]), owned=not any(foreign[start:end])):
-                ordering |= set(range(start, end))
-        if previous_start is not None and block.kind != "item" and not ordering & set(range(previous_start, block.end)):
-            joined = " ".join(line.strip() for line in lines[previous_start : block.end])
-            if len(joined) <= LONGEST_PAIR and gives_orders(joined, owned=not any(foreign[previous_start : block.end])):
-                ordering |= set(range(previous_start, block.end))
-        previous_start = block.start
-    return ordering
-
-
-def _windows(start: int, end: int) -> Iterator[tuple[int, int]]:
-    if end - start <= SHORT_BLOCK:
-        yield start, end
-        return
-    for first in range(start, end, WINDOW_LINES // 2):
-        yield first, min(end, first + WINDOW_LINES)
+def gives_orders(text: str, *, owned: bool = True) -> bool:  # TEMPORARY
+    return False

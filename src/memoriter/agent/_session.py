@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memoriter.agent._session_files import RecallRecord
     from memoriter.agent.capture import Conversation
     from memoriter.config import Compaction
-    from memoriter.workspace import Workspace
+    from memoriter.workspace import Standing, Workspace
 
 RECALL_MS = 2_000
 """Time limit of a recall source, including the time to index changes."""
@@ -82,6 +82,8 @@ class SessionEnvironment:
     """False if the memory slot is `none`; then the session returns no text and stores nothing."""
     capture: bool = False
     """`memory.capture`: whether conversations are recorded in the day's note."""
+    allowed: frozenset[Standing] = frozenset({"agent"})
+    """Whose words are put before a turn besides those of the owner: `trust.agent`."""
 
 
 class Session:
@@ -156,7 +158,9 @@ class Session:
             reasons.append(
                 Diagnostic("time_zone", message, "Correct agents.defaults.userTimezone, such as Asia/Seoul.")
             )
-        parts, unread = load_parts(self._env.workspace, now, self.audience, limit, owned=not self._env.origin)
+        parts, unread = load_parts(
+            self._env.workspace, now, self.audience, limit, allowed=self._env.allowed, owned=not self._env.origin
+        )
         label = source_label(self._env.workspace.root, self._env.origin)
         text = render(parts, f"{now.date().isoformat()} (UTC{now:%z})", limit, label)
         try:
@@ -195,8 +199,6 @@ class Session:
         results, failures = env.bus.collect(env.recalls, event)
         answers = cast("list[RecallAnswer]", results)
         passages = [passage for answer in answers for passage in answer.passages]
-        if env.origin:
-            passages = [replace(passage, trusted=False) for passage in passages]
         snapshot = self._snapshots.read(self.key, self.audience) or Snapshot()
         budget = env.recall_chars if max_chars is None else max_chars
         context = f"{snapshot.context or ''}\n{conversation}"
@@ -208,6 +210,7 @@ class Session:
             label=source_label(env.workspace.root, env.origin),
             project=bool(env.origin),
             citations=env.cites(self.key),
+            allowed=env.allowed,
         )
         reasons = [*added.reasons, *failures, *quoted.reasons]
         if quoted.identities:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.cli._render import Screen
-    from memoriter.longterm import LongTermMemories, LongTermMemory, Withheld
-
-REASONS: dict[Withheld, str] = {"origin": "", "orders": "  it tells the reader what to do"}
+    from memoriter.longterm import LongTermMemories, LongTermMemory
 
 
 @click.command(cls=Command, name="trust")
@@ -31,11 +29,9 @@ def trust(action: Literal["review", "approve", "reject"], ids: tuple[str, ...], 
         memoriter ltm trust approve 0b4e9c1e-6f1c-4f0e-9d0e-3c1b7f6f2a11
         memoriter ltm trust reject 0b4e9c1e-6f1c-4f0e-9d0e-3c1b7f6f2a11 --yes
 
-    They are withheld because you did not write them, or because they tell the reader what to do; the latter stay
-    withheld, also if you approve them. Agents find all of them when they search. The word approved in the comment of
-    a line of memory/long-term.md undoes an approval if you delete it; in the folder of a project, approvals are in
-    memoriter's own folder. Rejected memories are deleted for good, as with memoriter ltm forget. Next: memoriter ltm
-    list.
+    They are withheld because neither you nor one of your agents wrote them; with the setting trust.agent "ask", also
+    what your agents wrote. Agents find all of them when they search. An approval holds for the words of a memory on
+    this machine. Rejected memories are deleted for good, as with memoriter ltm forget. Next: memoriter ltm list.
     """
     from memoriter.longterm import inbox_of, memory_json, withheld_memories
 
@@ -52,10 +48,10 @@ def trust(action: Literal["review", "approve", "reject"], ids: tuple[str, ...], 
             return
         withheld, waiting = withheld_memories(memories), len(inbox_of(memories).read().candidates)
     if screen.as_json:
-        screen.json([{**memory_json(each), "withheld": reason} for each, reason in withheld])
+        screen.json([memory_json(each) for each in withheld])
         return
-    for each, reason in withheld:
-        screen.show([(*memory_line(each), (REASONS[reason], "yellow"))])
+    for each in withheld:
+        screen.show([memory_line(each)])
     if not withheld:
         screen.note((("No memory is withheld from automatic recall.", ""),))
     if waiting:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         place_index,
         untrusted_diagnostic,
         user_home_of,
+        workspace_key,
     )
     from memoriter.config._qmd import (
         Collection,
@@ -173,6 +174,7 @@ __all__ = [
     "untrusted_diagnostic",
     "user_home_of",
     "with_values",
+    "workspace_key",
 ]
 
 
@@ -190,7 +192,8 @@ def __getattr__(name: str) -> Any:
         "_openclaw_keys": "OpenClawKeys openclaw_keys",
         "_places": (
             "LONGEST_FILE PROJECT_FILE IndexPlace Place agent_name cache_of check_trust chosen_file distrust_reason "
-            "find_workspace home_of in_home in_repository index_path place_index untrusted_diagnostic user_home_of"
+            "find_workspace home_of in_home in_repository index_path place_index untrusted_diagnostic user_home_of "
+            "workspace_key"
         ),
         "_qmd": "Collection QmdMatch QmdPlan QmdRule QmdScope QmdSettings SearchMode plan_qmd qmd_limits",
         "_schema": (

@@ -32,6 +32,7 @@ CONDITIONS: dict[Key, str] = {
     ("memory", "qmd", "limits", "maxInjectedChars"): "an agent searches or gets memories before its turn",
     ("memory", "capture"): "the hooks `post-compact` and `session-end` are installed",
     ("memory", "qmd"): '`memory.backend` is `"qmd"`',
+    ("trust", "agent"): AGENT,
     ("models", "providers"): "`memorySearch.provider`, `fallback` or `memoriter chat` names the service",
     LONG_TERM: '`plugins.slots.memory` names `"memory-lancedb"`',
     (*LONG_TERM, "config", "embedding", "apiKey"): "the provider of long-term memories is a service",

@@ -297,6 +297,11 @@ def find_notes(folder: Path, cwd: Path, user_home: Path) -> str | None:
     return notes_marker(str(folder))
 
 
+def workspace_key(workspace: Path) -> str:
+    """Return a short name for a folder of notes, the same for every path that leads there."""
+    return hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:16]
+
+
 def agent_name(agent_id: str) -> str:
     """Return the agent's id in the form for file names: lower case, `[a-z0-9_-]`, at most 64 characters."""
     cleaned = re.sub(r"[^a-z0-9_-]+", "-", agent_id.strip().lower()).strip("-")[:64]

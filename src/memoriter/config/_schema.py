@@ -242,6 +242,16 @@ class Models(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrustSettings(Section):
+    """Whose words are put before an agent's turn unasked, besides those of the owner."""
+
+    agent: Annotated[
+        Literal["recall", "ask"],
+        Doc("What your agents wrote: `recall`: quote it with its author and day; `ask`: only after you approved it"),
+    ] = "recall"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(Section):
     """The whole configuration. Further keys of OpenClaw are ignored."""
 
@@ -251,3 +261,4 @@ class Settings(Section):
     memory: Annotated[MemorySettings, Doc("Memory in general")] = MemorySettings()
     plugins: Annotated[PluginSettings, Doc("Plugins")] = PluginSettings()
     models: Annotated[Models, Doc("Model services")] = Models()
+    trust: Annotated[TrustSettings, Doc("Whose words are put before a turn")] = TrustSettings()

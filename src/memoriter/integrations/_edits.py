@@ -45,7 +45,7 @@ def edit_note(
         if after is None:
             return ()
         try:
-            reasons = memory.replace(path, after, expected=None if before is None else bytes_hash(before))
+            reasons = memory.replace(path, after, expected=None if before is None else bytes_hash(before)).reasons
         except WriteConflict:
             if attempt == attempts:
                 raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from memoriter.agent import gives_orders, is_owned
+from memoriter.agent import hit_authors
 from memoriter.api_json import hit_json, reason_json, unavailable_json
 from memoriter.errors import MemoriterError
 from memoriter.tools import citations_on
@@ -66,14 +66,12 @@ def find_passages(
 
 
 def _passage(memory: Memory, hit: Hit, result: SearchResult, *, cited: bool) -> Passage:
-    owned = is_owned(memory, hit) and not memory.place.origin
+    owned = not (memory.place.origin or any(hit_authors(memory, hit)))
     head = [hit.citation] if cited else []
     head += [hit.date.isoformat()] if hit.date else []
     head += [WEAK] if result.outcome != "match" else []
     head += [] if owned else [FOREIGN]
     text = neutral(hit.text or hit.snippet).strip()
-    if gives_orders(text, owned=owned):
-        text = f"Withheld: this passage gives orders to the reader. memory_get {hit.path} shows it."
     metadata = hit_json(hit, citations=cited) | {"outcome": result.outcome, "owned": owned, "health": _health(result)}
     if memory.place.origin:
         metadata["origin"] = memory.place.origin

@@ -20,7 +20,7 @@ from memoriter.longterm._note import PATH
 from memoriter.longterm._openclaw import import_openclaw, openclaw_memories, search_openclaw
 from memoriter.longterm._parts import LongTermParts
 from memoriter.longterm._plugin import LongTermPlugin
-from memoriter.longterm._rebuild import Withheld, rebuild, stats, withheld_memories
+from memoriter.longterm._rebuild import rebuild, stats, withheld_memories
 from memoriter.longterm._recall import LongTermRecall
 from memoriter.longterm._records import (
     CATEGORIES,
@@ -80,7 +80,6 @@ __all__ = [
     "Status",
     "StoreState",
     "Stored",
-    "Withheld",
     "candidate_json",
     "candidate_of_json",
     "export_markdown",

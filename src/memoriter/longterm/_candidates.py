@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from memoriter.longterm._item import item_text, items_of
+from memoriter.longterm._item import comes_with_token, item_text, items_of
 from memoriter.longterm._own_statements import OwnStatements, statement_key
 from memoriter.longterm._records import DEFAULT_CATEGORY, ORIGINS, Category, Origin, Span, least_trusted
 from memoriter.values import dataclass
@@ -173,7 +173,7 @@ def _id_of(text: str) -> str:
 
 def _candidate_of(item: Item, now: float) -> Candidate:
     """Return the candidate of an item. What cannot be read of its comment is left out."""
-    origin = item.values.get("origin", "owner")
+    origin = "token" if item.mark and comes_with_token(item.mark) else item.values.get("origin", "owner")
     verbatim = item.values.get("text") == text_hash(item.text)
     return Candidate(
         id=item.id or _id_of(item.text),

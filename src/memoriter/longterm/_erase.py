@@ -45,8 +45,7 @@ def erase(
     Raises:
         WriteError: nothing was deleted.
     """
-    if parts.own:
-        parts.own.remove(memory)
+    parts.own.remove(memory)
     lines, left = _erase_lines(memory, parts, note)
     if memory.note != parts.note:
         message = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.longterm._scoring import is_current
@@ -12,7 +13,7 @@ from memoriter.search import analyse, query_terms
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from memoriter.longterm._records import LongTermMemory
+    from memoriter.longterm._records import LongTermMemory, Origin
     from memoriter.longterm._store import Vector
 
     Rows = dict[tuple[str, str], tuple[LongTermMemory, Vector]]
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 class InMemoryStore:
     """The memories in this process. Stores with the same `tables` share them, as processes share a database."""
 
-    def __init__(self, tables: dict[str, Rows] | None = None, *, model: str) -> None:
-        self.model = model
+    def __init__(
+        self, tables: dict[str, Rows] | None = None, *, model: str, trusted: Collection[Origin] = ("owner",)
+    ) -> None:
+        self.model, self._trusted = model, trusted
         self._tables = {} if tables is None else tables
         self._lock = threading.RLock()
 
@@ -95,4 +98,5 @@ class InMemoryStore:
     def _of(self, principal: str, *, trusted: bool = False) -> list[tuple[LongTermMemory, Vector]]:
         with self._lock:
             own = [row for row in self._rows.values() if row[0].principal == principal]
-        return [row for row in own if not trusted or is_current(row[0])]
+        known = [(replace(memory, author_trusted=memory.origin in self._trusted), vector) for memory, vector in own]
+        return [row for row in known if not trusted or is_current(row[0])]

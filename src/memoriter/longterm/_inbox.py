@@ -259,7 +259,7 @@ class InboxFile:
 def inbox_of(memories: LongTermMemories) -> InboxFile:
     """Return the inbox beside long-term memories."""
     parts = memories.parts
-    return InboxFile(parts.workspace, wall=parts.wall, days=parts.inbox_days, own=parts.own)
+    return InboxFile(parts.workspace, wall=parts.wall, days=parts.inbox_days, own=None if parts.owned else parts.own)
 
 
 def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str, Any]:

@@ -117,6 +117,11 @@ class Item:
             return default
 
 
+def comes_with_token(mark: str) -> bool:
+    """Return whether a mark is that of a text which came with somebody's token, whatever the name of the token."""
+    return " via HTTP" in mark
+
+
 def clean_text(text: str) -> str:
     """Return a text as a note can hold it: without white space at the ends of lines, NUL and lone surrogates."""
     plain = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")

@@ -19,6 +19,7 @@ from memoriter.search import analyse, query_terms
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping, Sequence
 
+    from memoriter.longterm._records import Origin
     from memoriter.longterm._store import Vector
 
 TABLE = "memories"
@@ -50,6 +51,7 @@ class LanceStore:
         dimensions: int,
         options: Mapping[str, str] | None = None,
         exact_below: int = EXACT_BELOW,
+        trusted: Collection[Origin] = ("owner",),
     ) -> None:
         """Name a store; nothing is opened yet.
 
@@ -59,6 +61,7 @@ class LanceStore:
             dimensions: the length of the vectors.
             options: LanceDB's options of the bucket, such as `region`.
             exact_below: number of memories below which a search compares all vectors, and does not use an index.
+            trusted: whose memories may be put before a turn without approval.
         """
         self.model = model
         self.dimensions = dimensions
@@ -66,6 +69,7 @@ class LanceStore:
         self._database: Any = None
         self._table: Any = None
         self._exact_below, self._checked = exact_below, 0
+        self._trusted = trusted
         self._lock = threading.RLock()
 
     def store(self, memories: Sequence[LongTermMemory], vectors: Sequence[Vector]) -> None:
@@ -82,7 +86,7 @@ class LanceStore:
     def search(
         self, vector: Vector, *, principal: str, limit: int, floor: float = -1.0, trusted: bool = False, words: str = ""
     ) -> list[Found]:
-        condition = _condition(principal, trusted=trusted)
+        condition = _condition(principal, self._trusted if trusted else None)
         with self._working("searched"):
             if (table := self._opened()) is None:
                 return []
@@ -90,7 +94,7 @@ class LanceStore:
             near = self._fresh(
                 lambda: upkeep.nearest(table, vector, condition, limit, exact_below=below, columns=columns)
             )
-            found = {row["id"]: _found(row, 1.0 - row["_distance"]) for row in near}
+            found = {row["id"]: self._found(row, 1.0 - row["_distance"]) for row in near}
             found = {key: each for key, each in found.items() if each.similarity >= floor}
             if terms := " ".join(query_terms(words)):
                 from lancedb.query import MatchQuery
@@ -107,7 +111,7 @@ class LanceStore:
                 )
                 for row in worded:
                     similarity = float(sum(a * b for a, b in zip(row["vector"], vector.tolist(), strict=True)))
-                    found.setdefault(row["id"], _found(row, similarity))
+                    found.setdefault(row["id"], self._found(row, similarity))
         return sorted(found.values(), key=lambda each: (-each.similarity, each.memory.id))
 
     def delete(self, ids: Collection[str], *, principal: str) -> int:
@@ -128,8 +132,11 @@ class LanceStore:
                 self._table.checkout_latest()
         return len(gone)
 
+    def _found(self, row: dict[str, Any], similarity: float) -> Found:
+        return Found(_memory(row, self._trusted), min(max(similarity, -1.0), 1.0))
+
     def count(self, *, principal: str, trusted: bool = False) -> int:
-        condition = _condition(principal, trusted=trusted)
+        condition = _condition(principal, self._trusted if trusted else None)
         with self._working("read"):
             table = self._opened()
             return 0 if table is None else self._fresh(lambda: table.count_rows(condition))
@@ -295,7 +302,7 @@ class LanceStore:
 
     def _memories(self, condition: str) -> list[LongTermMemory]:
         rows = self._rows(condition, _COLUMNS)
-        return sorted((_memory(row) for row in rows), key=lambda each: (each.created_at, each.id))
+        return sorted((_memory(row, self._trusted) for row in rows), key=lambda each: (each.created_at, each.id))
 
     def _rows(self, condition: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         with self._working("read"):
@@ -364,10 +371,18 @@ class LanceStore:
                 raise IndexUnavailable(message, remedy=remedy) from error
 
 
-def _condition(principal: str, *, trusted: bool) -> str:
-    """Return the condition for all memories of a principal, or only for those that `is_current` accepts."""
+def _condition(principal: str, trusted: Collection[Origin] | None) -> str:
+    """Return the condition for all memories of a principal, or only for those that `is_current` accepts.
+
+    Args:
+        principal: whose memories.
+        trusted: whose words `is_current` accepts without approval; None: all memories.
+    """
     every = f"principal = {keys.quoted(principal)}"
-    return f"{every} AND (origin = 'owner' OR approved) AND status = 'active'" if trusted else every
+    if trusted is None:
+        return every
+    origins = ", ".join(map(keys.quoted, sorted(trusted)))
+    return f"{every} AND (origin IN ({origins}) OR approved) AND status = 'active'"
 
 
 def _valid(ids: Collection[str]) -> str:
@@ -375,11 +390,7 @@ def _valid(ids: Collection[str]) -> str:
     return ", ".join(keys.quoted(each.lower()) for each in ids if is_memory_id(each))
 
 
-def _found(row: dict[str, Any], similarity: float) -> Found:
-    return Found(_memory(row), min(max(similarity, -1.0), 1.0))
-
-
-def _memory(row: dict[str, Any]) -> LongTermMemory:
+def _memory(row: dict[str, Any], trusted: Collection[Origin]) -> LongTermMemory:
     return LongTermMemory(
         id=row["id"],
         text=row["text"],
@@ -393,5 +404,6 @@ def _memory(row: dict[str, Any]) -> LongTermMemory:
         status=row["status"],
         supersedes=row["supersedes"],
         approved=row["approved"],
+        author_trusted=row["origin"] in trusted,
         note=row["note"],
     )

@@ -16,7 +16,6 @@ from memoriter.longterm._erase import erase
 from memoriter.longterm._item import clean_text
 from memoriter.longterm._lookup import check_statement, memory_named, same_words
 from memoriter.longterm._note import NoteRules
-from memoriter.longterm._own_statements import OwnStatements
 from memoriter.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
 from memoriter.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
 from memoriter.longterm._scoring import answer_of, answering, best, coverage, is_current, saying
@@ -56,8 +55,15 @@ class LongTermMemories:
         """Return what is true of the memories in the note as far as it does not say otherwise."""
         parts = self.parts
         origin: Origin = "owner" if parts.owned else "import"
-        own = parts.own.read() if parts.own else OwnStatements()
-        return NoteRules(parts.principal, parts.note, parts.new_id, round(parts.wall(), 3), origin, own)
+        return NoteRules(
+            parts.principal,
+            parts.note,
+            parts.new_id,
+            round(parts.wall(), 3),
+            origin,
+            parts.own.read(),
+            parts.trusted,
+        )
 
     def store(
         self,
@@ -95,6 +101,9 @@ class LongTermMemories:
         older = self.named(supersedes) if supersedes else None
         if older is not None:
             check_replaceable(older, [entry.memory for entry in self.entries()])
+            if older.trusted and origin not in self.parts.trusted:
+                message = "The memory was not stored: what came with a token replaces no memory that you trust."
+                raise UsageError(message, remedy="Store it without `supersedes`, and let the owner decide.")
         supersedes = older.id if older else ""
         if same := self._same(kept, vector, by_owner=origin == "owner", without=supersedes):
             if origin == "owner" and not same.memory.trusted:  # the same words, which are the owner's own now
@@ -111,6 +120,7 @@ class LongTermMemories:
             session=session,
             span=span,
             supersedes=supersedes,
+            author_trusted=origin in self.parts.trusted,
             note=self.parts.note,
         )
         self.add([memory])
@@ -252,15 +262,14 @@ class LongTermMemories:
     def approve(self, identifier: str) -> LongTermMemory:
         """Let a memory that the owner did not write be recalled automatically. Raises UsageError, WriteError."""
         approved = replace(self.named(identifier), approved=True)
-        if self.parts.own:
-            self.parts.own.add([approved])
+        self.parts.own.add([approved])
         self.change(approved)
         return approved
 
     def add(self, memories: Sequence[LongTermMemory]) -> None:
         """Append memories to the note, with their origins as they are. Raises WriteError: nothing was written."""
-        if self.parts.own:
-            self.parts.own.add(memories)
+        recorded = [each for each in memories if each.approved or not self.parts.owned]
+        self.parts.own.add(recorded)
         self.file.add(*memories)
 
     def change(self, memory: LongTermMemory) -> None:

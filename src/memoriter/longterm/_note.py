@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from memoriter.longterm._item import comments_of, item_text, items_of
+from memoriter.longterm._item import comes_with_token, comments_of, item_text, items_of
 from memoriter.longterm._own_statements import OwnStatements, statement_key
 from memoriter.longterm._records import (
     DEFAULT_CATEGORY,
@@ -66,21 +66,30 @@ class NoteRules:
     origin: Origin = "owner"
     """Who writes items without a mark: the owner, or `import` in a folder of somebody else."""
     own: OwnStatements = OwnStatements()
-    """What the owner wrote or approved in a folder of somebody else."""
+    """What the owner approved; in a folder of somebody else, also what they wrote."""
+    trusted: frozenset[Origin] = frozenset({"owner"})
+    """Whose memories may be put before a turn."""
 
 
 def entry_text(memory: LongTermMemory) -> str:
     """Return a memory as a list item, with a line feed at its end."""
-    flags = ["superseded"] * (memory.status == "superseded") + ["approved"] * memory.approved
+    flags = ["superseded"] * (memory.status == "superseded")
     origin = "" if memory.origin == "owner" else memory.origin
     return item_text(_COMMENT_NAME, memory, memory.importance, flags, origin)
 
 
-def parse_note(text: str, rules: NoteRules) -> list[NoteEntry]:
-    """Return the memories of a note in its order. Of several items with the same id, the later ones get new ids."""
+def parse_note(text: str, rules: NoteRules, authors: Sequence[str] = ()) -> list[NoteEntry]:
+    """Return the memories of a note in its order. Of several items with the same id, the later ones get new ids.
+
+    Args:
+        text: the note.
+        rules: what is true where the note does not say otherwise.
+        authors: who wrote each line, as far as its mark or the record of what came with tokens says.
+    """
     entries, used = list[NoteEntry](), set[str]()
     for item in items_of(text, _COMMENT_NAME):
-        memory, complete = _memory_of(item, rules), bool(item.id)
+        author = item.mark if item.mark is not None or item.start >= len(authors) else authors[item.start] or None
+        memory, complete = _memory_of(item, rules, author), bool(item.id)
         marked = mark_of_principal(rules.principal) in ("", *item.words)
         if memory.id in used:
             memory, complete = replace(memory, id=rules.new_id()), False
@@ -105,39 +114,41 @@ def principals_in(text: str) -> set[str]:
     return {unquote(word.removeprefix("principal=")) for word in words if word.startswith("principal=")}
 
 
-def _memory_of(item: Item, rules: NoteRules) -> LongTermMemory:
+def _memory_of(item: Item, rules: NoteRules, author: str | None) -> LongTermMemory:
     """Return the memory of an item. What cannot be read of its comment is left out."""
+    origin = _origin(author, rules.origin)
     memory = LongTermMemory(
         id=item.id or rules.new_id(),
         text=item.text,
         importance=item.number(DEFAULT_IMPORTANCE, DEFAULT_IMPORTANCE),
         category=item.category or DEFAULT_CATEGORY,
         created_at=item.time(rules.now),
-        origin=_origin(item.mark, rules.origin),
+        origin=origin,
         principal=rules.principal,
         session=item.session,
         span=item.span,
         status="superseded" if "superseded" in item.values else "active",
         supersedes=item.supersedes,
-        approved="approved" in item.values and rules.origin == "owner",
         note=rules.note,
     )
-    return _as_recorded(memory, rules.own)
+    return _as_recorded(memory, rules)
 
 
-def _as_recorded(memory: LongTermMemory, own: OwnStatements) -> LongTermMemory:
-    """Return a memory of a project as the owner's if they wrote it, and as approved if they approved it."""
-    if not (own.written or own.approved):
-        return memory
-    key = statement_key(memory)
-    origin = "owner" if key in own.written else memory.origin
-    return replace(memory, origin=origin, approved=memory.approved or key in own.approved)
+def _as_recorded(memory: LongTermMemory, rules: NoteRules) -> LongTermMemory:
+    """Return a memory with what the note itself cannot prove: that the owner wrote or approved it."""
+    if rules.own.written or rules.own.approved:
+        key = statement_key(memory)
+        written = rules.origin != "owner" and key in rules.own.written
+        memory = replace(memory, origin="owner" if written else memory.origin, approved=key in rules.own.approved)
+    return replace(memory, author_trusted=memory.origin in rules.trusted)
 
 
 def _origin(mark: str | None, default: Origin) -> Origin:
     """Return the origin in a mark, which is never more trusted than what an item without a mark would have."""
     if mark is None:
         return default
+    if comes_with_token(mark):  # first, because a token may be called `owner`
+        return least_trusted("token", default)
     word = mark.split(",")[0].split()[0].lower() if mark.split(",")[0].split() else ""
     known: dict[str, Origin] = {each: each for each in ORIGINS}
     origin = known.get(word, "import")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends import Embedding, ForeignMessages, MemoryBackend
     from memoriter.longterm._own_statements import OwnStatementsFile
+    from memoriter.longterm._records import Origin
     from memoriter.longterm._store import LongTermStore
     from memoriter.longterm._vector_file import VectorFile
     from memoriter.workspace import Workspace
@@ -39,16 +40,15 @@ class LongTermParts:
     """Whether other folders of notes have memories of the same principal in the database."""
     note: str
     """The key of this folder of notes."""
-    own: OwnStatementsFile | None
-    """What the owner wrote in the note of a project; None: the folder is the owner's, and so is its note."""
+    own: OwnStatementsFile
+    """What the owner approved on this machine, and what they wrote in the note of a project."""
+    owned: bool
+    """Whether the notes are the owner's, and not those of a project."""
+    trusted: frozenset[Origin]
+    """Whose memories may be put before a turn without approval."""
     openclaw: Path | None
     """The folder of a table of OpenClaw that the settings name, which is only read; None: they name none."""
     inbox_days: int
     """Days after which a candidate of the inbox is dropped."""
     wall: Callable[[], float]
     new_id: Callable[[], str]
-
-    @property
-    def owned(self) -> bool:
-        """Whether the notes are the owner's, and not those of a project."""
-        return self.own is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from dataclasses import replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.backends import ForeignMessages
-from memoriter.config import expand, in_home
+from memoriter.config import expand, in_home, workspace_key
 from memoriter.errors import ConfigError
 from memoriter.hookspecs import hookimpl
 from memoriter.longterm._capture import CaptureSettings, LongTermCapture
@@ -20,7 +19,7 @@ from memoriter.longterm._openclaw import has_openclaw_table
 from memoriter.longterm._own_statements import OwnStatementsFile
 from memoriter.longterm._parts import LongTermParts
 from memoriter.longterm._recall import LongTermRecall
-from memoriter.longterm._records import OWN_FOLDER
+from memoriter.longterm._records import OWN_FOLDER, Origin
 from memoriter.longterm._tools import LongTermTools
 from memoriter.longterm._vector_file import VectorFile
 
@@ -162,7 +161,9 @@ def _enabled(context: PluginContext) -> bool:
 def _parts(context: PluginContext) -> LongTermParts:
     services, settings, place = context.services, long_term_settings(context), context.memory.place
     database = database_place(settings, services.home, services.user_home)
-    note = hashlib.sha256(os.fsencode(os.path.realpath(place.workspace))).hexdigest()[:16]
+    note = workspace_key(place.workspace)
+    recalls_agents = context.memory.configuration.settings.trust.agent == "recall"
+    trusted = frozenset[Origin]({"owner", "agent"} if recalls_agents else {"owner"})
     options = {name: expand(value, services.environ) for name, value in settings.storage_options.items()}
 
     def open_store(model: str, dimensions: int) -> LongTermStore:
@@ -173,7 +174,7 @@ def _parts(context: PluginContext) -> LongTermParts:
                 f"plugins.entries.memory-lancedb.config.embedding.dimensions is {wanted}.",
                 remedy="Remove that setting, or name another model.",
             )
-        return LanceStore(database, model=model, dimensions=dimensions, options=options)
+        return LanceStore(database, model=model, dimensions=dimensions, options=options, trusted=trusted)
 
     return LongTermParts(
         workspace=services.workspace,
@@ -187,9 +188,9 @@ def _parts(context: PluginContext) -> LongTermParts:
         principal=(principal := principal_of(settings, note)),
         shared=not principal.startswith(OWN_FOLDER),
         note=note,
-        own=None
-        if place.trust == "owner"
-        else OwnStatementsFile(services.home / "memory" / "long-term-own" / f"{note}.json"),
+        own=OwnStatementsFile(services.home / "memory" / "long-term-own" / f"{note}.json"),
+        owned=place.trust == "owner",
+        trusted=trusted,
         openclaw=openclaw_folder(settings, database, context.memory.configuration.state),
         inbox_days=settings.inbox_days,
         wall=context.wall,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from memoriter.agent import gives_orders
 from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, sentence
 from memoriter.longterm._note import PATH
 from memoriter.longterm._openclaw import openclaw_state
@@ -14,8 +13,6 @@ from memoriter.longterm._vector_file import key_of
 from memoriter.types import Diagnostic
 
 NOT_MEASURED = "A fixed similarity decides which memories match a message, because no limit was measured"
-Withheld = Literal["origin", "orders"]
-"""Why a memory is not put before a turn: the owner has neither written nor approved it, or it gives orders."""
 
 if TYPE_CHECKING:
     from memoriter.longterm._memories import LongTermMemories
@@ -77,20 +74,16 @@ def _text_of(stored: dict[str, LongTermMemory], memory: LongTermMemory) -> str |
     return None if row is None else row.text
 
 
-def withheld_memories(memories: LongTermMemories) -> list[tuple[LongTermMemory, Withheld]]:
-    """Return the current memories of the note that automatic recall leaves out, with the reason, the oldest first.
+def withheld_memories(memories: LongTermMemories) -> list[LongTermMemory]:
+    """Return the current memories of the note that automatic recall leaves out, the oldest first.
 
-    Those of other folders are decided about in their folders.
+    Their authors are neither the owner nor trusted, and the owner has not approved them. Those of other folders are
+    decided about in their folders.
     """
-    found: list[tuple[LongTermMemory, Withheld]] = []
-    for each in sorted(
-        (entry.memory for entry in memories.entries()), key=lambda memory: (memory.created_at, memory.id)
-    ):
-        if each.status == "active" and gives_orders(each.text, owned=each.trusted):
-            found.append((each, "orders"))
-        elif each.status == "active" and not each.trusted:
-            found.append((each, "origin"))
-    return found
+    left_out = [
+        entry.memory for entry in memories.entries() if entry.memory.status == "active" and not entry.memory.trusted
+    ]
+    return sorted(left_out, key=lambda memory: (memory.created_at, memory.id))
 
 
 def stats(memories: LongTermMemories) -> LongTermStats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from memoriter.agent import RecallAnswer, RecallPassage
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from memoriter.agent import Audience
     from memoriter.longterm._memories import LongTermMemories
+    from memoriter.longterm._records import LongTermMemory
 
 LIMIT = 3
 """Memories that are inserted before a turn at most, as in OpenClaw."""
@@ -27,7 +29,7 @@ LONGEST_PROMPT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class LongTermRecall:
-    """Recalls memories that the owner wrote or approved, in conversations that only the owner reads."""
+    """Recalls memories of the owner, and those that they trust, in conversations that only the owner reads."""
 
     memories: Callable[[], LongTermMemories]
     clock: Callable[[], float]
@@ -53,6 +55,11 @@ class LongTermRecall:
             text = hit.memory.text
             if len(text) <= room and (cost := estimate_tokens(text)) <= tokens:
                 room, tokens = room - len(text), tokens - cost
-                category = hit.memory.category
-                passages.append(RecallPassage(text, PATH, hit.score, trusted=True, category=category))
+                authors = () if hit.memory.origin == "owner" else (_author(hit.memory),)
+                passages.append(RecallPassage(text, PATH, hit.score, authors, hit.memory.category))
         return RecallAnswer(passages, "match" if hits else "none")
+
+
+def _author(memory: LongTermMemory) -> str:
+    """Return who wrote a memory and when, as in its mark."""
+    return f"{memory.origin}, {datetime.fromtimestamp(memory.created_at, tz=UTC).date().isoformat()}"

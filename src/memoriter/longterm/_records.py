@@ -10,7 +10,7 @@ from memoriter.values import dataclass
 
 Category = Literal["preference", "fact", "decision", "entity", "other"]
 """What a memory is about, as in OpenClaw."""
-Origin = Literal["owner", "agent", "tool", "web", "import"]
+Origin = Literal["owner", "agent", "tool", "token", "web", "import"]
 """Who wrote the words of a memory. The host records it when the memory is stored, and it never changes."""
 Status = Literal["active", "superseded"]
 """A superseded memory was replaced by a newer one on the same subject. It is kept, ranked lower, and labelled."""
@@ -86,6 +86,8 @@ class LongTermMemory:
     """The id of the older memory that this one replaces; empty: none."""
     approved: bool = False
     """Whether the owner has approved a memory that somebody else wrote."""
+    author_trusted: bool = False
+    """Whether the settings let what its author wrote be put before a turn: `trust.agent`."""
     note: str = ""
     """The folder of notes whose `memory/long-term.md` holds the memory, as a stable key; empty: no folder does."""
 
@@ -100,5 +102,5 @@ class LongTermMemory:
 
     @property
     def trusted(self) -> bool:
-        """Whether it may be put before a turn without a request: the owner wrote or approved it."""
-        return self.origin == "owner" or self.approved
+        """Whether it may be put before a turn: the owner wrote it, approved it, or trusts its author."""
+        return self.origin == "owner" or self.approved or self.author_trusted

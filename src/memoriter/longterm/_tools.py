@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 RECALL_LIMIT, RECALL_FLOOR = 5, 0.1
 """Memories that `memory_recall` returns, and their lowest score, as in OpenClaw."""
 WITHHELD = (
-    "It is found by memory_recall, and is not put before later turns by itself, because the user did not write these "
-    "words. The user can change that with `memoriter ltm trust approve {id}`."
+    "It is found by memory_recall, and is not put before later turns by itself, because the user has not approved it. "
+    "The user can change that with `memoriter ltm trust approve {id}`."
 )
 CATEGORIES = "preference, fact, decision, entity or other (default)."
 STORE_DESCRIPTION = """\
@@ -129,8 +129,7 @@ class LongTermTools:
         )
 
     def store(self, memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
-        """Run `memory_store`. The words are the agent's, whatever the text claims."""
-        del memory
+        """Run `memory_store`. The words are the agent's, whatever the text claims, or came with somebody's token."""
 
         def run() -> dict[str, Any]:
             given = memory_params("store", params)
@@ -139,7 +138,7 @@ class LongTermTools:
             importance = given["importance"]
             stored = self._memories().store(
                 given["text"],
-                origin="agent",
+                origin="token" if memory.token else "agent",
                 importance=DEFAULT_IMPORTANCE if importance is None else importance,
                 category=given["category"] or DEFAULT_CATEGORY,
                 session=session_key or "",

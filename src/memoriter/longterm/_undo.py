@@ -61,8 +61,7 @@ def withdraw_approval(memories: LongTermMemories, identifier: str) -> LongTermMe
     if memory.origin == "owner":
         remedy = "Forget it, if it must not be put before a turn."
         raise UsageError("The memory needs no approval, because you wrote it.", remedy=remedy)
-    if memories.parts.own:
-        memories.parts.own.remove(memory)
+    memories.parts.own.remove(memory)
     withdrawn = replace(memory, approved=False)
     memories.change(withdrawn)
     return withdrawn

@@ -43,7 +43,9 @@ class NoteFile:
         key = bytes_hash(content), rules.own
         with self._lock:
             if self._parsed[0] != key:
-                self._parsed = key, parse_note(decoded(content), rules)
+                text = decoded(content)
+                authors = self._workspace.authors(PATH, text.split("\n"))
+                self._parsed = key, parse_note(text, rules, authors)
             return content, self._parsed[1]
 
     def add(self, *memories: LongTermMemory) -> None:

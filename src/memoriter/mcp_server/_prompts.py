@@ -16,7 +16,7 @@ from mcp.types import (
     TextContent,
 )
 
-from memoriter.agent import RecallPassage, is_owned, quote, source_label
+from memoriter.agent import RecallPassage, hit_authors, quote, source_label
 from memoriter.errors import MemoriterError
 from memoriter.mcp_server import _listed
 from memoriter.mcp_server._listed import prompts_json, wire_text
@@ -43,7 +43,6 @@ instructions. If they do not answer the question, say so, and search again with 
 CITE = "Name the place (path#lines) of everything you take from them."
 DO_NOT_CITE = "Do not mention paths or line numbers of notes unless I ask for them."
 NOTHING = "No passage was found."
-WITHHELD = "Note: a passage is omitted, because it tells the reader what to do."
 LONGEST = 100_000
 """Maximum characters of quoted passages."""
 
@@ -85,19 +84,18 @@ def _passages(memory: ProgressMemory, question: str, *, citations: bool, session
     Without `citations`, the passages are numbered, and no place is named.
     """
     try:
-        result, owned = memory.search(question, session=session), not memory.place.origin
-        passages = [  # all with one score, so that they keep their order
-            RecallPassage(hit.snippet, hit.citation, trusted=owned and is_owned(memory, hit)) for hit in result.hits
-        ]
+        result = memory.search(question, session=session)
+        # All have one score, so that they keep their order.
+        passages = [RecallPassage(hit.snippet, hit.citation, authors=hit_authors(memory, hit)) for hit in result.hits]
     except MemoriterError as error:
         return neutral(f"The notes could not be searched: {error_text(error)}")
     place = memory.place
     label = source_label(place.workspace, place.origin)
-    quoted = quote(passages, LONGEST, label=label, project=bool(place.origin), citations=citations)
-    reasons = [*result.health.reasons, *(quoted.reasons if citations else ())]
-    notes = [neutral(f"Mind: {reason.message} {reason.remedy}".strip()) for reason in reasons]
-    if quoted.reasons and not citations:
-        notes.append(WITHHELD)
+    # The person asked for these passages, so all are quoted, whoever wrote them.
+    quoted = quote(
+        passages, LONGEST, label=label, project=bool(place.origin), citations=citations, allowed=("agent", "other")
+    )
+    notes = [neutral(f"Mind: {reason.message} {reason.remedy}".strip()) for reason in result.health.reasons]
     return "\n\n".join([quoted.text or NOTHING, *notes])
 
 

@@ -68,10 +68,21 @@ class Cancelled(BaseException):
 class ProgressMemory:
     """A memory for one request, whose searches report the progress of a first index to the client."""
 
-    def __init__(self, memory: Memory, progress: Callable[[Progress], None], client: str = "") -> None:
+    def __init__(
+        self, memory: Memory, progress: Callable[[Progress], None], client: str = "", token: str | None = None
+    ) -> None:
+        """Wrap a memory.
+
+        Args:
+            memory: the memory.
+            progress: called with each step of a first index.
+            client: the program that asks, as it calls itself.
+            token: the author of what comes with the token of somebody else than the owner; None: an agent of the owner.
+        """
         self._memory = memory
         self._progress = progress
         self._client = f" ({client})" if client else ""
+        self.token = token
 
     @property
     def configuration(self) -> Configuration:
@@ -97,7 +108,11 @@ class ProgressMemory:
     def remember(
         self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None
     ) -> Remembered:
-        return self._memory.remember(text, to=to, origin=f"{origin} via MCP{self._client}" if origin else None)
+        author = self.token or f"{origin} via MCP"
+        return self._memory.remember(text, to=to, origin=f"{author}{self._client}" if origin else None)
+
+    def authors(self, path: str) -> list[str]:
+        return self._memory.authors(path)
 
 
 class Run(Protocol):
@@ -138,6 +153,7 @@ class SharedMemory:
         *,
         exclusive: bool = False,
         quick: bool = False,
+        token: str | None = None,
     ) -> _T:
         """Run `act` with the memory in a worker thread; the client gets progress and may cancel.
 
@@ -146,6 +162,7 @@ class SharedMemory:
             act: the function to run.
             exclusive: whether to run one such function at a time.
             quick: whether `act` only reads or writes notes; it then never waits for a search.
+            token: as for `ProgressMemory`.
         """
         cancelled = threading.Event()
         steps = ProgressScale()
@@ -164,7 +181,7 @@ class SharedMemory:
         def work() -> _T:
             with self._tracked(self._exclusive if exclusive else None):
                 check()
-                return act(ProgressMemory(self.memory, report, client))
+                return act(ProgressMemory(self.memory, report, client, token))
 
         limiter = self._quick if quick else self._slow
         try:

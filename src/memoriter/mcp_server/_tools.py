@@ -108,6 +108,7 @@ class Tools:
                 lambda memory: tool.run(memory, arguments, session_key=session_key),
                 exclusive=tool.writes is None,  # a tool of a plugin may not be thread-safe
                 quick=tool.name in QUICK,
+                token=caller_of(context.request.scope).author if self._http and context.request is not None else None,
             )
             result = to_result(answer, tool.name)
         except Exception as error:  # a tool of a plugin may raise anything

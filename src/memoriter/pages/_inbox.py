@@ -24,10 +24,6 @@ SHOWN = 100
 """Candidates, withheld memories, records and paths that are shown at once."""
 KEPT = 50
 """Decisions that can be taken back, the latest."""
-WITHHELD = {
-    "origin": "You did not write it.",
-    "orders": "It tells the reader what to do, so it stays withheld, also if you approve it.",
-}
 
 
 async def show(visit: Visit) -> Response:
@@ -78,7 +74,6 @@ async def _page(
         waiting=len(candidates),
         withheld=withheld[:SHOWN],
         withheld_count=len(withheld),
-        withheld_reasons=WITHHELD,
         captures=captures["captures"][:SHOWN] if captures else [],
         capture_count=len(captures["captures"]) if captures else 0,
         skipped=status["skipped"][:SHOWN] if status else [],

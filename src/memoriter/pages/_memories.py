@@ -20,6 +20,7 @@ ORIGINS = {
     "owner": "you wrote it",
     "agent": "an agent wrote it",
     "tool": "a tool returned it",
+    "token": "it came with a token that is not yours",
     "web": "from the web",
     "import": "imported, or from a project",
 }

@@ -14,6 +14,7 @@ from memoriter.types._answers import (
     Query,
     QueryLine,
     Remembered,
+    Replaced,
     SearchResult,
 )
 from memoriter.types._content import (
@@ -84,6 +85,7 @@ __all__ = [
     "Query",
     "QueryLine",
     "Remembered",
+    "Replaced",
     "RerankerState",
     "Role",
     "ScriptBaselines",

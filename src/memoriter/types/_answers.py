@@ -250,3 +250,13 @@ class Remembered:
     """Why the next search may not find them; empty when it does."""
     existing: bool = False
     """True if the entry was already there, in these lines, and nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The text of a note that was replaced, and whether the next search finds it."""
+
+    text: str
+    """What was written: the given text, with the marks of its authors if they are not the owner."""
+    reasons: tuple[Diagnostic, ...] = ()
+    """Why the next search may not find it; empty when it does."""

@@ -109,21 +109,27 @@ def get(work: Work[GetRequest]) -> dict[str, Any]:
 def append(work: Work[AppendRequest]) -> dict[str, Any]:
     """Add an entry, marked with the caller unless it is the owner. Raises WriteError."""
     memory, request, caller = work.memory, work.request, work.caller
-    origin = None if caller.is_owner else f"{caller.name} via HTTP"
-    written = memory.remember(request.text, to=request.to, origin=origin, again=request.again)
+    written = memory.remember(request.text, to=request.to, origin=caller.author, again=request.again)
     return appended_json(written, workspace=memory.place.workspace)
 
 
 def replace(work: Work[ReplaceRequest]) -> dict[str, Any]:
-    """Replace the text of a note that has not changed since it was read. Raises NoteConflict and WriteError."""
+    """Replace the text of a note that has not changed since it was read. Raises NoteConflict and WriteError.
+
+    What the caller has changed is marked, unless the caller is the owner.
+    """
     memory, request = work.memory, work.request
     try:
-        reasons = memory.replace(request.path, request.text, expected=request.expected)
+        replaced = memory.replace(request.path, request.text, expected=request.expected, origin=work.caller.author)
     except WriteConflict as error:
         raise NoteConflict(error, memory.read(request.path)) from error
-    # What was written, and not what is there now: others may have written meanwhile, and the client has not seen that.
-    written = bytes_hash(note_bytes(request.text))
-    return {"path": memory.read(request.path, lines=1).path, "hash": written, "health": _found_json(reasons)}
+    return {
+        "path": memory.read(request.path, lines=1).path,
+        # Of what was written, and not of what is there now: others may have written meanwhile.
+        "hash": bytes_hash(note_bytes(replaced.text)),
+        "marked": replaced.text != request.text,
+        "health": _found_json(replaced.reasons),
+    }
 
 
 def captures(work: Work[Request]) -> dict[str, Any]:

@@ -70,13 +70,13 @@ def search_memories(work: Work[SearchMemoriesRequest]) -> dict[str, Any]:
 
 
 def store_memory(work: Work[StoreMemoryRequest]) -> dict[str, Any]:
-    """Store a statement: of the owner, or of an agent if the caller is not the owner. Raises UsageError, WriteError."""
+    """Store a statement: of the owner, or of a token if the caller is not the owner. Raises UsageError, WriteError."""
     from memoriter.longterm import stored_json
 
     request = work.request
     stored = _memories(work).store(
         request.text,
-        origin="owner" if work.caller.is_owner else "agent",
+        origin="owner" if work.caller.is_owner else "token",
         importance=request.importance,
         category=request.category,
         supersedes=request.supersedes or "",
@@ -125,10 +125,10 @@ def withdraw(work: Work[ApproveRequest]) -> dict[str, Any]:
 
 
 def withheld(work: Work[Request]) -> list[dict[str, Any]]:
-    """List the current memories that automatic recall leaves out: `origin`, or `orders` to the reader."""
+    """List the current memories that automatic recall leaves out, because of who wrote them."""
     from memoriter.longterm import memory_json, withheld_memories
 
-    return [{**memory_json(each), "withheld": reason} for each, reason in withheld_memories(_memories(work))]
+    return [memory_json(each) for each in withheld_memories(_memories(work))]
 
 
 def restore(work: Work[RestoreCandidateRequest]) -> dict[str, Any]:

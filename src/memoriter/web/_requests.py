@@ -21,7 +21,7 @@ AsOfDay = Annotated[
     str, Field(max_length=40, description="As the memories were at the end of this day (UTC): 2026-02-10 or 7d.")
 ]
 Category = Literal["preference", "fact", "decision", "entity", "other"]
-Origin = Literal["owner", "agent", "tool", "web", "import"]
+Origin = Literal["owner", "agent", "tool", "token", "web", "import"]
 MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="The id of a long-term memory.")]
 Statement = Annotated[str, Field(min_length=1, max_length=10_000, description="One statement, as a sentence.")]
 

@@ -110,7 +110,7 @@ SCHEMAS: dict[str, Schema] = {
         {"existing": FLAG},
     ),
     "Replaced": object_schema(
-        {**text("path", "hash"), "health": object_schema({"ok": FLAG, "reasons": REASONS})},
+        {**text("path", "hash"), "marked": FLAG, "health": object_schema({"ok": FLAG, "reasons": REASONS})},
     ),
     "Status": object_schema(
         {
@@ -187,9 +187,6 @@ SCHEMAS: dict[str, Schema] = {
         {"supersedes": TEXT, "session": TEXT, "span": ANY},
     ),
     "Candidates": list_schema(reference("Candidate")),
-    "WithheldMemories": list_schema(
-        {"allOf": [reference("Memory"), object_schema({"withheld": {"enum": ["origin", "orders"]}})]}
-    ),
     "RestoredCandidate": object_schema(
         {"candidate": reference("Candidate")}, {"forgotten": reference("ForgottenMemories")}
     ),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._forget import Removal, RemovedPassage, all_of, apply_removal, blocks_with, holds, lines_of
     from memoriter.workspace._noise import noisy_lines
     from memoriter.workspace._note import Note, read_front_matter, read_note
+    from memoriter.workspace._writers import WriterRecords
     from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, items_of, scan_blocks
     from memoriter.workspace.transcripts import (
         OpenTranscript,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
         HIDDEN,
         TERMINAL,
         MarkedEntry,
+        Standing,
+        authors_of,
         folded,
         foreign_lines,
         injected,
@@ -43,9 +46,11 @@ if TYPE_CHECKING:
         neutral_data,
         neutral_json,
         skeleton,
+        standing_of,
         visible,
         without_digits,
         without_injected,
+        without_mark,
     )
     from memoriter.workspace.writing import Appended, append, entry_of, log_form, replace
 
@@ -64,12 +69,15 @@ __all__ = [
     "Removal",
     "RemovedPassage",
     "Scan",
+    "Standing",
     "TranscriptFolder",
     "Transcripts",
     "Workspace",
+    "WriterRecords",
     "all_of",
     "append",
     "apply_removal",
+    "authors_of",
     "blocks_with",
     "chunk_lines",
     "chunk_markdown",
@@ -103,10 +111,12 @@ __all__ = [
     "scan_blocks",
     "skeleton",
     "split_citation",
+    "standing_of",
     "transcripts_of",
     "visible",
     "without_digits",
     "without_injected",
+    "without_mark",
 ]
 
 
@@ -129,6 +139,8 @@ def __getattr__(name: str) -> Any:
             "HIDDEN",
             "TERMINAL",
             "MarkedEntry",
+            "Standing",
+            "authors_of",
             "folded",
             "foreign_lines",
             "injected",
@@ -138,10 +150,13 @@ def __getattr__(name: str) -> Any:
             "neutral_data",
             "neutral_json",
             "skeleton",
+            "standing_of",
             "visible",
             "without_digits",
             "without_injected",
+            "without_mark",
         },
+        "_writers": {"WriterRecords"},
         "writing": {"Appended", "append", "entry_of", "log_form", "replace"},
     }
     for room, names in late.items():

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.errors import PathRefused, WorkspaceNotFound, sentence
-from memoriter.ids import bytes_hash
+from memoriter.errors import PathRefused, WorkspaceNotFound, WriteConflict, sentence
+from memoriter.ids import bytes_hash, note_bytes
 from memoriter.layout import DAILY_NOTE, FOLDER, LONG_TERM, SUFFIX, VAULT, detect_layout, note_files, openclaw_marker
 from memoriter.types import Diagnostic, Excerpt, Skipped, Source
 from memoriter.workspace._confined import (
@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from datetime import date, datetime
 
     from memoriter.layout import Layout
+    from memoriter.workspace._writers import WriterRecords
     from memoriter.workspace.transcripts import Transcripts
-    from memoriter.workspace.writing import Appended, Compose
+    from memoriter.workspace.writing import Addition, Appended, Compose, Entry, Existing
 
 MAX_BYTES = 16 * 1024 * 1024
 """Largest size of a note in bytes; a larger file is a book or a mistake."""
@@ -71,6 +72,7 @@ class Workspace:
         daily_note: str = DAILY_NOTE,
         extra_suffixes: Sequence[str] = (),
         principal: str = "",
+        writers: WriterRecords | None = None,
     ) -> None:
         """Open a workspace.
 
@@ -86,6 +88,7 @@ class Workspace:
             daily_note: path of a day's note below the folder, with the date codes of `strftime`.
             extra_suffixes: suffixes of notes besides `.md`, such as `.txt`.
             principal: whose long-term memories are memory here; empty: those of no configured principal.
+            writers: the record of what came with tokens; None: only the marks in the notes name authors.
 
         Raises:
             WorkspaceNotFound: `root` is not a folder.
@@ -99,6 +102,7 @@ class Workspace:
         self._chosen_layout: Layout | None = layout
         self._keep_layout = keep_layout
         self._daily_note, self._principal = daily_note, principal
+        self._writers = writers
         self.suffixes = (SUFFIX, *extra_suffixes)
         """The suffixes of notes."""
         self._detected_layout: Layout | None = None
@@ -261,12 +265,51 @@ class Workspace:
 
         long_term = self.long_term()
         if to == "long-term":
-            return self.append(str(long_term), Entry(text, origin, now, again=again).add_to)
+            return self._append_entry(long_term, Entry(text, origin, now, again=again))
         entry, daily = Entry(text, origin, now, self._daily_note, again), self.daily(now.date())
         with suppress(PathRefused):
             if existing := entry.find_in(self.content(str(long_term)) or b""):
                 return Appended(long_term, existing.start_line, existing.end_line, existing=True)
-        return self.append(str(daily), entry.add_to)
+        return self._append_entry(daily, entry)
+
+    def _append_entry(self, file: Path, entry: Entry) -> Appended:
+        """Append an entry; what comes with somebody else's token is recorded first."""
+        from memoriter.workspace.untrusted import authors_of, standing_of, without_mark
+        from memoriter.workspace.writing import Addition
+
+        def add_to(content: bytes) -> Addition | Existing:
+            addition = entry.add_to(content)
+            if self._writers is not None and entry.origin is not None and isinstance(addition, Addition):
+                lines = addition.text.split("\n")
+                author = next(filter(None, authors_of(lines)), "")
+                if standing_of(author) == "other":
+                    self._writers.add(self._writable_path(str(file)).cited, map(without_mark, lines), author)
+            return addition
+
+        return self.append(str(file), add_to)
+
+    def authors(self, path: str, lines: Sequence[str] | None = None) -> list[str]:
+        """Return who wrote each line of a note, such as `agent, 2026-11-22`; empty: the owner.
+
+        Args:
+            path: the note, as cited.
+            lines: all of its lines; None: as they are now.
+
+        Raises:
+            PathRefused: the path is not memory, or cannot be read.
+            WriteError: the record of what came with tokens is damaged, so that nobody is known to be the owner.
+        """
+        from memoriter.workspace.untrusted import authors_of
+
+        if lines is None:
+            lines = decode(self.content(path) or b"").split("\n")
+        authors = authors_of(lines)
+        if self._writers is not None and (recorded := self._writers.of(path)):
+            from memoriter.workspace._writers import line_key
+
+            rows = zip(authors, lines, strict=True)
+            authors = [author or recorded.get(line_key(line), "") for author, line in rows]
+        return authors
 
     def replace(self, path: str, text: str | bytes, *, expected: str | None) -> None:
         """Replace the whole content of a note.
@@ -283,7 +326,14 @@ class Workspace:
         """
         from memoriter.workspace.writing import replace
 
-        replace(self._place_to_write(path), text, expected=expected)
+        place = self._place_to_write(path)
+        replace(place, text, expected=expected)
+        self._forget_writers(place.cited, decode(note_bytes(text) if isinstance(text, str) else text))
+
+    def _forget_writers(self, cited: str, text: str) -> None:
+        """Remove what is recorded of lines that a note no longer has."""
+        if self._writers is not None and (recorded := self._writers.of(cited)):
+            self._writers.drop(cited, recorded.keys() - _keys_of(text))
 
     def remove(self, path: str, *, expected: str) -> None:
         """Delete a note.
@@ -296,7 +346,9 @@ class Workspace:
         """
         from memoriter.workspace.writing import remove
 
-        remove(self._writable_path(path), expected=expected)
+        place = self._writable_path(path)
+        remove(place, expected=expected)
+        self._forget_writers(place.cited, "")
 
     def content(self, path: str) -> bytes | None:
         """Return the bytes of a memory file at a cited or absolute path, or None if the file does not exist.
@@ -309,10 +361,37 @@ class Workspace:
         except FileNotFoundError:
             return None
 
-    def replace_readable(self, path: str, text: str, *, expected: str | None) -> None:
-        """Do what `replace` does. Raises PathRefused also if scans and reads leave the note out."""
-        self._readable_path(path)
+    def replace_readable(
+        self, path: str, text: str, *, expected: str | None, origin: str | None = None, day: str = ""
+    ) -> str:
+        """Do what `replace` does, and return the text that was written.
+
+        Args:
+            path: as for `replace`.
+            text: the new content.
+            expected: as for `replace`.
+            origin: the author, if that is not the owner. What the author has changed is marked and recorded. Of what
+                was marked and now is not, the owner becomes the author.
+            day: date for the marks, as `YYYY-MM-DD`.
+
+        Raises PathRefused also if scans and reads leave the note out, and WriteError as `authors` does.
+        """
+        from memoriter.workspace.untrusted import origin_words, with_authors
+
+        cited = self._readable_path(path).cited
+        content = self.content(path) or b""
+        before = decode(content)
+        if origin is not None:
+            if bytes_hash(content) != (expected or bytes_hash(b"")):
+                message = f"{cited!r} has changed since it was read, or exists already."
+                raise WriteConflict(message, remedy="Read it again and repeat the change.")
+            text, lines = with_authors(before, text, origin, day)
+            if self._writers is not None:
+                self._writers.add(cited, lines, origin_words(origin, day))
         self.replace(path, text, expected=expected)
+        if origin is None and self._writers is not None and self._writers.of(cited):
+            self._writers.drop(cited, _keys_of(before, marked=True) - _keys_of(text, marked=True))
+        return text
 
     def refusal(self, path: str) -> Skipped | None:
         """Return why the name or an ignore rule excludes a cited or absolute path, or None. Watchers call this."""
@@ -398,3 +477,13 @@ class Workspace:
         if isinstance(verdict, Skipped):
             raise path_refused(path, verdict.message)
         return verdict
+
+
+def _keys_of(text: str, *, marked: bool = False) -> set[str]:
+    """Return the keys of the lines of a note, or of those only that have marks."""
+    from memoriter.workspace._writers import line_key
+    from memoriter.workspace.untrusted import authors_of, without_mark
+
+    lines = text.split("\n")
+    rows = zip(lines, authors_of(lines), strict=True)
+    return {line_key(without_mark(line)) for line, author in rows if author or not marked}

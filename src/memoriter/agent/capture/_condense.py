@@ -9,7 +9,6 @@ import re
 from typing import TYPE_CHECKING
 
 from memoriter.agent._context import share_budget
-from memoriter.agent._guard import gives_orders, without_orders
 from memoriter.masking import mask
 from memoriter.values import dataclass
 from memoriter.workspace import visible, without_injected
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 MOST_SUMMARY = 4_000
 """Characters of a captured summary."""
 SCANNED_SUMMARY = 3 * MOST_SUMMARY
-"""Characters of a summary that are compared with the notes and searched for orders."""
+"""Characters of a summary that are compared with the notes."""
 LONGEST_LINE = 600
 LONGEST_READ = 200_000
 """Characters of a summary that are searched for secrets."""
@@ -86,16 +85,14 @@ def _is_long(words: str) -> bool:
 def condense_summary(summary: str, known: Known) -> list[str]:
     """Return a model's summary as lines for a note; none if nothing in it is new.
 
-    The lines have no text from memory, no secrets and no orders to a reader; a line says what was withheld. They have
-    at most `MOST_SUMMARY` characters, of which each part of the summary gets its share.
+    The lines have no text from memory and no secrets. They have at most `MOST_SUMMARY` characters, of which each part
+    of the summary gets its share.
     """
     text = without_injected(summary[:LONGEST_READ])
     inside = _SUMMARY.search(text)
     text = mask(inside[1] if inside else _ANALYSIS.sub("", text))
     plain = list(_plain_lines(text))
-    # With blank lines between them, each line is judged by itself and together with the next one.
-    sieved = without_orders("\n\n".join(_shared(plain, SCANNED_SUMMARY)), "", owned=False, cited=False) or ""
-    lines = [line for line in sieved.split("\n") if line.strip() and (_SECTION.match(line) or not known.covers(line))]
+    lines = [line for line in _shared(plain, SCANNED_SUMMARY) if _SECTION.match(line) or not known.covers(line)]
     new = [line for part in _parts(lines) if len(part) > 1 or not _SECTION.match(part[0]) for line in part]
     if sum(map(len, new)) < LEAST_SUMMARY:
         return []
@@ -160,13 +157,13 @@ def _first_lines(lines: Sequence[str], room: int) -> list[str]:
 def condense_prompts(prompts: Sequence[Prompt], known: Known) -> list[str]:
     """Return the messages that show what a conversation was about, in their order; none if they show too little.
 
-    The first message and the longest of the others count. Messages without content ("go on"), those that only repeat
-    known text, and those that would be orders to the reader of a note are left out.
+    The first message and the longest of the others count. Messages without content ("go on"), and those that only
+    repeat known text, are left out.
     """
     telling = dict.fromkeys(
         text
         for text in (visible(prompt.text) for prompt in prompts)
-        if _says_something(text) and not known.covers(text) and not gives_orders(text, owned=False)
+        if _says_something(text) and not known.covers(text)
     )
     texts = list(telling)
     if len(texts) < LEAST_PROMPTS:

@@ -6,18 +6,26 @@ if TYPE_CHECKING:
     from memoriter.workspace.untrusted._characters import HIDDEN, TERMINAL, folded, skeleton, without_digits
     from memoriter.workspace.untrusted._marks import (
         MarkedEntry,
+        Standing,
+        authors_of,
         foreign_lines,
         injected,
         marked,
         marked_entries,
+        origin_words,
+        standing_of,
         without_injected,
+        without_mark,
     )
     from memoriter.workspace.untrusted._neutral import neutral, neutral_data, neutral_json, visible
+    from memoriter.workspace.untrusted._replaced import with_authors
 
 __all__ = [
     "HIDDEN",
     "TERMINAL",
     "MarkedEntry",
+    "Standing",
+    "authors_of",
     "folded",
     "foreign_lines",
     "injected",
@@ -26,10 +34,14 @@ __all__ = [
     "neutral",
     "neutral_data",
     "neutral_json",
+    "origin_words",
     "skeleton",
+    "standing_of",
     "visible",
+    "with_authors",
     "without_digits",
     "without_injected",
+    "without_mark",
 ]
 
 
@@ -37,8 +49,21 @@ def __getattr__(name: str) -> Any:
     """Import a module on first use: most commands need only the few characters that could move a cursor."""
     late = {
         "_characters": {"HIDDEN", "TERMINAL", "folded", "skeleton", "without_digits"},
-        "_marks": {"MarkedEntry", "foreign_lines", "injected", "marked", "marked_entries", "without_injected"},
+        "_marks": {
+            "MarkedEntry",
+            "Standing",
+            "authors_of",
+            "foreign_lines",
+            "injected",
+            "marked",
+            "marked_entries",
+            "origin_words",
+            "standing_of",
+            "without_injected",
+            "without_mark",
+        },
         "_neutral": {"neutral", "neutral_data", "neutral_json", "visible"},
+        "_replaced": {"with_authors"},
     }
     for file, names in late.items():
         if name in names:

@@ -14,7 +14,7 @@ structure has two marks: `<!-- from: … -->` on the line before it and `<!-- en
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memoriter.values import dataclass
 
@@ -69,7 +69,7 @@ _FORGED = re.compile(r"<!(?=\s*-[-\s]*(?:from|end)\b)", re.IGNORECASE)
 _NOT_IN_NAME = re.compile(r"[^\w .,()/+@-]+|-{2,}")
 _LONGEST_NAME = 80
 _ITEM = re.compile(r"[-*+] \S")
-_MARKED = re.compile(r"<!-- (from|end): [^<>\n]{1,200}? -->[ \t\r]*$")
+MARKED = re.compile(r"<!-- (from|end): (?P<origin>[^<>\n]{1,200}?) -->[ \t\r]*$")
 
 
 def marked(entry: str, origin: str, day: str) -> str:
@@ -81,36 +81,72 @@ def marked(entry: str, origin: str, day: str) -> str:
         origin: the author, such as `agent via MCP (claude-code)`.
         day: date as `YYYY-MM-DD`.
     """
-    from memoriter.workspace.untrusted._neutral import visible
-
-    name = " ".join(_NOT_IN_NAME.sub(" ", visible(origin)).split())[:_LONGEST_NAME].strip() or "agent"
+    words = origin_words(origin, day)
+    name = words.rpartition(", ")[0]
     body = _FORGED.sub("<\\!", entry)
     lines = body.split("\n")
     if _ITEM.match(lines[0]) and all(_ITEM.match(line) or line[:1] in {"", " ", "\t"} for line in lines):
-        mark = f" <!-- from: {name}, {day} -->"
+        mark = f" <!-- from: {words} -->"
         return "\n".join(f"{line.rstrip()}{mark}" if _ITEM.match(line) else line for line in lines)
-    return f"<!-- from: {name}, {day} -->\n{body}<!-- end: {name} -->\n"
+    return f"<!-- from: {words} -->\n{body}<!-- end: {name} -->\n"
 
 
-def foreign_lines(lines: Sequence[str]) -> list[bool]:
-    """Return for each line of a note whether someone other than its owner wrote it.
+def origin_words(origin: str, day: str) -> str:
+    """Return what a mark says: the author without characters that could end the mark, and the day."""
+    from memoriter.workspace.untrusted._neutral import visible
+
+    name = " ".join(_NOT_IN_NAME.sub(" ", visible(origin)).split())[:_LONGEST_NAME].strip() or "agent"
+    return f"{name}, {day}"
+
+
+def authors_of(lines: Sequence[str]) -> list[str]:
+    """Return for each line of a note what its mark says about its author, such as `agent, 2026-11-22`; empty: no mark.
 
     A mark that was never closed, as after a crash, applies until the next one.
     """
-    foreign, until_end, column = [False] * len(lines), False, -1
+    authors, opened, of_item, column = [""] * len(lines), "", "", -1
     for at, line in enumerate(lines):
-        match = _MARKED.search(line) if "<!--" in line else None
+        match = MARKED.search(line) if "<!--" in line else None
         alone = match is not None and not line[: match.start()].strip()
         if match is not None and alone:
-            until_end, column = match[1] == "from", -1
+            opened, column = match["origin"] if match[1] == "from" else "", -1
             continue
         indent = len(line) - len(line.lstrip(" \t"))
         if line.strip() and column >= 0 and indent <= column:
             column = -1
         if match is not None and match[1] == "from":
-            column = indent
-        foreign[at] = until_end or (column >= 0 and bool(line.strip()))
-    return foreign
+            of_item, column = match["origin"], indent
+        if column >= 0 and line.strip():
+            authors[at] = of_item
+        else:
+            authors[at] = opened
+    return authors
+
+
+def foreign_lines(lines: Sequence[str]) -> list[bool]:
+    """Return for each line of a note whether its mark says that someone other than its owner wrote it."""
+    return [bool(author) for author in authors_of(lines)]
+
+
+Standing = Literal["owner", "agent", "other"]
+"""Who wrote a text: the owner, one of their own agents, or anybody else."""
+_AGENT = re.compile(r"(?:agent(?: via MCP)?|capture [0-9a-f]{8})(?: \(.*\))?(?:, \d{4}-\d\d-\d\d)?")
+
+
+def standing_of(author: str) -> Standing:
+    """Return who wrote a text, from what its mark says; an empty text is the owner's.
+
+    Servers mark what comes with a token of somebody else as `NAME via HTTP`, so no name of a token passes for an agent.
+    """
+    if not author:
+        return "owner"
+    return "agent" if _AGENT.fullmatch(author) else "other"
+
+
+def without_mark(line: str) -> str:
+    """Return a line without the mark of its author at its end."""
+    match = MARKED.search(line) if "<!--" in line else None
+    return line if match is None else line[: match.start()].rstrip(" \t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +168,7 @@ def marked_entries(lines: Sequence[str]) -> Iterator[MarkedEntry]:
     """
     opened: tuple[str, int] | None = None
     for at, line in enumerate(lines):
-        match = _MARKED.search(line) if "<!--" in line else None
+        match = MARKED.search(line) if "<!--" in line else None
         if match is None:
             continue
         alone = not line[: match.start()].strip()
