@@ -66,6 +66,7 @@ GROUPS = (
     ("memory.qmd.", "QMD", "Below `memory.qmd`: the program QMD as the search engine; see [docs/qmd.md](qmd.md)."),
     ("models.", "Model services", "Below `models`."),
     ("plugins.", "Plugins", "Below `plugins`."),
+    ("trust.", "Trust", "Below `trust`: [whose words are put before a turn](agents.md#what-a-model-sees-of-your-notes)."),
 )
 """The beginning of the keys in each part of the page, its heading, and its first line."""
 NO_DUMP = {
@@ -148,6 +149,7 @@ VALUES: dict[str, Any] = {
     f"{LONG_TERM}config.embedding.baseUrl": "http://127.0.0.1:8/v1",
     f"{LONG_TERM}config.customTriggers": ["remember"],
     f"{LONG_TERM}config.captureRules": "classic",
+    "trust.agent": "ask",
 }
 ROWS = {row.key: row for row in reference()}
 
@@ -231,6 +233,7 @@ def parts(memory: Memory) -> dict[str, Any]:
             environment.window,
             environment.active,
             environment.capture,
+            sorted(environment.allowed),
         ],
     }
 

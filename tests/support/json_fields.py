@@ -66,6 +66,7 @@ source | text | `memory` for notes, `sessions` for transcripts
 citation | text | path and lines, such as `MEMORY.md#L3-L5` | with citations turned off
 heading | list of text | the headings above the passage | if there are none
 date | text | the day of the note | if it is unknown
+author | text | who wrote it, such as `agent, 2026-02-10`; tools and HTTP only | if only the owner did
 explain | [Explanation] | how the score was computed | without `--explain`
 text | text | the whole passage; command line and HTTP only | in the answers of tools
 
@@ -562,7 +563,6 @@ supersedes | text | identifier of the older memory | if there is none
 session | text | the conversation that it comes from | if it comes from none
 span | [Span] | the place in that conversation | if it is unknown
 score | number | similarity to the question | outside of searches
-withheld | text | `origin` or `orders`: why it is not put before a turn | outside of the list of withheld memories
 inOpenClaw | boolean | true: it is only in the table of OpenClaw | if it is in the note
 
 Span: A place in a conversation.
@@ -792,6 +792,7 @@ changedAt | text | ISO 8601, UTC
 Replaced: The result of `replace`.
 path | text | the note
 hash | text | hash of the new text
+marked | boolean | whether the text was written with marks of its author
 health | [WriteHealth] | whether the next search finds it
 
 Problem: A refusal of the HTTP API (RFC 9457).
@@ -911,7 +912,6 @@ SCHEMAS = {
     "Appended": "Entry",
     "Indexed": "IndexReport",
     "Memories": "Memory",
-    "WithheldMemories": "Memory",
     "Candidates": "Candidate",
     "Parts": "Part",
 }
@@ -959,7 +959,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "list": (list,),
 }
-LISTS = frozenset({"Memories", "WithheldMemories", "Candidates", "Accepted", "Parts"})
+LISTS = frozenset({"Memories", "Candidates", "Accepted", "Parts"})
 """Answers of the OpenAPI document that are lists of an object of the page."""
 
 

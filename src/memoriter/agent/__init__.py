@@ -21,7 +21,6 @@ from memoriter.agent._recall import (
     RecallOutcome,
     RecallPassage,
     RecallSource,
-    hit_authors,
     quote,
 )
 from memoriter.agent._session import Context, Session, SessionEnvironment, recall_listener
@@ -66,7 +65,6 @@ __all__ = [
     "escape_for_prompt",
     "event_name",
     "find_captures",
-    "hit_authors",
     "looks_like_injection",
     "quote",
     "read_conversation",

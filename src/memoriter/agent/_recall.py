@@ -13,7 +13,7 @@ from memoriter.errors import MemoriterError
 from memoriter.ids import content_hash
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
-from memoriter.workspace import injected, is_client_memory, neutral, standing_of, without_mark
+from memoriter.workspace import hit_authors, injected, is_client_memory, neutral, standing_of, without_mark
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -329,34 +329,6 @@ class MarkdownRecall:
             if is_confident(hit)
         ]
         return RecallAnswer(passages, "match" if passages else "weak" if usable else "none", result.health)
-
-
-class MemoryWithAuthors(Protocol):
-    """The memory interface that `hit_authors` needs."""
-
-    def authors(self, path: str) -> list[str]: ...
-
-
-UNKNOWN = "somebody"
-"""The author of a line that its note no longer has."""
-
-
-def hit_authors(memory: MemoryWithAuthors, hit: Hit) -> tuple[str, ...]:
-    """Return who wrote each line of a passage, such as `agent, 2026-11-22`; empty: the owner.
-
-    Conversations, and what clients remember by themselves, count as written by the owner's agents.
-    """
-    count = hit.end_line - hit.start_line + 1
-    day = f", {hit.date.isoformat()}" if hit.date else ""
-    if hit.source != "memory":
-        return (f"agent (conversation){day}",) * count
-    if is_client_memory(hit.path):
-        return (f"agent (its own memory){day}",) * count
-    try:
-        authors = memory.authors(hit.path)[hit.start_line - 1 : hit.end_line]
-    except MemoriterError:
-        authors = []
-    return (*authors, *[UNKNOWN] * (count - len(authors)))
 
 
 def places_of(hits: Sequence[Hit]) -> list[float]:

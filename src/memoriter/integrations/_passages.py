@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from memoriter.agent import hit_authors
 from memoriter.api_json import hit_json, reason_json, unavailable_json
 from memoriter.errors import MemoriterError
 from memoriter.tools import citations_on
 from memoriter.values import dataclass
-from memoriter.workspace import neutral
+from memoriter.workspace import author_of_hit, neutral
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +65,7 @@ def find_passages(
 
 
 def _passage(memory: Memory, hit: Hit, result: SearchResult, *, cited: bool) -> Passage:
-    owned = not (memory.place.origin or any(hit_authors(memory, hit)))
+    owned = not (memory.place.origin or author_of_hit(memory, hit))
     head = [hit.citation] if cited else []
     head += [hit.date.isoformat()] if hit.date else []
     head += [WEAK] if result.outcome != "match" else []

@@ -16,12 +16,12 @@ from mcp.types import (
     TextContent,
 )
 
-from memoriter.agent import RecallPassage, hit_authors, quote, source_label
+from memoriter.agent import RecallPassage, quote, source_label
 from memoriter.errors import MemoriterError
 from memoriter.mcp_server import _listed
 from memoriter.mcp_server._listed import prompts_json, wire_text
 from memoriter.mcp_server._tools import error_text, session_of
-from memoriter.workspace import neutral
+from memoriter.workspace import hit_authors, neutral
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext

@@ -193,6 +193,8 @@ def _lean_hit(hit: dict[str, Any]) -> dict[str, Any]:
     shown = {"citation": citation, "score": round(hit["score"], 2)}
     if hit["source"] != "memory":
         shown["source"] = hit["source"]
+    if "author" in hit:
+        shown["author"] = hit["author"]
     if date and date not in hit["path"]:
         shown["date"] = date
     if heading and heading[-1] not in snippet.partition("\n")[0]:
@@ -212,6 +214,7 @@ def _search_text(lean: dict[str, Any]) -> str:
     lines = [OUTCOMES.get(lean.get("outcome", ""), "")]
     for number, hit in enumerate(lean["results"], 1):
         details = [f"{hit['score']:.2f}", *(hit[key] for key in ("source", "date", "heading") if key in hit)]
+        details += [f"written by {hit['author']}"] if "author" in hit else []
         lines += ["", f"[{number}] {hit['citation']} ({', '.join(details)})", _HEADER.sub(r"\1(\2)", hit["snippet"])]
     reasons = [*lean.get("reasons", []), *lean.get("health", {}).get("reasons", [])]
     notes = [f"{reason['message']} {reason['remedy']}".strip() for reason in reasons]

@@ -2,7 +2,17 @@
 
 from memoriter.tools._memories import memory_params
 from memoriter.tools._notes import APPEND, GET, append_tool, get_tool
-from memoriter.tools._search import SEARCH, TOOLS, ChatKind, chat_kind, citations_on, clamped, search_tool, tools_for
+from memoriter.tools._search import (
+    SEARCH,
+    TOOLS,
+    ChatKind,
+    chat_kind,
+    citations_on,
+    clamped,
+    found_json,
+    search_tool,
+    tools_for,
+)
 from memoriter.tools._tool import MemoryLike, Tool, advice, input_schema, origin_json
 
 __all__ = [
@@ -18,6 +28,7 @@ __all__ = [
     "chat_kind",
     "citations_on",
     "clamped",
+    "found_json",
     "get_tool",
     "input_schema",
     "memory_params",

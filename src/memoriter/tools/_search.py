@@ -57,6 +57,7 @@ HIT: dict[str, Any] = {
         "snippet": {"type": "string"},
         "source": {"type": "string"},
         "date": {"type": "string"},
+        "author": {"type": "string"},
     },
     "required": ["score", "snippet"],
 }
@@ -110,9 +111,18 @@ def _search(memory: MemoryLike, params: Mapping[str, Any], session_key: str | No
     )
     settings = memory.configuration.settings.memory
     citations = citations_on(settings.citations, session_key)
-    return result_json(_limit_characters(result, settings, citations=citations), citations=citations) | origin_json(
-        memory
-    )
+    return found_json(memory, _limit_characters(result, settings, citations=citations), citations=citations)
+
+
+def found_json(memory: MemoryLike, result: SearchResult, *, citations: bool, texts: bool = False) -> dict[str, Any]:
+    """Return a search result for somebody who does not know the notes: with the author of each passage and folder."""
+    from memoriter.workspace import author_of_hit  # listing the tools must not read notes
+
+    answer = result_json(result, citations=citations, texts=texts)
+    for row, hit in zip(answer["results"], result.hits, strict=True):
+        if author := author_of_hit(memory, hit):
+            row["author"] = author
+    return answer | origin_json(memory)
 
 
 def _limit_characters(result: SearchResult, settings: MemorySettings, *, citations: bool) -> SearchResult:

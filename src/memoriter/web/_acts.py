@@ -12,14 +12,13 @@ from memoriter.api_json import (
     forgotten_json,
     iso_time,
     reason_json,
-    result_json,
     status_json,
     sync_json,
     why_not_json,
 )
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash, note_bytes
-from memoriter.tools import citations_on, origin_json
+from memoriter.tools import citations_on, found_json, origin_json
 
 if TYPE_CHECKING:
     from memoriter.types import Diagnostic, Excerpt
@@ -69,7 +68,7 @@ def _search(work: Work[SearchRequest] | Work[ExplainRequest], *, explain: bool) 
             **request.limits,
         )
     citations = citations_on(memory.configuration.settings.memory.citations)
-    return {**result_json(result, citations=citations, texts=True), **origin_json(memory)}
+    return found_json(memory, result, citations=citations, texts=True)
 
 
 def why_not(work: Work[WhyNotRequest]) -> dict[str, Any]:

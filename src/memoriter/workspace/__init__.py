@@ -19,6 +19,7 @@ from memoriter.workspace._workspace import MAX_BYTES, Workspace
 
 if TYPE_CHECKING:
     from memoriter.workspace._forget import Removal, RemovedPassage, all_of, apply_removal, blocks_with, holds, lines_of
+    from memoriter.workspace._hit_authors import author_of_hit, hit_authors
     from memoriter.workspace._noise import noisy_lines
     from memoriter.workspace._note import Note, read_front_matter, read_note
     from memoriter.workspace._writers import WriterRecords
@@ -77,6 +78,7 @@ __all__ = [
     "all_of",
     "append",
     "apply_removal",
+    "author_of_hit",
     "authors_of",
     "blocks_with",
     "chunk_lines",
@@ -87,6 +89,7 @@ __all__ = [
     "extra_files",
     "folded",
     "foreign_lines",
+    "hit_authors",
     "holds",
     "ignoring_line",
     "in_ignored_folder",
@@ -124,6 +127,7 @@ def __getattr__(name: str) -> Any:
     """Import the rooms that read, cut or write text on first use: most searches find no changed note to cut."""
     late = {
         "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "apply_removal"},
+        "_hit_authors": {"author_of_hit", "hit_authors"},
         "_noise": {"noisy_lines"},
         "_note": {"Note", "read_front_matter", "read_note"},
         "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "items_of", "scan_blocks"},

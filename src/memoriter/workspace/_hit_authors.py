@@ -1,0 +1,44 @@
+"""Who wrote the lines of a passage that a search found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from memoriter.errors import MemoriterError
+from memoriter.workspace._paths import is_client_memory
+
+if TYPE_CHECKING:
+    from memoriter.types import Hit
+
+
+class MemoryWithAuthors(Protocol):
+    """The memory interface that `hit_authors` needs."""
+
+    def authors(self, path: str) -> list[str]: ...
+
+
+UNKNOWN = "somebody"
+"""The author of a line that its note no longer has."""
+
+
+def hit_authors(memory: MemoryWithAuthors, hit: Hit) -> tuple[str, ...]:
+    """Return who wrote each line of a passage, such as `agent, 2026-11-22`; empty: the owner.
+
+    Conversations, and what clients remember by themselves, count as written by the owner's agents.
+    """
+    count = hit.end_line - hit.start_line + 1
+    day = f", {hit.date.isoformat()}" if hit.date else ""
+    if hit.source != "memory":
+        return (f"agent (conversation){day}",) * count
+    if is_client_memory(hit.path):
+        return (f"agent (its own memory){day}",) * count
+    try:
+        authors = memory.authors(hit.path)[hit.start_line - 1 : hit.end_line]
+    except MemoriterError:
+        authors = []
+    return (*authors, *[UNKNOWN] * (count - len(authors)))
+
+
+def author_of_hit(memory: MemoryWithAuthors, hit: Hit) -> str:
+    """Return who besides the owner wrote a passage; empty: nobody."""
+    return "; ".join(dict.fromkeys(filter(None, hit_authors(memory, hit))))
