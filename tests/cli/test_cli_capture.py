@@ -395,7 +395,9 @@ def test_records_wait_for_approval_if_agents_must_ask(
     compact(SUMMARY)
     start = hook("session-start", session_id="next").json["hookSpecificOutput"]["additionalContext"]
     assert "printers of the second floor" not in start
-    assert re.search(r"\[\d+ lines that somebody else wrote are not shown\. memory_get memory/\S+ shows them\.\]", start)
+    assert re.search(
+        r"\[\d+ lines that somebody else wrote are not shown\. memory_get memory/\S+ shows them\.\]", start
+    )
 
 
 @pytest.mark.parametrize("where", ["no person", "others read", "codex exec"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hook_inputs import PROGRAMS, hook_input, write_transcript
-from hostile_repository import GREEDY, ORDER, ORDER_TO_AGENTS, PLANTED, contents, hostile_repository
+from hostile_repository import GREEDY, PLANTED, contents, hostile_repository
 from memoriter import Memory
 from memoriter.config import TrustStore
 from memoriter.errors import TrustRemoved

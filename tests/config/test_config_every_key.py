@@ -66,7 +66,11 @@ GROUPS = (
     ("memory.qmd.", "QMD", "Below `memory.qmd`: the program QMD as the search engine; see [docs/qmd.md](qmd.md)."),
     ("models.", "Model services", "Below `models`."),
     ("plugins.", "Plugins", "Below `plugins`."),
-    ("trust.", "Trust", "Below `trust`: [whose words are put before a turn](agents.md#what-a-model-sees-of-your-notes)."),
+    (
+        "trust.",
+        "Trust",
+        "Below `trust`: [whose words are put before a turn](agents.md#what-a-model-sees-of-your-notes).",
+    ),
 )
 """The beginning of the keys in each part of the page, its heading, and its first line."""
 NO_DUMP = {

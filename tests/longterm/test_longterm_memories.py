@@ -227,7 +227,7 @@ def test_memories_that_are_never_recalled_keep_no_other_one_from_being_recalled(
     env = long_term_env(tmp_path / "one", **config)
     memory = env.open()
     kept = memory.long_term.store("My favourite framework is Svelte.", origin="owner").memory
-    memory.long_term.store(withheld, origin="agent")
+    memory.long_term.store(withheld, origin="web")
     rebuild(memory.long_term)
     recalled = memory.session("s", audience="private").recall("I live by the sea. What is my favourite framework?")
     assert kept.text in str(recalled)

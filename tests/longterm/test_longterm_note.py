@@ -34,12 +34,11 @@ MEMORIES = st.builds(
     importance=st.sampled_from([0.0, 0.25, 0.7, 1.0]),
     category=st.sampled_from(["preference", "fact", "decision", "entity", "other"]),
     created_at=st.integers(0, 4_000_000_000_000).map(lambda number: number / 1000),
-    origin=st.sampled_from(["owner", "agent", "tool", "web", "import"]),
+    origin=st.sampled_from(["owner", "agent", "tool", "token", "web", "import"]),
     session=st.text(max_size=20),
     span=st.none() | st.builds(Span, st.sampled_from(["user", "tool"]), *[st.integers(0, 9)] * 3),
     status=st.sampled_from(["active", "superseded"]),
     supersedes=st.sampled_from(["", IDS[5]]),
-    approved=st.booleans(),
 )
 
 

@@ -80,7 +80,10 @@ def test_what_is_appended_changes_no_byte_above_it_and_is_marked(before: str, ad
     start = before if before.endswith("\n\n") or not before else f"{before}\n"
     known = {line for line, _ in rows(before)}
     written, changed = with_authors(
-        start, f"{start}- appended words: {added.split()[0] if added.split() else 'x'}\n", "build via HTTP", DAY
+        start,
+        f"{start}- appended words: {added.split(maxsplit=1)[0] if added.split() else 'x'}\n",
+        "build via HTTP",
+        DAY,
     )
     assert any("appended words" in line for line in changed) or "- appended words: x" in known
     last = next(pair for pair in reversed(rows(written)) if "appended words" in pair[0])

@@ -9,7 +9,6 @@ import re
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.agent._guard import as_quotation, attributed, escape_for_prompt, has_allowed
-from memoriter.errors import MemoriterError
 from memoriter.ids import content_hash
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
@@ -59,7 +58,9 @@ class RecallPassage:
 
     What is neither the owner's nor of one of their agents is not put before a turn."""
     category: str = ""
-    """The category of a single statement that was remembered, such as `preference`; empty: a passage of a note."""
+    """The category of a single statement that was remembered, such as `preference`; empty: a passage of a note.
+
+    Whoever recalls single statements decides whose are recalled, because the owner may have approved any."""
 
     @property
     def identity(self) -> str:
@@ -174,10 +175,11 @@ def quote(
     room = budget - len(injected(opening)) - reserved
     for passage in sorted(passages, key=lambda each: -each.score):
         lines, authors = ([each[part] for each in passage.lines] for part in (0, 1))
-        own = [line for line, author in passage.lines if standing_of(author) in {"owner", *allowed}]
+        shown = {"owner", *allowed, *(map(standing_of, authors) if passage.category else ())}
+        own = [line for line, author in passage.lines if standing_of(author) in shown]
         if not passage.text.strip() or passage.identity in used or _is_seen(own, seen):
             continue
-        if not has_allowed(lines, authors, allowed):
+        if not passage.category and not has_allowed(lines, authors, allowed):
             refused.append(passage)
             continue
         if passage.category:

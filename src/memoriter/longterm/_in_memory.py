@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 class InMemoryStore:
     """The memories in this process. Stores with the same `tables` share them, as processes share a database."""
 
-    def __init__(
-        self, tables: dict[str, Rows] | None = None, *, model: str, trusted: Collection[Origin] = ("owner",)
-    ) -> None:
+    def __init__(self, tables: dict[str, Rows] | None = None, *, model: str, trusted: Collection[Origin] = ()) -> None:
         self.model, self._trusted = model, trusted
         self._tables = {} if tables is None else tables
         self._lock = threading.RLock()

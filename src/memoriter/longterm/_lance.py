@@ -51,7 +51,7 @@ class LanceStore:
         dimensions: int,
         options: Mapping[str, str] | None = None,
         exact_below: int = EXACT_BELOW,
-        trusted: Collection[Origin] = ("owner",),
+        trusted: Collection[Origin] = (),
     ) -> None:
         """Name a store; nothing is opened yet.
 
@@ -61,7 +61,7 @@ class LanceStore:
             dimensions: the length of the vectors.
             options: LanceDB's options of the bucket, such as `region`.
             exact_below: number of memories below which a search compares all vectors, and does not use an index.
-            trusted: whose memories may be put before a turn without approval.
+            trusted: whose memories, besides those of the owner, may be put before a turn without approval.
         """
         self.model = model
         self.dimensions = dimensions
@@ -376,12 +376,12 @@ def _condition(principal: str, trusted: Collection[Origin] | None) -> str:
 
     Args:
         principal: whose memories.
-        trusted: whose words `is_current` accepts without approval; None: all memories.
+        trusted: whose words, besides those of the owner, `is_current` accepts without approval; None: all memories.
     """
     every = f"principal = {keys.quoted(principal)}"
     if trusted is None:
         return every
-    origins = ", ".join(map(keys.quoted, sorted(trusted)))
+    origins = ", ".join(map(keys.quoted, ["owner", *sorted(trusted)]))
     return f"{every} AND (origin IN ({origins}) OR approved) AND status = 'active'"
 
 

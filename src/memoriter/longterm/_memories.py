@@ -101,7 +101,7 @@ class LongTermMemories:
         older = self.named(supersedes) if supersedes else None
         if older is not None:
             check_replaceable(older, [entry.memory for entry in self.entries()])
-            if older.trusted and origin not in self.parts.trusted:
+            if older.trusted and origin not in {"owner", *self.parts.trusted}:
                 message = "The memory was not stored: what came with a token replaces no memory that you trust."
                 raise UsageError(message, remedy="Store it without `supersedes`, and let the owner decide.")
         supersedes = older.id if older else ""

@@ -67,8 +67,8 @@ class NoteRules:
     """Who writes items without a mark: the owner, or `import` in a folder of somebody else."""
     own: OwnStatements = OwnStatements()
     """What the owner approved; in a folder of somebody else, also what they wrote."""
-    trusted: frozenset[Origin] = frozenset({"owner"})
-    """Whose memories may be put before a turn."""
+    trusted: frozenset[Origin] = frozenset()
+    """Whose memories, besides those of the owner, may be put before a turn."""
 
 
 def entry_text(memory: LongTermMemory) -> str:

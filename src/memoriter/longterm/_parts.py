@@ -45,7 +45,7 @@ class LongTermParts:
     owned: bool
     """Whether the notes are the owner's, and not those of a project."""
     trusted: frozenset[Origin]
-    """Whose memories may be put before a turn without approval."""
+    """Whose memories, besides those of the owner, may be put before a turn without approval."""
     openclaw: Path | None
     """The folder of a table of OpenClaw that the settings name, which is only read; None: they name none."""
     inbox_days: int

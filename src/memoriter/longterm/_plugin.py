@@ -163,7 +163,7 @@ def _parts(context: PluginContext) -> LongTermParts:
     database = database_place(settings, services.home, services.user_home)
     note = workspace_key(place.workspace)
     recalls_agents = context.memory.configuration.settings.trust.agent == "recall"
-    trusted = frozenset[Origin]({"owner", "agent"} if recalls_agents else {"owner"})
+    trusted = frozenset[Origin]({"agent"} if recalls_agents else ())
     options = {name: expand(value, services.environ) for name, value in settings.storage_options.items()}
 
     def open_store(model: str, dimensions: int) -> LongTermStore:
