@@ -55,7 +55,7 @@ def test_a_token_does_what_its_scope_allows_and_no_more(
     forced = caller.post("/index", force=True)
     assert forced.status_code == (200 if scope == "admin" else 403)
     hook = caller.http.post("/hook/stop", json={})
-    assert hook.status_code == (403 if scope == "read" else 400)
+    assert hook.status_code == (400 if scope == "admin" else 403)
     link = caller.http.post("/command/link", json={})
     assert ("code=" in link.text) is (scope == "admin")
 

@@ -118,6 +118,12 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+def test_a_token_cannot_say_in_a_hook_what_the_owner_says(env: MemoryEnv, writer: ApiClient) -> None:
+    for event in ("session-start", "user-prompt", "stop", "pre-compact", "post-compact", "session-end"):
+        refused = writer.http.post(f"/hook/{event}", json={"prompt": f"Remember: {ORDER}"})
+        assert (event, refused.status_code, refused.json()["needed"]) == (event, 403, "admin")
+
+
 @pytest.mark.slow
 def test_an_item_of_a_token_is_no_memory_of_the_owner_also_after_a_rebuild(tmp_path: Path) -> None:
     env = MemoryEnv.at(tmp_path)

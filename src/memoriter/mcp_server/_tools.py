@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
 
+    from memoriter.discovery import Scope
     from memoriter.errors import MemoriterError
     from memoriter.mcp_server._shared import SharedMemory
     from memoriter.tools import Tool
@@ -89,7 +90,7 @@ class Tools:
         return ListToolsResult(tools=[McpTool.model_validate(tool_json(tool)) for tool in listed])
 
     async def call(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-        if params.name == HOOK_TOOL and self._tools and self._may_write(context):
+        if params.name == HOOK_TOOL and self._tools and self._allows(context, "admin"):
             return await _answer_prompt(self._shared, params.arguments or {})
         tool = self._tools.get(params.name)
         if tool is None:
@@ -119,15 +120,15 @@ class Tools:
         log.info("tool %s: %s, %.1f ms", tool.name, outcome, (anyio.current_time() - started) * 1000)
         return result
 
-    def _may_write(self, context: ServerRequestContext[Any]) -> bool:
-        """Return whether a client may write; over stdio, every client may."""
+    def _allows(self, context: ServerRequestContext[Any], scope: Scope) -> bool:
+        """Return whether a client has a scope; over stdio, every client is an agent of the owner and has all."""
         if not self._http:
             return True
-        return context.request is not None and caller_of(context.request.scope).allows("write")
+        return context.request is not None and caller_of(context.request.scope).allows(scope)
 
     def _may_call(self, context: ServerRequestContext[Any], tool: Tool) -> bool:
         """Return whether a client may call a tool; one that does not say whether it writes counts as writing."""
-        return tool.writes is False or self._may_write(context)
+        return tool.writes is False or self._allows(context, "write")
 
 
 def session_of(meta: Mapping[str, Any] | None) -> str | None:
