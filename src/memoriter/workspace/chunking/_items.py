@@ -25,10 +25,9 @@ def items_of(chunk: Chunk) -> tuple[Item, ...]:
     An item is a list item with its paragraphs and fences but without its inner items, a paragraph, a fence, a row of a
     table, or a line of a quotation.
     """
+    blocks = scan_blocks(chunk.text.split("\n"))
     lines = (ORIGIN.sub("", chunk.text) if "<!-- " in chunk.text else chunk.text).split("\n")
-    if len(lines) < 2:
-        return ()
-    items = [item for item in _find_items(lines, scan_blocks(lines)) if _is_worth_a_vector(item.text(lines))]
+    items = [item for item in _find_items(lines, blocks) if _is_worth_a_vector(item.text(lines))]
     return tuple(items) if len(items) > 1 else ()
 
 

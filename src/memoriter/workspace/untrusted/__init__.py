@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         injected,
         marked,
         marked_entries,
+        origin_edges,
         without_injected,
     )
     from memoriter.workspace.untrusted._neutral import neutral, neutral_data, neutral_json, visible
@@ -26,6 +27,7 @@ __all__ = [
     "neutral",
     "neutral_data",
     "neutral_json",
+    "origin_edges",
     "skeleton",
     "visible",
     "without_digits",
@@ -37,7 +39,15 @@ def __getattr__(name: str) -> Any:
     """Import a module on first use: most commands need only the few characters that could move a cursor."""
     late = {
         "_characters": {"HIDDEN", "TERMINAL", "folded", "skeleton", "without_digits"},
-        "_marks": {"MarkedEntry", "foreign_lines", "injected", "marked", "marked_entries", "without_injected"},
+        "_marks": {
+            "MarkedEntry",
+            "foreign_lines",
+            "injected",
+            "marked",
+            "marked_entries",
+            "origin_edges",
+            "without_injected",
+        },
         "_neutral": {"neutral", "neutral_data", "neutral_json", "visible"},
     }
     for file, names in late.items():

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from memoriter.types import ORIGIN
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ _FORGED = re.compile(r"<!(?=\s*-[-\s]*(?:from|end)\b)", re.IGNORECASE)
 _NOT_IN_NAME = re.compile(r"[^\w .,()/+@-]+|-{2,}")
 _LONGEST_NAME = 80
 _ITEM = re.compile(r"[-*+] \S")
-_MARKED = re.compile(r"<!-- (from|end): [^<>\n]{1,200}? -->[ \t\r]*$")
 
 
 def marked(entry: str, origin: str, day: str) -> str:
@@ -99,7 +99,7 @@ def foreign_lines(lines: Sequence[str]) -> list[bool]:
     """
     foreign, until_end, column = [False] * len(lines), False, -1
     for at, line in enumerate(lines):
-        match = _MARKED.search(line) if "<!--" in line else None
+        match = ORIGIN.search(line) if "<!--" in line else None
         alone = match is not None and not line[: match.start()].strip()
         if match is not None and alone:
             until_end, column = match[1] == "from", -1
@@ -111,6 +111,23 @@ def foreign_lines(lines: Sequence[str]) -> list[bool]:
             column = indent
         foreign[at] = until_end or (column >= 0 and bool(line.strip()))
     return foreign
+
+
+def origin_edges(lines: Sequence[str]) -> list[int]:
+    """Return the lines at which an entry with a mark of its origin begins or ends, 0-based, and the lines after its end.
+
+    No block of Markdown runs over one of them, whatever the entry has opened.
+    """
+    marks = {at for at, line in enumerate(lines) if "<!-- " in line and ORIGIN.search(line)}
+    if not marks:
+        return []
+    foreign, previous = foreign_lines(lines), False
+    for at, line in enumerate(lines):
+        if line.strip():
+            if foreign[at] != previous:
+                marks.add(at)
+            previous = foreign[at]
+    return sorted(marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +149,7 @@ def marked_entries(lines: Sequence[str]) -> Iterator[MarkedEntry]:
     """
     opened: tuple[str, int] | None = None
     for at, line in enumerate(lines):
-        match = _MARKED.search(line) if "<!--" in line else None
+        match = ORIGIN.search(line) if "<!--" in line else None
         if match is None:
             continue
         alone = not line[: match.start()].strip()

@@ -106,9 +106,14 @@ class Entry:
             entry = marked(entry, self.origin, self.now.date().isoformat())
         if self.log and not note.strip():
             return Addition(entry, f"# {daily_title(self.log, self.now.date())}\n\n")
+        from memoriter.workspace.chunking import closing_line
+
+        # Otherwise the entry would be part of a fence or comment that somebody forgot to close.
+        closing = closing_line(note.split("\n"))
         # Without a blank line, a table or paragraph would continue the entry above it.
-        joins = not entry.startswith((*_BULLETS, "<!-- ")) and note.removesuffix("\n").rpartition("\n")[2].strip()
-        return Addition(entry, "\n" if joins else "")
+        stands_alone = _ITEM.match(entry) or ORIGIN.match(entry)
+        joins = not stands_alone and (closing or note.removesuffix("\n").rpartition("\n")[2].strip())
+        return Addition(entry, f"{closing}\n" * bool(closing) + "\n" * bool(joins))
 
     def find_in(self, content: bytes) -> Existing | None:
         """Return the lines of a note that prevent the addition; to the owner, entries of others do not count."""
@@ -121,6 +126,8 @@ class Entry:
 def entry_of(text: str, form: Form | None = None) -> str:
     r"""Return a text as lines of Markdown: a list item, or the text itself if it has a structure of its own.
 
+    A fence, comment or raw HTML that the text leaves open is closed, so that it does not take in the next entry.
+
     Args:
         text: the text.
         form: how the entries of the log begin; None outside of a log, where several paragraphs stay paragraphs.
@@ -128,8 +135,8 @@ def entry_of(text: str, form: Form | None = None) -> str:
     >>> entry_of("We chose PostgreSQL."), entry_of("We chose PostgreSQL.", Form("*", "14:05 "))
     ('- We chose PostgreSQL.\n', '* 14:05 We chose PostgreSQL.\n')
     """
-    stripped = text.strip()
-    lines = stripped.splitlines()
+    lines = _lines_of(text)
+    stripped = "\n".join(lines)
     if form is None:
         form = Form()
         has_structure = bool(_STRUCTURE.match(stripped)) or stripped.startswith(_BULLETS) or "\n\n" in stripped
@@ -144,6 +151,15 @@ def entry_of(text: str, form: Form | None = None) -> str:
         "\n".join([f"{form.bullet} {_timed(first, form)}", *(f"  {line}" if line.strip() else "" for line in rest)])
         + "\n"
     )
+
+
+def _lines_of(text: str) -> list[str]:
+    """Return the lines of an entry, with one that closes what the text leaves open."""
+    from memoriter.workspace.chunking import closing_line
+
+    lines = text.strip().splitlines()
+    closing = closing_line(["", *lines])  # below the first line of a note, `---` opens no front matter
+    return [*lines, closing] if closing else lines
 
 
 def _item(line: str, form: Form) -> str:
@@ -188,7 +204,7 @@ def find_entry(note: str, text: str, *, foreign: bool) -> Existing | None:
         text: the entry.
         foreign: whether an entry counts that the owner did not write.
     """
-    wanted = " ".join(filter(None, map(_plain, text.strip().splitlines())))
+    wanted = " ".join(filter(None, map(_plain, _lines_of(text))))
     if not wanted or max(wanted.split(), key=len) not in normalize("NFC", note):
         return None
     from memoriter.workspace.chunking import scan_blocks
