@@ -26,7 +26,14 @@ from memoriter.agent._recall import (
 )
 from memoriter.agent._session import Context, Session, SessionEnvironment, recall_listener
 from memoriter.agent._session_files import RecallRecord
-from memoriter.agent.capture import CapturedEntry, Conversation, captures_in, find_captures, read_conversation
+from memoriter.agent.capture import (
+    CapturedEntry,
+    Conversation,
+    captures_in,
+    find_captures,
+    plan_removal,
+    read_conversation,
+)
 from memoriter.agent.flush import DEFAULT_WINDOW, FlushAnswer, FlushResult, FlushTurn
 
 __all__ = [
@@ -69,6 +76,7 @@ __all__ = [
     "gives_orders",
     "is_owned",
     "looks_like_injection",
+    "plan_removal",
     "quote",
     "read_conversation",
     "read_hook",

@@ -64,9 +64,9 @@ def scan_blocks(lines: Sequence[str]) -> list[Block]:
 def scan_closed_blocks(lines: Sequence[str]) -> list[Block]:
     """Return the blocks of a text in which only what certainly belongs together is a fence, a comment or raw HTML.
 
-    Their extent is doubtful if one has no closing line, if one opens again or an entry of a log begins before it closes,
-    or if the closing line of a fence may be the opening line of another. Then each line that opens or closes one is a
-    block of its own, from the mark of origin before it to the one after it.
+    The extent of one is doubtful if it has no closing line, if one opens again or an entry of a log begins before that
+    line, or if that line may open another fence. Then all of them between the same two marks of origin are only the
+    lines that open them, and what is between these lines is Markdown.
     """
     edges = origin_edges(lines)
     return _scan(lines, edges, frozenset(_scan(lines, edges).doubtful)).blocks

@@ -114,10 +114,7 @@ def foreign_lines(lines: Sequence[str]) -> list[bool]:
 
 
 def origin_edges(lines: Sequence[str]) -> list[int]:
-    """Return the lines at which an entry with a mark of its origin begins or ends, 0-based, and the lines after its end.
-
-    No block of Markdown runs over one of them, whatever the entry has opened.
-    """
+    """Return the lines, 0-based, before which a marked entry begins or ends: no block of Markdown runs over them."""
     marks = {at for at, line in enumerate(lines) if "<!-- " in line and ORIGIN.search(line)}
     if not marks:
         return []
