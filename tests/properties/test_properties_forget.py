@@ -23,8 +23,33 @@ PIECES = st.sampled_from(
         *("```", "~~~~", "```sh", "  ```", "    ~~~", "- ```", "> ```", "\t```", "`````", "``` x", "- x\n  ```\n  y"),
         *("<!--", "-->", "<!-- a -->", "<pre>", "</pre>", "<script>", "- <pre>", "<!-- end: agent -->"),
         *("<!-- from: me, 2026-03-10 -->", "- x <!-- from: me, 2026-03-10 -->", "$$", "\\begin{a}", "{{", "%%"),
-        *("# Heading", "## 09:15", "Title\n===", "---", "---\na: b", "...", "***", "- - -", "-", "+", "=", "1.", "1. a"),
-        *("- a", "- 09:00 a", "* [ ] b", "  - inner", "    code", "\tcode", "> quoted", ">> deep", "| a | b |", "|---|---|"),
+        *(
+            "# Heading",
+            "## 09:15",
+            "Title\n===",
+            "---",
+            "---\na: b",
+            "...",
+            "***",
+            "- - -",
+            "-",
+            "+",
+            "=",
+            "1.",
+            "1. a",
+        ),
+        *(
+            "- a",
+            "- 09:00 a",
+            "* [ ] b",
+            "  - inner",
+            "    code",
+            "\tcode",
+            "> quoted",
+            ">> deep",
+            "| a | b |",
+            "|---|---|",
+        ),
         *("Anna: hello", "[x]: y", "text", "\0", "\ud800", "\r", "\x0b", "\x85", "\u2028", "\ufeff", "", "", " "),
     ]
 )
@@ -52,7 +77,12 @@ def entries(draw: st.DrawFn) -> list[Written]:
 BEFORE = ["", "# Mine\n\n- 08:00 first\n", "```\nopen\n", "- a\n  <!--\n", "# A\r\n\r\n~~~~\r\nx\r\n", "text"]
 OPEN = [Written(f"```\nword{number}", None) for number in range(4)]
 OPEN_BY_AGENTS = [Written(f"{each.text}\n\n- more", "agent") for each in OPEN]
-BETWEEN = [Written("```\nword0", "agent"), Written("word1", None), Written("word2", None), Written("```\nword3", "agent")]
+BETWEEN = [
+    Written("```\nword0", "agent"),
+    Written("word1", None),
+    Written("word2", None),
+    Written("```\nword3", "agent"),
+]
 
 
 @pytest.mark.slow

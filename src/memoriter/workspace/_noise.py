@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from memoriter.types import Chunk
+    from memoriter.workspace.chunking import Block
 
 LONGEST_WORD = 1_000
 """Most characters without a space, in ASCII. More of them are data; other scripts are written without spaces."""
@@ -50,23 +51,28 @@ def noisy_lines(lines: Sequence[str]) -> dict[int, tuple[str, ...]]:
     of nothing but links to other notes, and a list item that links into the same note.
     """
     noise: dict[int, tuple[str, ...]] = {}
-    fence, opened = "", 0
-    encoded = False
+    fenced = set[int]()
+    for block in _fences(lines):
+        match = _FENCE.match(lines[block.start])
+        if match is None:  # raw HTML
+            continue
+        closed = not lines[block.end - 1].strip().strip(match[1][0])
+        inside = range(block.start + 1, block.end - 1 if closed else block.end)
+        fenced.update(inside)
+        if match[2].casefold() in _ENCODED or _is_base64([lines[at] for at in inside]):
+            noise |= dict.fromkeys(range(block.start, block.end), ())
     for at, line in enumerate(lines):
-        match = _FENCE.match(line)
-        if match and not fence:
-            fence, opened, encoded = match[1], at, match[2].casefold() in _ENCODED
-        elif match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
-            if encoded or _is_base64(lines[opened + 1 : at]):
-                noise |= dict.fromkeys(range(opened, at + 1), ())
-            fence = ""
-        elif not (fence and encoded):
-            parts = _text_parts(line, fenced=bool(fence))
-            if parts is not None:
-                noise[at] = parts
-    if fence and (encoded or _is_base64(lines[opened + 1 :])):
-        noise |= dict.fromkeys(range(opened, len(lines)), ())
+        parts = None if at in noise else _text_parts(line, fenced=at in fenced)
+        if parts is not None:
+            noise[at] = parts
     return noise
+
+
+def _fences(lines: Sequence[str]) -> Iterator[Block]:
+    from memoriter.workspace.chunking import scan_blocks
+
+    if any("```" in line or "~~~" in line for line in lines):
+        yield from (block for block in scan_blocks(lines) if block.kind == "fence")
 
 
 def _text_parts(line: str, *, fenced: bool) -> tuple[str, ...] | None:
