@@ -29,6 +29,8 @@ _BULLETS = ("-", "*", "+")
 LONGEST_ENTRY = 1_000_000
 """Characters of an entry at most."""
 _LAST_ENTRIES = 3
+_PASSES = 8
+"""Most times that the length of a note is compared with an entry, to find whether it is there already."""
 _TAIL = 65_536
 """Characters at the end of a note that show the form of its last entries."""
 
@@ -214,27 +216,41 @@ def find_entry(note: str, text: str, *, foreign: bool) -> Existing | None:
     others = foreign_lines(lines)
     blocks = [block for block in scan_blocks(lines) if block.kind not in {"comment", "front"}]
     texts = [" ".join(filter(None, map(_plain, lines[block.start : block.end]))) for block in blocks]
+    search = _Search(wanted, texts)
     for at, block in enumerate(blocks):
         if not block.depth and (foreign or not others[block.start]):
-            last = _last_part(wanted, texts, at)
+            last = search.last_part(at)
             if last is not None:
                 return Existing(block.start + 1, blocks[last].end)
     return None
 
 
-def _last_part(wanted: str, texts: Sequence[str], first: int) -> int | None:
-    """Return the index of the text that completes the wanted one, joined from the first one on; None if none does."""
-    rest = wanted
-    for at in range(first, len(texts)):
-        time = _TIME.match(texts[at])
-        forms = (texts[at], texts[at][time.end() :]) if time else (texts[at],)
-        form = next((form for form in forms if f"{rest} ".startswith(f"{form} " if form else "")), None)
-        if form is None:
-            return None
-        rest = rest[len(form) :].lstrip()
-        if not rest:
-            return at
-    return None
+class _Search:
+    """A search for a text that consecutive blocks make up, with or without the times of day at their beginnings."""
+
+    def __init__(self, wanted: str, texts: Sequence[str]) -> None:
+        self._wanted = wanted
+        self._forms = [(text, text[time.end() :]) if (time := _TIME.match(text)) else (text,) for text in texts]
+        self._left = _PASSES * sum(len(text) + 1 for text in texts)
+        """Characters that may still be compared: where texts repeat themselves, each place could need all of them."""
+
+    def last_part(self, first: int) -> int | None:
+        """Return the index of the block that completes the text, from the first one on; None if none does."""
+        done = 0
+        for at in range(first, len(self._forms)):
+            form = next((form for form in self._forms[at] if self._is_next(form, done)), None)
+            if form is None:
+                return None
+            done += len(form) + bool(form)
+            if done > len(self._wanted):
+                return at
+        return None
+
+    def _is_next(self, form: str, done: int) -> bool:
+        self._left -= len(form) + 1
+        end = done + len(form)
+        whole = not form or self._wanted[end : end + 1] in {"", " "}
+        return self._left >= 0 and whole and self._wanted.startswith(form, done)
 
 
 def _plain(line: str) -> str:
