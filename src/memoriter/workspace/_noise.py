@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from memoriter.workspace.chunking import NOTE_LINK, scan_blocks
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -29,12 +31,6 @@ _BASE64 = re.compile(r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=\D*\d)[A-Za-z0-9+/_-]{
 _BASE64_LINES = 3
 """Least number of lines of base64 that make a fence one of encoded content."""
 _LONGEST_NAVIGATION = 4_000
-NOTE_LINK = re.compile(
-    r"!?\[\[[^\[\]]{1,400}\]\]"
-    r"|!\[[^\s\[\]]{0,400}\]\([^()\s]{0,1000}\)"
-    r"|(?<!!)\[[^\[\]]{0,400}\]\((?![a-zA-Z][\w+.-]*:)[^()\s]{0,1000}\)"
-)
-"""A link to another note, an embedded file, or an image. Of images, only those without a description count."""
 _BETWEEN_LINKS = re.compile(
     r"(?:[\s|/\\>·•,:;»«‹›→←↑↓⬅➡-]|\b(?:up|home|top|back|next|prev|previous|parent)\b)*", re.IGNORECASE
 )
@@ -69,8 +65,6 @@ def noisy_lines(lines: Sequence[str]) -> dict[int, tuple[str, ...]]:
 
 
 def _fences(lines: Sequence[str]) -> Iterator[Block]:
-    from memoriter.workspace.chunking import scan_blocks
-
     if any("```" in line or "~~~" in line for line in lines):
         yield from (block for block in scan_blocks(lines) if block.kind == "fence")
 

@@ -9,10 +9,11 @@ from memoriter.workspace.chunking._blocks import (
     subtree_ends,
 )
 from memoriter.workspace.chunking._chunk import MERGE_TOKENS, chunk_lines, chunk_markdown
-from memoriter.workspace.chunking._items import items_of
+from memoriter.workspace.chunking._items import NOTE_LINK, items_of
 
 __all__ = [
     "MERGE_TOKENS",
+    "NOTE_LINK",
     "Block",
     "chunk_lines",
     "chunk_markdown",

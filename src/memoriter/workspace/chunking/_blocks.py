@@ -135,7 +135,8 @@ class _Scanner:
         Part 0 ends before the first edge.
         """
         self.lines = lines
-        self.edges, self.starts = edges, frozenset(edges)
+        self.edges = edges
+        self.starts = frozenset(edges)
         self.no_verbatim = no_verbatim
         self.doubtful = set[int]()
         """Parts with a fence, comment or raw HTML of which the extent is doubtful."""
