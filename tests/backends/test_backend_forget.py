@@ -378,6 +378,29 @@ with Memory.open({str(place.notes)!r}, home={str(place.home)!r}) as memory:
     assert found(place, text) == []
 
 
+@pytest.mark.parametrize("way", ["sync", "compact", "forget"])
+def test_text_edited_out_of_a_note_leaves_a_large_index_with_the_next_command_that_works_on_all_of_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr("memoriter.index.files._queries.ALWAYS_PURGED", 0)
+    monkeypatch.setattr("memoriter.index.files._queries.PURGE_SHARE", 0)
+    text = CANARIES["latin"]
+    file = place.write("memory/day.md", note_with(text))
+    with place.open() as memory:
+        memory.sync()
+        memory.compact()  # of several segments, a merge that comes by itself might drop the words
+        file.write_text(note_with("nothing"), encoding="utf-8")
+        memory.search("drawer")
+        assert found(place, text) != []
+        if way == "sync":
+            memory.sync()
+        elif way == "compact":
+            memory.compact(unused=True)
+        else:
+            forget(memory, match="We left at six")
+    assert found(place, text) == []
+
+
 def test_text_that_only_the_index_holds_is_found_and_goes(place: Place) -> None:
     text = CANARIES["han"]
     file = place.write("memory/day.md", note_with(text))

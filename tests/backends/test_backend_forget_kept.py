@@ -73,6 +73,34 @@ def test_forgetting_something_else_leaves_the_only_copy_as_it_is(env: MemoryEnv)
     assert copies(env) == before
 
 
+def test_marks_that_every_entry_has_stay_in_the_copies(env: MemoryEnv) -> None:
+    memory = env.open()
+    for title, text in (("Card", "The card is blue."), ("Key", "The key is red.")):
+        memory.remember(f"# {title}\n\n```sh\n{text}\n```\n\n| a |\n|---|", origin="agent")
+    path = overwritten_log(memory, env).relative_to(env.notes).as_posix()
+    before = env.notes.joinpath(path).read_text(encoding="utf-8")
+    first, last = (before.split("\n").index(line) + 1 for line in ("# Card", "<!-- end: agent -->"))
+    forget(memory, f"{path}#L{first}-L{last}")
+    (copy,) = copies(env)
+    assert "Card" not in copy
+    assert "The card is blue." not in copy
+    assert before.partition("# Key")[2].replace("| a |\n", "") == copy.partition("# Key")[2]
+
+
+@pytest.mark.parametrize("way", ["match", "lines"])
+def test_a_copy_that_cannot_be_changed_stays_and_is_named(
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    memory = env.open()
+    path = overwritten_log(memory, env).relative_to(env.notes).as_posix()
+    (copy,) = (env.home / "agents" / "main" / "flushes").iterdir()
+    monkeypatch.setattr("memoriter.workspace.writing._exchange.SETTLE_SECONDS", 0.05)
+    with copy.open("a", encoding="utf-8"):
+        receipt = forget(memory, match="4711") if way == "match" else forget(memory, f"{path}#L3")
+    assert [str(copy) in reason.message for reason in receipt.left] == [True]
+    assert OTHER in copy.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("way", ["match", "lines", "note"])
 def test_what_is_forgotten_while_a_flush_is_open_leaves_its_copy_and_is_no_change_of_the_flush(
     env: MemoryEnv, way: str

@@ -11,7 +11,9 @@ import pytest
 
 from hook_inputs import PROGRAMS, hook_input, write_transcript
 from hostile_repository import contents, hostile_repository
-from memory_env import trust
+from memoriter.agent import find_captures, plan_removal
+from memoriter.errors import WriteConflict
+from memory_env import MemoryEnv, trust
 from odd_files import posix_only
 from transcript_lines import claude_code, codex, compacted, prompt
 
@@ -419,6 +421,21 @@ def test_a_conversation_that_the_owner_did_not_lead_alone_leaves_no_record(
     assert silent(compact(SUMMARY, *words))
     assert silent(hook("session-end", *words))
     assert log(program) == ""
+
+
+@pytest.mark.parametrize("change", ["- Mine.\n", ""])
+def test_lines_that_have_taken_the_place_of_a_record_stay(tmp_path: Path, change: str) -> None:
+    record = "- 14:05 Conversation: <!-- from: capture 0a1b2c3d (codex prompts), 2026-04-01 -->\n  - “Which port?”\n"
+    env = MemoryEnv.at(tmp_path, {"memory/2026-04-01.md": f"# Day\n\n- One.\n{record}- Two.\n- Three.\n"})
+    memory = env.open()
+    (found,) = find_captures(memory)
+    env.write("memory/2026-04-01.md", f"# Day\n\n{change}{record}- Two.\n- Three.\n")
+    if change:
+        assert plan_removal(memory, found).notes[0].passages[0].text == found.text
+    else:
+        with pytest.raises(WriteConflict, match="has changed since the record was found"):
+            plan_removal(memory, found)
+    env.close()
 
 
 def test_a_record_can_be_taken_back_and_does_not_return(compact: Callable[..., Outcome], program: Program) -> None:

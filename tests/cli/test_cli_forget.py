@@ -37,6 +37,18 @@ def test_a_dry_run_shows_the_lines_and_changes_nothing(program: Program) -> None
     assert program("forget", "MEMORY.md#L4", "--dry-run", "--json").json.keys() == PLAN
 
 
+def test_every_line_is_shown_before_it_goes(program: Program) -> None:
+    item = ["- The list:", *(f"  - part {number}" for number in range(30))]
+    (program.workspace / "MEMORY.md").write_text("\n".join(["# List", "", *item, ""]), encoding="utf-8")
+
+    shown = program("forget", "--match", "The list", "--dry-run").out.splitlines()
+    gone = program("forget", "--match", "The list", "--yes").out.splitlines()
+
+    assert shown[:32] == gone[:32] == ["MEMORY.md#L3-L33", *(f"  {line}" for line in item)]
+    assert gone[32] == "Gone: 31 lines of MEMORY.md"
+    assert notes(program) == "# List\n\n"
+
+
 def test_where_nobody_can_be_asked_nothing_goes_and_it_says_what_to_give(program: Program) -> None:
     before = notes(program)
 
@@ -56,9 +68,12 @@ def test_with_yes_it_goes_and_the_receipt_says_from_where(program: Program) -> N
     again = program("forget", "--match", "Omada", "--yes", "--json").json
 
     assert outcome.exit_code == 0, outcome.err
-    first, second = outcome.out.splitlines()[:2]
-    assert first == "Gone: 1 line of MEMORY.md"
-    assert second == "Gone: its words, vectors and free space in the index"
+    assert outcome.out.splitlines()[:4] == [
+        "MEMORY.md#L4",
+        "  - Coffee: flat white.",
+        "Gone: 1 line of MEMORY.md",
+        "Gone: its words, vectors and free space in the index",
+    ]
     assert "flat white" not in notes(program)
     assert "PostgreSQL" in notes(program)
     assert again.keys() == RECEIPT
@@ -69,7 +84,12 @@ def test_with_yes_it_goes_and_the_receipt_says_from_where(program: Program) -> N
 
 
 def test_a_file_goes_whole(program: Program) -> None:
-    assert program("forget", "memory/travel.md", "--yes").out.splitlines()[0] == "Gone: the file of memory/travel.md"
+    text = (program.workspace / "memory" / "travel.md").read_text(encoding="utf-8")
+    lines = program("forget", "memory/travel.md", "--yes").out.splitlines()
+    assert lines[0] == "memory/travel.md (the whole file)"
+    assert lines[1 : lines.index("Gone: the file of memory/travel.md")] == [
+        f"  {line}".rstrip() for line in text.splitlines()
+    ]
     assert not (program.workspace / "memory" / "travel.md").exists()
 
 

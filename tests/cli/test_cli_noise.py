@@ -45,6 +45,17 @@ def test_noise_is_in_no_passage_and_the_text_around_it_is(noise: str) -> None:
     assert passages(text) == [(1, 3, f"# Shed\n\n{before}"), (end + 3, end + 3, after)]
 
 
+def test_what_another_entry_leaves_open_hides_nothing() -> None:
+    mark, end = "<!-- from: agent, 2026-03-10 -->", "<!-- end: agent -->"
+    for opened in (
+        f"{mark}\n```base64\nx\n{end}",
+        f"- x\n  ```compressed-json\n  {ROWS[:76]}",
+        f"- x {mark}\n  ~~~base64",
+    ):
+        last = passages(f"{opened}\n- The shed has a green door.\n")[-1]
+        assert "The shed has a green door." in last[2]
+
+
 def test_text_in_the_same_line_as_noise_is_found() -> None:
     line = f"The shed is drawn here ![](data:image/png;base64,{BYTES}) and its door is green."
     assert passages(f"First.\n{line}\nLast.") == [

@@ -198,6 +198,22 @@ def test_a_record_of_a_conversation_is_removed_and_written_again(env: MemoryEnv,
     assert (env.notes / "memory/2026-04-01.md").read_text(encoding="utf-8") == CAPTURED
 
 
+def test_a_record_that_has_changed_since_it_was_shown_stays(env: MemoryEnv, owner: ApiClient) -> None:
+    env.write("memory/2026-04-01.md", CAPTURED)
+    (record,) = owner.get("/captures").json()["captures"]
+    assert f'name="seen-{record["id"]}"' in owner.http.get("/inbox").text
+    grown = CAPTURED.replace("printer?”\n", "printer?”\n  A line that the page did not show.\n")
+    env.write("memory/2026-04-01.md", grown)
+    form = {"act": f"remove:{record['id']}", f"seen-{record['id']}": json.dumps(record["text"])}
+    refused = owner.http.post("/inbox/decide", data=form)
+    assert (refused.status_code, "has changed since the page showed it" in refused.text) == (409, True)
+    assert (env.notes / "memory/2026-04-01.md").read_text(encoding="utf-8") == grown
+    (record,) = owner.get("/captures").json()["captures"]
+    form[f"seen-{record['id']}"] = json.dumps(record["text"])
+    assert owner.http.post("/inbox/decide", data=form).status_code == 200
+    assert "did not show" not in (env.notes / "memory/2026-04-01.md").read_text(encoding="utf-8")
+
+
 def test_no_text_of_the_memory_runs(env: MemoryEnv, owner: ApiClient, open_tab: Callable[..., Tab]) -> None:
     propose(env, *PAYLOADS)
     for text in PAYLOADS:

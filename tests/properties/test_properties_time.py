@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,24 +13,38 @@ import pytest
 from memoriter.agent import RecallPassage, escape_for_prompt, looks_like_injection, quote
 from memoriter.agent._guard import gives_orders, withhold_orders
 from memoriter.agent.flush._log_difference import log_entries
+from memoriter.backends._copies import CopyQuery, copy_query
 from memoriter.ids import normalize
 from memoriter.masking import mask
 from memoriter.search import analyse, classic_terms, query_terms
 from memoriter.search._hits import snippet
 from memoriter.types import Chunk
 from memoriter.workspace import (
+    Removal,
+    all_of,
+    blocks_with,
     chunk_lines,
     chunk_markdown,
+    entry_of,
     folded,
     foreign_lines,
+    holds,
     injected,
+    items_of,
+    lines_of,
+    log_form,
     marked,
+    marked_entries,
     neutral,
     neutral_json,
+    noisy_lines,
+    read_note,
     without_injected,
 )
-from memoriter.workspace.chunking import plain_title, scan_blocks
+from memoriter.workspace.chunking import plain_title, scan_blocks, scan_closed_blocks
 from memoriter.workspace.transcripts._messages import message_text, parse_object, without_harness
+from memoriter.workspace.untrusted import origin_edges
+from memoriter.workspace.writing._entry import Entry, Form, find_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +61,26 @@ READERS: dict[str, Callable[[str], object]] = {
     "chunk_markdown": chunk_markdown,
     "chunk_lines": chunk_lines,
     "contextual": lambda text: Chunk(1, 1, text, ("Heading",)).contextual,
+    "scan_closed_blocks": lambda text: scan_closed_blocks(text.split("\n")),
+    "items_of": lambda text: items_of(Chunk(1, 1 + text.count("\n"), text)),
+    "noisy_lines": lambda text: noisy_lines(text.split("\n")),
+    "read_note": lambda text: read_note("memory/2026-02-10.md", text),
+    "blocks_with": lambda text: blocks_with(text.encode("utf-8", "replace"), text[:3]),
+    "holds": lambda text: holds(text, text[:3]),
+    "lines_of": lambda text: lines_of(text.encode("utf-8", "replace"), 1, 1),
+    "entry_of": lambda text: entry_of(f"{text}x"),
+    "entry_of a log": lambda text: entry_of(f"{text}x", Form()),
+    "log_form": lambda text: log_form(text, "12:00"),
+    "find_entry": lambda text: find_entry(text, text[:9], foreign=True),
+    "find_entry of all": lambda text: find_entry(f"{text}\nx", text, foreign=False),
+    "add_to": lambda text: Entry(f"{text}x", "agent", NOW, "memory/%Y-%m-%d.md").add_to(
+        text.encode("utf-8", "replace")
+    ),
+    "copies": lambda text: CopyQuery(text[:9]).lines(text.encode("utf-8", "replace")),
+    "copies of lines": lambda text: copy_query(None, [removal_of(text)]).lines(text.encode("utf-8", "replace")),
     "foreign_lines": lambda text: foreign_lines(text.split("\n")),
+    "marked_entries": lambda text: list(marked_entries(text.split("\n"))),
+    "origin_edges": lambda text: origin_edges(text.split("\n")),
     "marked": lambda text: marked(f"{text}\n", text, "2026-02-10"),
     "analyse": analyse,
     "query_terms": query_terms,
@@ -62,6 +97,13 @@ READERS: dict[str, Callable[[str], object]] = {
     "quote": lambda text: quote([RecallPassage(text, "a.md#L1")], 4_000),
     "entries_of": log_entries,
 }
+NOW = datetime(2026, 2, 10, 12, tzinfo=UTC)
+
+
+def removal_of(text: str) -> Removal:
+    return Removal("MEMORY.md", Path("MEMORY.md"), "", all_of(text.encode("utf-8", "replace")))
+
+
 BLANKS = [
     " ",
     "\t",
@@ -126,9 +168,79 @@ TAGS = [
     '<memoriter-recall "',
     "</memoriter-recall",
 ]
-PIECES = [*BLANKS, *LINES, *WORDS, *HIDDEN, *TAGS]
+MARKDOWN = [
+    *(
+        "-",
+        "---",
+        "- - ",
+        "----\n\n",
+        "```",
+        "`````\n",
+        "``` \n",
+        "~",
+        "```a\n```\n",
+        "```\n- 09:00 a\n",
+        "- ```\n",
+        "- ```\n  ",
+    ),
+    *(
+        "> > > ",
+        "> > > a\n",
+        "> - ",
+        "]",
+        "[]",
+        "[[",
+        "![[a]]",
+        "](",
+        "|",
+        "| ",
+        "|-",
+        "| a | b |\n",
+        "||\n",
+        "$$\n",
+        "<!-- a -->",
+    ),
+    *(
+        "- a <!-- from: a, b -->\n",
+        "<!-- from: a, b -->\n",
+        "<!-- end: a -->\n",
+        "<!-- from: a, b -->\n```\n",
+        "<!-- end: a",
+    ),
+    *(
+        "- a\n  <!--\n",
+        "<pre>\n",
+        "</pre>",
+        "<pre>\n</pre>\n",
+        "---\na: b\n",
+        "a\n---\n",
+        "a\n\n",
+        "\t- a\n",
+        "- 09:00 a\n",
+        "* **",
+    ),
+    *(
+        "- a\n\n\n",
+        "12:00",
+        "- 12:00 ",
+        "**12:00** – ",
+        "1) ",
+        "1. a\n2. b\n",
+        "=",
+        "=\n",
+        "*",
+        "* ",
+        "* a\n",
+        "<!-- from: a <!-- from: a",
+    ),
+]
+PIECES = [*BLANKS, *LINES, *WORDS, *HIDDEN, *TAGS, *MARKDOWN]
+NESTED = "nested"
 OPENERS = ["<", "</", "&lt;", "<!--", "ignore ", "1", "# ", "[", "<memoriter-recall", "a\u0301"]
+DEEP = ["- a\n", "- ```\n", "- <!--\n", "> a\n", "a\n"]
+"""Lines of which each is indented more than the one before."""
 TEXTS = [("", piece, "") for piece in PIECES] + [(opener, blank, "x") for opener in OPENERS for blank in BLANKS[:3]]
+TEXTS += [(NESTED, piece, "") for piece in DEEP]
 SHORT, LONG = 1_500, 12_000
 """Characters: a square takes 64 times as long for eight times the text."""
 SLACK = 0.03
@@ -137,6 +249,9 @@ SLACK = 0.03
 
 def made(parts: tuple[str, str, str], length: int) -> str:
     opener, piece, closer = parts
+    if opener == NESTED:
+        depth = int((length / 2) ** 0.5)  # at two columns for each level
+        return "".join(f"{'  ' * level}{piece}" for level in range(depth))
     return f"{opener}{piece * (length // len(piece))}{closer}"
 
 

@@ -149,6 +149,62 @@ def test_of_many_that_begin_the_note_at_once_one_writes_the_title_and_one_writes
     assert sum(not each.existing for each in written) == 4
 
 
+OPENINGS = {"```": "```", "~~~~ x": "~~~~", "<pre>": "</pre>", "- a\n  ```": "", "# a\r\n```": "```"}
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_what_an_entry_leaves_open_is_closed_and_the_entry_is_known_again(env: MemoryEnv, opening: str) -> None:
+    memory, text = env.open(), f"{opening}\n\nThe words of it."
+    written = memory.remember(text, to="long-term")
+    lines = note(env, "MEMORY.md").split("\n")
+    assert lines[written.end_line - 1].strip() == (OPENINGS[opening] or "The words of it.")
+    assert memory.remember(text, to="long-term").existing
+    assert memory.remember("Another.", to="long-term").start_line == written.end_line + 1
+    memory.forget(memory.plan_forget(match="Another."))
+    assert note(env, "MEMORY.md").split("\n") == lines
+
+
+@pytest.mark.parametrize("origin", [None, "agent"])
+@pytest.mark.parametrize(
+    ("opened", "closing"), [("```sh\nls\n", "```\n"), ("<!--\nb", "\n-->\n"), ("- a\n  ```\n", "")]
+)
+def test_an_entry_is_not_written_into_what_a_note_leaves_open(
+    env: MemoryEnv, opened: str, closing: str, origin: str | None
+) -> None:
+    env.write(TODAY, opened)
+    memory = env.open()
+    written = [memory.remember(text, origin=origin) for text in (TEXT, "# A\n\ntitle")]
+    assert note(env).startswith(f"{opened}{closing}- ")
+    assert [memory.read(f"{TODAY}#L{each.start_line}").text[:2] for each in written] == [
+        "- ",
+        "<!" if origin else "# ",
+    ]
+    memory.forget(memory.plan_forget(match=TEXT))
+    assert note(env).startswith(f"{opened}{closing}")
+    assert "title" in note(env)
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~"])
+def test_what_agents_leave_open_takes_no_entry_of_the_owner_along(env: MemoryEnv, fence: str) -> None:
+    memory, facts = env.open(), [f"Owner fact {number}" for number in range(4)]
+    memory.remember(facts[0])
+    for fact in facts[1:]:
+        memory.remember(f"{fence}\nopen before {fact[-1]}", origin="agent via MCP (codex)")
+        memory.remember(fact)
+    before = note(env)
+    plan = memory.plan_forget(match=facts[2])
+    assert [passage.text for each in plan.notes for passage in each.passages] == [f"- 12:00 {facts[2]}"]
+    memory.forget(plan)
+    assert note(env) == before.replace(f"- 12:00 {facts[2]}\n", "")
+
+
+@pytest.mark.parametrize("text", ["-", "--- \n\nb", "<!-- b -->\n\nc", "===\n\nb"])
+def test_an_entry_that_is_no_item_has_a_blank_line_above_it(env: MemoryEnv, text: str) -> None:
+    env.write("MEMORY.md", "Mine")
+    env.open().remember(text, to="long-term")
+    assert note(env, "MEMORY.md").startswith("Mine\n\n")
+
+
 def test_an_entry_with_a_time_is_found_and_can_be_forgotten(env: MemoryEnv) -> None:
     memory = env.open()
     memory.remember("The walrus sleeps.\n\nAnd snores.")

@@ -115,6 +115,61 @@ def test_an_unclosed_fence_leaves_the_paragraphs_after_it_and_a_closed_one_goes_
     assert left_of(closed, "4711") == "\n\nLast.\n"
 
 
+BETWEEN = ["- Owner fact 1", "- Owner fact 2", "  It goes on.", "- Owner fact 3"]
+FROM, END = "<!-- from: agent, 2026-03-10 -->", "<!-- end: agent -->"
+
+
+def between(opening: str, closing: str = "") -> str:
+    """A note in which two marked entries open something, and the owner's entries are around them."""
+    opened = [FROM, opening, "output", *([closing] if closing else []), END]
+    return "\n".join(["# Notes", "", *BETWEEN, *opened, *BETWEEN, *opened, *BETWEEN]) + "\n"
+
+
+@pytest.mark.parametrize("opening", ["```", "~~~", "<!-- a", "<pre>", "- x\n  ```", "```\n- y", "<script>"])
+def test_what_two_entries_leave_open_takes_nothing_that_is_between_them(opening: str) -> None:
+    passages = blocks_with(between(opening).encode(), "Owner fact 2")
+    assert [passage.text for passage in passages] == ["- Owner fact 2\n  It goes on."] * 3
+    outputs = blocks_with(between(opening).encode(), "output")
+    assert all("Owner" not in passage.text and "<!-- end" not in passage.text for passage in outputs)
+
+
+def test_a_fence_of_an_entry_goes_whole_although_another_one_is_open() -> None:
+    note = between("```") + between("```sh", "```").replace("output", "key 4711")
+    assert [passage.text for passage in blocks_with(note.encode(), "4711")] == ["```sh\nkey 4711\n```"] * 2
+
+
+def test_an_end_that_stands_in_a_fence_is_an_end() -> None:
+    note = f"```\nopen\n{END}\n- Mine.\n```\n- Mine too.\n"
+    assert left_of(note, "Mine.") == note.replace("- Mine.\n", "")
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "- one\n\n```\nopen\n\n- two\n- three\n\n```\nopen\n\n- four\n",
+        "- 09:00 one\n```\nopen\n- 09:10 two\n- three\n```\nopen\n- **10:00** four\n",
+        "<!--\nopen\n\n- [09:10] two\n- three\n\n-->\n",
+    ],
+)
+def test_two_fences_that_nobody_closed_are_no_fence_around_what_is_between_them(note: str) -> None:
+    (gone,) = [line for line in note.splitlines(keepends=True) if "two" in line]
+    assert left_of(note, "two") == note.replace(gone, "")
+    assert left_of(note, "three") == note.replace("- three\n", "")
+
+
+@pytest.mark.parametrize(
+    "inner", ["# make all\n\n- x 4711\n", "- x\n- 4711\n\n## Title\n", "<!-- 4711\n", "> 4711\n\n"]
+)
+def test_a_fence_with_markdown_in_it_that_is_closed_is_one_block(inner: str) -> None:
+    assert left_of(f"- a\n\n```md\n{inner}```\n\n- b\n", "4711") == "- a\n\n\n- b\n"
+
+
+def test_the_line_of_somebody_else_below_a_marked_item_is_no_part_of_it() -> None:
+    note = f"- Theirs. {FROM}\n  Still theirs.\nMine.\n- Theirs too. {FROM}\n<!-- mine -->\n"
+    assert left_of(note, "Still theirs") == note.partition("Mine.")[1] + note.partition("Mine.")[2]
+    assert left_of(note, "Theirs too") == note.replace(f"- Theirs too. {FROM}\n", "")
+
+
 LARGE: dict[str, Callable[[int], str]] = {
     "items": lambda n: "- X item\n" * n,
     "nested items": lambda n: "- item\n" + "  - X inner\n" * n,

@@ -25,7 +25,14 @@ from memoriter.agent._recall import (
 )
 from memoriter.agent._session import Context, Session, SessionEnvironment, recall_listener
 from memoriter.agent._session_files import RecallRecord
-from memoriter.agent.capture import CapturedEntry, Conversation, captures_in, find_captures, read_conversation
+from memoriter.agent.capture import (
+    CapturedEntry,
+    Conversation,
+    captures_in,
+    find_captures,
+    plan_removal,
+    read_conversation,
+)
 from memoriter.agent.flush import DEFAULT_WINDOW, FlushAnswer, FlushResult, FlushTurn
 
 __all__ = [
@@ -66,6 +73,7 @@ __all__ = [
     "event_name",
     "find_captures",
     "looks_like_injection",
+    "plan_removal",
     "quote",
     "read_conversation",
     "read_hook",

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from unicodedata import normalize
 
@@ -21,18 +20,21 @@ from memoriter.ids import bytes_hash
 from memoriter.layout import SUFFIX
 from memoriter.plain_file import open_plain, read_plain
 from memoriter.providers import PROCESS
-from memoriter.types import Diagnostic
+from memoriter.types import ORIGIN, Diagnostic
 from memoriter.values import dataclass
 from memoriter.workspace import MAX_BYTES, blocks_with, holds, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from memoriter.workspace import Removal
 
 CONTEXTS, COPIES = "contexts", "flushes"
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _NOT_A_WORD = re.compile(r"\W+")
+_MARKS = re.compile(r"(?:`{3,}|~{3,})\S*|[\W_]*")
+"""A line without words, or the first line of a fence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class CopyQuery:
 
     match: str | None
     rows: frozenset[str] = frozenset()
-    """The lines, stripped of surrounding white space, without empty ones."""
+    """The lines that say something, stripped of surrounding white space: no marks of fences, tables or origins."""
 
     def is_in(self, text: str) -> bool:
         """Return whether a text contains it, even if its marks are escaped, such as `<` as `&lt;`."""
@@ -67,8 +69,9 @@ def copy_query(match: str | None, notes: Iterable[Removal]) -> CopyQuery:
         notes: what is removed from the notes.
     """
     passages = (passage for removal in notes for passage in removal.passages)
-    lines = frozenset(row.strip() for passage in passages for row in passage.text.split("\n"))
-    return CopyQuery(match, lines - {""})
+    lines = (row.strip() for passage in passages for row in passage.text.split("\n"))
+    # Any other line, such as a fence, is in many entries, and would go from all of them.
+    return CopyQuery(match, frozenset(line for line in lines if not _MARKS.fullmatch(ORIGIN.sub("", line))))
 
 
 def files_containing(query: CopyQuery, sessions: Path | None) -> tuple[Path, ...]:
@@ -90,22 +93,20 @@ def contexts_of(sessions: Path | None) -> list[Path]:
     return list(_files(sessions.with_name(CONTEXTS))) if sessions is not None else []
 
 
-def cut_from_copies(query: CopyQuery, sessions: Path | None) -> list[Path]:
-    """Remove the text to forget from copies of logs and imported notes. Return copies that must be deleted instead."""
-    to_delete = list[Path]()
+def cut_from_copies(query: CopyQuery, sessions: Path | None) -> list[Diagnostic]:
+    """Remove the text to forget from copies of logs and imported notes. Return diagnostics for those that hold it."""
+    problems = list[Diagnostic]()
     for file in _versions(sessions) if sessions is not None else ():
         content = _content(file)
         if not (removed := query.lines(content)):
             continue
         remaining = b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in removed)
-        if query.lines(remaining):
-            to_delete.append(file)
-            continue
         try:
             replace(file, remaining, expected=bytes_hash(content))
-        except MemoriterError:
-            to_delete.append(file)
-    return to_delete
+        except MemoriterError as error:
+            message = f"A copy still holds it: {error.message}"
+            problems.append(Diagnostic(error.code, message, "Delete the text in that file."))
+    return problems
 
 
 def drop_versions(sessions: Path, root: Path) -> None:

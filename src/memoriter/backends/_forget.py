@@ -251,8 +251,7 @@ def carry_out(
     except IndexUnavailable as error:
         problems.append(_diagnostic(error))
     # First, because an interrupted run can no longer tell what to remove from the copies.
-    if copies := cut_from_copies(copy_query(plan.request.match, plan.notes), sessions):
-        _delete(copies, problems)
+    problems += cut_from_copies(copy_query(plan.request.match, plan.notes), sessions)
     try:
         notes = _remove_from_notes(plan, workspace, problems)
     except MemoriterError:

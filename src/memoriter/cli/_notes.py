@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic
 
 SHOWN_LINES = 6
-"""Maximum lines that are shown of a passage."""
+"""Maximum lines that the list of records shows of each."""
 
 
 @click.command(cls=Command, name="get")
@@ -158,8 +158,7 @@ def forget_command(
         if dry_run or plan.empty:
             _show_plan(plan, screen)
             return
-        if not yes:
-            _confirm(plan, screen)
+        _confirm(plan, screen, yes=yes)
         left = _forget(memory, plan, screen)
     context.exit(FAILED if left else DONE)
 
@@ -218,7 +217,7 @@ def undo(context: click.Context, identifier: str, *, yes: bool, dry_run: bool) -
     It does the same as memoriter forget with the lines of the record. The conversation is not recorded again.
     Next: memoriter capture list.
     """
-    from memoriter.agent import find_captures
+    from memoriter.agent import find_captures, plan_removal
 
     options, screen = GlobalOptions.current(), GlobalOptions.current().screen
     with options.open_memory() as memory:
@@ -228,12 +227,11 @@ def undo(context: click.Context, identifier: str, *, yes: bool, dry_run: bool) -
             raise UsageError(message, remedy="See the records and their identifiers with `memoriter capture list`.")
         left = False
         for capture in reversed(captures):  # a copied note has the record too; the lines above stay where they are
-            plan = memory.plan_forget(capture.citation)
+            plan = plan_removal(memory, capture)
             if dry_run:
                 _show_plan(plan, screen)
                 continue
-            if not yes:
-                _confirm(plan, screen)
+            _confirm(plan, screen, yes=yes)
             left = _forget(memory, plan, screen) or left
     context.exit(FAILED if left else DONE)
 
@@ -265,8 +263,12 @@ def _show_plan(plan: ForgetPlan, screen: Screen) -> None:
     screen.show(list(_diagnostic_lines("Not reached:", plan.unreached)))
 
 
-def _confirm(plan: ForgetPlan, screen: Screen) -> None:
-    """Show the plan and ask for confirmation. Raises UsageError if no person can be asked."""
+def _confirm(plan: ForgetPlan, screen: Screen, *, yes: bool) -> None:
+    """Show every line of the plan, and ask for confirmation unless `yes`. Raises UsageError if nobody can be asked."""
+    if yes:
+        if not screen.as_json:  # the receipt in JSON has all lines
+            screen.show(list(_plan_lines(plan)))
+        return
     if not is_interactive(screen):
         why = "--json or --quiet is given" if screen.as_json or screen.quiet else "there is no terminal"
         remedy = "Add --yes to confirm, or --dry-run to look first."
@@ -283,10 +285,7 @@ def _plan_lines(plan: ForgetPlan) -> Iterator[Line]:
             if not removal.whole:
                 end = f"-L{passage.end_line}" if passage.end_line > passage.start_line else ""
                 yield ((f"{removal.path}#L{passage.start_line}{end}", "bold"),)
-            lines = passage.text.split("\n")
-            yield from (((f"  {line}", "red"),) for line in lines[:SHOWN_LINES])
-            if len(lines) > SHOWN_LINES:
-                yield ((f"  ... and {len(lines) - SHOWN_LINES} more lines", "dim"),)
+            yield from (((f"  {line}", "red"),) for line in passage.text.split("\n"))
     for file in plan.transcripts:
         yield ((str(file), "bold"), (" (the whole transcript)", ""))
     if plan.indexed:

@@ -74,7 +74,9 @@ async def _page(
         waiting=len(candidates),
         withheld=withheld[:SHOWN],
         withheld_count=len(withheld),
-        captures=captures["captures"][:SHOWN] if captures else [],
+        captures=[{**each, "seen": json.dumps(each["text"])} for each in captures["captures"][:SHOWN]]
+        if captures
+        else [],
         capture_count=len(captures["captures"]) if captures else 0,
         skipped=status["skipped"][:SHOWN] if status else [],
         skipped_count=len(status["skipped"]) if status else 0,
@@ -147,7 +149,12 @@ async def _approve(visit: Visit, _: Mapping[str, str], identifier: str) -> Done:
     return {"kind": "approval", "title": "Approved", "text": memory["text"], "memory": memory["id"]}
 
 
-async def _remove(visit: Visit, _: Mapping[str, str], identifier: str) -> Done:
+async def _remove(visit: Visit, form: Mapping[str, str], identifier: str) -> Done:
+    """Remove a record as the page showed it. Raises WriteConflict if it has changed since."""
+    found = [each for each in (await visit.perform("captures"))["captures"] if each["id"] == identifier]
+    if any(json.dumps(each["text"]) != form.get(f"seen-{identifier}") for each in found):
+        message = "The record has changed since the page showed it, so nothing was done."
+        raise WriteConflict(message, remedy="The page shows its present words: decide again.")
     removed = await visit.perform("undoCapture", id=identifier)
     records = [{"path": each["path"], "line": each["startLine"], "text": each["text"]} for each in removed["captures"]]
     return {"kind": "records", "title": "Removed a record", "text": records[0]["text"], "records": records}

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from memoriter.codes import SkipReason
 
 _LEADING_HEADINGS = re.compile(r"\A(?:[ \t]*(?:#{1,6}[ \t][^\n]*)?(?:\n|\Z))+")
-ORIGIN = re.compile(r"[ \t]?<!-- (?:from|end): [^<>\n]{1,200}? -->(?=[ \t\r]*(?:\n|\Z))")
-"""A mark of who wrote an entry, as `workspace` puts it at the end of a line."""
+ORIGIN = re.compile(r"[ \t]?<!-- (from|end): (?P<origin>[^<>\n]{1,200}?) -->(?=[ \t\r]*(?:\n|\Z))")
+"""A mark of who wrote an entry, as `workspace` puts it at the end of a line. Its first group is `from` or `end`, and
+`origin` is what it says."""
 
 _MARKER = re.compile(r"\A[ \t]*(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+\[[ xX]\])?(?:[ \t]+|\Z)")
 """The bullet or number of a list item, with its check box."""

@@ -140,13 +140,13 @@ def captures(work: Work[Request]) -> dict[str, Any]:
 
 def undo_capture(work: Work[CaptureRequest]) -> dict[str, Any]:
     """Remove a record of a conversation from every note that has it. Raises UsageError and WriteError."""
-    from memoriter.agent import find_captures
+    from memoriter.agent import find_captures, plan_removal
 
     memory, identifier = work.memory, work.request.id
     found = [each for each in find_captures(memory) if each.id == identifier]
     if not found:
         raise UsageError(f"No note holds a record {identifier!r}.", remedy="See the records with `GET /captures`.")
-    receipts = [memory.forget(memory.plan_forget(each.citation)) for each in reversed(found)]
+    receipts = [memory.forget(plan_removal(memory, each)) for each in reversed(found)]
     return {**captures_json(found), "receipts": [forgotten_json(each) for each in receipts]}
 
 

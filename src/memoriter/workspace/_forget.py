@@ -63,8 +63,8 @@ def blocks_with(content: bytes, text: str) -> tuple[RemovedPassage, ...]:
     """Return every block that contains the text: a paragraph, a fence, or a list item with all its inner items.
 
     The comparison is case-sensitive. Composed and decomposed letters are equal, and so is any white space. In a table,
-    front matter or a heading, only the lines with the text are returned. A fence or comment that is not closed, or not
-    certainly closed, is no block: only the paragraph or list item with the text is returned.
+    front matter or a heading, only the lines with the text are returned. No block runs over a mark of origin. A fence
+    or comment whose end is missing or doubtful is no block: only the paragraph or list item with the text is returned.
 
     The time is proportional to the length of the note.
     """

@@ -7,10 +7,13 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from memoriter.workspace.chunking import NOTE_LINK, scan_blocks
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from memoriter.types import Chunk
+    from memoriter.workspace.chunking import Block
 
 LONGEST_WORD = 1_000
 """Most characters without a space, in ASCII. More of them are data; other scripts are written without spaces."""
@@ -28,12 +31,6 @@ _BASE64 = re.compile(r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=\D*\d)[A-Za-z0-9+/_-]{
 _BASE64_LINES = 3
 """Least number of lines of base64 that make a fence one of encoded content."""
 _LONGEST_NAVIGATION = 4_000
-NOTE_LINK = re.compile(
-    r"!?\[\[[^\[\]]{1,400}\]\]"
-    r"|!\[[^\s\[\]]{0,400}\]\([^()\s]{0,1000}\)"
-    r"|(?<!!)\[[^\[\]]{0,400}\]\((?![a-zA-Z][\w+.-]*:)[^()\s]{0,1000}\)"
-)
-"""A link to another note, an embedded file, or an image. Of images, only those without a description count."""
 _BETWEEN_LINKS = re.compile(
     r"(?:[\s|/\\>·•,:;»«‹›→←↑↓⬅➡-]|\b(?:up|home|top|back|next|prev|previous|parent)\b)*", re.IGNORECASE
 )
@@ -50,23 +47,26 @@ def noisy_lines(lines: Sequence[str]) -> dict[int, tuple[str, ...]]:
     of nothing but links to other notes, and a list item that links into the same note.
     """
     noise: dict[int, tuple[str, ...]] = {}
-    fence, opened = "", 0
-    encoded = False
+    fenced = set[int]()
+    for block in _fences(lines):
+        match = _FENCE.match(lines[block.start])
+        if match is None:  # raw HTML
+            continue
+        closed = not lines[block.end - 1].strip().strip(match[1][0])
+        inside = range(block.start + 1, block.end - 1 if closed else block.end)
+        fenced.update(inside)
+        if match[2].casefold() in _ENCODED or _is_base64([lines[at] for at in inside]):
+            noise |= dict.fromkeys(range(block.start, block.end), ())
     for at, line in enumerate(lines):
-        match = _FENCE.match(line)
-        if match and not fence:
-            fence, opened, encoded = match[1], at, match[2].casefold() in _ENCODED
-        elif match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
-            if encoded or _is_base64(lines[opened + 1 : at]):
-                noise |= dict.fromkeys(range(opened, at + 1), ())
-            fence = ""
-        elif not (fence and encoded):
-            parts = _text_parts(line, fenced=bool(fence))
-            if parts is not None:
-                noise[at] = parts
-    if fence and (encoded or _is_base64(lines[opened + 1 :])):
-        noise |= dict.fromkeys(range(opened, len(lines)), ())
+        parts = None if at in noise else _text_parts(line, fenced=at in fenced)
+        if parts is not None:
+            noise[at] = parts
     return noise
+
+
+def _fences(lines: Sequence[str]) -> Iterator[Block]:
+    if any("```" in line or "~~~" in line for line in lines):
+        yield from (block for block in scan_blocks(lines) if block.kind == "fence")
 
 
 def _text_parts(line: str, *, fenced: bool) -> tuple[str, ...] | None:

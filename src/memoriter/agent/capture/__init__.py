@@ -2,6 +2,14 @@
 
 from memoriter.agent.capture._capture import Capturing
 from memoriter.agent.capture._conversation import Conversation, read_conversation
-from memoriter.agent.capture._entries import CapturedEntry, captures_in, find_captures
+from memoriter.agent.capture._entries import CapturedEntry, captures_in, find_captures, plan_removal
 
-__all__ = ["CapturedEntry", "Capturing", "Conversation", "captures_in", "find_captures", "read_conversation"]
+__all__ = [
+    "CapturedEntry",
+    "Capturing",
+    "Conversation",
+    "captures_in",
+    "find_captures",
+    "plan_removal",
+    "read_conversation",
+]

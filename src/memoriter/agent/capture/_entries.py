@@ -6,13 +6,14 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from memoriter.errors import PathRefused
+from memoriter.errors import PathRefused, WriteConflict
 from memoriter.values import dataclass
 from memoriter.workspace import marked_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from memoriter.backends import ForgetPlan
     from memoriter.types import Excerpt, Source
 
 CAPTURE = "capture"
@@ -56,6 +57,12 @@ class ReadableNotes(Protocol):
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
 
 
+class ForgettingNotes(Protocol):
+    """The memory interface that `plan_removal` needs."""
+
+    def plan_forget(self, path: str) -> ForgetPlan: ...
+
+
 def find_captures(memory: ReadableNotes) -> Iterator[CapturedEntry]:
     """Yield the captured entries of all notes that can be read, in the order of the notes' paths."""
     for source in memory.sources():
@@ -76,6 +83,16 @@ def captures_in(path: str, lines: Sequence[str]) -> Iterator[CapturedEntry]:
             text = "\n".join(lines[entry.start_line - 1 : entry.end_line])
             place = path, entry.start_line, entry.end_line
             yield CapturedEntry(match["id"], *place, match["day"], match["client"], match["kind"], text)
+
+
+def plan_removal(memory: ForgettingNotes, capture: CapturedEntry) -> ForgetPlan:
+    """Return the plan that removes a record. Raises WriteConflict if its lines have changed since it was found."""
+    plan = memory.plan_forget(capture.citation)
+    planned = [line for removal in plan.notes for passage in removal.passages for line in passage.text.split("\n")]
+    if planned != [line.rstrip("\r") for line in capture.text.split("\n")]:
+        message = f"{capture.path!r} has changed since the record was found; nothing was removed."
+        raise WriteConflict(message, remedy="Run the command again.")
+    return plan
 
 
 def _lines_of(memory: ReadableNotes, path: str) -> list[str]:

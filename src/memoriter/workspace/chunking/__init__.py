@@ -1,14 +1,23 @@
 """Split Markdown into blocks, and cut it into chunks."""
 
-from memoriter.workspace.chunking._blocks import Block, plain_title, scan_blocks, scan_closed_blocks, subtree_ends
+from memoriter.workspace.chunking._blocks import (
+    Block,
+    closing_line,
+    plain_title,
+    scan_blocks,
+    scan_closed_blocks,
+    subtree_ends,
+)
 from memoriter.workspace.chunking._chunk import MERGE_TOKENS, chunk_lines, chunk_markdown
-from memoriter.workspace.chunking._items import items_of
+from memoriter.workspace.chunking._items import NOTE_LINK, items_of
 
 __all__ = [
     "MERGE_TOKENS",
+    "NOTE_LINK",
     "Block",
     "chunk_lines",
     "chunk_markdown",
+    "closing_line",
     "items_of",
     "plain_title",
     "scan_blocks",

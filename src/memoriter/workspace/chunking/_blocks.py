@@ -1,13 +1,18 @@
-"""Split lines of Markdown into blocks: only where each begins and ends, not what it contains."""
+"""Split lines of Markdown into blocks: only where each begins and ends, not what it contains.
+
+No block runs over a mark of origin: whatever an entry opens ends with the entry, so that it cannot take in the entries
+of other authors.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.types import ORIGIN
 from memoriter.values import dataclass
+from memoriter.workspace.untrusted import origin_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +40,9 @@ _BULLET = re.compile(r"[-*+•](?=[ \t]|$)")
 _NUMBER = re.compile(r"(\d{1,9})[.)](?=[ \t]|$)")
 _FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
 _RAW = re.compile(r"<(pre|script|style|textarea)(?=[\s>]|$)", re.IGNORECASE)
+_COMMENT_END, _COMMENT_START = re.compile("-->"), re.compile(r"[ \t]*<!--")
+_LOGGED = re.compile(r"[-*+][ \t]+[*_`\[(]{0,2}(?:\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d\d")
+"""An entry of a log, which begins with a time of day."""
 _FRONT = re.compile(r"[\w.-]+[ \t]*:|#|---")
 _LABEL = re.compile(
     r"(?:\[[^\]]{1,40}\][ \t]?)?(?:\*\*|__)?\w[\w .'()/-]{0,39}(?:\*\*|__)?[:：](?:\*\*|__)?(?=[ \t\r]|$)"
@@ -45,20 +53,31 @@ _NESTED = 2
 
 
 def scan_blocks(lines: Sequence[str]) -> list[Block]:
-    """Return the blocks in order; every line that is not blank is in exactly one block."""
-    return _scan(lines, frozenset()).blocks
+    """Return the blocks in order; every line that is not blank is in exactly one block.
+
+    A fence, a comment or raw HTML without a closing line extends to the end of its list item, to the next mark of
+    origin, or to the end of the text.
+    """
+    return _scan(lines, origin_edges(lines)).blocks
 
 
 def scan_closed_blocks(lines: Sequence[str]) -> list[Block]:
-    """Return the blocks of a text in which unclosed fences, comments and raw HTML contain no further lines.
+    """Return the blocks of a text in which only what certainly belongs together is a fence, a comment or raw HTML.
 
-    If a mark has no closing line, or a fence opens inside a fence, the extent of the block is unknown. Then all marks
-    of that kind are ordinary lines.
+    The extent of one is doubtful if it has no closing line, if one opens again or an entry of a log begins before that
+    line, or if that line may open another fence. Then all of them between the same two marks of origin are only the
+    lines that open them, and what is between these lines is Markdown.
     """
-    disabled = frozenset[str]()
-    while unclosed := (scanner := _scan(lines, disabled)).unclosed - disabled:
-        disabled |= unclosed
-    return scanner.blocks
+    edges = origin_edges(lines)
+    return _scan(lines, edges, frozenset(_scan(lines, edges).doubtful)).blocks
+
+
+def closing_line(lines: Sequence[str]) -> str:
+    """Return the line that closes the fence, comment or raw HTML that a text leaves open; empty if it leaves none open.
+
+    What a list item leaves open ends with the item.
+    """
+    return _scan(lines, origin_edges(lines)).left_open
 
 
 def subtree_ends(blocks: Sequence[Block]) -> list[int]:
@@ -72,8 +91,35 @@ def subtree_ends(blocks: Sequence[Block]) -> list[int]:
     return ends
 
 
-def _scan(lines: Sequence[str], disabled: frozenset[str]) -> _Scanner:
-    scanner = _Scanner(lines, disabled)
+@dataclass(frozen=True, slots=True)
+class _Verbatim:
+    """A fence, a comment or raw HTML: lines that are no Markdown, up to the line that closes them."""
+
+    kind: Literal["fence", "comment"]
+    closing: re.Pattern[str]
+    opening: re.Pattern[str]
+    """Matches the beginning of a line that opens another one of the same kind."""
+    closing_line: str
+    skip: int = 0
+    """Lines at its beginning that cannot close it."""
+
+
+def _verbatim(body: str) -> _Verbatim | None:
+    """Return what a line opens, if it opens a fence, a comment or raw HTML."""
+    if match := _FENCE.match(body):
+        mark = rf"[ \t]*{re.escape(match[1][0])}{{{len(match[1])},}}[ \t]*"
+        return _Verbatim("fence", re.compile(rf"\A{mark}\r?$"), re.compile(rf"{mark}\w"), match[1], skip=1)
+    if match := _RAW.match(body):
+        closing = re.compile(rf"</{match[1]}>", re.IGNORECASE)
+        opening = re.compile(rf"[ \t]*<{match[1]}(?=[\s>])", re.IGNORECASE)
+        return _Verbatim("fence", closing, opening, f"</{match[1]}>")
+    if not body.startswith("<!--") or ("-->" in body and body.rpartition("-->")[2].strip()):
+        return None
+    return _Verbatim("comment", _COMMENT_END, _COMMENT_START, "-->")
+
+
+def _scan(lines: Sequence[str], edges: Sequence[int], doubtful: frozenset[int] = frozenset()) -> _Scanner:
+    scanner = _Scanner(lines, edges, doubtful)
     line = scanner.front_matter()
     while line < len(lines):
         line = scanner.step(line)
@@ -83,12 +129,19 @@ def _scan(lines: Sequence[str], disabled: frozenset[str]) -> _Scanner:
 class _Scanner:
     """A pass over the lines that tracks the open list items and whether the last block may continue."""
 
-    def __init__(self, lines: Sequence[str], disabled: frozenset[str] = frozenset()) -> None:
-        """Start before the first line; marks of a kind in `disabled` (`fence`, `raw`, `comment`) open no block."""
+    def __init__(self, lines: Sequence[str], edges: Sequence[int], no_verbatim: frozenset[int]) -> None:
+        """Start before the first line; in the parts in `no_verbatim`, a fence or comment has only its opening line.
+
+        Part 0 ends before the first edge.
+        """
         self.lines = lines
-        self.disabled = disabled
-        self.unclosed = set[str]()
-        """Kinds of marks that were not closed, or were opened again before they were closed."""
+        self.edges = edges
+        self.starts = frozenset(edges)
+        self.no_verbatim = no_verbatim
+        self.doubtful = set[int]()
+        """Parts with a fence, comment or raw HTML of which the extent is doubtful."""
+        self.left_open = ""
+        """The line that would close what is open at the end of the text."""
         self.blocks: list[Block] = []
         self.items: list[int] = []
         """First column of the content of each open list item, outermost first."""
@@ -100,7 +153,7 @@ class _Scanner:
         lines = self.lines
         if len(lines) < 2 or lines[0].rstrip() != "---" or not _FRONT.match(lines[1]):
             return 0
-        closing = (at for at, line in enumerate(lines[1:], 1) if line.rstrip() in {"---", "..."})
+        closing = (at for at in range(1, self._part_end(0)) if lines[at].rstrip() in {"---", "..."})
         end = next(closing, None)
         return 0 if end is None else self._add("front", 0, end + 1)
 
@@ -110,11 +163,12 @@ class _Scanner:
         if not line.strip():
             self.open = False
             return at + 1
+        if at in self.starts:
+            self.open = False
         column, body = _indent(line)
         return (
             self._underlined(at)
-            or self._fence(at, column, body)
-            or self._comment(at, column, body)
+            or self._fence_or_comment(at, column, body)
             or self._heading(at, column, body)
             or self._rule(at, column, body)
             or self._item(at, column, body)
@@ -133,57 +187,40 @@ class _Scanner:
         self.open = False
         return at + 1
 
-    def _fence(self, at: int, column: int, body: str) -> int:
-        end = self._fence_end(at, column, body)
-        if end:
-            self._close_items(column)
-            self._add("fence", at, end)
-        return end
-
-    def _fence_end(self, at: int, column: int, body: str) -> int:
-        """Return the line after the fenced or raw block that `body` opens, or 0 if it opens none.
-
-        A block without a closing line extends to the end of the list item or of the text.
-        """
-        inside = max((limit for limit in self.items if limit <= column), default=0)
-        if "fence" not in self.disabled and (match := _FENCE.match(body)):
-            kind, first_line, mark = "fence", at + 1, rf"{re.escape(match[1][0])}{{{len(match[1])},}}"
-            closing, reopening = re.compile(rf"[ \t]*{mark}[ \t\r]*$"), re.compile(rf"[ \t]*{mark}[ \t]*\w")
-        elif "raw" not in self.disabled and (match := _RAW.match(body)):
-            kind, first_line, closing = "raw", at, re.compile(rf".*</{match[1]}>", re.IGNORECASE)
-            reopening = re.compile(rf"[ \t]*<{match[1]}(?=[\s>])", re.IGNORECASE)
-        else:
+    def _fence_or_comment(self, at: int, column: int, body: str) -> int:
+        """Add a fence or a comment; a comment directly below a block belongs to it, otherwise to a neighbour."""
+        verbatim = _verbatim(body)
+        if verbatim is None:
             return 0
-        for line in range(first_line, len(self.lines)):
+        end = self._verbatim_end(verbatim, at, column)
+        if verbatim.kind == "comment" and self.open and self._part(at) not in self.no_verbatim:
+            self.blocks[-1] = replace(self.blocks[-1], end=end)
+            return end
+        self._close_items(column)
+        return self._add(verbatim.kind, at, end)
+
+    def _verbatim_end(self, verbatim: _Verbatim, at: int, column: int) -> int:
+        """Return the line after a fence, comment or raw HTML, and note whether its extent is doubtful."""
+        part, stop = self._part(at), self._part_end(at)
+        if part in self.no_verbatim:
+            return at + 1
+        inside = max((limit for limit in self.items if limit <= column), default=0)
+        for line in range(at + verbatim.skip, stop):
             text = self.lines[line]
             if inside and line > at and text.strip() and _indent(text)[0] < inside:
-                self.unclosed.add(kind)
-                return self._last_nonblank(at, line)
-            if line > at and reopening.match(text):
-                self.unclosed.add(kind)
-            if closing.match(text):
+                stop = line
+                break
+            if line > at and (verbatim.opening.match(text) or _LOGGED.match(text)):
+                self.doubtful.add(part)
+            if verbatim.closing.search(text):
+                after = self.lines[line + 1 : min(line + 2, stop)]
+                if verbatim.skip and not inside and not self.lines[line - 1].strip() and any(map(str.strip, after)):
+                    self.doubtful.add(part)  # the entries that memoriter adds have a blank line above a fence
                 return line + 1
-        self.unclosed.add(kind)
-        return self._last_nonblank(at, len(self.lines))
-
-    def _comment(self, at: int, column: int, body: str) -> int:
-        """Add a comment on lines of its own to the block directly above, or as a block that joins its neighbour."""
-        if "comment" in self.disabled or not body.startswith("<!--"):
-            return 0
-        end = next((line for line in range(at, len(self.lines)) if "-->" in self.lines[line]), None)
-        if end == at and body.rpartition("-->")[2].strip():
-            return 0
-        inner = self.lines[at + 1 : None if end is None else end + 1]
-        if end is None or any(line.lstrip().startswith("<!--") for line in inner):
-            self.unclosed.add("comment")
-        after = self._last_nonblank(at, len(self.lines)) if end is None else end + 1
-        if self.open and not ORIGIN.match(
-            body
-        ):  # a mark of origin applies to the lines below it, not to the block above
-            self.blocks[-1] = replace(self.blocks[-1], end=after)
-            return after
-        self._close_items(column)
-        return self._add("comment", at, after)
+        self.doubtful.add(part)
+        if stop == len(self.lines) and not inside:
+            self.left_open = verbatim.closing_line
+        return self._last_nonblank(at, stop)
 
     def _heading(self, at: int, column: int, body: str) -> int:
         match = _HEADING.match(body) if column < 4 and not self._inside(column) else None
@@ -211,10 +248,12 @@ class _Scanner:
         self._close_items(column)
         self._add("item", at, at + 1, stays_open=True)
         self.items.append(column + _NESTED)
-        end = self._fence_end(at, column + _NESTED, rest)
-        if end > at + 1:
-            self.blocks[-1] = replace(self.blocks[-1], end=end)
-        return max(end, at + 1)
+        verbatim = _verbatim(rest)
+        if verbatim is None or verbatim.kind == "comment":
+            return at + 1
+        end = self._verbatim_end(verbatim, at, column + _NESTED)
+        self.blocks[-1] = replace(self.blocks[-1], end=end)
+        return end
 
     def _continues_list(self, column: int) -> bool:
         """Return whether the line is the next number of an open list."""
@@ -238,6 +277,14 @@ class _Scanner:
         last = self.blocks[-1]
         labelled = last.kind == "text" and _LABEL.match(_indent(self.lines[last.start])[1])
         return bool(labelled and _LABEL.match(body))
+
+    def _part(self, at: int) -> int:
+        return bisect_right(self.edges, at)
+
+    def _part_end(self, at: int) -> int:
+        """Return the first line after the part of a line."""
+        part = self._part(at)
+        return self.edges[part] if part < len(self.edges) else len(self.lines)
 
     def _inside(self, column: int) -> bool:
         return bool(self.items) and column >= self.items[-1]

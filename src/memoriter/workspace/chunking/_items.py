@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from memoriter.types import ORIGIN, Item
-from memoriter.workspace._noise import NOTE_LINK
 from memoriter.workspace.chunking._blocks import scan_blocks
 
 if TYPE_CHECKING:
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 LEAST_BYTES = 12
 """Shortest text of an item in UTF-8, without its marker: a shorter one means little on its own."""
+NOTE_LINK = re.compile(
+    r"!?\[\[[^\[\]]{1,400}\]\]"
+    r"|!\[[^\s\[\]]{0,400}\]\([^()\s]{0,1000}\)"
+    r"|(?<!!)\[[^\[\]]{0,400}\]\((?![a-zA-Z][\w+.-]*:)[^()\s]{0,1000}\)"
+)
+"""A link to another note, an embedded file, or an image. Of images, only those without a description count."""
 _CONTINUATIONS = frozenset({"text", "fence"})
 
 
@@ -25,10 +31,9 @@ def items_of(chunk: Chunk) -> tuple[Item, ...]:
     An item is a list item with its paragraphs and fences but without its inner items, a paragraph, a fence, a row of a
     table, or a line of a quotation.
     """
+    blocks = scan_blocks(chunk.text.split("\n"))
     lines = (ORIGIN.sub("", chunk.text) if "<!-- " in chunk.text else chunk.text).split("\n")
-    if len(lines) < 2:
-        return ()
-    items = [item for item in _find_items(lines, scan_blocks(lines)) if _is_worth_a_vector(item.text(lines))]
+    items = [item for item in _find_items(lines, blocks) if _is_worth_a_vector(item.text(lines))]
     return tuple(items) if len(items) > 1 else ()
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from memoriter.types import ORIGIN
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ _FORGED = re.compile(r"<!(?=\s*-[-\s]*(?:from|end)\b)", re.IGNORECASE)
 _NOT_IN_NAME = re.compile(r"[^\w .,()/+@-]+|-{2,}")
 _LONGEST_NAME = 80
 _ITEM = re.compile(r"[-*+] \S")
-MARKED = re.compile(r"<!-- (from|end): (?P<origin>[^<>\n]{1,200}?) -->[ \t\r]*$")
 
 
 def marked(entry: str, origin: str, day: str) -> str:
@@ -106,7 +106,7 @@ def authors_of(lines: Sequence[str]) -> list[str]:
     """
     authors, opened, of_item, column = [""] * len(lines), "", "", -1
     for at, line in enumerate(lines):
-        match = MARKED.search(line) if "<!--" in line else None
+        match = ORIGIN.search(line) if "<!--" in line else None
         alone = match is not None and not line[: match.start()].strip()
         if match is not None and alone:
             opened, column = match["origin"] if match[1] == "from" else "", -1
@@ -145,8 +145,22 @@ def standing_of(author: str) -> Standing:
 
 def without_mark(line: str) -> str:
     """Return a line without the mark of its author at its end."""
-    match = MARKED.search(line) if "<!--" in line else None
+    match = ORIGIN.search(line) if "<!--" in line else None
     return line if match is None else line[: match.start()].rstrip(" \t")
+
+
+def origin_edges(lines: Sequence[str]) -> list[int]:
+    """Return the lines, 0-based, before which a marked entry begins or ends: no block of Markdown runs over them."""
+    marks = {at for at, line in enumerate(lines) if "<!-- " in line and ORIGIN.search(line)}
+    if not marks:
+        return []
+    foreign, previous = foreign_lines(lines), False
+    for at, line in enumerate(lines):
+        if line.strip():
+            if foreign[at] != previous:
+                marks.add(at)
+            previous = foreign[at]
+    return sorted(marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +182,7 @@ def marked_entries(lines: Sequence[str]) -> Iterator[MarkedEntry]:
     """
     opened: tuple[str, int] | None = None
     for at, line in enumerate(lines):
-        match = MARKED.search(line) if "<!--" in line else None
+        match = ORIGIN.search(line) if "<!--" in line else None
         if match is None:
             continue
         alone = not line[: match.start()].strip()

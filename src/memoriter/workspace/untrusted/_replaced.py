@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from memoriter.types import ORIGIN
 from memoriter.values import dataclass
-from memoriter.workspace.untrusted._marks import MARKED, authors_of, origin_words, without_mark
+from memoriter.workspace.untrusted._marks import authors_of, origin_words, without_mark
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from memoriter.workspace.chunking import Block
 
@@ -75,7 +77,7 @@ def _parse(text: str) -> tuple[list[str], list[_Part]]:
     plain, authors, entries = list[str](), list[str](), list[int]()
     entry, lines = 0, text.split("\n")
     for line, author in zip(lines, authors_of(lines), strict=True):
-        match = MARKED.search(line) if "<!--" in line else None
+        match = ORIGIN.search(line) if "<!--" in line else None
         entry += match is not None
         if match is None or line[: match.start()].strip():
             ending = "\r" if line.endswith("\r") else ""
@@ -83,7 +85,7 @@ def _parse(text: str) -> tuple[list[str], list[_Part]]:
             authors.append(author)
             entries.append(entry)
     parts, above = list[_Part](), list[tuple[int, str]]()
-    for block in scan_blocks(plain):
+    for block in _split_blocks(scan_blocks(plain), list(zip(authors, entries, strict=True))):
         words = "\n".join(line.rstrip() for line in plain[block.start : block.end])
         # Headings contain what follows; items contain what is deeper. Both are kept with a rank that orders them.
         rank = block.level if block.kind == "heading" else 7 + block.depth
@@ -94,6 +96,18 @@ def _parse(text: str) -> tuple[list[str], list[_Part]]:
         if block.kind in {"heading", "item"}:
             above.append((rank, words))
     return plain, parts
+
+
+def _split_blocks(blocks: Iterable[Block], origins: Sequence[tuple[str, int]]) -> Iterator[Block]:
+    """Yield the blocks, each divided where another entry begins: without marks, two may look like one paragraph."""
+    for block in blocks:
+        start = block.start
+        for at in range(block.start + 1, block.end):
+            if origins[at] != origins[at - 1]:
+                yield replace(block, start=start, end=at)
+                start = at
+        rest = replace(block, start=start)
+        yield rest if start == block.start else replace(rest, kind="text", depth=block.depth + (block.kind == "item"))
 
 
 def _marked_lines(lines: Sequence[str], parts: Sequence[_Part], authors: Sequence[tuple[str, int]]) -> list[str]:

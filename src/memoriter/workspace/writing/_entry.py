@@ -29,6 +29,8 @@ _BULLETS = ("-", "*", "+")
 LONGEST_ENTRY = 1_000_000
 """Characters of an entry at most."""
 _LAST_ENTRIES = 3
+_PASSES = 8
+"""Most times that the length of a note is compared with an entry, to find whether it is there already."""
 _TAIL = 65_536
 """Characters at the end of a note that show the form of its last entries."""
 
@@ -106,9 +108,14 @@ class Entry:
             entry = marked(entry, self.origin, self.now.date().isoformat())
         if self.log and not note.strip():
             return Addition(entry, f"# {daily_title(self.log, self.now.date())}\n\n")
+        from memoriter.workspace.chunking import closing_line
+
+        # Otherwise the entry would be part of a fence or comment that somebody forgot to close.
+        closing = closing_line(note.split("\n"))
         # Without a blank line, a table or paragraph would continue the entry above it.
-        joins = not entry.startswith((*_BULLETS, "<!-- ")) and note.removesuffix("\n").rpartition("\n")[2].strip()
-        return Addition(entry, "\n" if joins else "")
+        stands_alone = _ITEM.match(entry) or ORIGIN.match(entry)
+        joins = not stands_alone and (closing or note.removesuffix("\n").rpartition("\n")[2].strip())
+        return Addition(entry, f"{closing}\n" * bool(closing) + "\n" * bool(joins))
 
     def find_in(self, content: bytes) -> Existing | None:
         """Return the lines of a note that prevent the addition; to the owner, entries of others do not count."""
@@ -121,6 +128,8 @@ class Entry:
 def entry_of(text: str, form: Form | None = None) -> str:
     r"""Return a text as lines of Markdown: a list item, or the text itself if it has a structure of its own.
 
+    A fence, comment or raw HTML that the text leaves open is closed, so that it does not take in the next entry.
+
     Args:
         text: the text.
         form: how the entries of the log begin; None outside of a log, where several paragraphs stay paragraphs.
@@ -128,8 +137,8 @@ def entry_of(text: str, form: Form | None = None) -> str:
     >>> entry_of("We chose PostgreSQL."), entry_of("We chose PostgreSQL.", Form("*", "14:05 "))
     ('- We chose PostgreSQL.\n', '* 14:05 We chose PostgreSQL.\n')
     """
-    stripped = text.strip()
-    lines = stripped.splitlines()
+    lines = _lines_of(text)
+    stripped = "\n".join(lines)
     if form is None:
         form = Form()
         has_structure = bool(_STRUCTURE.match(stripped)) or stripped.startswith(_BULLETS) or "\n\n" in stripped
@@ -144,6 +153,15 @@ def entry_of(text: str, form: Form | None = None) -> str:
         "\n".join([f"{form.bullet} {_timed(first, form)}", *(f"  {line}" if line.strip() else "" for line in rest)])
         + "\n"
     )
+
+
+def _lines_of(text: str) -> list[str]:
+    """Return the lines of an entry, with one that closes what the text leaves open."""
+    from memoriter.workspace.chunking import closing_line
+
+    lines = text.strip().splitlines()
+    closing = closing_line(["", *lines])  # below the first line of a note, `---` opens no front matter
+    return [*lines, closing] if closing else lines
 
 
 def _item(line: str, form: Form) -> str:
@@ -188,7 +206,7 @@ def find_entry(note: str, text: str, *, foreign: bool) -> Existing | None:
         text: the entry.
         foreign: whether an entry counts that the owner did not write.
     """
-    wanted = " ".join(filter(None, map(_plain, text.strip().splitlines())))
+    wanted = " ".join(filter(None, map(_plain, _lines_of(text))))
     if not wanted or max(wanted.split(), key=len) not in normalize("NFC", note):
         return None
     from memoriter.workspace.chunking import scan_blocks
@@ -198,27 +216,41 @@ def find_entry(note: str, text: str, *, foreign: bool) -> Existing | None:
     others = foreign_lines(lines)
     blocks = [block for block in scan_blocks(lines) if block.kind not in {"comment", "front"}]
     texts = [" ".join(filter(None, map(_plain, lines[block.start : block.end]))) for block in blocks]
+    search = _Search(wanted, texts)
     for at, block in enumerate(blocks):
         if not block.depth and (foreign or not others[block.start]):
-            last = _last_part(wanted, texts, at)
+            last = search.last_part(at)
             if last is not None:
                 return Existing(block.start + 1, blocks[last].end)
     return None
 
 
-def _last_part(wanted: str, texts: Sequence[str], first: int) -> int | None:
-    """Return the index of the text that completes the wanted one, joined from the first one on; None if none does."""
-    rest = wanted
-    for at in range(first, len(texts)):
-        time = _TIME.match(texts[at])
-        forms = (texts[at], texts[at][time.end() :]) if time else (texts[at],)
-        form = next((form for form in forms if f"{rest} ".startswith(f"{form} " if form else "")), None)
-        if form is None:
-            return None
-        rest = rest[len(form) :].lstrip()
-        if not rest:
-            return at
-    return None
+class _Search:
+    """A search for a text that consecutive blocks make up, with or without the times of day at their beginnings."""
+
+    def __init__(self, wanted: str, texts: Sequence[str]) -> None:
+        self._wanted = wanted
+        self._forms = [(text, text[time.end() :]) if (time := _TIME.match(text)) else (text,) for text in texts]
+        self._left = _PASSES * sum(len(text) + 1 for text in texts)
+        """Characters that may still be compared: where texts repeat themselves, each place could need all of them."""
+
+    def last_part(self, first: int) -> int | None:
+        """Return the index of the block that completes the text, from the first one on; None if none does."""
+        done = 0
+        for at in range(first, len(self._forms)):
+            form = next((form for form in self._forms[at] if self._is_next(form, done)), None)
+            if form is None:
+                return None
+            done += len(form) + bool(form)
+            if done > len(self._wanted):
+                return at
+        return None
+
+    def _is_next(self, form: str, done: int) -> bool:
+        self._left -= len(form) + 1
+        end = done + len(form)
+        whole = not form or self._wanted[end : end + 1] in {"", " "}
+        return self._left >= 0 and whole and self._wanted.startswith(form, done)
 
 
 def _plain(line: str) -> str:
