@@ -76,7 +76,7 @@ def test_no_word_of_a_text_is_lost_and_its_own_marks_do_not_count(before: str, a
 
 
 @given(notes, entries)
-def test_what_is_appended_changes_no_byte_above_it_and_is_marked(before: str, added: str) -> None:
+def test_what_is_appended_is_marked(before: str, added: str) -> None:
     start = before if before.endswith("\n\n") or not before else f"{before}\n"
     known = {line for line, _ in rows(before)}
     written, changed = with_authors(
