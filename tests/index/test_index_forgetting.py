@@ -50,6 +50,16 @@ def test_in_a_large_index_words_leave_the_file_once_many_were_deleted_or_when_as
     assert not edited_out(5)
 
 
+def test_text_edited_out_of_a_note_during_a_rebuild_leaves_the_new_file(index, make, path, monkeypatch):
+    monkeypatch.setattr("memoriter.index.files._queries.ALWAYS_PURGED", 0)
+    monkeypatch.setattr("memoriter.index.files._queries.PURGE_SHARE", 0)
+    with index.rebuild() as fresh:
+        crowd(fresh, make)
+        make.put(fresh, "note.md", CANARY.decode())
+        make.put(fresh, "note.md", "second")
+    assert CANARY not in bytes_on_disk(path)
+
+
 def test_text_edited_out_of_a_note_leaves_every_byte_of_the_index(index, make, path):
     crowd(index, make)
     make.put(index, "note.md", f"first {CANARY.decode()}", "second")

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from memoriter.ids import note_bytes
+from memoriter.workspace import blocks_with
+from memoriter.workspace.writing._entry import Addition, Entry
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.workspace import Removal
 
 PIECES = st.sampled_from(
     [
@@ -57,6 +62,11 @@ END = st.sampled_from(["\n", "\n", "\n", "\r\n", "\n\n"])
 ORIGINS = st.sampled_from([None, None, "agent via MCP (codex)", "x) -->"])
 
 
+LINE = re.compile(rb"[^\n]*\n")
+BEFORE_ALL, BETWEEN_ENTRIES = -1, -2
+"""Lines of the note that were there, and blank lines and ends of fences that were added between entries."""
+
+
 class Written(NamedTuple):
     text: str
     origin: str | None
@@ -86,34 +96,59 @@ BETWEEN = [
 
 
 @pytest.mark.slow
-@given(entries(), st.sampled_from(["daily", "long-term"]), st.sampled_from(BEFORE), st.data())
-@example(OPEN, "daily", "", None)
-@example(OPEN, "long-term", "```\nopen\n", None)
-@example(OPEN_BY_AGENTS, "daily", "", None)
-@example(BETWEEN, "long-term", "# Mine\n\n- first\n", None)
-def test_forgetting_one_entry_leaves_every_byte_of_the_others(
-    written: Sequence[Written], to: Literal["daily", "long-term"], before: str, data: st.DataObject | None
+@settings(max_examples=25)
+@given(entries(), st.sampled_from(["daily", "long-term"]), st.sampled_from(BEFORE), st.randoms())
+@example(OPEN, "daily", "", Random(1))
+@example(OPEN, "long-term", "```\nopen\n", Random(2))
+@example(OPEN_BY_AGENTS, "daily", "", Random(3))
+@example(BETWEEN, "long-term", "# Mine\n\n- first\n", Random(4))
+def test_forgetting_one_entry_after_the_other_leaves_every_byte_of_the_others(
+    written: Sequence[Written], to: Literal["daily", "long-term"], before: str, random: Random
 ) -> None:
     with TemporaryDirectory() as folder, closing(MemoryEnv.at(Path(folder), {})) as env:
+        env.configure(provider="none")
         memory, path = env.open(), "MEMORY.md" if to == "long-term" else "memory/2026-03-10.md"
         env.write(path, before)
         places = [memory.remember(each.text, to=to, origin=each.origin, again=True) for each in written]
+        numbers = {at: n for n, place in enumerate(places) for at in range(place.start_line, place.end_line + 1)}
         content = (env.notes / path).read_bytes()
-        lines = content.split(b"\n")
-        for number, place in enumerate(places):
-            (removal,) = memory.plan_forget(match=f"word{number}").notes
-            own, gone = set(range(place.start_line, place.end_line + 1)), removed_lines(removal)
-            assert gone <= own, (number, content)
-            assert not any(f"word{number}".encode() in lines[at - 1] for at in own - gone)
-        chosen = data.draw(st.integers(0, len(places) - 1)) if data else 1
-        way = data.draw(st.sampled_from(["match", "lines"])) if data else "match"
-        cited = f"{path}#L{places[chosen].start_line}-L{places[chosen].end_line}"
-        plan = memory.plan_forget(match=f"word{chosen}") if way == "match" else memory.plan_forget(cited)
-        memory.forget(plan)
-        gone = removed_lines(plan.notes[0])
-        left = b"".join(f + b"\n" for at, f in enumerate(lines[:-1], 1) if at not in gone) + lines[-1]
-        assert (env.notes / path).read_bytes() == left
+        begin = before.count("\n") + 1
+        lines = [
+            (line, numbers.get(at, BEFORE_ALL if at < begin else BETWEEN_ENTRIES))
+            for at, line in enumerate(LINE.findall(content), 1)
+        ]
+        forgotten = {BETWEEN_ENTRIES}
+        for number in random.sample(range(len(places)), min(len(places), 3)):
+            plan = memory.plan_forget(match=f"word{number}")
+            gone = {at for each in plan.notes[0].passages for at in range(each.start_line, each.end_line + 1)}
+            forgotten.add(number)
+            assert {lines[at - 1][1] for at in gone} <= forgotten, (number, lines)
+            memory.forget(plan)
+            lines = [line for at, line in enumerate(lines, 1) if at not in gone]
+            assert (env.notes / path).read_bytes() == b"".join(line for line, _ in lines)
+            assert not any(f"word{number}".encode() in line for line, _ in lines)
 
 
-def removed_lines(removal: Removal) -> set[int]:
-    return {at for passage in removal.passages for at in range(passage.start_line, passage.end_line + 1)}
+@pytest.mark.slow
+@given(entries(), st.sampled_from(["memory/%Y-%m-%d.md", ""]), st.sampled_from(BEFORE), st.randoms())
+def test_entries_that_are_added_after_others_were_forgotten_are_left_as_well(
+    written: Sequence[Written], log: str, before: str, random: Random
+) -> None:
+    lines = [(line, BEFORE_ALL) for line in LINE.findall(before.encode() + b"\n")]
+    forgotten, waiting = {BETWEEN_ENTRIES}, list(range(len(written)))
+    while waiting:
+        added = {number for _, number in lines} - forgotten - {BEFORE_ALL}
+        if added and random.random() < 0.4:
+            number = random.choice(sorted(added))
+            passages = blocks_with(b"".join(line for line, _ in lines), f"word{number}")
+            gone = {at for each in passages for at in range(each.start_line, each.end_line + 1)}
+            forgotten.add(number)
+            assert {lines[at - 1][1] for at in gone} <= forgotten, (number, lines)
+            lines = [line for at, line in enumerate(lines, 1) if at not in gone]
+        else:
+            number = waiting.pop(0)
+            entry = Entry(*written[number], datetime(2026, 3, 10, 12, tzinfo=UTC), log, again=True)
+            addition = entry.add_to(b"".join(line for line, _ in lines))
+            assert isinstance(addition, Addition)
+            for text, owner in ((addition.title, BETWEEN_ENTRIES), (addition.text, number)):
+                lines += [(line, owner) for line in LINE.findall(note_bytes(text))]

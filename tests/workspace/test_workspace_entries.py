@@ -187,9 +187,9 @@ def test_an_entry_is_not_written_into_what_a_note_leaves_open(
 @pytest.mark.parametrize("fence", ["```", "~~~"])
 def test_what_agents_leave_open_takes_no_entry_of_the_owner_along(env: MemoryEnv, fence: str) -> None:
     memory, facts = env.open(), [f"Owner fact {number}" for number in range(4)]
-    memory.remember(facts[0])
-    for fact in facts[1:]:
-        memory.remember(f"{fence}\nopen before {fact[-1]}", origin="agent via MCP (codex)")
+    for number, fact in enumerate(facts):
+        if number in {1, 3}:
+            memory.remember(f"{fence}\nopen before {number}", origin="agent via MCP (codex)")
         memory.remember(fact)
     before = note(env)
     plan = memory.plan_forget(match=facts[2])

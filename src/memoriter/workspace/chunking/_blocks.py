@@ -16,6 +16,7 @@ from memoriter.workspace.untrusted import origin_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
 Kind = Literal["heading", "item", "text", "quote", "fence", "comment", "rule", "front"]
 
@@ -66,10 +67,10 @@ def scan_closed_blocks(lines: Sequence[str]) -> list[Block]:
 
     The extent of one is doubtful if it has no closing line, if one opens again or an entry of a log begins before that
     line, or if that line may open another fence. Then all of them between the same two marks of origin are only the
-    lines that open them, and what is between these lines is Markdown.
+    lines that open and close them, each a block of its own, and what is between these lines is Markdown.
     """
     edges = origin_edges(lines)
-    return _scan(lines, edges, frozenset(_scan(lines, edges).doubtful)).blocks
+    return _scan(lines, edges, _scan(lines, edges)).blocks
 
 
 def closing_line(lines: Sequence[str]) -> str:
@@ -118,8 +119,8 @@ def _verbatim(body: str) -> _Verbatim | None:
     return _Verbatim("comment", _COMMENT_END, _COMMENT_START, "-->")
 
 
-def _scan(lines: Sequence[str], edges: Sequence[int], doubtful: frozenset[int] = frozenset()) -> _Scanner:
-    scanner = _Scanner(lines, edges, doubtful)
+def _scan(lines: Sequence[str], edges: Sequence[int], first: _Scanner | None = None) -> _Scanner:
+    scanner = _Scanner(lines, edges, first)
     line = scanner.front_matter()
     while line < len(lines):
         line = scanner.step(line)
@@ -129,17 +130,23 @@ def _scan(lines: Sequence[str], edges: Sequence[int], doubtful: frozenset[int] =
 class _Scanner:
     """A pass over the lines that tracks the open list items and whether the last block may continue."""
 
-    def __init__(self, lines: Sequence[str], edges: Sequence[int], no_verbatim: frozenset[int]) -> None:
-        """Start before the first line; in the parts in `no_verbatim`, a fence or comment has only its opening line.
+    def __init__(self, lines: Sequence[str], edges: Sequence[int], first: _Scanner | None) -> None:
+        """Start before the first line.
 
-        Part 0 ends before the first edge.
+        Args:
+            lines: the text.
+            edges: the lines at which a part of the text begins; part 0 ends before the first of them.
+            first: an earlier pass, of which the doubtful parts have no fences and comments of several lines.
         """
         self.lines = lines
         self.edges = edges
         self.starts = frozenset(edges)
-        self.no_verbatim = no_verbatim
+        self.no_verbatim: AbstractSet[int] = first.doubtful if first else frozenset()
+        self.single: AbstractSet[int] = first.closed if first else frozenset()
         self.doubtful = set[int]()
         """Parts with a fence, comment or raw HTML of which the extent is doubtful."""
+        self.closed = set[int]()
+        """Lines that close one."""
         self.left_open = ""
         """The line that would close what is open at the end of the text."""
         self.blocks: list[Block] = []
@@ -189,15 +196,16 @@ class _Scanner:
 
     def _fence_or_comment(self, at: int, column: int, body: str) -> int:
         """Add a fence or a comment; a comment directly below a block belongs to it, otherwise to a neighbour."""
-        verbatim = _verbatim(body)
-        if verbatim is None:
+        verbatim, is_doubtful = _verbatim(body), self._part(at) in self.no_verbatim
+        if verbatim is None and not (is_doubtful and at in self.single):
             return 0
-        end = self._verbatim_end(verbatim, at, column)
-        if verbatim.kind == "comment" and self.open and self._part(at) not in self.no_verbatim:
+        end = self._verbatim_end(verbatim, at, column) if verbatim else at + 1
+        kind = verbatim.kind if verbatim else "fence"
+        if kind == "comment" and self.open and not is_doubtful:
             self.blocks[-1] = replace(self.blocks[-1], end=end)
             return end
         self._close_items(column)
-        return self._add(verbatim.kind, at, end)
+        return self._add(kind, at, end)
 
     def _verbatim_end(self, verbatim: _Verbatim, at: int, column: int) -> int:
         """Return the line after a fence, comment or raw HTML, and note whether its extent is doubtful."""
@@ -216,6 +224,7 @@ class _Scanner:
                 after = self.lines[line + 1 : min(line + 2, stop)]
                 if verbatim.skip and not inside and not self.lines[line - 1].strip() and any(map(str.strip, after)):
                     self.doubtful.add(part)  # the entries that memoriter adds have a blank line above a fence
+                self.closed.add(line)
                 return line + 1
         self.doubtful.add(part)
         if stop == len(self.lines) and not inside:
