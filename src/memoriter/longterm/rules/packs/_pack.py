@@ -1,8 +1,16 @@
 """A language pack: the cues of one language, as regular expressions over a sentence in lower case."""
 
+# ruff: noqa: E501 - a pattern of words
+
 from __future__ import annotations
 
 from memoriter.values import dataclass
+
+NOT_OWN_CLAUSE = (
+    r"^(?!(?:(?:a partir de a(?:hora|gora)|de ahora en adelante|desde ahora|y|e|pero|mas|no|não|ya|já|yo|eu|nosotr[oa]s|nós|también|também|pues|pois) )*"
+    r"(?:\w+(?:o|oy|ou|mos|é|ei|í)|(?:me|nos|te|he|hemos) \w+) que\b)(?!.*\b(?:je|nous|on|j')\b)"
+)
+"""In Spanish and Portuguese, whose verbs show the person, the main clause before `que` is not about the author."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

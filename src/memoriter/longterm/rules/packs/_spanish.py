@@ -1,7 +1,7 @@
 """Cues of Spanish."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.longterm.rules.packs._pack import LanguagePack
+from memoriter.longterm.rules.packs._pack import NOT_OWN_CLAUSE, LanguagePack
 
 _OUR = r"\b(?:mi|mis|nuestro|nuestra|nuestros|nuestras)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:pregunta|problema|error|código|prueba|script|función|consulta|pantalla|archivo|bucle|duda|idea|impresión|texto|frase|salida)\b)"
@@ -62,7 +62,8 @@ SPANISH = LanguagePack(
         r"\bno (?:lo |la |hace falta que lo |hace falta que |tienes que |es necesario que )?(?:recuerdes|guardes|apuntes|anotes|memorices|recordarlo|guardarlo|registres)\b|\bolvida (?:lo que|lo|eso|esto|todo)\b|\bolvídalo\b|\bera (?:una )?broma\b|\bentre nosotros\b|\bretiro lo dicho\b",
     ),
     report=(
-        r"\b(?:según|dicen que|se dice|al parecer|por lo visto|supuestamente|he oído que|he leído que|hay gente|hay quien|algunos|muchos|muchas|la gente|la mayoría|todo el mundo|(?:él|ella) (?:dice|dijo|cree|piensa)|(?:dijo|dice|escribió) que)\b",
+        rf"{NOT_OWN_CLAUSE}.*\bque (?:(?:\w+ )?\w{{2,}}(?:o|oy|mos)|yo|nosotr[oa]s|no|siempre|nunca|me|nos|mis?|nuestr\w+)\b",
+        r"\b(?:según|dicen que|se dice|al parecer|por lo visto|supuestamente|he oído que|he leído que|hay gente|hay quien|algunos|muchos|muchas|la gente|la mayoría|todo el mundo|él|ella)\b",
     ),
     passing=(
         r"\b(?:falla|fallan|falló|fallando|no (?:compila|funciona|arranca|carga|va|anda)|no sé por qué|en est[ae] \w+|ahora vuelvo|luego vuelvo)\b",
@@ -71,7 +72,6 @@ SPANISH = LanguagePack(
         r"\b(?:hoy|esta noche|ahora mismo|de momento|por ahora|esta vez|est[ae] (?:función|diapositiva|imagen|página|línea|archivo|frase|correo|tarea|cambio))\b|\btengo (?:hambre|sueño|sed|prisa|una (?:duda|pregunta))\b|\bestoy (?:cansad[oa]|agotad[oa]|perdid[oa]|ocupad[oa])\b|\bme (?:gusta|encanta)[.!]?$|\bgracias\b",
     ),
     text_work=(
-        r"^(?:por favor,? )?(?:resume|traduce|corrige|reescribe|reformula|acorta|mejora|analiza|clasifica)\b[^:]{0,60}: ?\S",
         r"\b(?:corrige|traduce|reescribe|resume|mejora|revisa|acorta|reformula)\b.*\b(?:frase|texto|párrafo|gramática|ortografía|carta|correo|al \w+)\b|\b(?:personaje|protagonista|novela|narrador|guion|poema)\b|\bescribe(?:me)? (?:un|una) (?:\w+ )?(?:biografía|carta|poema|historia|discurso|cuento|diálogo|redacción)\b",
     ),
     task=(
