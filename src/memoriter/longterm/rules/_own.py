@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from memoriter.longterm.rules._cues import cues
@@ -96,18 +97,20 @@ def _own_lines(lines: list[str]) -> list[bool]:
 
 
 def _without_pasted(lines: list[str], own: list[bool]) -> list[bool]:
-    """Return the same without blocks that look pasted: of many lines, or of several lines beside another paragraph."""
-    blocks, start = list[range](), 0
-    for number in range(len(lines) + 1):
-        if number == len(lines) or not own[number]:
-            if start < number:
-                blocks.append(range(start, number))
-            start = number + 1
+    """Return the same without a block that looks pasted, and all after it, which may belong to it.
+
+    Such a block has many lines, or several and another paragraph beside it. A list that was asked for is none.
+    """
     paragraphs = sum(bool(line.strip()) and (at == 0 or not lines[at - 1].strip()) for at, line in enumerate(lines))
-    for at, block in enumerate(blocks):
-        several = len(block) > 1 and paragraphs > 1 and (at > 0 or len(block) == MOST_LINES)
-        if (several or len(block) > MOST_LINES) and not _LIST_ITEM.match(lines[block[-1]]):
-            own[block.start : block.stop] = [False] * len(block)
+    blocks = 0
+    for is_own, group in groupby(range(len(lines)), own.__getitem__):
+        block = list(group)
+        if not is_own or _LIST_ITEM.match(lines[block[-1]]):
+            continue
+        several = len(block) > 1 and paragraphs > 1 and (blocks > 0 or len(block) == MOST_LINES)
+        if several or len(block) > MOST_LINES:
+            return [*own[: block[0]], *[False] * (len(lines) - block[0])]
+        blocks += 1
     return own
 
 

@@ -196,7 +196,8 @@ def _introduces(sentence: _Sentence, phrases: tuple[str, ...]) -> bool:
     if colon is None:
         return False
     label = replace(sentence, plain=sentence.plain[: colon.end()])
-    if _asks_to_remember(label, phrases) or label.has("decision"):
+    asked = cues("remember", eastern=sentence.eastern).search(sentence.plain)
+    if (asked and asked.start() < colon.start()) or has_phrase(label.plain, phrases) or label.has("decision"):
         return False
     rest = sentence.plain[colon.end() :]
     own = own_words(eastern=sentence.eastern)

@@ -52,8 +52,9 @@ CZECH = LanguagePack(
         r"\b(?:nepamatuj|nezapisuj|neukládej|nezaznamenávej|nemusíš si (?:to )?pamatovat)\b|(?<!ne)\bzapomeň(?:te)? (?:na|co|to|všechno)\b|\bto byl (?:jen )?(?:vtip|žert)\b|\bmezi námi\b",
     ),
     report=(
-        r"^(?:(?!\b(?:já|my|jsem|jsme|mi|mě|nám|nás)\b|(?:ím|ám|eme|íme|áme|uji|uju)\b).)*?, že\b",
-        r"\b(?:podle|prý|údajně|říká se|slyšel jsem|slyšela jsem|četl jsem|četla jsem|někteří|mnozí|většina lidí|lidé|lidi|všichni|ona|oni)\b",
+        r"^(?:a |ale )?(?:ona|oni)\b.*, že\b",
+        r"^(?:(?!\b(?:já|my|jsem|jsme|mi|mě|nám|nás)\b|(?:ím|ám|eme|íme|áme|uji|uju|\btak|\bje)\b).)*?, že\b",
+        r"\b(?:podle|prý|údajně|říká se|slyšel jsem|slyšela jsem|četl jsem|četla jsem|někteří|mnozí|většina lidí|lidé|lidi|všichni)\b",
     ),
     passing=(
         r"\b(?:selhává|selhaly|selhal|padá|spadl\w*|nefunguje|nekompiluje|nejde|neběží|nevím,? proč|v této \w+|v tomto \w+|hned se vrátím)\b",

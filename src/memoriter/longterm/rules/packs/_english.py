@@ -113,7 +113,7 @@ ENGLISH = LanguagePack(
         r"\b(?:off the record|scratch that|never mind|just kidding|i was joking|only joking|between you and me)\b|\bnot to be (?:saved|stored|remembered)\b",
     ),
     report=(
-        rf"^(?:(?!{_I}).)*\bthat (?:{_I}|my\b|our\b)|^(?:and |but |so )?(?:he|she|they)\b",
+        rf"^(?:(?!{_I}).)*\b(?!(?:is|was|so|now|given|provided|except|important|sure)\b)[\w']+ that (?:{_I}|my\b|our\b)|^(?:and |but |so )?(?:he|she|they)\b.*(?:{_I}|\bmy\b|\bour\b)",
         rf"(?:^|[,;:.!?] )(?!(?:{_BEFORE})(?: [\w'-]+){{0,3}} {_I})(?:(?!{_I})[\w'-]+ )+?(?!(?:{_LINK})\b)[\w'-]+ {_I}",
         r"\b(?:according to|apparently|allegedly|supposedly|rumou?r has it|i(?:'ve)? (?:heard|read) that|they say|people say|it is said)\b",
         r"\b(?:some|most|many|other|few|lots of|plenty of) (?:people|users|folks|developers|companies)\b|\beveryone\b|\bnobody\b",

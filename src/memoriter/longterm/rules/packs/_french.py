@@ -52,8 +52,9 @@ FRENCH = LanguagePack(
         r"\bne (?:le |la |l')?(?:retiens|retenez|note|notez|mémorise|garde|gardez|enregistre|sauvegarde)\w* (?:pas|rien)\b|\bpas (?:la peine|besoin) de (?:\w+ )?(?:retenir|noter|mémoriser|t'en souvenir)\b|(?<!n')\boublie(?:z)? (?:ça|cela|ce que|tout)\b|\bentre nous\b|\bje plaisante\b",
     ),
     report=(
-        r"^(?:(?!\b(?:je|nous|on|moi)\b|\bj').)*\b(?:que (?:je|nous|mon|ma|mes|notre|nos)\b|que j'|qu'on\b)",
-        r"\b(?:selon|d'après|il paraît|apparemment|paraît-il|on dit que|j'ai entendu|j'ai lu que|certains|certaines|beaucoup de|la plupart|les gens|tout le monde|ils|elles?)\b",
+        r"^(?:et |mais )?(?:ils?|elles?)\b.*\b(?:que|mon|ma|mes|nos|notre)\b",
+        r"^(?:(?!\b(?:je|nous|on|moi)\b|\bj').)*\b(?!(?:est|parce|puisque|pour|ce|alors|chaque|fois|dès|tandis|bien|plus|moins)\b)[\w-]+ (?:que (?:je|nous|mon|ma|mes|notre|nos)\b|que j'|qu'on\b)",
+        r"\b(?:selon|d'après|il paraît|apparemment|paraît-il|on dit que|j'ai entendu|j'ai lu que|certains|certaines|beaucoup de|la plupart|les gens|tout le monde)\b",
     ),
     passing=(
         r"\b(?:échoue|échouent|plante|ne (?:marche|compile|fonctionne|démarre) (?:pas|plus)|sais pas pourquoi|dans cette? \w+|je reviens)\b",

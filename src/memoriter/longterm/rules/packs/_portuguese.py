@@ -54,8 +54,9 @@ PORTUGUESE = LanguagePack(
         r"\bnão (?:precisa (?:se )?)?(?:lembre|lembrar|guarde|guardar|anote|anotar|memorize|memorizar|salve|salvar|registre)\b|(?<!não se )(?<!não )\besque(?:ça|ce) (?:o que|isso|isto|tudo)\b|\bera brincadeira\b|\bentre nós\b|\bretiro o que\b",
     ),
     report=(
-        rf"{NOT_OWN_CLAUSE}.*\bque (?:(?:\w+ )?\w{2,}(?:o|mos|ei)|eu|nós|a gente|não|sempre|nunca|me|nos|meus?|minhas?|noss\w+)\b",
-        r"\b(?:segundo|de acordo com|dizem que|parece que|aparentemente|supostamente|ouvi (?:dizer )?que|li que|algumas pessoas|muita gente|muitas pessoas|as pessoas|todo mundo|ele|ela)\b",
+        r"^(?:e |mas )?(?:eles?|elas?)\b.*\b(?:que|meus?|minhas?|noss\w+)\b",
+        rf"{NOT_OWN_CLAUSE} que (?:(?:\w+ )?\w{2,}(?:o|mos|ei)|eu|nós|a gente|não|sempre|nunca|me|nos|meus?|minhas?|noss\w+)\b",
+        r"\b(?:segundo|de acordo com|dizem que|parece que|aparentemente|supostamente|ouvi (?:dizer )?que|li que|algumas pessoas|muita gente|muitas pessoas|as pessoas|todo mundo)\b",
     ),
     passing=(
         r"\b(?:falha|falham|falhou|não (?:compila|funciona|roda|carrega|abre)|não sei por ?qu[eê]|n?est[ae] \w+ aqui|já volto|volto já)\b",
