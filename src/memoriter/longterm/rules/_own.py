@@ -27,6 +27,8 @@ MOST_LINES = 3
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,}|\"{3}|'{3})")
 _SEPARATOR = re.compile(r"[ \t]*(?:([-=*_+#~—–─━═•])\1{2}|#{1,6} )")
 """The beginning of a line of signs, which may hold a title, and of a heading: a document follows."""
+_SIGNATURE = re.compile(r"[ \t]*(?:—|―|--|~)[ \t]?[^\W\d_]")
+"""The beginning of a line that names who said what is above it."""
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•·‣◦–—]|\d{1,3}[.)])[ \t]")
 _OTHERS = re.compile(
     r"""(?x)
@@ -85,6 +87,9 @@ def _own_lines(lines: list[str]) -> list[bool]:
         if _SEPARATOR.match(line):
             break
         if not line.strip():
+            continue
+        if _SIGNATURE.match(line):
+            own[:number] = [False] * number
             continue
         if _LIST_ITEM.match(line):
             own[number] = asked_list and not LISTED.match(line)

@@ -43,6 +43,7 @@ _EITHER = "\"”’'»›`“"
 """Marks that open a quotation only before a word, and not after one."""
 _MARK = re.compile(f"[{re.escape(''.join(_CLOSINGS) + '」』》〉｣〞〟')}]")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,600}[^()\n]{0,100}\)|(?:https?|ftp)://[!-~]+|www\.[!-~]+")
+_ENDS_LINE = re.compile(r"[.!?,;]?[ \t]*(?:\n|$)")
 _SENTENCE_INSIDE = re.compile(r"[.!?…]\s+\S|[。！？]\s*\w|\n")
 
 
@@ -59,7 +60,7 @@ def quotations(text: str) -> Iterator[tuple[int, int, bool]]:
         if _is_apostrophe(text, place):
             continue
         if not _opens(text, place):
-            if mark[0] not in "'’":
+            if mark[0] not in "'’" or _ENDS_LINE.match(text, at):
                 yield text.rfind("\n", 0, place) + 1, at, False
             continue
         end = _end_of(text, place)

@@ -246,10 +246,16 @@ def _is_of_the_moment(sentence: _Sentence, has_task: bool) -> bool:
         sentence: the sentence.
         has_task: whether a sentence of the message is a request to the assistant.
     """
-    if sentence.has("passing") or sentence.has("report"):
+    if sentence.has("passing") or _is_reported(sentence):
         return True
     about_task = sentence.has("task") or (has_task and sentence.has("workpiece"))
     return about_task and not sentence.has("lasting")
+
+
+def _is_reported(sentence: _Sentence) -> bool:
+    """Return whether a sentence passes on what others say, and does not begin with what its author states."""
+    first_clause = replace(sentence, plain=sentence.plain.partition(",")[0])
+    return sentence.has("report") and (first_clause.has("report") or _category(first_clause) is None)
 
 
 def _has_content(sentence: _Sentence) -> bool:

@@ -18,7 +18,7 @@ _STEP = (
 _I = r"\b(?:i|we)(?:'(?:m|ve|d|ll|re))?\b(?!-)"
 _BEFORE = (
     r"(?:after|as|at|before|besides|beyond|by|despite|during|each|even|ever|every|for|from|in|last|most|next|of|on|once|only|outside|per"
-    r"|since|some|starting|that|the|these|this|those|through|to|unlike|until|when|whenever|where|wherever|while|with|within|without)\b"
+    r"|since|some|starting|through|to|unlike|until|when|whenever|where|wherever|while|with|within|without)\b"
 )
 """The beginning of an adverbial, after which the subject comes."""
 _LINK = (
@@ -114,6 +114,7 @@ ENGLISH = LanguagePack(
     ),
     report=(
         rf"^(?:(?!{_I}).)*\b(?!(?:is|was|so|now|given|provided|except|important|sure)\b)[\w']+ that (?:{_I}|my\b|our\b)|^(?:and |but |so )?(?:he|she|they)\b.*(?:{_I}|\bmy\b|\bour\b)",
+        rf"^(?!{_I}|{_BEFORE}|(?:and|but|so|if)\b)(?:(?!{_I})[\w'-]+ )+(?!{_I})[\w'-]+, {_I}",
         rf"(?:^|[,;:.!?] )(?!(?:{_BEFORE})(?: [\w'-]+){{0,3}} {_I})(?:(?!{_I})[\w'-]+ )+?(?!(?:{_LINK})\b)[\w'-]+ {_I}",
         r"\b(?:according to|apparently|allegedly|supposedly|rumou?r has it|i(?:'ve)? (?:heard|read) that|they say|people say|it is said)\b",
         r"\b(?:some|most|many|other|few|lots of|plenty of) (?:people|users|folks|developers|companies)\b|\beveryone\b|\bnobody\b",

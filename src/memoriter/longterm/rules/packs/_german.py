@@ -76,7 +76,7 @@ GERMAN = LanguagePack(
     ),
     report=(
         r"^(?:(?!\b(?:ich|wir|mir|mich|uns)\b).)*\b(?!(?:ist|war|so)\b)\w+,? (?:dass|daß|ob) (?:[\w-]+ ){0,3}?(?:ich|wir|mir|mich|uns|mein\w*|unser\w*)\b",
-        r"^(?!(?:wenn|weil|da|falls|als|während|obwohl|seit)\b)(?!(?:[^ ]+ ){0,9}(?:ich|wir|mir|mich|uns)\b)[^ ,]+ [^,]+, (?:ich|wir)\b|^(?:er|man)\b",
+        r"^(?!(?:wenn|weil|da|falls|als|während|obwohl|seit)\b)(?!(?:[^ ,]+ ){0,9}(?:ich|wir|mir|mich|uns)\b)[^ ,]+ [^,]+, (?:ich|wir)\b|^(?:er|man)\b",
         r"\b(?:laut|angeblich|gerüchteweise|anscheinend|offenbar)\b(?! protokoll steht)|\b(?:manche|viele|einige|die meisten|andere)(?: (?:leute|menschen|kollegen|nutzer|firmen))?\b(?= \w+en\b)|\b(?:es heißt|ich habe gehört|ich habe gelesen|sie sagt|sie meint|sie schrieb)\b|\balle\b(?= (?:mögen|lieben|nutzen|sagen))|\bjeder (?:mag|sagt|weiß)\b",
     ),
     passing=(
