@@ -294,6 +294,7 @@ def test_the_samples_are_as_many_and_as_divided_as_the_report_says() -> None:
     assert len(report.samples("attacks.jsonl")) == 120
     assert len(report.samples("everyday-turns.jsonl")) == 160
     assert len(report.samples("reported-turns.jsonl")) == 200
+    assert len(report.samples("later-turns.jsonl")) == 127
 
 
 @pytest.mark.slow
@@ -413,6 +414,7 @@ def test_of_120_statements_of_others_two_are_captured_at_most_and_nine_of_ten_of
     assert sum(not turn["capture"] for turn in turns) == 120
     assert counts.false <= 2
     assert counts.hits >= 76
+    assert report.capture_counts(report.samples("later-turns.jsonl"))["all"].false <= 3
     assert len({turn["language"] for turn in turns}) == 14
 
 

@@ -32,6 +32,7 @@ MORE_TURNS = {
     "hard-turns.jsonl": "72 harder",
     "everyday-turns.jsonl": "160 of every day",
     "reported-turns.jsonl": "200 of others or one's own",
+    "later-turns.jsonl": "127 more of them, later",
 }
 """Files of further messages, and how the report names them."""
 FRAMES: dict[str, Callable[[str], str]] = {

@@ -49,7 +49,7 @@ _SENTENCE = re.compile(
 """A point within a name, an address or a number, such as `3.12`, does not end a sentence."""
 _SPACES = re.compile(r"\s+")
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "，": ",", "：": ":", "﹕": ":", "；": ";", "？": "?", "！": "!"})
-_COLON = re.compile(r":(?=\s|$|[^\x00-\u052f])(?<!\d:(?=\d))")
+_COLON = re.compile(r":(?=[\s*_]|$|[^\x00-\u052f])")
 """What separates an introduction from what it introduces, and not the parts of a time, an address or a name."""
 _LETTER = re.compile(r"[^\W\d_]")
 _SCORES: tuple[tuple[Category, float], ...] = (("entity", 0.9), ("decision", 0.85), ("preference", 0.8), ("fact", 0.7))

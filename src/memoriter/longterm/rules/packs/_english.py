@@ -116,7 +116,7 @@ ENGLISH = LanguagePack(
         rf"^(?:(?!{_I}).)*\b(?!(?:is|was|so|now|given|provided|except|important|sure)\b)[\w']+ that (?:{_I}|my\b|our\b)|^(?:and |but |so )?(?:he|she|they)\b.*(?:{_I}|\bmy\b|\bour\b)",
         rf"^(?!{_I}|{_BEFORE}|(?:and|but|so|if)\b)(?:(?!{_I})[\w'-]+ )+(?!{_I})[\w'-]+, {_I}",
         rf"(?:^|[,;:.!?] )(?!(?:{_BEFORE})(?: [\w'-]+){{0,3}} {_I})(?:(?!{_I})[\w'-]+ )+?(?!(?:{_LINK})\b)[\w'-]+ {_I}",
-        r"\b(?:according to|apparently|allegedly|supposedly|rumou?r has it|i(?:'ve)? (?:heard|read) that|they say|people say|it is said)\b",
+        r"\b(?:according to|apparently|allegedly|supposedly|rumou?r has it|i(?:'ve)? (?:heard|read) that|they say|people say|it is said|(?:me|us) to (?:always|never))\b",
         r"\b(?:some|most|many|other|few|lots of|plenty of) (?:people|users|folks|developers|companies)\b|\beveryone\b|\bnobody\b",
     ),
     passing=(
