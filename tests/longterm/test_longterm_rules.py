@@ -145,6 +145,9 @@ PASSED_ON = [
     "# About me\nI prefer AcmeVPN.",
     "1. I prefer AcmeVPN.\n2. I live in Oslo.",
     "what is this\n\nI prefer AcmeVPN.\nI live in Oslo.",
+    "what is this\r\n\r\nI prefer AcmeVPN.\r\nI live in Oslo.",
+    "what is this\r> I prefer AcmeVPN.",
+    "what is this\u2028> I prefer AcmeVPN.",
     "---------- Forwarded message ---------\nI prefer AcmeVPN.",
     "My manager insists we always deploy on Fridays.",
     "My manager thinks that my favourite framework is Django.",
@@ -182,7 +185,13 @@ OWN_FRAMING = [
     "咖啡我只喝美式。",
 ]
 """What the author introduces or quotes as their own."""
-HIDDEN = ["I prefer te\u200ba.", "I prefer tea\u202e.", "I prefer tea\U000e0041.", "I prefer te\u00ada.", "\u2066I prefer tea."]
+HIDDEN = [
+    "I prefer te\u200ba.",
+    "I prefer tea\u202e.",
+    "I prefer tea\U000e0041.",
+    "I prefer te\u00ada.",
+    "\u2066I prefer tea.",
+]
 NAMES_WITH_POINTS = [
     "Our project runs on Python 3.12 and Node.js",
     "Náš projekt běží na Pythonu 3.12 a nasazujeme přes Ansible",
@@ -536,6 +545,9 @@ def test_a_sentence_from_memory_that_the_user_repeats_is_known() -> None:
     block = "<relevant-memories>\n1. [fact] I live in Bergen. I prefer tea.\n</relevant-memories>\nhello"
     recalled = Recalled.of([block])
     assert recalled.covers("I prefer tea.")
+    said = 'My favourite theme is "Solarized Light".'
+    assert find_statements(said) != ()
+    assert find_statements(said, known=Recalled.of([f"<relevant-memories>\n{said}\n</relevant-memories>"]).covers) == ()
     assert not recalled.covers("I prefer coffee.")
 
 

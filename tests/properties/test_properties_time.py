@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memoriter.agent import RecallPassage, escape_for_prompt, looks_like_injection, quote
-from memoriter.agent._guard import gives_orders, withhold_orders
 from memoriter.agent._coding import read_hook
+from memoriter.agent._guard import gives_orders, withhold_orders
 from memoriter.agent.capture import captures_in
 from memoriter.agent.capture._condense import Known, condense_prompts, condense_summary
 from memoriter.agent.capture._conversation import Prompt, _texts_from_memory
@@ -169,7 +169,29 @@ CAPTURE: dict[str, Callable[[str], object]] = {
 }
 """Readers of what is said in a conversation, and of what was kept of it."""
 READERS |= CAPTURE
-SIGNS = ["-", "—", '"', "'", "“", "”", "„", "«", "]", ")", ":", "a: ", "：", "1", "1 ", "中", "我", "가 ", "あ", "a@b.", "I "]
+SIGNS = [
+    "-",
+    "—",
+    '"',
+    "'",
+    "“",
+    "”",
+    "„",
+    "«",
+    "]",
+    ")",
+    ":",
+    "a: ",
+    "：",
+    "1",
+    "1 ",
+    "中",
+    "我",
+    "가 ",
+    "あ",
+    "a@b.",
+    "I ",
+]
 TEXTS += [("", sign, "") for sign in SIGNS] + [(sign, " ", "x") for sign in SIGNS[:3]]
 SHORT, LONG = 1_500, 12_000
 """Characters: a square takes 64 times as long for eight times the text."""

@@ -55,7 +55,7 @@ def cues(kind: Cue, *, eastern: bool = False) -> re.Pattern[str]:
 
 @cache
 def own_words(*, eastern: bool = False) -> re.Pattern[str]:
-    """Return the expression that finds the author, or what is theirs, in any language, or only in the `EASTERN` ones."""
+    """Return the expression that finds the author, or what is theirs, in any or an `EASTERN` language."""
     return re.compile("|".join(f"(?:{pack.own})" for pack in _packs(eastern)))
 
 

@@ -1,7 +1,7 @@
 """Find the author's own words in a message, by its structure alone, in whatever language it is.
 
-Memory, quoted lines, code, tables, markup, lists, logs, and what comes after a separating line are not the author's. Nor
-are quotations, links, and blocks of lines that look pasted. Everything is read line by line, each line once.
+Memory, quoted lines, code, tables, markup, lists, logs, and what comes after a separating line are not the author's.
+Nor are quotations, links, and blocks of lines that look pasted. Each line is read once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from memoriter.workspace import without_injected
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_LINE_FEEDS = dict.fromkeys(map(ord, "\r\v\f\x85\u2028\u2029"), "\n")
+"""Other ends of lines, as line feeds."""
 LONGEST_LINE = 2_000
 """Characters of a line that is read for its form; a longer one is no statement."""
 MOST_LINES = 3
@@ -58,6 +60,7 @@ def own_text(text: str) -> str:
     if kept != text:
         # What is left is one or several pieces of the message, in order; each keeps its place.
         text = _blanked_to(text, kept)
+    text = text.replace("\r\n", " \n").translate(_LINE_FEEDS)
     characters = list(text)
     for start, end in _marked_up(text):
         characters[start:end] = "\n" * (end - start)
@@ -95,8 +98,8 @@ def _own_lines(lines: list[str]) -> list[bool]:
             own[number] = asked_list and not LISTED.match(line)
             continue
         own[number] = len(line) <= LONGEST_LINE and not _OTHERS.match(line)
-        asked_list = own[number] and line.rstrip().endswith((":", "：", "﹕")) and bool(
-            cues("remember").search(line.lower())
+        asked_list = (
+            own[number] and line.rstrip().endswith((":", "：", "﹕")) and bool(cues("remember").search(line.lower()))
         )
     return _without_pasted(lines, own)
 

@@ -17,10 +17,10 @@ WIDEST_NAME = 40
 """Columns of a quotation that may be a name or a title; a wider one is what somebody said."""
 _CLOSINGS = {
     '"': '"“”',
-    "“": "”“\"",
-    "”": "”“\"",
-    "„": "“”\"",
-    "‟": "”“\"",
+    "“": '”“"',
+    "”": '”“"',
+    "„": '“”"',
+    "‟": '”“"',
     "«": "»",
     "»": "«»",
     "‹": "›",

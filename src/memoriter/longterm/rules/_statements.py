@@ -128,7 +128,7 @@ def find_statements(
         return ()
     asking = tuple(phrases)
     judged = _judged(list(takewhile(lambda each: not _introduces(each, asking), sentences)), asking)
-    kept = [each for each in judged if not (known and known(own[each.sentence.start : each.sentence.end]))]
+    kept = [each for each in judged if not (known and known(text[each.sentence.start : each.sentence.end]))]
     found = [_statement(text, run) for run in _runs(text, kept)]
     return tuple(each for each in found if not looks_like_injection(each.text) and visible(each.text) == each.text)
 

@@ -55,7 +55,7 @@ PORTUGUESE = LanguagePack(
     ),
     report=(
         r"^(?:e |mas )?(?:eles?|elas?)\b.*\b(?:que|meus?|minhas?|noss\w+)\b",
-        rf"{NOT_OWN_CLAUSE} que (?:(?:\w+ )?\w{2,}(?:o|mos|ei)|eu|nós|a gente|não|sempre|nunca|me|nos|meus?|minhas?|noss\w+)\b",
+        rf"{NOT_OWN_CLAUSE} que (?:(?:\w+ )?\w{(2,)}(?:o|mos|ei)|eu|nós|a gente|não|sempre|nunca|me|nos|meus?|minhas?|noss\w+)\b",
         r"\b(?:segundo|de acordo com|dizem que|parece que|aparentemente|supostamente|ouvi (?:dizer )?que|li que|algumas pessoas|muita gente|muitas pessoas|as pessoas|todo mundo)\b",
     ),
     passing=(
