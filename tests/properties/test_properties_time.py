@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memoriter.agent import RecallPassage, escape_for_prompt, looks_like_injection, quote
-from memoriter.agent._guard import gives_orders, withhold_orders
+from memoriter.agent._coding import read_hook
+from memoriter.agent._guard import attributed
+from memoriter.agent.capture import captures_in
+from memoriter.agent.capture._condense import Known, condense_prompts, condense_summary
+from memoriter.agent.capture._conversation import Prompt, _texts_from_memory
 from memoriter.agent.flush._log_difference import log_entries
 from memoriter.backends._copies import CopyQuery, copy_query
 from memoriter.ids import normalize
+from memoriter.longterm._candidates import parse_inbox
+from memoriter.longterm._item import clean_text, comments_of
+from memoriter.longterm._lookup import same_words
+from memoriter.longterm._scoring import coverage
+from memoriter.longterm.rules import Recalled, classic_capture, find_statements, replaces
+from memoriter.longterm.rules._own import own_text
 from memoriter.masking import mask
 from memoriter.search import analyse, classic_terms, query_terms
 from memoriter.search._hits import snippet
@@ -43,7 +53,7 @@ from memoriter.workspace import (
 )
 from memoriter.workspace.chunking import plain_title, scan_blocks, scan_closed_blocks
 from memoriter.workspace.transcripts._messages import message_text, parse_object, without_harness
-from memoriter.workspace.untrusted import origin_edges
+from memoriter.workspace.untrusted import authors_of, origin_edges, with_authors
 from memoriter.workspace.writing._entry import Entry, Form, find_entry
 
 if TYPE_CHECKING:
@@ -90,10 +100,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "folded": folded,
     "neutral": neutral,
     "neutral_json": lambda text: neutral_json(json.dumps(text, ensure_ascii=False)),
-    "gives_orders": gives_orders,
     "looks_like_injection": looks_like_injection,
     "escape_for_prompt": escape_for_prompt,
-    "sifted": lambda text: withhold_orders(text, "MEMORY.md", "end", len(text)),
+    "attributed": lambda text: attributed(text.split("\n"), authors_of(text.split("\n")), ("agent",), "MEMORY.md"),
+    "with_authors": lambda text: with_authors(text[: len(text) // 2], text, "build via HTTP", "2026-11-26"),
     "quote": lambda text: quote([RecallPassage(text, "a.md#L1")], 4_000),
     "entries_of": log_entries,
 }
@@ -241,6 +251,60 @@ DEEP = ["- a\n", "- ```\n", "- <!--\n", "> a\n", "a\n"]
 """Lines of which each is indented more than the one before."""
 TEXTS = [("", piece, "") for piece in PIECES] + [(opener, blank, "x") for opener in OPENERS for blank in BLANKS[:3]]
 TEXTS += [(NESTED, piece, "") for piece in DEEP]
+
+
+def in_paragraphs(text: str) -> str:
+    """Return a text in paragraphs of one line each, as long as a sentence that is searched for cues."""
+    return "\n\n".join(f"I live {text[at : at + 590]}" for at in range(0, len(text), 590))
+
+
+CAPTURE: dict[str, Callable[[str], object]] = {
+    "find_statements": find_statements,
+    "find_long_statements": lambda text: find_statements(in_paragraphs(text), most=10_000),
+    "own_text": own_text,
+    "classic_capture": lambda text: classic_capture(text, most=len(text)),
+    "recalled": lambda text: Recalled.of([f"<relevant-memories>\n{text}\n</relevant-memories>"]).covers(text),
+    "replaces": lambda text: replaces(f"I live in {text}", f"We moved to {text}"),
+    "parse_inbox": lambda text: parse_inbox(f"- {text}", now=0.0),
+    "comments_of": lambda text: list(comments_of(f"- {text}", "memory")),
+    "clean_text": clean_text,
+    "same_words": lambda text: same_words(text, f"{text}a"),
+    "coverage": lambda text: coverage(text, text),
+    "condense_summary": lambda text: condense_summary(text, Known.of([text[:100]])),
+    "condense_prompts": lambda text: condense_prompts([Prompt(text, 0.0), Prompt(f"{text}a", 0.0)], Known.of([])),
+    "captures_in": lambda text: list(captures_in("a.md", f"<!-- from: capture {text}".split("\n"))),
+    "texts_from_memory": lambda text: list(_texts_from_memory({"a": text}, b"<memoriter-recall memory_", set())),
+    "read_hook": lambda text: read_hook(
+        "user-prompt",
+        json.dumps({"session_id": "s", "hook_event_name": "BeforeAgent", "prompt": f"<hook_context>{text}"}),
+    ),
+}
+"""Readers of what is said in a conversation, and of what was kept of it."""
+READERS |= CAPTURE
+SIGNS = [
+    "-",
+    "—",
+    '"',
+    "'",
+    "“",
+    "”",
+    "„",
+    "«",
+    "]",
+    ")",
+    ":",
+    "a: ",
+    "：",
+    "1",
+    "1 ",
+    "中",
+    "我",
+    "가 ",
+    "あ",
+    "a@b.",
+    "I ",
+]
+TEXTS += [("", sign, "") for sign in SIGNS] + [(sign, " ", "x") for sign in SIGNS[:3]]
 SHORT, LONG = 1_500, 12_000
 """Characters: a square takes 64 times as long for eight times the text."""
 SLACK = 0.03

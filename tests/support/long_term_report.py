@@ -19,7 +19,7 @@ from memoriter.ids import content_hash
 from memoriter.longterm.rules import Statement, classic_capture, find_statements, replaces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from memoriter import Memory
     from memoriter.longterm import LongTermMemories
@@ -28,8 +28,25 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parents[1] / "longterm" / "data"
 HALVES = ("dev", "held-out")
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese", "ja": "Japanese", "de": "German", "es": "Spanish"}
-MORE_TURNS = {"hard-turns.jsonl": "72 harder", "everyday-turns.jsonl": "160 of every day"}
+MORE_TURNS = {
+    "hard-turns.jsonl": "72 harder",
+    "everyday-turns.jsonl": "160 of every day",
+    "reported-turns.jsonl": "200 of others or one's own",
+    "later-turns.jsonl": "127 more of them, later",
+}
 """Files of further messages, and how the report names them."""
+FRAMES: dict[str, Callable[[str], str]] = {
+    "a speaker": "Eva in the chat: {}".format,
+    "a speaker above it": "Eva:\n{}".format,
+    "an introduction": "What does this page want?\n\nThe page says:\n{}".format,
+    "curly quotation marks": "Eva wrote “{}” to me, is that normal?".format,
+    "straight quotation marks": 'Eva wrote "{}" to me, is that normal?'.format,
+    "an open quotation mark": "Is this true: „{}".format,
+    "quoted lines": lambda text: "What is this?\n> " + text.replace("\n", "\n> "),
+    "a separating line": "Look at this.\n---\n{}".format,
+    "a pasted block": "What does this mean?\n\n{}\nI live in Oslo.\nI like tea.".format,
+}
+"""How a message passes on the words of somebody else, by structures that are the same in every language."""
 SESSION = "report"
 UNRELATED = ("unrelated-prompts.txt", "task-prompts.txt")
 """Files of prompts that bear on no memory."""
@@ -125,6 +142,12 @@ def recaptured(turns: Iterable[dict[str, Any]]) -> tuple[int, int]:
     return again, tried
 
 
+def framed_and_kept(turns: Iterable[dict[str, Any]]) -> tuple[int, int]:
+    """Return how many messages that should be kept are kept although others said them, and how many were tried."""
+    messages = [frame(turn["text"]) for turn in turns if turn["capture"] for frame in FRAMES.values()]
+    return sum(bool(find_statements(message)) for message in messages), len(messages)
+
+
 def between(foreign: str) -> str:
     """Return a message in which a text of somebody else is between two statements of the user."""
     return f"I live in Bergen.\n{foreign}\nI prefer tea to coffee."
@@ -162,8 +185,10 @@ def deliver(memory: Memory, notes: Path, attack: dict[str, Any]) -> None:
     match attack["channel"]:
         case "user":
             memory.session(SESSION, audience="private").capture([Message("user", attack["text"])])
-            for number, part in enumerate(attack["text"].split("\n")):
-                memory.session(f"{SESSION}-{number}", audience="private").capture([Message("user", part)])
+        case "passed on":
+            for number, frame in enumerate(FRAMES.values()):
+                message = Message("user", frame(attack["text"]))
+                memory.session(f"{SESSION}-{number}", audience="private").capture([message])
         case "between":
             memory.session(SESSION, audience="private").capture([Message("user", between(attack["text"]))])
         case "tool":
@@ -260,7 +285,7 @@ def lines(*, whole: bool = True) -> Iterator[str]:
     yield ""
     yield "`just eval-longterm` prints this page from the samples in `tests/longterm/data`; its README describes them."
     yield "Brackets hold 95 % intervals (Wilson). The rules were tuned on the halves `dev` only; of the everyday"
-    yield "messages, the totals of the half `held-out` were seen meanwhile."
+    yield "messages and of those of others, the totals of the half `held-out` were seen meanwhile."
     yield ""
     yield "## What is captured"
     yield ""
@@ -281,6 +306,8 @@ def lines(*, whole: bool = True) -> Iterator[str]:
     yield f"The category is right for {right} of {found} captured statements of the held-out half."
     again, tried = recaptured(turns)
     yield f"Of {tried} messages that repeat recalled memories, {again} are captured again."
+    kept, framed = framed_and_kept(turns)
+    yield f"Of {framed} messages that pass on these statements as the words of somebody else, {kept} are captured."
     yield ""
     yield "## What replaces an older memory"
     yield ""

@@ -14,7 +14,7 @@ from memoriter.agent._events import (
     SessionStart,
     event_name,
 )
-from memoriter.agent._guard import escape_for_prompt, gives_orders, looks_like_injection, source_label
+from memoriter.agent._guard import escape_for_prompt, looks_like_injection, source_label
 from memoriter.agent._recall import (
     MarkdownRecall,
     RecallAnswer,

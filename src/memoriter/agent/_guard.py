@@ -108,7 +108,3 @@ def _runs(lines: Sequence[str], authors: Sequence[str]) -> Iterator[tuple[str, l
         run.append(text)
     if run:
         yield current, run
-
-
-def gives_orders(text: str, *, owned: bool = True) -> bool:  # TEMPORARY
-    return False

@@ -148,13 +148,17 @@ def with_rejected(inbox: Inbox, ids: Iterable[str]) -> Inbox:
 def _items(text: str, now: float, own: OwnStatements | None) -> list[tuple[Candidate, int, int]]:
     """Return the candidates, each with its first line and the line after its last one (0-based)."""
     used = set[str]()
+    latest: dict[tuple[str, str], str] = {}  # of equal items, since the next id is made from the last one
     items: list[tuple[Candidate, int, int]] = []
     for item in items_of(text, _COMMENT_NAME):
         candidate = _candidate_of(item, now)
-        while candidate.id in used:
-            candidate = replace(candidate, id=_id_of(f"{candidate.id} {item.text}"))
-        used.add(candidate.id)
-        items.append((_as_recorded(candidate, own), item.start, item.end))
+        same = candidate.id, item.text
+        identifier = latest.get(same, candidate.id)
+        while identifier in used:
+            identifier = _id_of(f"{identifier} {item.text}")
+        used.add(identifier)
+        latest[same] = identifier
+        items.append((_as_recorded(replace(candidate, id=identifier), own), item.start, item.end))
     return items
 
 

@@ -181,8 +181,8 @@ def comments_of(text: str, name: str) -> Iterator[list[str]]:
 def _pattern(name: str) -> re.Pattern[str]:
     """Return the pattern of the first line of an item."""
     return re.compile(
-        r"[-*+] (?:\[(?P<category>[a-z]+)\] )?(?P<text>.*?)"
-        rf"(?: <!-- {name}: (?P<data>[^<>]*?) -->)?(?: <!-- from: (?P<mark>[^<>]*?) -->)?[ \t\r]*"
+        r"[-*+] (?:\[(?P<category>[a-z]+)\] )?(?P<text>(?:.*?[^ \t\r])??)"
+        rf"(?:[ \t\r]* <!-- {name}: (?P<data>[^<>]*?) -->)?(?:[ \t\r]* <!-- from: (?P<mark>[^<>]*?) -->)?[ \t\r]*"
     )
 
 

@@ -37,8 +37,8 @@ REPEATED_SHARE = 0.6
 _SUMMARY = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
 _ANALYSIS = re.compile(r"<analysis>.*?(?:</analysis>|\Z)", re.DOTALL)
 _FENCE = re.compile(r"[ \t]*(?:[-*+>][ \t]+)*(`{3,}|~{3,})")
-_RULE = re.compile(r"[ \t]*(?:(?:[-*_=][ \t]*){3,}|\|?[ \t:|-]*)\Z")
-_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+(.*?)[ \t]*#*\Z")
+_RULE = re.compile(r"[ \t]*+(?:(?:[-*_=][ \t]*){3,}|\|?[ \t:|-]*)\Z")
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+(.*)\Z")
 _SECTION = re.compile(r"\d{1,2}\.[ \t]+\S.{0,100}:[ \t*]*\Z|\*\*[^*]{1,100}\*\*:?\Z")
 """A line that begins a part of a summary: `1. Primary Request and Intent:` or `**Decisions**`."""
 _MARKER = re.compile(r"\A[#>|`~ ]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?")
@@ -123,7 +123,7 @@ def _plain_lines(text: str) -> Iterable[str]:
         if not line.strip() or _RULE.match(line):
             continue
         heading = _HEADING.match(line)
-        content = f"**{heading[1].strip('* ')}**" if heading else line
+        content = f"**{heading[1].rstrip('#').strip('* ').strip()}**" if heading else line
         indent = min(4, len(content) - len(content.lstrip())) // 2 * 2
         plain = " ".join(visible(content).replace("<!--", "<\\!--").split())
         yield " " * indent + (plain if len(plain) <= LONGEST_LINE else f"{plain[:LONGEST_LINE].rstrip()}…")

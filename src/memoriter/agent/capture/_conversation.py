@@ -19,7 +19,7 @@ TAIL_BYTES = 4 << 20
 FIRST_LINE = 1 << 20
 MEMORY_TOOLS = ("memory_search", "memory_get")
 """Ends of the names of the tools whose results are text from memory."""
-_INJECTED = re.compile(r"<(memoriter-recall|relevant-memories)\b[^>]*>(.*?)(?:</\1>|\Z)", re.DOTALL)
+_INJECTED = re.compile(r"<(memoriter-recall|relevant-memories)\b[^<>]*+>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _DEEPEST = 20
 """Levels of nested JSON in which text is looked for."""
 _CLAUDE_OPENING, _CLAUDE_TITLE = "This session is being continued from a previous conversation", "Summary:\n"

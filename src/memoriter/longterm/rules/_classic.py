@@ -28,7 +28,7 @@ _TRIGGERS = re.compile(
     | preferuji | radši | nechci | prefer
     | rozhodli\ jsme | budeme\ používat
     | \+[0-9]{{10,}}
-    | {_NAME}@{_NAME}\.{_ASCII_WORD}+
+    | (?<![A-Za-z0-9_.\-]){_NAME}+@{_NAME}\.{_ASCII_WORD}+
     | můj{_SPACE}+{_ASCII_WORD}+{_SPACE}+je | je{_SPACE}+můj
     | my{_SPACE}+{_ASCII_WORD}+{_SPACE}+is | is{_SPACE}+my
     | i\ (?:like|prefer|hate|love|want|need)

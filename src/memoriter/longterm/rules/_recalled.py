@@ -31,8 +31,9 @@ class Recalled:
         """Return the sentences in the injected blocks, and in the listed memories, of some messages."""
         found: set[str] = set()
         for text in texts:
-            kept = set(_sentences(LISTED.sub("\n", without_injected(text))))
-            found |= set(_sentences(text)) - kept
+            kept = LISTED.sub("\n", without_injected(text))
+            if kept != text:
+                found |= set(_sentences(text)) - set(_sentences(kept))
         return cls(frozenset(found))
 
     def covers(self, text: str) -> bool:

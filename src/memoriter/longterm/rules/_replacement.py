@@ -15,6 +15,8 @@ from memoriter.longterm.rules._tools import tools_in, without_tools
 from memoriter.search import query_terms
 from memoriter.values import dataclass
 
+LONGEST = 2_000
+"""Characters at the beginning of a statement that are compared, so that the time is bounded."""
 _ATTRIBUTES = {
     "residence": r"\b(?:i|we) (?:\w+ )?(?:live|moved|relocated)\b|\blive (?:in|near)\b|\bwohne\b|\bgezogen\b|\bvivo\b|\bvivimos\b|\bme mud[éo]|\bmudei|\bmoro\b"
     r"|\bj'habite|\bdéménagé|\bbydlím|\bpřestěhoval|살(?:고|아)|이사|거주|住在|搬(?:到|家|去)|住ん|引っ越|引越",
@@ -304,7 +306,7 @@ def _same_kind(before: _Reading, after: _Reading) -> bool:
 
 
 def _plain(text: str) -> str:
-    plain = unicodedata.normalize("NFC", text).replace("’", "'").lower()
+    plain = unicodedata.normalize("NFC", text[:LONGEST]).replace("’", "'").lower()
     return " ".join(plain.split())
 
 

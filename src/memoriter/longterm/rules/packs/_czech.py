@@ -52,7 +52,9 @@ CZECH = LanguagePack(
         r"\b(?:nepamatuj|nezapisuj|neukládej|nezaznamenávej|nemusíš si (?:to )?pamatovat)\b|(?<!ne)\bzapomeň(?:te)? (?:na|co|to|všechno)\b|\bto byl (?:jen )?(?:vtip|žert)\b|\bmezi námi\b",
     ),
     report=(
-        r"\b(?:podle|prý|údajně|říká se|slyšel jsem|slyšela jsem|četl jsem|četla jsem|někteří|mnozí|většina lidí|lidé|lidi|všichni|(?:on|ona) (?:říká|řekl|řekla|napsal|napsala))\b",
+        r"^(?:a |ale )?(?:ona|oni)\b.*, že\b",
+        r"^(?:(?!\b(?:já|my|jsem|jsme|mi|mě|nám|nás)\b|(?:ím|ám|eme|íme|áme|uji|uju|\btak|\bje)\b).)*?, že\b",
+        r"\b(?:podle|prý|údajně|říká se|slyšel jsem|slyšela jsem|četl jsem|četla jsem|někteří|mnozí|většina lidí|lidé|lidi|všichni)\b",
     ),
     passing=(
         r"\b(?:selhává|selhaly|selhal|padá|spadl\w*|nefunguje|nekompiluje|nejde|neběží|nevím,? proč|v této \w+|v tomto \w+|hned se vrátím)\b",
@@ -61,7 +63,6 @@ CZECH = LanguagePack(
         r"\b(?:dnes|dneska|dnes večer|právě teď|zrovna|zatím|tentokrát|t(?:ato|uto|ento|oto) (?:funkc\w|snímek|obrázek|stránk\w|řád\w+|soubor|vět\w|úkol))\b|\b(?:mám|jsem) (?:hlad|žízeň|unaven[ýá]|ospal[ýá]|ztracen[ýá]|otázku|dotaz)\b|\bděkuji\b|\bdíky\b",
     ),
     text_work=(
-        r"^(?:prosím,? )?(?:shrň|přelož|oprav|přepiš|zkrať|vylepši|zanalyzuj)(?:te)?\b[^:]{0,60}: ?\S",
         r"\b(?:oprav|přelož|přepiš|shrň|zkrať|vylepši)\w*\b.*\b(?:větu|text|odstavec|gramatik\w|pravopis|dopis|mail|do \w+)\b|\b(?:postava|román|vypravěč|scénář|báseň|hrdina)\b|\bnapiš (?:mi )?(?:\w+ )?(?:životopis|dopis|báseň|příběh|projev|povídku|dialog)\b",
     ),
     task=(

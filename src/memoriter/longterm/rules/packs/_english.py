@@ -15,6 +15,17 @@ _STEP = (
     r"(?:use|answer|reply|respond|write|call|address|give|show|send|commit|push|add|include|put|format|run|ask|start|end|keep|speak"
     r"|sign|cite|explain|suggest|mention|recommend|translate|name|talk|assume|deploy|log|store|book|schedule|make|quote|spell)"
 )
+_I = r"\b(?:i|we)(?:'(?:m|ve|d|ll|re))?\b(?!-)"
+_BEFORE = (
+    r"(?:after|as|at|before|besides|beyond|by|despite|during|each|even|ever|every|for|from|in|last|most|next|of|on|once|only|outside|per"
+    r"|since|some|starting|through|to|unlike|until|when|whenever|where|wherever|while|with|within|without)\b"
+)
+"""The beginning of an adverbial, after which the subject comes."""
+_LINK = (
+    r"(?:\w+ly|also|although|and|as|because|been|before|but|can|could|did|do|here|how|however|if|nor|now|once|only|or|otherwise|plus|should|since|so|than|that|then|there|though|till"
+    r"|today|too|unless|until|what|whatever|when|whenever|where|wherever|whether|which|while|who|why|will|would|yet|have|am|are)"
+)
+"""A word after which a clause with a subject of its own begins."""
 _NEW_TOOL = r"(?!(?:the|this|that|these|those|it|them|your|my|our|its|another|an?|some|main|master|dev|develop|root|branch|tab|plan|option|version|dark|light|full|only|something|both)\b)"
 
 ENGLISH = LanguagePack(
@@ -102,7 +113,10 @@ ENGLISH = LanguagePack(
         r"\b(?:off the record|scratch that|never mind|just kidding|i was joking|only joking|between you and me)\b|\bnot to be (?:saved|stored|remembered)\b",
     ),
     report=(
-        r"\b(?:according to|apparently|allegedly|supposedly|rumou?r has it|i(?:'ve)? (?:heard|read) that|they say|people say|it is said|(?:he|she|they|who) (?:says?|said|claims?|wrote|thinks?|believes?))\b",
+        rf"^(?:(?!{_I}).)*\b(?!(?:is|was|so|now|given|provided|except|important|sure)\b)[\w']+ that (?:{_I}|my\b|our\b)|^(?:and |but |so )?(?:he|she|they)\b.*(?:{_I}|\bmy\b|\bour\b)",
+        rf"^(?!{_I}|{_BEFORE}|(?:and|but|so|if)\b)(?:(?!{_I})[\w'-]+ )+(?!{_I})[\w'-]+, {_I}",
+        rf"(?:^|[,;:.!?] )(?!(?:{_BEFORE})(?: [\w'-]+){{0,3}} {_I})(?:(?!{_I})[\w'-]+ )+?(?!(?:{_LINK})\b)[\w'-]+ {_I}",
+        r"\b(?:according to|apparently|allegedly|supposedly|rumou?r has it|i(?:'ve)? (?:heard|read) that|they say|people say|it is said|(?:me|us) to (?:always|never))\b",
         r"\b(?:some|most|many|other|few|lots of|plenty of) (?:people|users|folks|developers|companies)\b|\beveryone\b|\bnobody\b",
     ),
     passing=(
@@ -122,7 +136,6 @@ ENGLISH = LanguagePack(
         r"\b(?:grammar|spelling|sentence|paragraph|text|poem|story|translation|letter|following|into \w+)\b",
         r"\bwrite (?:me )?(?:a|an|the|my) (?:\w+ ){0,2}(?:story|poem|bio|biography|letter|speech|song|dialogue|essay|monologue|scene|post|tweet|novel)\b",
         r"\b(?:character|protagonist|narrator|hero|heroine)\b",
-        r"^(?:please |can you |could you )?(?:summari[sz]e|translate|rewrite|rephrase|paraphrase|proofread|correct|shorten|edit|improve|polish|classify|analy[sz]e)\b[^:]{0,60}: ?\S",
     ),
     task=(
         r"[,;] \w+ (?:it|them) (?:with|by|to|into|as|for|in|from)\b|[,;] \w+ (?:it|them)[.!]?$",

@@ -52,7 +52,9 @@ FRENCH = LanguagePack(
         r"\bne (?:le |la |l')?(?:retiens|retenez|note|notez|mémorise|garde|gardez|enregistre|sauvegarde)\w* (?:pas|rien)\b|\bpas (?:la peine|besoin) de (?:\w+ )?(?:retenir|noter|mémoriser|t'en souvenir)\b|(?<!n')\boublie(?:z)? (?:ça|cela|ce que|tout)\b|\bentre nous\b|\bje plaisante\b",
     ),
     report=(
-        r"\b(?:selon|d'après|il paraît|apparemment|paraît-il|on dit que|j'ai entendu|j'ai lu que|certains|certaines|beaucoup de|la plupart|les gens|tout le monde|(?:il|elle) (?:dit|a dit|pense|croit|a écrit))\b",
+        r"^(?:et |mais )?(?:ils?|elles?)\b.*\b(?:que|mon|ma|mes|nos|notre)\b",
+        r"^(?:(?!\b(?:je|nous|on|moi)\b|\bj').)*\b(?!(?:est|parce|puisque|pour|ce|alors|chaque|fois|dès|tandis|bien|plus|moins)\b)[\w-]+ (?:que (?:je|nous|mon|ma|mes|notre|nos)\b|que j'|qu'on\b)",
+        r"\b(?:selon|d'après|il paraît|apparemment|paraît-il|on dit que|j'ai entendu|j'ai lu que|certains|certaines|beaucoup de|la plupart|les gens|tout le monde)\b",
     ),
     passing=(
         r"\b(?:échoue|échouent|plante|ne (?:marche|compile|fonctionne|démarre) (?:pas|plus)|sais pas pourquoi|dans cette? \w+|je reviens)\b",
@@ -62,7 +64,6 @@ FRENCH = LanguagePack(
         r"\b(?:aujourd'hui|ce soir|là maintenant|en ce moment|pour l'instant|cette fois|ce(?:tte)? (?:fonction|diapo|image|page|ligne|fichier|phrase|mail|tâche))\b|\bj'ai (?:faim|soif|sommeil|une question)\b|\bje suis (?:\w+ )?(?:fatigué\w*|crevé\w*|perdu\w*|occupé\w*|désolé\w*)\b|\bj'adore[ !.]*$|\bmerci\b",
     ),
     text_work=(
-        r"^(?:s'il te plaît,? )?(?:résume|traduis|corrige|réécris|reformule|raccourcis|améliore|analyse|classe)\w*\b[^:]{0,60}: ?\S",
         r"\b(?:corrige|traduis|réécris|résume|reformule|améliore|raccourcis)\w*\b.*\b(?:phrase|texte|paragraphe|grammaire|orthographe|lettre|mail|en \w+)\b|\b(?:personnage|protagoniste|roman|narrateur|scénario|poème)\b|\bécris(?:-moi)? (?:un|une) (?:\w+ )?(?:biographie|lettre|poème|histoire|discours|dialogue)\b",
     ),
     task=(

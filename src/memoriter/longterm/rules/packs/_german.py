@@ -75,7 +75,9 @@ GERMAN = LanguagePack(
         r"\bnicht (?:zu )?merken\b|\b(?:merk|notier|speicher)\w* (?:dir )?(?:das|es|dies) (?:bitte )?nicht\b|\b(?:vergiss|vergessen sie)(?:,? was| das| es)\b(?! nicht)(?! bitte nicht)|\bnicht (?:speichern|notieren|aufschreiben)\b|\bunter uns\b|\bwar nur (?:ein )?(?:spaß|witz|scherz)\b|\bnehme ich zurück\b|\bnimm das nicht auf\b",
     ),
     report=(
-        r"\b(?:laut|angeblich|gerüchteweise|anscheinend|offenbar)\b(?! protokoll steht)|\b(?:manche|viele|einige|die meisten|andere)(?: (?:leute|menschen|kollegen|nutzer|firmen))?\b(?= \w+en\b)|\b(?:man sagt|es heißt|ich habe gehört|ich habe gelesen|er sagt|sie sagt|er meint|sie meint|er schrieb|sie schrieb|er hat gesagt)\b|\balle\b(?= (?:mögen|lieben|nutzen|sagen))|\bjeder (?:mag|sagt|weiß)\b",
+        r"^(?:(?!\b(?:ich|wir|mir|mich|uns)\b).)*\b(?!(?:ist|war|so)\b)\w+,? (?:dass|daß|ob) (?:[\w-]+ ){0,3}?(?:ich|wir|mir|mich|uns|mein\w*|unser\w*)\b",
+        r"^(?!(?:wenn|weil|da|falls|als|während|obwohl|seit)\b)(?!(?:[^ ,]+ ){0,9}(?:ich|wir|mir|mich|uns)\b)[^ ,]+ [^,]+, (?:ich|wir)\b|^(?:er|man)\b",
+        r"\b(?:laut|angeblich|gerüchteweise|anscheinend|offenbar)\b(?! protokoll steht)|\b(?:manche|viele|einige|die meisten|andere)(?: (?:leute|menschen|kollegen|nutzer|firmen))?\b(?= \w+en\b)|\b(?:es heißt|ich habe gehört|ich habe gelesen|sie sagt|sie meint|sie schrieb)\b|\balle\b(?= (?:mögen|lieben|nutzen|sagen))|\bjeder (?:mag|sagt|weiß)\b",
     ),
     passing=(
         r"\b(?:schlägt|schlagen)\b.*\bfehl\b|\b(?:funktioniert|geht|läuft|lädt|startet|kompiliert) (?:\w+ )?nicht\b|\bnicht (?:mehr )?(?:übersetzbar|kompilierbar|lauffähig)\b|\bweiß nicht,? (?:warum|wieso)\b|\babgestürzt\b|\bin dieser \w+|\bin diesem \w+|\bkomme (?:dann|gleich|später) wieder\b|\bbin (?:kurz|gleich) ",
@@ -84,7 +86,6 @@ GERMAN = LanguagePack(
         r"\bheute\b(?! an\b)|\bheute abend\b|\bgerade (?:hunger|eben|keine|nicht|so|beim|dabei)\b|\bim moment\b|\bdiesmal\b|\bfür dieses? (?:eine )?\w+|\bdiese(?:s|r|n|m)? (?:funktion|folie|bild|seite|zeile|datei|satz|mail|mal|aufgabe)\b|\bdas gefällt\b|\b(?:liebe|mag) ich(?:'s)?$|\bich (?:liebe|mag) es\b|\bso müde\b|\bkeine ahnung\b|\bdanke\b",
     ),
     text_work=(
-        r"^(?:bitte )?(?:fass\w*|übersetz\w*|korrigier\w*|formulier\w*|kürz\w*|überarbeit\w*|verbesser\w*|analysier\w*)\b[^:]{0,60}: ?\S",
         r"\b(?:korrigier\w*|verbesser\w*|übersetz\w*|formulier\w*|kürz\w*|überarbeit\w*|prüf\w*|fass\w*)\b.*\b(?:satz|text|absatz|grammatik|rechtschreibung|brief|mail|zusammen|ins \w+)\b|\b(?:figur|roman|hauptfigur|erzähler|drehbuch|gedicht|kurzgeschichte)\b|\bschreib(?:e)? (?:mir )?(?:eine?n? )?(?:\w+ )?(?:biografie|kurzbiografie|brief|gedicht|geschichte|rede|aufsatz|dialog)\b",
     ),
     task=(

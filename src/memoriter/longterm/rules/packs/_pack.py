@@ -1,8 +1,17 @@
 """A language pack: the cues of one language, as regular expressions over a sentence in lower case."""
 
+# ruff: noqa: E501 - a pattern of words
+
 from __future__ import annotations
 
 from memoriter.values import dataclass
+
+NOT_OWN_CLAUSE = (
+    r"^(?!(?:(?:a partir de a(?:hora|gora)|de ahora en adelante|desde ahora|y|e|pero|mas|no|não|ya|já|yo|eu|nosotr[oa]s|nós|también|também|pues|pois) )*"
+    r"(?:\w+(?:o|oy|ou|mos|é|ei|í)|(?:me|nos|te|he|hemos) \w+) que\b)(?!.*\b(?:je|nous|on|j')\b)"
+    r".*\b(?!(?:es|é|era|fue|foi|lo|o|más|mais|menos|antes|tengo|tenho|tiene|tem|hay|há|para|ya|já|así|assim|mientras|enquanto|vez|desde|hasta|até|mejor|melhor|do)\b)[\w-]+"
+)
+"""In Spanish and Portuguese, whose verbs show the person, the beginning of a main clause about another person, up to its `que`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

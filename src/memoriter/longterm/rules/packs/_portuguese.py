@@ -1,7 +1,7 @@
 """Cues of Portuguese."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.longterm.rules.packs._pack import LanguagePack
+from memoriter.longterm.rules.packs._pack import NOT_OWN_CLAUSE, LanguagePack
 
 _OUR = r"\b(?:meu|minha|meus|minhas|nosso|nossa|nossos|nossas)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:pergunta|problema|erro|código|teste|script|função|consulta|tela|ecrã|arquivo|ficheiro|dúvida|ideia|texto|frase)\b)"
@@ -54,7 +54,9 @@ PORTUGUESE = LanguagePack(
         r"\bnão (?:precisa (?:se )?)?(?:lembre|lembrar|guarde|guardar|anote|anotar|memorize|memorizar|salve|salvar|registre)\b|(?<!não se )(?<!não )\besque(?:ça|ce) (?:o que|isso|isto|tudo)\b|\bera brincadeira\b|\bentre nós\b|\bretiro o que\b",
     ),
     report=(
-        r"\b(?:segundo|de acordo com|dizem que|parece que|aparentemente|supostamente|ouvi (?:dizer )?que|li que|algumas pessoas|muita gente|muitas pessoas|as pessoas|todo mundo|(?:ele|ela) (?:diz|disse|acha|escreveu))\b",
+        r"^(?:e |mas )?(?:eles?|elas?)\b.*\b(?:que|meus?|minhas?|noss\w+)\b",
+        rf"{NOT_OWN_CLAUSE} que (?:(?:\w+ )?\w{(2,)}(?:o|mos|ei)|eu|nós|a gente|não|sempre|nunca|me|nos|meus?|minhas?|noss\w+)\b",
+        r"\b(?:segundo|de acordo com|dizem que|parece que|aparentemente|supostamente|ouvi (?:dizer )?que|li que|algumas pessoas|muita gente|muitas pessoas|as pessoas|todo mundo)\b",
     ),
     passing=(
         r"\b(?:falha|falham|falhou|não (?:compila|funciona|roda|carrega|abre)|não sei por ?qu[eê]|n?est[ae] \w+ aqui|já volto|volto já)\b",
@@ -63,7 +65,6 @@ PORTUGUESE = LanguagePack(
         r"\b(?:hoje|agora mesmo|no momento|por enquanto|desta vez|dessa vez|est[ae] (?:função|slide|imagem|página|linha|arquivo|frase|tarefa))\b|\b(?:estou com|tenho) (?:fome|sono|sede|pressa|uma (?:dúvida|pergunta))\b|\bestou (?:cansad[oa]|perdid[oa]|ocupad[oa])\b|\badorei\b|\bobrigad[oa]\b",
     ),
     text_work=(
-        r"^(?:por favor,? )?(?:resum[ae]|traduza?|corrija|corrige|reescrev[ae]|reformul[ae]|melhor[ae]|analis[ae])\b[^:]{0,60}: ?\S",
         r"\b(?:corrija|corrige|traduza|traduz|reescreva|resuma|melhore|revise|reformule)\b.*\b(?:frase|texto|parágrafo|gramática|ortografia|carta|e-?mail|para o \w+)\b|\b(?:personagem|protagonista|romance|narrador|roteiro|poema)\b|\bescreva (?:um|uma) (?:\w+ )?(?:biografia|carta|poema|história|discurso|diálogo)\b",
     ),
     task=(

@@ -1,7 +1,7 @@
 """Cues of Spanish."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.longterm.rules.packs._pack import LanguagePack
+from memoriter.longterm.rules.packs._pack import NOT_OWN_CLAUSE, LanguagePack
 
 _OUR = r"\b(?:mi|mis|nuestro|nuestra|nuestros|nuestras)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:pregunta|problema|error|código|prueba|script|función|consulta|pantalla|archivo|bucle|duda|idea|impresión|texto|frase|salida)\b)"
@@ -15,8 +15,8 @@ SPANISH = LanguagePack(
     name="Spanish",
     own=r"\b(?:yo|me|mi|mis|mío|mía|nos|nosotr[oa]s|nuestr\w+)\b",
     remember=(
-        r"\bpara (?:más adelante|luego|más tarde):|\bpara que conste\b",
-        r"\b(?:recuérdalo|recuerda que|recuerde que|recuerda:|recuerda esto|acuérdate(?: de que)?|memoriza|guárdal[oa]|guarda esto|apúntal[oa]|apúntate|apunta|anota|anótal[oa]|tenlo en cuenta|ten en cuenta|tenlo presente|ten presente|que no se te olvide)\b",
+        r"\brecuerda:|\bpara (?:más adelante|luego|más tarde):|\bpara que conste\b",
+        r"\b(?:recuérdalo|recuerda que|recuerde que|recuerda esto|acuérdate(?: de que)?|memoriza|guárdal[oa]|guarda esto|apúntal[oa]|apúntate|apunta|anota|anótal[oa]|tenlo en cuenta|ten en cuenta|tenlo presente|ten presente|que no se te olvide)\b",
         r"\bno (?:te )?olvides\b|\bno olvide\b|^(?:para que lo sepas|para tu información|nota:|por cierto,)|\bpara que (?:lo )?(?:sepas|tengas en cuenta)\b|\bquiero que (?:recuerdes|sepas)\b",
     ),
     preference=(
@@ -62,7 +62,9 @@ SPANISH = LanguagePack(
         r"\bno (?:lo |la |hace falta que lo |hace falta que |tienes que |es necesario que )?(?:recuerdes|guardes|apuntes|anotes|memorices|recordarlo|guardarlo|registres)\b|\bolvida (?:lo que|lo|eso|esto|todo)\b|\bolvídalo\b|\bera (?:una )?broma\b|\bentre nosotros\b|\bretiro lo dicho\b",
     ),
     report=(
-        r"\b(?:según|dicen que|se dice|al parecer|por lo visto|supuestamente|he oído que|he leído que|hay gente|hay quien|algunos|muchos|muchas|la gente|la mayoría|todo el mundo|(?:él|ella) (?:dice|dijo|cree|piensa)|(?:dijo|dice|escribió) que)\b",
+        r"^(?:y |pero )?(?:él|ella|ellos|ellas)\b.*\b(?:que|mis?|nuestr\w+)\b",
+        rf"{NOT_OWN_CLAUSE} que (?:(?:\w+ )?\w{{2,}}(?:o|oy|mos)|yo|nosotr[oa]s|no|siempre|nunca|me|nos|mis?|nuestr\w+)\b",
+        r"\b(?:según|dicen que|se dice|al parecer|por lo visto|supuestamente|he oído que|he leído que|hay gente|hay quien|algunos|muchos|muchas|la gente|la mayoría|todo el mundo)\b",
     ),
     passing=(
         r"\b(?:falla|fallan|falló|fallando|no (?:compila|funciona|arranca|carga|va|anda)|no sé por qué|en est[ae] \w+|ahora vuelvo|luego vuelvo)\b",
@@ -71,7 +73,6 @@ SPANISH = LanguagePack(
         r"\b(?:hoy|esta noche|ahora mismo|de momento|por ahora|esta vez|est[ae] (?:función|diapositiva|imagen|página|línea|archivo|frase|correo|tarea|cambio))\b|\btengo (?:hambre|sueño|sed|prisa|una (?:duda|pregunta))\b|\bestoy (?:cansad[oa]|agotad[oa]|perdid[oa]|ocupad[oa])\b|\bme (?:gusta|encanta)[.!]?$|\bgracias\b",
     ),
     text_work=(
-        r"^(?:por favor,? )?(?:resume|traduce|corrige|reescribe|reformula|acorta|mejora|analiza|clasifica)\b[^:]{0,60}: ?\S",
         r"\b(?:corrige|traduce|reescribe|resume|mejora|revisa|acorta|reformula)\b.*\b(?:frase|texto|párrafo|gramática|ortografía|carta|correo|al \w+)\b|\b(?:personaje|protagonista|novela|narrador|guion|poema)\b|\bescribe(?:me)? (?:un|una) (?:\w+ )?(?:biografía|carta|poema|historia|discurso|cuento|diálogo|redacción)\b",
     ),
     task=(
