@@ -8,29 +8,42 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._copies import (
+    content_of,
     contexts_of,
+    copy_folders,
     copy_query,
     cut_from_copies,
     drop_versions,
     files_containing,
     residual_copies,
+    versions,
 )
 from memoriter.errors import IndexUnavailable, MemoriterError, PathRefused, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.layout import OTHER_SUFFIXES, SUFFIX
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
-from memoriter.workspace import Removal, all_of, apply_removal, blocks_with, holds, is_client_memory, lines_of
+from memoriter.workspace import (
+    Removal,
+    all_of,
+    apply_removal,
+    blocks_with,
+    holds,
+    is_client_memory,
+    lines_of,
+    recover,
+    unfinished,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from memoriter.backends._context import BackendSettings
     from memoriter.backends._ports import Store
     from memoriter.backends._reranking import Reranking
     from memoriter.types import CompactReport
-    from memoriter.workspace import Workspace
+    from memoriter.workspace import Unfinished, Workspace
 
 _BEFORE_LINES = "|".join(["#L", *(f"(?<={re.escape(suffix)}):" for suffix in (SUFFIX, *OTHER_SUFFIXES))])
 _CITED = re.compile(rf"(?P<path>.+?)(?:{_BEFORE_LINES})(?P<first>\d{{1,9}})(?:-L?(?P<last>\d{{1,9}}))?")
@@ -67,7 +80,7 @@ class ForgetRequest:
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """What forgetting would remove. Nothing has been changed yet."""
+    """What forgetting would remove. Of that, nothing has been changed yet."""
 
     request: ForgetRequest
     notes: tuple[Removal, ...] = ()
@@ -78,9 +91,11 @@ class ForgetPlan:
     unfinished: bool = False
     """Whether an earlier forgetting was interrupted; this one completes it."""
     kept: tuple[Path, ...] = ()
-    """Files beside the agent's sessions that hold the text: session contexts, and log copies from before a flush."""
+    """Copies that hold the text: session contexts, logs from before a flush, and files that `write_unfinished` names."""
     unreached: tuple[Diagnostic, ...] = ()
     """Other places where the text may be, which memoriter cannot change."""
+    recovered: tuple[Diagnostic, ...] = ()
+    """What was finished, before this plan was made, of what killed processes had left next to notes."""
 
     @property
     def empty(self) -> bool:
@@ -102,7 +117,7 @@ class Forgotten:
 
 
 def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions: Path | None) -> ForgetPlan:
-    """Return what a request would remove.
+    """Return what a request would remove. First finish what killed processes left next to notes.
 
     Args:
         request: what to forget.
@@ -113,9 +128,14 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions
     Raises:
         UsageError: the request names nothing that exists.
     """
-    plan = ForgetPlan(request, unfinished=index.forgetting)
+    folders = workspace.scan().folders
+    recovered = tuple(recover([*folders, *copy_folders(sessions)]))
+    plan, left = ForgetPlan(request, unfinished=index.forgetting, recovered=recovered), unfinished(folders)
     if request.path is not None:
-        return with_kept(replace(plan, notes=(_removal_from(request, workspace),)), sessions)
+        note = workspace.find(request.path)
+        if recovered and note is not None and note[1] is None:  # its removal is finished now
+            return plan
+        return with_kept(replace(plan, notes=(_removal_from(request, workspace),)), sessions, left)
     if request.match is not None:
         notes = tuple(_matching_notes(request.match, workspace))
         covered = {removal.path for removal in notes} | _existing_transcripts(index, sessions)
@@ -129,7 +149,7 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions
         ]
         indexed = tuple(f"{path}#L{a}-L{b}" for path, a, b in places)
         plan = replace(plan, notes=notes, indexed=indexed, unreached=elsewhere)
-        return with_kept(plan, sessions)
+        return with_kept(plan, sessions, left)
     assert request.session is not None
     files = tuple(_transcript_files(request.session, sessions))
     indexed = tuple(path for path in _session_paths(request.session, index))
@@ -161,9 +181,17 @@ def plan_with_copies(
     return replace(plan, unreached=(*plan.unreached, *copies, *((sent,) if sent else ())))
 
 
-def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:
-    """Add the files beside the agent's sessions that hold text of the plan."""
-    return replace(plan, kept=files_containing(copy_query(plan.request.match, plan.notes), sessions))
+def with_kept(plan: ForgetPlan, sessions: Path | None, left: Sequence[Unfinished]) -> ForgetPlan:
+    """Add the copies that hold text of the plan: beside the agent's sessions, and what was `left` next to notes."""
+    query = copy_query(plan.request.match, plan.notes)
+    holding = [each for each in left if query.lines(content_of(each.file))]
+    kept = (*files_containing(query, sessions), *(each.file for each in holding if each.kept))
+    unreached = [
+        replace(each.diagnostic, message=f"{str(each.file)!r} holds it. {each.diagnostic.message}")
+        for each in holding
+        if not each.kept
+    ]
+    return replace(plan, kept=kept, unreached=(*plan.unreached, *unreached))
 
 
 def _in_client_memories(text: str, workspace: Workspace) -> Iterator[Diagnostic]:
@@ -251,8 +279,10 @@ def carry_out(
     except IndexUnavailable as error:
         problems.append(_diagnostic(error))
     # First, because an interrupted run can no longer tell what to remove from the copies.
-    if copies := cut_from_copies(copy_query(plan.request.match, plan.notes), sessions):
+    query, left = copy_query(plan.request.match, plan.notes), unfinished(workspace.scan().folders)
+    if copies := cut_from_copies(query, versions(sessions)):
         _delete(copies, problems)
+    problems += map(_uncut, cut_from_copies(query, [each.file for each in left if each.kept]))
     try:
         notes = _remove_from_notes(plan, workspace, problems)
     except MemoriterError:
@@ -312,6 +342,11 @@ def _delete(files: Iterable[Path], problems: list[Diagnostic]) -> list[Path]:
         else:
             deleted.append(file)
     return deleted
+
+
+def _uncut(file: Path) -> Diagnostic:
+    message = f"The text could not be removed from {str(file)!r}."
+    return Diagnostic("write_unfinished", message, "Close the programs that have it open, then delete it.")
 
 
 def _foreign_transcript(path: str) -> Diagnostic:

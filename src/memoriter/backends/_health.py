@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import PROVIDER_FAILURES, IndexBusy, IndexUnavailable, PathRefused
 from memoriter.sync import UNSURE, Plan, make_plan, undecoded_of, unreadable_diagnostics
 from memoriter.types import Diagnostic, Health, Skipped
-from memoriter.workspace import estimate_tokens
+from memoriter.workspace import estimate_tokens, unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -151,7 +151,8 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
     ]
     if context.settings.inspect and (unwritable := context.unwritable):
         problems.append(unwritable)
-    diagnostics = [*index.notices, *problems, *unreadable_diagnostics([*scan.skipped, *unreadable])]
+    left = [each.diagnostic for each in unfinished(scan.folders) if not each.active]
+    diagnostics = [*index.notices, *problems, *left, *unreadable_diagnostics([*scan.skipped, *unreadable])]
     unused = not UNUSED.isdisjoint(notice.code for notice in index.notices)
     if not plan.empty and not indexed and not unused:
         diagnostics.append(unindexed(plan))

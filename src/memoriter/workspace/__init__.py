@@ -47,7 +47,16 @@ if TYPE_CHECKING:
         without_digits,
         without_injected,
     )
-    from memoriter.workspace.writing import Appended, append, entry_of, log_form, replace
+    from memoriter.workspace.writing import (
+        Appended,
+        Unfinished,
+        append,
+        entry_of,
+        log_form,
+        recover,
+        replace,
+        unfinished,
+    )
 
 __all__ = [
     "HIDDEN",
@@ -66,6 +75,7 @@ __all__ = [
     "Scan",
     "TranscriptFolder",
     "Transcripts",
+    "Unfinished",
     "Workspace",
     "all_of",
     "append",
@@ -99,11 +109,13 @@ __all__ = [
     "parse_object",
     "read_front_matter",
     "read_note",
+    "recover",
     "replace",
     "scan_blocks",
     "skeleton",
     "split_citation",
     "transcripts_of",
+    "unfinished",
     "visible",
     "without_digits",
     "without_injected",
@@ -142,7 +154,7 @@ def __getattr__(name: str) -> Any:
             "without_digits",
             "without_injected",
         },
-        "writing": {"Appended", "append", "entry_of", "log_form", "replace"},
+        "writing": {"Appended", "Unfinished", "append", "entry_of", "log_form", "recover", "replace", "unfinished"},
     }
     for room, names in late.items():
         if name in names:

@@ -1,6 +1,20 @@
 """Append to notes, replace and remove them, without losing what other programs write meanwhile."""
 
 from memoriter.workspace.writing._entry import Addition, Appended, Entry, entry_of, log_form
+from memoriter.workspace.writing._recovery import Unfinished, recover, unfinished
 from memoriter.workspace.writing._write import Compose, append, remove, replace
 
-__all__ = ["Addition", "Appended", "Compose", "Entry", "append", "entry_of", "log_form", "remove", "replace"]
+__all__ = [
+    "Addition",
+    "Appended",
+    "Compose",
+    "Entry",
+    "Unfinished",
+    "append",
+    "entry_of",
+    "log_form",
+    "recover",
+    "remove",
+    "replace",
+    "unfinished",
+]
