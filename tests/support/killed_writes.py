@@ -82,7 +82,7 @@ def killed_at(step: int, act: Callable[[], object]) -> None:
         usual = getattr(owner, name)
 
         def count(*arguments: object, **named: object) -> object:
-            if name != "open" or isinstance(arguments[1], int) and arguments[1] & os.O_CREAT:
+            if name != "open" or (isinstance(arguments[1], int) and arguments[1] & os.O_CREAT):
                 left[0] -= 1
                 if left[0] < 0:
                     os.kill(os.getpid(), signal.SIGKILL)

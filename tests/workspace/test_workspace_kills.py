@@ -1,4 +1,4 @@
-"""Processes that are killed while they replace or remove a note: nothing of other programs is lost, nothing stays hidden."""
+"""Processes that are killed while they replace or remove a note: nothing of others is lost, nothing stays hidden."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +16,9 @@ from memoriter.workspace import recover, replace, unfinished
 from memoriter.workspace.writing import _exchange, _folder
 from memoriter.workspace.writing._folder import open_folder
 from memoriter.workspace.writing._hidden import Hidden, Version, hidden_files, kept_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who has a file open")
 
@@ -75,14 +78,14 @@ def test_the_old_text_of_a_killed_replacement_is_deleted_with_a_receipt(note: Pa
     (receipt,) = recover([str(note.parent)])
     assert receipt.code == "recovered"
     assert str(note) in receipt.message
-    assert "The old text was deleted." in receipt.message
+    assert "its old text was deleted." in receipt.message
     assert (names(note.parent), note.read_text(encoding="utf-8")) == (["day.md"], NEW)
 
 
 def test_lines_that_were_added_to_the_old_text_are_added_to_the_note(note: Path) -> None:
     left_by(note, OLD + THEIRS)
     (receipt,) = recover([str(note.parent)])
-    assert "Lines that another program had added" in receipt.message
+    assert "lines that another program had added" in receipt.message
     assert (names(note.parent), note.read_text(encoding="utf-8")) == (["day.md"], NEW + THEIRS)
 
 
@@ -138,7 +141,7 @@ def test_a_killed_removal_is_completed_unless_another_program_wrote(note: Path) 
     note.unlink()
     left_by(note, OLD, new=None)
     (receipt,) = recover([str(note.parent)])
-    assert "The note is removed now." in receipt.message
+    assert "the note is removed now." in receipt.message
     assert names(note.parent) == []
     left_by(note, OLD + THEIRS, new=None)
     recover([str(note.parent)])
@@ -152,7 +155,7 @@ def test_a_draft_that_was_never_in_its_place_is_deleted(note: Path) -> None:
     draft = note.with_name(Hidden.draft(note.name).file)
     draft.write_text("- hal", encoding="utf-8")
     (receipt,) = recover([str(note.parent)])
-    assert "The new text had not been put in place" in receipt.message
+    assert "the new text had not been put in place" in receipt.message
     assert names(note.parent) == ["day.md"]
 
 

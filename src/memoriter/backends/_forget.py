@@ -91,7 +91,7 @@ class ForgetPlan:
     unfinished: bool = False
     """Whether an earlier forgetting was interrupted; this one completes it."""
     kept: tuple[Path, ...] = ()
-    """Copies that hold the text: session contexts, logs from before a flush, and files that `write_unfinished` names."""
+    """Copies that hold the text: session contexts, logs from before a flush, and what is kept of interrupted writes."""
     unreached: tuple[Diagnostic, ...] = ()
     """Other places where the text may be, which memoriter cannot change."""
     recovered: tuple[Diagnostic, ...] = ()

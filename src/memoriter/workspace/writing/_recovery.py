@@ -97,16 +97,18 @@ def _recover_note(folder: Folder, name: str) -> Iterator[Diagnostic]:
 
 
 def _receipt(note: Path, hidden: Hidden, outcome: Outcome, file: Path) -> Diagnostic:
-    begin = f"A process was killed while it wrote {str(note)!r}."
+    begin = f"A process was killed while it wrote {str(note)!r}"
     if outcome == "kept":
-        message = f"{begin} Meanwhile, others changed the note in two ways; one of them is in {str(file)!r}."
+        message = f"{begin}; others changed the note in two ways meanwhile, and one of them is in {str(file)!r}."
         return Diagnostic("recovered", message, "Copy what you need from it, then delete it.")
-    what = {
-        "added": "Lines that another program had added to the old text were added to the note.",
-        "restored": "Another program had changed the old text, so the note has that text again.",
-    }.get(outcome)
-    if what is None and hidden.old is None:
-        what = "The new text had not been put in place; it was deleted."
-    elif what is None:
-        what = "The old text was deleted." if hidden.new is not None else "The note is removed now."
-    return Diagnostic("recovered", f"{begin} {what}", f"Look at the note: {str(note)!r}.")
+    if outcome == "added":
+        what = "lines that another program had added to the old text were added to the note"
+    elif outcome == "restored":
+        what = "another program had changed the old text, so the note has that text again"
+    elif hidden.old is None:
+        what = "the new text had not been put in place, and was deleted"
+    elif hidden.new is None:
+        what = "the note is removed now"
+    else:
+        what = "its old text was deleted"
+    return Diagnostic("recovered", f"{begin}: {what}.", f"Look at the note in {str(note.parent)!r}.")
