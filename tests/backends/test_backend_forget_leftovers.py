@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memoriter.errors import WriteConflict
 from memoriter.workspace.writing import _exchange
 from memoriter.workspace.writing._hidden import Hidden, Version, kept_name
 from memory_env import MemoryEnv
@@ -157,6 +158,15 @@ def test_a_text_in_a_kept_file_that_another_program_has_open_is_not_lost(
         opened.write("- Their line.\n")
     assert str(kept) in next(each.message for each in receipt.left if each.code == "write_unfinished")
     assert kept.read_text(encoding="utf-8") == f"{BEFORE}- Their line.\n"
+
+
+def test_lines_of_a_note_that_changes_when_a_write_is_finished_are_not_forgotten(env: MemoryEnv) -> None:
+    memory = env.open()
+    left(env, "# Door\n\n- We met at noon, and not at ten.\n- And at one.\n")
+    with pytest.raises(WriteConflict, match="was finished first"):
+        memory.plan_forget(f"{NOTE}#L3")
+    assert "at noon" in (env.notes / NOTE).read_text(encoding="utf-8")
+    assert memory.plan_forget(f"{NOTE}#L4").notes[0].passages[0].text == "- And at one."
 
 
 def test_what_was_left_among_the_versions_of_imports_and_the_copies_of_flushes_goes_too(env: MemoryEnv) -> None:

@@ -127,11 +127,16 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions
 
     Raises:
         UsageError: the request names nothing that exists.
+        WriteConflict: the request names lines of a note, which changed because an interrupted write was finished.
     """
+    lines_from = workspace.content(request.path) if request.path is not None and request.first is not None else None
     folders = workspace.scan().folders
     recovered = tuple(recover([*folders, *copy_folders(sessions)]))
     plan, left = ForgetPlan(request, unfinished=index.forgetting, recovered=recovered), unfinished(folders)
     if request.path is not None:
+        if request.first is not None and workspace.content(request.path) != lines_from:
+            message = f"{request.path!r} has changed, because the write of a killed process was finished first."
+            raise WriteConflict(message, remedy="Look at the note and ask again.")
         note = workspace.find(request.path)
         if recovered and note is not None and note[1] is None:  # its removal is finished now
             return plan
