@@ -1,6 +1,6 @@
 """Whole operations of memoriter that are killed at every step, beside a program that takes no lock of ours.
 
-`python killed_operations.py OPERATION WRITER FIRST EVERY` kills at the steps FIRST, FIRST + EVERY and so on, and prints,
+`python killed_operations.py OPERATION WRITER FIRST EVERY` kills at the steps FIRST, FIRST + EVERY and so on. It prints,
 as JSON, how many kills there were and what went wrong.
 """
 
@@ -140,9 +140,9 @@ def wrong(place: Place, note: Path, operation: str, writer: str, before: str) ->
         return f"their line is lost: {notes}"
     if writer == "append" and operation in {"forget", "save"} and OTHER.encode() not in notes.get(note, b""):
         return f"our line is lost: {notes}"
-    if operation.startswith("forget"):
-        if held := [str(file) for file, text in files.items() if SECRET.encode() in text]:
-            return f"it is still in {held}"
+    held = [str(file) for file, text in files.items() if SECRET.encode() in text]
+    if held and operation.startswith("forget"):
+        return f"it is still in {held}"
     if hidden := [file.name for file in notes if file.name.startswith(".") and not file.name.endswith(".kept")]:
         return f"hidden: {hidden}"
     if operation == "flush" and writer == "append" and before.encode() not in notes[note]:

@@ -85,7 +85,7 @@ def test_the_old_text_of_a_killed_replacement_is_deleted_with_a_receipt(note: Pa
 def test_lines_that_were_added_to_the_old_text_are_added_to_the_note(note: Path) -> None:
     left_by(note, OLD + THEIRS)
     (receipt,) = recover([str(note.parent)])
-    assert "lines that another program had added" in receipt.message
+    assert "lines that another program had added meanwhile" in receipt.message
     assert (names(note.parent), note.read_text(encoding="utf-8")) == (["day.md"], NEW + THEIRS)
 
 

@@ -128,14 +128,17 @@ def remove_file(folder: Folder, name: str, draft: Draft, *, old: int, before: by
     _require_finished(finish(folder, out, leases=draft.leases))
 
 
-Outcome = Literal["done", "added", "restored", "kept", "open", "busy"]
+Outcome = Literal["done", "added", "undone", "restored", "kept", "open", "busy", "gone"]
 """What became of a hidden file.
 
-done: it was as expected, and is deleted. added: likewise, and lines that others had appended are in the note. restored:
-another program had changed it, and the note is that file again. kept: the note had changed as well, so the file has a
-name ending in `.kept`. open: it stays, because another program writes to it. busy: it stays, because a process of ours
-is at work on it, or the disk refuses.
+done: it was as expected, and is deleted. added: likewise, and lines that others had appended are in the note. undone:
+the note had not been replaced yet, and the file is deleted. restored: another program had changed it or has it open,
+and the note is that file again. kept: the note had changed as well, so the file has a name ending in `.kept`. open: it
+stays, because another program writes to it. busy: it stays, because a process of ours is at work on it, or the disk
+refuses. gone: another process has finished it.
 """
+_LARGEST = 1 << 28
+"""Largest size in bytes of a hidden file that is read. No note is as large, but anybody can give a file this name."""
 
 
 def finish(folder: Folder, hidden: Hidden, *, leases: bool) -> tuple[Outcome, str]:
@@ -150,10 +153,8 @@ def finish(folder: Folder, hidden: Hidden, *, leases: bool) -> tuple[Outcome, st
         What became of it, and the name of the file that still has its content, if there is one.
     """
     name, status = hidden.name, folder.stat(hidden.file)
-    current = folder.stat(name)
-    if status is None or (current is not None and os.path.samestat(status, current)):
-        folder.unlink(hidden.file)  # where names cannot be exchanged, it was the second name of the note
-        return "done", ""
+    if status is None:
+        return "gone", ""
     settled, content = _final_content(folder, hidden.file, leases=leases)
     is_old = status.st_ino == hidden.inode
     version = hidden.old if is_old else hidden.new
@@ -256,13 +257,13 @@ def _replace_without_links(folder: Folder, name: str, draft: Draft, old: int, be
 
 
 def _require_finished(outcome: tuple[Outcome, str]) -> None:
-    """Raise ConcurrentWriteError unless the hidden file is gone."""
+    """Raise ConcurrentWriteError unless the hidden file was as expected."""
     what, file = outcome
     if what in {"kept", "open"}:
         raise ConcurrentWriteError(
             f"was written to by several programs at once; what it was between them is in {file!r}"
         )
-    if what == "restored":
+    if what in {"restored", "gone"}:
         raise ConcurrentWriteError("was written to by another program meanwhile")
 
 
@@ -317,38 +318,40 @@ def sweep(folder: Folder, name: str) -> list[tuple[Hidden, Outcome, str]]:
 
 
 def _finish_left(folder: Folder, hidden: Hidden, *, leases: bool) -> tuple[Outcome, str]:
+    current, status = folder.stat(hidden.name), folder.stat(hidden.file)
+    if status is None:
+        return "gone", ""
     try:
-        current, status = folder.stat(hidden.name), folder.stat(hidden.file)
-        if status is not None and current is not None and os.path.samestat(status, current):
-            folder.unlink(hidden.file)  # its lock is that of the note, which the caller holds
-            return "done", ""
-        with open_left(folder, hidden) as descriptor:
-            if descriptor is None:
+        # Where names cannot be exchanged, it may be a second name of the note, whose lock the caller holds.
+        if current is not None and os.path.samestat(status, current):
+            folder.unlink(hidden.file)
+            return "undone", ""
+        with lock_left(folder, hidden) as free:
+            if not free or status.st_size > _LARGEST:
                 return "busy", hidden.file
             if hidden.old is not None:
                 return finish(folder, hidden, leases=leases)
             folder.unlink(hidden.file)
-            return "done", ""
-    except FileNotFoundError:  # another process has finished it
-        return "done", ""
+            return "undone", ""
     except OSError:
-        return "busy", hidden.file
+        return "gone" if folder.stat(hidden.file) is None else "busy", hidden.file
 
 
 @contextmanager
-def open_left(folder: Folder, hidden: Hidden) -> Generator[int | None]:
-    """Open and lock a hidden file; yield None if a process is at work on it, or if it is no plain file.
+def lock_left(folder: Folder, hidden: Hidden) -> Generator[bool]:
+    """Lock a hidden file; yield False if a process is at work on it.
 
     Raises:
-        FileNotFoundError: it does not exist any more.
+        FileNotFoundError: it does not exist any more, or is no plain file.
     """
     descriptor = folder.open(hidden.file, os.O_RDONLY)
     try:
-        plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        free = plain and _try_lock(descriptor)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise FileNotFoundError
+        free = _try_lock(descriptor)
         if free and not has_name(folder, hidden.file, descriptor):
             raise FileNotFoundError
-        yield descriptor if free else None
+        yield free
     finally:
         os.close(descriptor)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import MemoriterError
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
-from memoriter.workspace.writing._exchange import open_left, sweep
+from memoriter.workspace.writing._exchange import lock_left, sweep
 from memoriter.workspace.writing._folder import open_folder, open_locked
 from memoriter.workspace.writing._hidden import hidden_files
 
@@ -68,8 +68,8 @@ def _unfinished_in(path: str) -> Iterator[Unfinished]:
         for hidden in hidden_files(folder):
             active = False
             try:
-                with open_left(folder, hidden) as descriptor:
-                    active = descriptor is None
+                with lock_left(folder, hidden) as free:
+                    active = not free
             except FileNotFoundError:
                 continue
             except OSError:  # reported like any other, because it may hold text
@@ -92,7 +92,7 @@ def _recover_note(folder: Folder, name: str) -> Iterator[Diagnostic]:
         with suppress(FileNotFoundError):  # the note was removed
             stack.enter_context(open_locked(folder, name))
         for hidden, outcome, file in sweep(folder, name):
-            if outcome not in {"open", "busy"}:
+            if outcome not in {"open", "busy", "gone"}:
                 yield _receipt(Path(folder.path, name), hidden, outcome, Path(folder.path, file))
 
 
@@ -102,10 +102,10 @@ def _receipt(note: Path, hidden: Hidden, outcome: Outcome, file: Path) -> Diagno
         message = f"{begin}; others changed the note in two ways meanwhile, and one of them is in {str(file)!r}."
         return Diagnostic("recovered", message, "Copy what you need from it, then delete it.")
     if outcome == "added":
-        what = "lines that another program had added to the old text were added to the note"
+        what = "lines that another program had added meanwhile are in the note now"
     elif outcome == "restored":
-        what = "another program had changed the old text, so the note has that text again"
-    elif hidden.old is None:
+        what = "another program had changed the old text or has it open, so the note has that text again"
+    elif outcome == "undone":
         what = "the new text had not been put in place, and was deleted"
     elif hidden.new is None:
         what = "the note is removed now"
