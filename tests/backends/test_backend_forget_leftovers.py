@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.errors import WriteConflict
+from memoriter.backends import ForgetRequest
+from memoriter.errors import PathRefused, WriteConflict
 from memoriter.workspace.writing import _exchange
 from memoriter.workspace.writing._hidden import Hidden, Version, kept_name
 from memory_env import MemoryEnv
@@ -167,6 +169,23 @@ def test_lines_of_a_note_that_changes_when_a_write_is_finished_are_not_forgotten
         memory.plan_forget(f"{NOTE}#L3")
     assert "at noon" in (env.notes / NOTE).read_text(encoding="utf-8")
     assert memory.plan_forget(f"{NOTE}#L4").notes[0].passages[0].text == "- And at one."
+
+
+def test_a_path_that_is_not_there_is_refused_whatever_was_finished(env: MemoryEnv) -> None:
+    left(env)
+    with pytest.raises(PathRefused):
+        env.open().plan_forget("memory/other.md")
+
+
+def test_in_a_folder_that_is_not_trusted_nothing_is_finished_and_it_is_named(env: MemoryEnv) -> None:
+    file = left(env)
+    memory = env.open()
+    settings = replace(memory.backend.settings, recovers=False)  # type: ignore[attr-defined]
+    with memory.backend._with_settings(settings) as untrusted:  # type: ignore[attr-defined]
+        assert "recovered" not in codes(untrusted.sync().reasons)
+        plan = untrusted.plan_forget(ForgetRequest(match="qxzj4711"))
+    assert file.exists()
+    assert str(file) in next(each.message for each in plan.unreached if each.code == "write_unfinished")
 
 
 def test_what_was_left_among_the_versions_of_imports_and_the_copies_of_flushes_goes_too(env: MemoryEnv) -> None:

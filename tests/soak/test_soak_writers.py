@@ -1,4 +1,4 @@
-"""Eleven writers at once, of which memoriter's are killed: no acknowledged line is lost. `just soak 60` runs it longer."""
+"""Eleven writers at once, of which memoriter's are killed: no acknowledged line is lost."""
 
 from __future__ import annotations
 

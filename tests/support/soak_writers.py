@@ -1,7 +1,7 @@
 """Eleven writers on one workspace, six of memoriter and five of other programs, while memoriter's are killed.
 
-A writer notes each line in a log of its own after it is written. At the end, each of these lines must be in a note, or in
-a file that memoriter names, unless memoriter was asked to forget it. Programs that save a whole note can overwrite
+A writer notes each line in a log of its own after it is written. At the end, each of these lines must be in a note, or
+in a file that memoriter names, unless memoriter was asked to forget it. Programs that save a whole note can overwrite
 lines that memoriter added after they had read it. Therefore they have notes of their own, where memoriter writes and
 forgets too, and only their own lines count.
 """
@@ -57,7 +57,7 @@ class Writer:
 
     def entry(self, token: str) -> str:
         """The text of an entry; half of the entries open a fence and never close it."""
-        fence = f"\n  ```\n  code of {token}" if self.fences and self.draw.random() < 0.5 else ""
+        fence = f"\n```\ncode of {token}" if self.fences and self.draw.random() < 0.5 else ""
         return f"{token} was said{fence}"
 
     def log(self, kind: str, token: str) -> None:

@@ -21,7 +21,6 @@ from memoriter.errors import IndexBusy
 from memoriter.search import Trace, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
-from memoriter.workspace import recover, unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -256,8 +255,10 @@ class BuiltinBackend:
 
     def _recover(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
         """Finish what killed processes left next to notes. Return receipts, and diagnostics for what still waits."""
+        from memoriter.workspace import recover, unfinished
+
         folders = self.workspace.scan().folders
-        receipts = recover(folders)
+        receipts = recover(folders) if self.settings.recovers else []
         return receipts, [each.diagnostic for each in unfinished(folders) if not each.active]
 
     def warm(self) -> None:
@@ -341,7 +342,7 @@ class BuiltinBackend:
         return self._with_settings(replace(self.settings, search=with_changes(self.settings.search, changes)))
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
-        """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
+        """Return what forgetting would remove; only finish interrupted writes. Raises UsageError, PathRefused."""
         from memoriter.backends._forget import plan_with_copies
 
         act = partial(plan_with_copies, request, self.workspace, settings=self.settings, reranking=self.reranking)

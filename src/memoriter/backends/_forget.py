@@ -116,30 +116,30 @@ class Forgotten:
     """Diagnostics for what could not be removed, and how to finish."""
 
 
-def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions: Path | None) -> ForgetPlan:
+def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, settings: BackendSettings) -> ForgetPlan:
     """Return what a request would remove. First finish what killed processes left next to notes.
 
     Args:
         request: what to forget.
         workspace: the notes.
         index: the index of them.
-        sessions: the folder of the agent's transcripts.
+        settings: the settings of the backend.
 
     Raises:
         UsageError: the request names nothing that exists.
         WriteConflict: the request names lines of a note, which changed because an interrupted write was finished.
     """
     lines_from = workspace.content(request.path) if request.path is not None and request.first is not None else None
-    folders = workspace.scan().folders
-    recovered = tuple(recover([*folders, *copy_folders(sessions)]))
+    folders, sessions = workspace.scan().folders, settings.sessions_dir
+    recovered = tuple(recover([*(folders if settings.recovers else ()), *copy_folders(sessions)]))
     plan, left = ForgetPlan(request, unfinished=index.forgetting, recovered=recovered), unfinished(folders)
     if request.path is not None:
         if request.first is not None and workspace.content(request.path) != lines_from:
             message = f"{request.path!r} has changed, because the write of a killed process was finished first."
             raise WriteConflict(message, remedy="Look at the note and ask again.")
-        note = workspace.find(request.path)
-        if recovered and note is not None and note[1] is None:  # its removal is finished now
-            return plan
+        path, source = workspace.find(request.path) or ("", None)
+        if source is None and any(repr(str(workspace.root / path)) in each.message for each in recovered):
+            return plan  # its removal is finished now
         return with_kept(replace(plan, notes=(_removal_from(request, workspace),)), sessions, left)
     if request.match is not None:
         notes = tuple(_matching_notes(request.match, workspace))
@@ -173,7 +173,7 @@ def plan_with_copies(
 ) -> ForgetPlan:
     """Return the plan, with the copies of the text that forgetting does not reach."""
     sessions = settings.sessions_dir
-    plan = plan_of(request, workspace, index, sessions)
+    plan = plan_of(request, workspace, index, settings)
     copies = residual_copies(
         plan.request.match,
         plan.notes,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import PROVIDER_FAILURES, IndexBusy, IndexUnavailable, PathRefused
 from memoriter.sync import UNSURE, Plan, make_plan, undecoded_of, unreadable_diagnostics
 from memoriter.types import Diagnostic, Health, Skipped
-from memoriter.workspace import estimate_tokens, unfinished
+from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -141,6 +141,8 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
         scan: the files that exist.
         plan: the changes among them that are not indexed yet.
     """
+    from memoriter.workspace import unfinished
+
     loading = WARMING if context.embedding.warming else None
     problems = [each for each in (context.embedding.current.problem, context.embedding.failed, loading) if each]
     indexed = index.files()
