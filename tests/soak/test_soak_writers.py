@@ -18,8 +18,10 @@ SECONDS = 10.0
 
 @pytest.mark.slow
 @pytest.mark.soak
-@pytest.mark.parametrize("fences", [False, True])
-def test_eleven_writers_of_which_six_are_killed_again_and_again_lose_no_line(tmp_path: Path, *, fences: bool) -> None:
+@pytest.mark.parametrize("fences", ["nowhere", "entries"])
+def test_eleven_writers_of_which_six_are_killed_again_and_again_lose_no_line(
+    tmp_path: Path, fences: soak_writers.Fences
+) -> None:
     seed = int(os.environ.get("MEMORITER_SEED", "1"))
     toll = soak_writers.load(tmp_path, SECONDS * soak.factor(), seed=seed, fences=fences)
     print(toll.summary(), *toll.lost[:9], *toll.held[:9], *toll.hidden[:9], *toll.failed[-20:], sep="\n")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Literal, cast
 
 import memoriter
 from memoriter import Memory
@@ -32,6 +33,9 @@ OURS = ("remember", "remember", "append", "edit", "forget", "forget")
 THEIRS = ("add", "add", "save", "save", "rename")
 SHARED = ("MEMORY.md", "memory/shared.md", "memory/log.md")
 """Notes to which other programs only append."""
+Fences = Literal["nowhere", "entries", "everywhere"]
+"""Which texts open fences that they do not close: none, the entries of `remember`, or also raw lines of notes."""
+TOKEN = re.compile(r"t\d+x\d+x\d+x")
 KILL_SECONDS = 2.0
 PAUSES = (0.0, 0.0, 0.01, 0.05)
 
@@ -44,7 +48,7 @@ class Writer:
     number: int
     folder: Path
     draw: Random
-    fences: bool
+    fences: Fences
     written: int = 0
 
     @property
@@ -55,9 +59,10 @@ class Writer:
         self.written += 1
         return f"t{self.number}x{os.getpid()}x{self.written}x"
 
-    def entry(self, token: str) -> str:
-        """The text of an entry; half of the entries open a fence and never close it."""
-        fence = f"\n```\ncode of {token}" if self.fences and self.draw.random() < 0.5 else ""
+    def entry(self, token: str, *, raw: bool = True) -> str:
+        """The text of an entry, or raw lines of a note; half of them open a fence and never close it."""
+        fenced = self.fences == "everywhere" or (self.fences == "entries" and not raw)
+        fence = f"\n```\ncode of {token}" if fenced and self.draw.random() < 0.5 else ""
         return f"{token} was said{fence}"
 
     def log(self, kind: str, token: str) -> None:
@@ -76,7 +81,7 @@ def own_note(folder: Path, number: int) -> Path:
 def remember(writer: Writer) -> None:
     token = writer.token()
     with writer.memory() as memory:
-        memory.remember(writer.entry(token), to=writer.draw.choice(["daily", "long-term"]))
+        memory.remember(writer.entry(token, raw=False), to=writer.draw.choice(["daily", "long-term"]))
     writer.log("kept", token)
 
 
@@ -115,11 +120,17 @@ def edit(writer: Writer) -> None:
 def forget(writer: Writer) -> None:
     token, (note, counts) = writer.token(), any_note(writer)
     with writer.memory() as memory:
-        writer.log("forgetting", token)
-        memory.backend.workspace.append(note, f"- {writer.entry(token)}")  # type: ignore[attr-defined]
+        if counts:
+            memory.remember(writer.entry(token, raw=False), to=writer.draw.choice(["daily", "long-term"]))
+        else:
+            memory.backend.workspace.append(note, f"- {writer.entry(token)}")  # type: ignore[attr-defined]
         for _ in range(20):
             with suppress(MemoriterError):
-                receipt = memory.forget(memory.plan_forget(match=token))
+                plan = memory.plan_forget(match=token)
+                removed = "".join(passage.text for removal in plan.notes for passage in removal.passages)
+                for other in set(TOKEN.findall(removed)) - {token}:
+                    writer.log("took", other)
+                receipt = memory.forget(plan)
                 if not any(reason.code.startswith("write") for reason in receipt.left) and counts:
                     writer.log("forgot", token)
                 return
@@ -195,6 +206,8 @@ class Toll:
     kills: int = 0
     lost: list[str] = field(default_factory=list)
     """Lines that were acknowledged and are in no note."""
+    taken: int = 0
+    """How many of them were in a passage that a `forget` of another line removed."""
     held: list[str] = field(default_factory=list)
     """Texts that were forgotten and are in a file."""
     hidden: list[str] = field(default_factory=list)
@@ -207,11 +220,12 @@ class Toll:
         roles = ", ".join(f"{role} {count}" for role, count in self.by_role.items())
         return (
             f"{self.kept} lines acknowledged ({roles}), {self.forgotten} forgotten, {self.kills} kills: "
-            f"{len(self.lost)} lost, {len(self.held)} forgotten texts left, {len(self.hidden)} hidden files unnamed"
+            f"{len(self.lost)} lost ({self.taken} with a forgotten passage), {len(self.held)} forgotten texts left, "
+            f"{len(self.hidden)} hidden files unnamed"
         )
 
 
-def load(folder: Path, seconds: float, *, seed: int, fences: bool) -> Toll:
+def load(folder: Path, seconds: float, *, seed: int, fences: Fences) -> Toll:
     """Let the eleven write for so long, and kill one of memoriter's processes every two seconds."""
     for name in ("notes/memory", "home", "logs"):
         (folder / name).mkdir(parents=True, mode=0o700)
@@ -245,10 +259,10 @@ def load(folder: Path, seconds: float, *, seed: int, fences: bool) -> Toll:
     return toll
 
 
-def start(role: str, number: int, folder: Path, seed: int, *, fences: bool, errors: IO[str]) -> subprocess.Popen[str]:
+def start(role: str, number: int, folder: Path, seed: int, *, fences: Fences, errors: IO[str]) -> subprocess.Popen[str]:
     sources = os.pathsep.join([str(Path(memoriter.__file__).parents[1]), str(Path(__file__).parent)])
     environment = {**os.environ, "PYTHONPATH": sources, "MEMORITER_BACKGROUND": "off", "OMP_NUM_THREADS": "1"}
-    words = [role, str(number), str(folder), str(seed), str(int(fences))]
+    words = [role, str(number), str(folder), str(seed), fences]
     return subprocess.Popen([sys.executable, __file__, *words], env=environment, stderr=errors, text=True)
 
 
@@ -259,23 +273,24 @@ def count(folder: Path, toll: Toll, roles: tuple[str, ...]) -> None:
         named = {each.file for each in unfinished(memory.backend.workspace.scan().folders)}  # type: ignore[attr-defined]
     files = {file: file.read_text("utf-8", "replace") for file in (folder / "notes").rglob("*") if file.is_file()}
     toll.hidden += [file.name for file in files if file.name.startswith(".") and file not in named]
-    text = "\n".join(files.values())
+    there = set(TOKEN.findall("\n".join(files.values())))
+    tokens = dict[str, list[str]]()
     for log in sorted((folder / "logs").iterdir()):
         role = roles[int(log.stem)]
         for line in log.read_text(encoding="utf-8").splitlines():
             kind, token = line.split()
-            if kind == "kept":
-                toll.kept += 1
-                toll.by_role[role] += 1
-                toll.lost += [f"{role}: {token}"] if token not in text else []
-            elif kind == "forgot":
-                toll.forgotten += 1
-                toll.held += [token] if token in text else []
+            tokens.setdefault(kind, []).append(token)
+            toll.by_role.update([role] if kind == "kept" else [])
+    kept, forgot, took = (tokens.get(kind, []) for kind in ("kept", "forgot", "took"))
+    toll.kept, toll.forgotten = len(kept), len(forgot)
+    toll.lost += sorted(set(kept) - there)
+    toll.held += sorted(set(forgot) & there)
+    toll.taken = len(set(toll.lost) & set(took))
 
 
 def main(words: list[str]) -> None:
     role, number, folder, seed, fences = words
-    work(Writer(role, int(number), Path(folder), Random(int(seed) * 100 + int(number)), fences == "1"))
+    work(Writer(role, int(number), Path(folder), Random(int(seed) * 100 + int(number)), cast("Fences", fences)))
 
 
 if __name__ == "__main__":
