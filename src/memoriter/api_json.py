@@ -300,6 +300,7 @@ COMPACT = {
     **plain("bytes_before", "bytes_after", "vectors", "unused"),
     "damaged": Field(list),
     **plain("damaged_bytes", "damaged_removed", "seconds"),
+    "reasons": REASONS,
 }
 REMOVAL = {**plain("path", "whole"), "passages": Field(list_of(plain("start_line", "end_line", "text")))}
 FORGET_PLAN = {
@@ -309,6 +310,7 @@ FORGET_PLAN = {
     "kept": PATHS,
     "unfinished": Field(),
     "unreached": REASONS,
+    "recovered": REASONS,
 }
 
 
@@ -370,6 +372,7 @@ def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
         "index": compact_json(receipt.index) if receipt.index else None,
         "left": REASONS.convert(receipt.left),
         "unreached": plan["unreached"],
+        "recovered": plan["recovered"],
     }
 
 

@@ -166,7 +166,7 @@ def assemble(
     index = place_of_index(configuration, chosen, place, env)
     index = replace(index, path=index_file) if index_file else index
     backend_settings = _backend_settings(
-        settings, env, agent=chosen, reason=place.reason, index=index, workspace=notes.root, inspect=scratch is not None
+        settings, env, agent=chosen, place=place, index=index, workspace=notes.root, inspect=scratch is not None
     )
     embedding = embedding_of(configuration, settings, env, scratch, agent=chosen, attended=attended)
     reranking = reranking_of(configuration, settings, env, embedding)
@@ -329,14 +329,14 @@ def _backend_settings(
     env: Environment,
     *,
     agent: str,
-    reason: str,
+    place: Place,
     index: IndexPlace,
     workspace: Path,
     inspect: bool,
 ) -> BackendSettings:
     return BackendSettings(
         agent=agent,
-        workspace_reason=reason,
+        workspace_reason=place.reason,
         index_path=index.path,
         open_store=store_opener(settings, env, index, workspace=workspace, agent=agent),
         index_reason=index.reason if settings.store.driver == "sqlite" else "",
@@ -352,6 +352,7 @@ def _backend_settings(
         sources=settings.sources,
         sessions_dir=sessions_of(env, agent),
         deadline_ms=settings.query.deadline_ms,
+        recovers=place.trust != "untrusted",
         inspect=inspect,
     )
 

@@ -86,6 +86,7 @@ DiagnosticCode = Literal[
     "qmd_unreadable",
     "query",
     "recall_refused",
+    "recovered",
     "scope_denied",
     "sent",
     "sessions_off",
@@ -114,6 +115,7 @@ DiagnosticCode = Literal[
     "workspace_untrusted",
     "write",
     "write_conflict",
+    "write_unfinished",
 ]
 
 SkipReason = Literal[

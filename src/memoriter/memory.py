@@ -223,7 +223,9 @@ class Memory:
     def plan_forget(
         self, path: str | None = None, *, match: str | None = None, session: str | None = None
     ) -> ForgetPlan:
-        """Return what `forget` would remove, and change nothing. Pass exactly one argument.
+        """Return what `forget` would remove. Pass exactly one argument.
+
+        It changes nothing, except that it finishes the writes of processes that were killed; see `recovered`.
 
         Args:
             path: a note, or lines of it as cited: `memory/2026-02-10.md#L10-L12`.

@@ -362,6 +362,7 @@ indexed | list of text | files whose copies in the index go
 kept | list of text | files that stay
 unfinished | boolean | whether an earlier run was interrupted
 unreached | list of [Reason] | where the text may still be
+recovered | list of [Reason] | what was finished first of writes whose process was killed
 
 Receipt: What `forget` deleted.
 notes | list of [Removal] | lines of notes
@@ -370,6 +371,7 @@ kept | list of text | files that stayed
 index | [CompactReport] or null | what was removed from the index; null if it was not reached
 left | list of [Reason] | the steps that remain
 unreached | list of [Reason] | where the text may still be
+recovered | list of [Reason] | what was finished first of writes whose process was killed
 
 StoreCopy: What a copy of an index holds, and how it was checked.
 agent | text or null | the agent, if several are served
@@ -418,6 +420,7 @@ damaged | list of text | damaged indexes that had been set aside
 damagedBytes | integer | their size
 damagedRemoved | boolean | whether they were removed
 seconds | number | duration
+reasons | list of [Reason] | writes whose process was killed: those that were finished, and those that wait
 
 Captures: The records of conversations.
 captures | list of [Capture] | the records

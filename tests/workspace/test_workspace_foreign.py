@@ -50,13 +50,13 @@ def file(tmp_path: Path) -> Path:
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object], *, after: bool = False) -> None:
-    """Let another program act just before (or just after) the draft first takes the place of the file."""
+    """Let another program act just before (or just after) the draft first takes the place of the file, `day.md`."""
     waiting = [act]
     for name in ("exchange", "rename"):
         original = getattr(Folder, name)
 
         def acting(folder: Folder, *names: str, original: Callable[..., object] = original) -> object:
-            here, waiting[:] = list(waiting), []
+            here, waiting[:] = (list(waiting), []) if "day.md" in names else ([], waiting)
             for each in here if not after else []:
                 each()
             result = original(folder, *names)
@@ -150,17 +150,17 @@ def test_what_an_editor_saves_under_the_name_comes_back(file: Path, monkeypatch:
 def test_what_is_appended_to_the_new_content_before_it_is_taken_back_is_kept_too(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settled = _exchange._wait_for_writers
+    settled = _exchange.wait_for_no_writer
     meanwhile(monkeypatch, lambda: file.write_text("rewritten\n", encoding="utf-8"))
     seen: list[int] = []
 
-    def settling(*arguments: object) -> bool:
+    def settling(*arguments: object, **limits: object) -> bool:
         if not seen:
             seen.append(1)
             appended(file)
-        return settled(*arguments)  # type: ignore[arg-type]
+        return settled(*arguments, **limits)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(_exchange, "_wait_for_writers", settling)
+    monkeypatch.setattr(_exchange, "wait_for_no_writer", settling)
     with pytest.raises(WriteConflict):
         replace(file, AFTER, expected=bytes_hash(BEFORE.encode()))
     assert file.read_text(encoding="utf-8") == f"rewritten\n{THEIRS}"
@@ -260,11 +260,11 @@ from memoriter.workspace import replace
 from memoriter.workspace.writing import _exchange
 file = Path({str(file)!r})
 opened = file.open("a")
-def die(*arguments):
+def die(*arguments, **limits):
     opened.write({THEIRS!r})
     opened.flush()
     os._exit(9)
-_exchange._check_replaced = die
+_exchange.finish = die
 replace(file, {AFTER!r}, expected=bytes_hash({BEFORE!r}.encode()))
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -242,14 +242,24 @@ class BuiltinBackend:
 
     def _sync(self, index: Store, task: Task, progress: Callable[[Progress], None] | None) -> SyncReport:
         self.embedding.try_again()
+        receipts, left = self._recover()
         report = self._indexing.run(index, task, progress)
         index.purge()
         if index.forgetting:
             with suppress(IndexBusy):
                 self._indexing.drop(index, ())
-        reasons = [*report.reasons, *index.notices]
+        reasons = [*left, *report.reasons, *index.notices]
         health = health_of(self._context, index, list(reasons), serving=self._context.serving(index))
-        return replace(report, reasons=tuple(dict.fromkeys(reasons)), pending=health.pending, health=health)
+        reasons = dict.fromkeys([*receipts, *reasons])
+        return replace(report, reasons=tuple(reasons), pending=health.pending, health=health)
+
+    def _recover(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        """Finish what killed processes left next to notes. Return receipts, and diagnostics for what still waits."""
+        from memoriter.workspace import recover, unfinished
+
+        folders = self.workspace.scan().folders
+        receipts = recover(folders) if self.settings.recovers else []
+        return receipts, [each.diagnostic for each in unfinished(folders) if not each.active]
 
     def warm(self) -> None:
         """Start loading the model in a thread of its own; until it is loaded, only keyword search answers."""
@@ -305,11 +315,12 @@ class BuiltinBackend:
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Make the index as small as possible. `unused` removes all stored vectors that no chunk uses."""
         started, limits = self.clocks.monotonic(), self.settings.sync
+        receipts, left = self._recover()
         entries, size = (0, 0) if unused else (limits.max_entries, limits.max_bytes)
         report = self._context.with_recovery(
             lambda index: index.compact(max_entries=entries, max_bytes=size, damaged=damaged, wait=PATIENCE)
         )
-        return replace(report, seconds=self.clocks.monotonic() - started)
+        return replace(report, seconds=self.clocks.monotonic() - started, reasons=(*receipts, *left))
 
     def why_not(self, query: Query, citation: str) -> WhyNot:
         """Return why a passage is not among the hits of a query; see `MemoryBackend.why_not`."""
@@ -331,7 +342,7 @@ class BuiltinBackend:
         return self._with_settings(replace(self.settings, search=with_changes(self.settings.search, changes)))
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
-        """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
+        """Return what forgetting would remove; only finish interrupted writes. Raises UsageError, PathRefused."""
         from memoriter.backends._forget import plan_with_copies
 
         act = partial(plan_with_copies, request, self.workspace, settings=self.settings, reranking=self.reranking)

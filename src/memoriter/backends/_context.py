@@ -60,6 +60,9 @@ class BackendSettings:
     deadline_ms: int = FIRST_EMBEDDING_MS
     index_reason: str = ""
     """Why the index is at this path; empty if there is nothing to explain."""
+    recovers: bool = True
+    """Whether to finish what killed processes left next to notes. False in a folder that is not trusted: anybody may
+    have put the files there, and memoriter writes nothing in it."""
     inspect: bool = False
     """True: nothing is created or changed; the index is read as it is, and is empty if there is none."""
 

@@ -83,8 +83,8 @@ def files_containing(query: CopyQuery, sessions: Path | None) -> tuple[Path, ...
     """
     if sessions is None:
         return ()
-    contexts = [file for file in _files(sessions.with_name(CONTEXTS)) if query.is_in(_context_text(_content(file)))]
-    copies = [file for file in _versions(sessions) if query.lines(_content(file))]
+    contexts = [file for file in _files(sessions.with_name(CONTEXTS)) if query.is_in(_context_text(content_of(file)))]
+    copies = [file for file in versions(sessions) if query.lines(content_of(file))]
     return (*contexts, *copies)
 
 
@@ -93,11 +93,11 @@ def contexts_of(sessions: Path | None) -> list[Path]:
     return list(_files(sessions.with_name(CONTEXTS))) if sessions is not None else []
 
 
-def cut_from_copies(query: CopyQuery, sessions: Path | None) -> list[Diagnostic]:
-    """Remove the text to forget from copies of logs and imported notes. Return diagnostics for those that hold it."""
+def cut_from_copies(query: CopyQuery, files: Iterable[Path]) -> list[Diagnostic]:
+    """Remove the text to forget from copies of notes. Return diagnostics for those that still hold it."""
     problems = list[Diagnostic]()
-    for file in _versions(sessions) if sessions is not None else ():
-        content = _content(file)
+    for file in files:
+        content = content_of(file)
         if not (removed := query.lines(content)):
             continue
         remaining = b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in removed)
@@ -117,8 +117,17 @@ def drop_versions(sessions: Path, root: Path) -> None:
         forget_versions(root, folder)
 
 
-def _versions(sessions: Path) -> Iterator[Path]:
+def copy_folders(sessions: Path | None) -> list[str]:
+    """Return the folders with earlier versions of notes."""
+    if sessions is None:
+        return []
+    return [str(sessions.with_name(COPIES)), *map(str, sorted(_records_of_imports(sessions).glob("*-*")))]
+
+
+def versions(sessions: Path | None) -> Iterator[Path]:
     """Yield the earlier versions of notes: of logs before a flush, and of imported notes before an import."""
+    if sessions is None:
+        return
     yield from _files(sessions.with_name(COPIES))
     for folder in sorted(_records_of_imports(sessions).glob("*-*")):
         yield from (file for file in _files(folder) if file.suffix == SUFFIX)
@@ -138,7 +147,7 @@ def _files(folder: Path) -> Iterator[Path]:
         return
 
 
-def _content(file: Path) -> bytes:
+def content_of(file: Path) -> bytes:
     try:
         return read_plain(file, MAX_BYTES)
     except OSError:  # deleted meanwhile

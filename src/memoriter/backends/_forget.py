@@ -8,29 +8,42 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.backends._copies import (
+    content_of,
     contexts_of,
+    copy_folders,
     copy_query,
     cut_from_copies,
     drop_versions,
     files_containing,
     residual_copies,
+    versions,
 )
 from memoriter.errors import IndexUnavailable, MemoriterError, PathRefused, UsageError, WriteConflict, sentence
 from memoriter.ids import bytes_hash
 from memoriter.layout import OTHER_SUFFIXES, SUFFIX
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
-from memoriter.workspace import Removal, all_of, apply_removal, blocks_with, holds, is_client_memory, lines_of
+from memoriter.workspace import (
+    Removal,
+    all_of,
+    apply_removal,
+    blocks_with,
+    holds,
+    is_client_memory,
+    lines_of,
+    recover,
+    unfinished,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from memoriter.backends._context import BackendSettings
     from memoriter.backends._ports import Store
     from memoriter.backends._reranking import Reranking
     from memoriter.types import CompactReport
-    from memoriter.workspace import Workspace
+    from memoriter.workspace import Unfinished, Workspace
 
 _BEFORE_LINES = "|".join(["#L", *(f"(?<={re.escape(suffix)}):" for suffix in (SUFFIX, *OTHER_SUFFIXES))])
 _CITED = re.compile(rf"(?P<path>.+?)(?:{_BEFORE_LINES})(?P<first>\d{{1,9}})(?:-L?(?P<last>\d{{1,9}}))?")
@@ -67,7 +80,7 @@ class ForgetRequest:
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """What forgetting would remove. Nothing has been changed yet."""
+    """What forgetting would remove. Of that, nothing has been changed yet."""
 
     request: ForgetRequest
     notes: tuple[Removal, ...] = ()
@@ -78,9 +91,11 @@ class ForgetPlan:
     unfinished: bool = False
     """Whether an earlier forgetting was interrupted; this one completes it."""
     kept: tuple[Path, ...] = ()
-    """Files beside the agent's sessions that hold the text: session contexts, and log copies from before a flush."""
+    """Copies that hold the text: session contexts, logs from before a flush, and what is kept of interrupted writes."""
     unreached: tuple[Diagnostic, ...] = ()
     """Other places where the text may be, which memoriter cannot change."""
+    recovered: tuple[Diagnostic, ...] = ()
+    """What was finished, before this plan was made, of what killed processes had left next to notes."""
 
     @property
     def empty(self) -> bool:
@@ -101,21 +116,31 @@ class Forgotten:
     """Diagnostics for what could not be removed, and how to finish."""
 
 
-def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions: Path | None) -> ForgetPlan:
-    """Return what a request would remove.
+def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, settings: BackendSettings) -> ForgetPlan:
+    """Return what a request would remove. First finish what killed processes left next to notes.
 
     Args:
         request: what to forget.
         workspace: the notes.
         index: the index of them.
-        sessions: the folder of the agent's transcripts.
+        settings: the settings of the backend.
 
     Raises:
         UsageError: the request names nothing that exists.
+        WriteConflict: the request names lines of a note, which changed because an interrupted write was finished.
     """
-    plan = ForgetPlan(request, unfinished=index.forgetting)
+    lines_from = workspace.content(request.path) if request.path is not None and request.first is not None else None
+    folders, sessions = workspace.scan().folders, settings.sessions_dir
+    recovered = tuple(recover([*(folders if settings.recovers else ()), *copy_folders(sessions)]))
+    plan, left = ForgetPlan(request, unfinished=index.forgetting, recovered=recovered), unfinished(folders)
     if request.path is not None:
-        return with_kept(replace(plan, notes=(_removal_from(request, workspace),)), sessions)
+        if request.first is not None and workspace.content(request.path) != lines_from:
+            message = f"{request.path!r} has changed, because the write of a killed process was finished first."
+            raise WriteConflict(message, remedy="Look at the note and ask again.")
+        path, source = workspace.find(request.path) or ("", None)
+        if source is None and any(repr(str(workspace.root / path)) in each.message for each in recovered):
+            return plan  # its removal is finished now
+        return with_kept(replace(plan, notes=(_removal_from(request, workspace),)), sessions, left)
     if request.match is not None:
         notes = tuple(_matching_notes(request.match, workspace))
         covered = {removal.path for removal in notes} | _existing_transcripts(index, sessions)
@@ -129,7 +154,7 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, sessions
         ]
         indexed = tuple(f"{path}#L{a}-L{b}" for path, a, b in places)
         plan = replace(plan, notes=notes, indexed=indexed, unreached=elsewhere)
-        return with_kept(plan, sessions)
+        return with_kept(plan, sessions, left)
     assert request.session is not None
     files = tuple(_transcript_files(request.session, sessions))
     indexed = tuple(path for path in _session_paths(request.session, index))
@@ -148,7 +173,7 @@ def plan_with_copies(
 ) -> ForgetPlan:
     """Return the plan, with the copies of the text that forgetting does not reach."""
     sessions = settings.sessions_dir
-    plan = plan_of(request, workspace, index, sessions)
+    plan = plan_of(request, workspace, index, settings)
     copies = residual_copies(
         plan.request.match,
         plan.notes,
@@ -161,9 +186,17 @@ def plan_with_copies(
     return replace(plan, unreached=(*plan.unreached, *copies, *((sent,) if sent else ())))
 
 
-def with_kept(plan: ForgetPlan, sessions: Path | None) -> ForgetPlan:
-    """Add the files beside the agent's sessions that hold text of the plan."""
-    return replace(plan, kept=files_containing(copy_query(plan.request.match, plan.notes), sessions))
+def with_kept(plan: ForgetPlan, sessions: Path | None, left: Sequence[Unfinished]) -> ForgetPlan:
+    """Add the copies that hold text of the plan: beside the agent's sessions, and what was `left` next to notes."""
+    query = copy_query(plan.request.match, plan.notes)
+    holding = [each for each in left if query.lines(content_of(each.file))]
+    kept = (*files_containing(query, sessions), *(each.file for each in holding if each.kept))
+    unreached = [
+        replace(each.diagnostic, message=f"{str(each.file)!r} holds it. {each.diagnostic.message}")
+        for each in holding
+        if not each.kept
+    ]
+    return replace(plan, kept=kept, unreached=(*plan.unreached, *unreached))
 
 
 def _in_client_memories(text: str, workspace: Workspace) -> Iterator[Diagnostic]:
@@ -251,7 +284,8 @@ def carry_out(
     except IndexUnavailable as error:
         problems.append(_diagnostic(error))
     # First, because an interrupted run can no longer tell what to remove from the copies.
-    problems += cut_from_copies(copy_query(plan.request.match, plan.notes), sessions)
+    query, left = copy_query(plan.request.match, plan.notes), unfinished(workspace.scan().folders)
+    problems += cut_from_copies(query, [*versions(sessions), *(each.file for each in left if each.kept)])
     try:
         notes = _remove_from_notes(plan, workspace, problems)
     except MemoriterError:

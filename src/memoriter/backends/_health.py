@@ -141,6 +141,8 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
         scan: the files that exist.
         plan: the changes among them that are not indexed yet.
     """
+    from memoriter.workspace import unfinished
+
     loading = WARMING if context.embedding.warming else None
     problems = [each for each in (context.embedding.current.problem, context.embedding.failed, loading) if each]
     indexed = index.files()
@@ -151,7 +153,8 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
     ]
     if context.settings.inspect and (unwritable := context.unwritable):
         problems.append(unwritable)
-    diagnostics = [*index.notices, *problems, *unreadable_diagnostics([*scan.skipped, *unreadable])]
+    left = [each.diagnostic for each in unfinished(scan.folders) if not each.active]
+    diagnostics = [*index.notices, *problems, *left, *unreadable_diagnostics([*scan.skipped, *unreadable])]
     unused = not UNUSED.isdisjoint(notice.code for notice in index.notices)
     if not plan.empty and not indexed and not unused:
         diagnostics.append(unindexed(plan))

@@ -177,7 +177,7 @@ class MemoryBackend(Protocol):
         ...
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
-        """Return what forgetting would remove. Nothing changes. Raises UsageError and PathRefused."""
+        """Return what forgetting would remove; only finish interrupted writes. Raises UsageError, PathRefused."""
         ...
 
     def forget(self, plan: ForgetPlan) -> Forgotten:

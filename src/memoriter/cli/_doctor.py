@@ -36,6 +36,7 @@ FETCH = "The first run of `memoriter index` downloads it."
 LONG_TERM = "memory-lancedb"
 LARGEST_CHECK = 1_000_000
 """Bytes. A larger file beside the models is a model."""
+UNFINISHED = "write_unfinished"
 LOST = {"canaries_lost", "vectors_wrong"}
 """Diagnostics that only a search for known passages can give."""
 
@@ -336,6 +337,9 @@ def _check_sidecar(status: Status) -> Iterator[Finding]:
 
 
 def _check_index(status: Status) -> Iterator[Finding]:
+    for reason in status.health.reasons:
+        if reason.code == UNFINISHED:
+            yield Finding(reason.code, "broken", reason.message, reason.remedy)
     if not status.files:
         for reason in status.health.reasons:
             if reason.code in WAITING:
@@ -350,7 +354,7 @@ def _check_index(status: Status) -> Iterator[Finding]:
         "index", "good", f"The index {status.index} holds {size}, compared by the {status.vector_engine} engine."
     )
     for reason in status.health.reasons:
-        if reason.code in LOST:
+        if reason.code in {*LOST, UNFINISHED}:
             continue
         state: State = "note" if reason.code in TRANSIENT else "broken"
         yield Finding(reason.code, state, reason.message, reason.remedy)

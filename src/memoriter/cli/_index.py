@@ -176,6 +176,7 @@ def compact_command(*, unused: bool, damaged: bool) -> None:
         screen.json(compact_json(report))
         return
     screen.show(list(_compact_lines(report)))
+    screen.show_diagnostics(report.reasons)
 
 
 def _compact_lines(report: CompactReport) -> Iterator[Line]:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.types import Diagnostic
 
+HOLDING = {"copies", "other_indexes", "other_sessions", "transcript", "write_unfinished"}
+"""Codes of places that hold the text, although `forget` removes nothing there."""
+NOTHING_HERE = "There is nothing to delete here; the text is only in the places below."
 SHOWN_LINES = 6
 """Maximum lines that the list of records shows of each."""
 
@@ -259,7 +262,14 @@ def _show_plan(plan: ForgetPlan, screen: Screen) -> None:
         screen.json(forget_plan_json(plan))
         return
     lines = list(_plan_lines(plan))
-    screen.show(lines or [(("Nothing contains it: no note, no transcript and no index of this memory.", ""),)])
+    if not lines:
+        elsewhere = any(reason.code in HOLDING for reason in plan.unreached)
+        answer = (
+            NOTHING_HERE if elsewhere else "Nothing contains it: no note, no transcript and no index of this memory."
+        )
+        lines = [((answer, ""),)]
+    screen.show(list(_diagnostic_lines("Finished first:", plan.recovered)))
+    screen.show(lines)
     screen.show(list(_diagnostic_lines("Not reached:", plan.unreached)))
 
 
@@ -273,7 +283,7 @@ def _confirm(plan: ForgetPlan, screen: Screen, *, yes: bool) -> None:
         why = "--json or --quiet is given" if screen.as_json or screen.quiet else "there is no terminal"
         remedy = "Add --yes to confirm, or --dry-run to look first."
         raise UsageError(f"Confirmation is needed, and {why}.", remedy=remedy)
-    screen.note(*_plan_lines(plan))
+    screen.note(*_diagnostic_lines("Finished first:", plan.recovered), *_plan_lines(plan))
     click.confirm("Remove this for good?", abort=True, err=True)
 
 
@@ -291,12 +301,13 @@ def _plan_lines(plan: ForgetPlan) -> Iterator[Line]:
     if plan.indexed:
         yield ((f"Only in the index: {', '.join(plan.indexed)}", ""),)
     if plan.kept:
-        yield ((f"In files of sessions: {', '.join(str(file) for file in plan.kept)}", ""),)
+        yield ((f"In copies: {', '.join(str(file) for file in plan.kept)}", ""),)
     if plan.unfinished:
         yield (("An earlier `memoriter forget` was interrupted; this run finishes it too.", ""),)
 
 
 def _receipt_lines(receipt: Forgotten) -> Iterator[Line]:
+    yield from _diagnostic_lines("Finished first:", receipt.plan.recovered)
     for removal in receipt.notes:
         count = sum(passage.end_line - passage.start_line + 1 for passage in removal.passages)
         target = "the file" if removal.whole else f"{count} {'line' if count == 1 else 'lines'}"
@@ -304,7 +315,7 @@ def _receipt_lines(receipt: Forgotten) -> Iterator[Line]:
     for file in receipt.transcripts:
         yield (("Gone: ", "green"), (f"the transcript {file.name}", ""))
     if receipt.plan.kept:
-        yield (("Gone: ", "green"), (f"the text in {pluralize(len(receipt.plan.kept), 'file')} of sessions", ""))
+        yield (("Gone: ", "green"), (f"the text in {pluralize(len(receipt.plan.kept), 'file')} with copies", ""))
     if receipt.index is not None:
         yield (("Gone: ", "green"), ("its words, vectors and free space in the index", ""))
         if receipt.index.vectors:

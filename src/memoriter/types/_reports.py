@@ -62,6 +62,8 @@ class CompactReport:
     damaged_removed: bool
     """Whether they went, too."""
     seconds: float = 0.0
+    reasons: tuple[Diagnostic, ...] = ()
+    """What was finished, or could not be finished, of what killed processes left next to notes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,16 @@ if TYPE_CHECKING:
         without_injected,
         without_mark,
     )
-    from memoriter.workspace.writing import Appended, append, entry_of, log_form, replace
+    from memoriter.workspace.writing import (
+        Appended,
+        Unfinished,
+        append,
+        entry_of,
+        log_form,
+        recover,
+        replace,
+        unfinished,
+    )
 
 __all__ = [
     "HIDDEN",
@@ -73,6 +82,7 @@ __all__ = [
     "Standing",
     "TranscriptFolder",
     "Transcripts",
+    "Unfinished",
     "Workspace",
     "WriterRecords",
     "all_of",
@@ -110,12 +120,14 @@ __all__ = [
     "parse_object",
     "read_front_matter",
     "read_note",
+    "recover",
     "replace",
     "scan_blocks",
     "skeleton",
     "split_citation",
     "standing_of",
     "transcripts_of",
+    "unfinished",
     "visible",
     "without_digits",
     "without_injected",
@@ -161,7 +173,7 @@ def __getattr__(name: str) -> Any:
             "without_mark",
         },
         "_writers": {"WriterRecords"},
-        "writing": {"Appended", "append", "entry_of", "log_form", "replace"},
+        "writing": {"Appended", "Unfinished", "append", "entry_of", "log_form", "recover", "replace", "unfinished"},
     }
     for room, names in late.items():
         if name in names:

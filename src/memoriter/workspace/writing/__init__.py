@@ -1,6 +1,7 @@
 """Append to notes, replace and remove them, without losing what other programs write meanwhile."""
 
 from memoriter.workspace.writing._entry import Addition, Appended, Entry, Existing, entry_of, log_form
+from memoriter.workspace.writing._recovery import Unfinished, recover, unfinished
 from memoriter.workspace.writing._write import Compose, append, remove, replace
 
 __all__ = [
@@ -9,9 +10,12 @@ __all__ = [
     "Compose",
     "Entry",
     "Existing",
+    "Unfinished",
     "append",
     "entry_of",
     "log_form",
+    "recover",
     "remove",
     "replace",
+    "unfinished",
 ]

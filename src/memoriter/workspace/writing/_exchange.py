@@ -1,32 +1,38 @@
 """Replace a note with a draft without losing the writes of programs that take no lock.
 
 Such a program may append to the note, or save another file under its name, between our last check and the exchange.
-Therefore the replaced file is checked once no program writes to it any more. Appended lines are added to the new
-content; after any other change, the replaced file is restored. Drafts are hidden files next to the note: its new text
-before it is in place, its old text until it is checked.
+Therefore the file that was exchanged out is checked once no program writes to it any more. Appended lines are added to
+the new content; after any other change, the file is put back.
+
+Until it is checked, that file has a hidden name next to the note. The name records what the check compares, so that
+`finish` needs nothing else: it does for the leftovers of a killed process what it does for our own.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from memoriter.ids import bytes_hash
 from memoriter.values import dataclass
 from memoriter.workspace.writing._folder import has_name, is_written, read_all, wait_for_no_writer
+from memoriter.workspace.writing._hidden import Hidden, Version, hidden_files, kept_name
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from memoriter.workspace.writing._folder import Folder
 
-_LONGEST_LABEL = 80
+SETTLE_SECONDS = 2.0
+"""Longest wait in seconds for a program that has the old file open for writing; after it, its file is put back."""
 
 
-@dataclass(frozen=True, slots=True)
+class ConcurrentWriteError(Exception):
+    """Another program wrote to the file meanwhile; the file is, or contains, what that program wrote."""
+
+
+@dataclass(slots=True)
 class Draft:
     """Content in a hidden file of the folder, synced to the disk and open for reading."""
 
@@ -35,19 +41,15 @@ class Draft:
     content: bytes
     leases: bool
     """True if `is_written` is reliable on this disk: it reported no writer of the draft, which has none."""
+    placed: bool = False
+    """Whether the draft has been in the place of the note, where others may have written to it."""
 
 
 @contextmanager
 def write_draft(
-    folder: Folder,
-    name: str,
-    content: bytes,
-    mode: int,
-    *,
-    final_mode: int | None = None,
-    target: os.stat_result | None = None,
+    folder: Folder, name: str, content: bytes, mode: int, *, final_mode: int | None = None
 ) -> Generator[Draft]:
-    """Write content to a hidden file, and remove the file afterwards if it still has its name.
+    """Write content to a hidden file, and remove the file afterwards if it was not put in its place.
 
     Args:
         folder: folder of the hidden file.
@@ -55,44 +57,223 @@ def write_draft(
         content: the bytes to write.
         mode: permissions from the first byte on, before the umask.
         final_mode: permissions once the content is complete, regardless of the umask.
-        target: stat of the file that the draft will be exchanged with. The hidden name contains its inode and size, so
-            that `sweep` can recognise what a killed process left there.
     """
-    target_id = "" if target is None else f"{target.st_ino:x}-{target.st_size:x}."
-    hidden_name = f".{_hidden_label(name)}.{target_id}{os.urandom(6).hex()}.tmp"
+    hidden = Hidden.draft(name).file
     with ExitStack() as stack:
-        descriptor = folder.open(hidden_name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        stack.callback(_remove_draft, folder, hidden_name, os.fstat(descriptor))
+        descriptor = folder.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
+            draft = Draft(hidden, folder.open(hidden, os.O_RDONLY), content, leases=False)
+            stack.callback(os.close, draft.descriptor)
+            stack.callback(_remove_draft, folder, draft)
+            # The lock shows that we are at work. Once the draft is in place, it also stops programs that append.
+            with suppress(ImportError, OSError):
+                import fcntl
+
+                fcntl.flock(draft.descriptor, fcntl.LOCK_EX)
             write_all(descriptor, content)
             if final_mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, final_mode)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        reading = folder.open(hidden_name, os.O_RDONLY)
-        stack.callback(os.close, reading)
-        # Once the draft is in place, a program that appends must wait until the exchange is complete.
-        with suppress(ImportError, OSError):
-            import fcntl
-
-            fcntl.flock(reading, fcntl.LOCK_EX)
-        yield Draft(hidden_name, reading, content, is_written(reading) is False)
+        draft.leases = is_written(draft.descriptor) is False
+        yield draft
 
 
-def sweep(folder: Folder, name: str) -> None:
-    """Remove the files that a killed process left of a replacement.
+def _remove_draft(folder: Folder, draft: Draft) -> None:
+    if not draft.placed and has_name(folder, draft.name, draft.descriptor):
+        folder.unlink(draft.name)
 
-    We hold the lock, so no other process is replacing the file now. Lines that another program had added to a file
-    that was exchanged out are added to the current file.
+
+def replace_file(folder: Folder, name: str, draft: Draft, *, old: int, before: bytes) -> None:
+    """Replace a file with a draft.
+
+    Args:
+        folder: folder of both files.
+        name: name of the file.
+        draft: the new content.
+        old: descriptor of the file, open for reading only, and locked.
+        before: content of the file as it was just read.
+
+    Raises:
+        ConcurrentWriteError: other programs wrote to the file. It is, or contains, what they wrote, and the draft is
+            gone.
     """
-    pattern = re.compile(rf"\.{re.escape(_hidden_label(name))}\.(?:([0-9a-f]+)-([0-9a-f]+)\.)?[0-9a-f]{{12}}\.tmp")
-    for entry in folder.names():
-        if match := pattern.fullmatch(entry):
-            with suppress(OSError):
-                if match[1]:
-                    _recover_lines(folder, name, entry, int(match[1], 16), int(match[2], 16))
-                folder.unlink(entry)
+    out = Hidden.out(name, os.fstat(old).st_ino, Version.of(before), Version.of(draft.content))
+    folder.rename(draft.name, out.file)
+    draft.name = out.file
+    swapped = _swap(folder, out)
+    if swapped is None:
+        _replace_without_links(folder, name, draft, old, before)
+        return
+    draft.placed = True
+    _require_finished(finish(folder, swapped, leases=draft.leases))
+
+
+def remove_file(folder: Folder, name: str, draft: Draft, *, old: int, before: bytes) -> None:
+    """Remove a file.
+
+    Args:
+        folder: folder of the file.
+        name: name of the file.
+        draft: an empty draft, which shows whether the disk reports writers.
+        old: descriptor of the file, open for reading only, and locked.
+        before: content of the file as it was just read.
+
+    Raises:
+        ConcurrentWriteError: other programs have written to the file or saved another one; it still exists.
+    """
+    out = Hidden.out(name, os.fstat(old).st_ino, Version.of(before), None)
+    folder.rename(name, out.file)
+    _require_finished(finish(folder, out, leases=draft.leases))
+
+
+Outcome = Literal["done", "added", "undone", "restored", "kept", "open", "busy", "gone"]
+"""What became of a hidden file.
+
+done: it was as expected, and is deleted. added: likewise, and lines that others had appended are in the note. undone:
+the note had not been replaced yet, and the file is deleted. restored: another program had changed it or has it open,
+and the note is that file again. kept: the note had changed as well, so the file has a name ending in `.kept`. open: it
+stays, because another program writes to it. busy: it stays, because a process of ours is at work on it, or the disk
+refuses. gone: another process has finished it.
+"""
+_LARGEST = 1 << 28
+"""Largest size in bytes of a hidden file that is read. No note is as large, but anybody can give a file this name."""
+
+
+def finish(folder: Folder, hidden: Hidden, *, leases: bool) -> tuple[Outcome, str]:
+    """Check the file that was exchanged out or removed, and delete it or give it back.
+
+    Args:
+        folder: folder of the note and of the hidden file.
+        hidden: the hidden file.
+        leases: True if `is_written` is reliable on this disk.
+
+    Returns:
+        What became of it, and the name of the file that still has its content, if there is one.
+    """
+    name, status = hidden.name, folder.stat(hidden.file)
+    if status is None:
+        return "gone", ""
+    settled, content = _final_content(folder, hidden.file, leases=leases)
+    is_old = status.st_ino == hidden.inode
+    version = hidden.old if is_old else hidden.new
+    lines = None if version is None else version.lines_after(content)
+    if lines is not None and not settled and not is_old:
+        return "open", hidden.file  # the replacement was undone, and a program still appends to the new content
+    # Lines that were appended to a note while it was removed make it a note again.
+    if lines is not None and settled and (hidden.new is not None or not lines) and _try_append(folder, name, lines):
+        folder.unlink(hidden.file)
+        return ("added" if lines else "done"), ""
+    return _give_back(folder, hidden, content, settled=settled, leases=leases)
+
+
+def _final_content(folder: Folder, file: str, *, leases: bool) -> tuple[bool, bytes]:
+    """Return whether no program writes to a file any more, and its content."""
+    descriptor = folder.open(file, os.O_RDONLY)
+    try:
+        settled = wait_for_no_writer(descriptor, leases=leases, seconds=SETTLE_SECONDS)
+        return settled, read_all(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _give_back(folder: Folder, hidden: Hidden, content: bytes, *, settled: bool, leases: bool) -> tuple[Outcome, str]:
+    """Give a file that another program changed its name again, or keep it if the note has changed as well."""
+    name = hidden.name
+    if _put_back(folder, hidden):
+        return "restored", ""
+    if hidden.new is None and settled:  # a program that appends has created the removed note again
+        add_lines(folder, name, content)
+        folder.unlink(hidden.file)
+        return "restored", ""
+    if hidden.new is not None and _holds(folder, name, hidden.new) and (swapped := _swap(folder, hidden)) is not None:
+        outcome, file = finish(folder, swapped, leases=leases)  # lines that were added to the new content stay
+        return (outcome, file) if outcome in {"kept", "open"} else ("restored", "")
+    if not settled:
+        return "open", hidden.file
+    kept = kept_name(name)
+    folder.rename(hidden.file, kept)
+    return "kept", kept
+
+
+def _put_back(folder: Folder, hidden: Hidden) -> bool:
+    """Give a hidden file the name of its note; return False if the name is taken."""
+    try:
+        folder.link(hidden.file, hidden.name)
+    except FileExistsError:
+        return False
+    except OSError:  # a disk without hard links
+        if folder.stat(hidden.name) is not None:
+            return False
+        folder.rename(hidden.file, hidden.name)
+    else:
+        folder.unlink(hidden.file)
+    return True
+
+
+def _holds(folder: Folder, name: str, version: Version) -> bool:
+    """Return whether the note has this version, or lines appended to it."""
+    with suppress(OSError):
+        descriptor = folder.open(name, os.O_RDONLY)
+        try:
+            return version.lines_after(read_all(descriptor)) is not None
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def _swap(folder: Folder, hidden: Hidden) -> Hidden | None:
+    """Exchange the note with a hidden file. Return what was the note; None if the disk can do this in no way."""
+    if folder.exchange(hidden.name, hidden.file):
+        return hidden
+    assert hidden.old is not None
+    aside = Hidden.out(hidden.name, hidden.inode, hidden.old, hidden.new)
+    try:
+        folder.link(hidden.name, aside.file)
+    except FileNotFoundError:
+        raise
+    except OSError:  # a disk without hard links
+        return None
+    folder.rename(hidden.file, hidden.name)
+    return aside
+
+
+def _replace_without_links(folder: Folder, name: str, draft: Draft, old: int, before: bytes) -> None:
+    """Rename the draft over the note, whose content then has no name until it is checked."""
+    folder.rename(draft.name, name)
+    draft.placed = True
+    settled = wait_for_no_writer(old, leases=draft.leases, seconds=SETTLE_SECONDS)
+    after = read_all(old)
+    lines = Version.of(before).lines_after(after) if settled else None
+    if lines is not None:
+        add_lines(folder, name, lines)
+        return
+    with write_draft(folder, name, after, 0o600, final_mode=stat.S_IMODE(os.fstat(old).st_mode)) as copy:
+        folder.rename(copy.name, name)
+    wait_for_no_writer(draft.descriptor, leases=draft.leases, seconds=SETTLE_SECONDS)
+    add_lines(folder, name, Version.of(draft.content).lines_after(read_all(draft.descriptor)) or b"")
+    _require_finished(("restored", ""))
+
+
+def _require_finished(outcome: tuple[Outcome, str]) -> None:
+    """Raise ConcurrentWriteError unless the hidden file was as expected."""
+    what, file = outcome
+    if what in {"kept", "open"}:
+        raise ConcurrentWriteError(
+            f"was written to by several programs at once; what it was between them is in {file!r}"
+        )
+    if what in {"restored", "gone"}:
+        raise ConcurrentWriteError("was written to by another program meanwhile")
+
+
+def _try_append(folder: Folder, name: str, lines: bytes) -> bool:
+    """Append lines to the new content; return False if the disk has no room for them."""
+    try:
+        add_lines(folder, name, lines)
+    except OSError:
+        return False
+    return True
 
 
 def add_lines(folder: Folder, name: str, lines: bytes) -> None:
@@ -117,187 +298,71 @@ def write_all(descriptor: int, content: bytes) -> None:
         remaining = remaining[os.write(descriptor, remaining) :]
 
 
-def _hidden_label(name: str) -> str:
-    """Return the form of the name in hidden names, shortened if it is too long."""
-    encoded = os.fsencode(name)
-    return name if len(encoded) <= _LONGEST_LABEL else f"{name[:16]}-{bytes_hash(encoded)[:16]}"
+def sweep(folder: Folder, name: str) -> list[tuple[Hidden, Outcome, str]]:
+    """Finish what killed processes left of replacements and removals of a note.
 
+    The caller holds the lock of the note if it exists. Files that are kept for the owner stay.
 
-def _remove_draft(folder: Folder, hidden: str, draft: os.stat_result) -> None:
-    status = folder.stat(hidden)
-    if status is not None and os.path.samestat(status, draft):
-        folder.unlink(hidden)
-
-
-def _recover_lines(folder: Folder, name: str, entry: str, inode: int, size: int) -> None:
-    """Append the bytes beyond `size` of a left file to the current file, if its inode is the one exchanged out."""
-    status = folder.stat(entry)
-    if status is None or status.st_ino != inode or status.st_size <= size or not stat.S_ISREG(status.st_mode):
-        return
-    descriptor = folder.open(entry, os.O_RDONLY)
-    try:
-        add_lines(folder, name, read_all(descriptor)[size:])
-    finally:
-        os.close(descriptor)
-
-
-SETTLE_SECONDS = 2.0
-"""Longest wait in seconds for a program that has the old file open for writing; after it, its file is restored."""
-
-
-class ConcurrentWriteError(Exception):
-    """Another program wrote to the file meanwhile, so the previous file was restored."""
-
-
-def replace_file(folder: Folder, name: str, draft: Draft, *, old: int, before: bytes) -> None:
-    """Replace a file with a draft.
-
-    Args:
-        folder: folder of both files.
-        name: name of the file.
-        draft: the new content.
-        old: descriptor of the file, open for reading only, and locked.
-        before: content of the file as it was just read.
-
-    Raises:
-        ConcurrentWriteError: other programs wrote to the file. It is, or contains, what they wrote, and the draft is
-            gone.
+    Returns:
+        Each file with what became of it, and the name of the file that still has its content, if there is one.
     """
-    if folder.exchange(name, draft.name):
-        _check_replaced(folder, name, draft, old, before)
-    else:
-        _rename_over(folder, name, draft, old, before)
-
-
-def remove_file(folder: Folder, name: str, draft: Draft, *, old: int, before: bytes) -> None:
-    """Remove a file.
-
-    Args:
-        folder: folder of the file.
-        name: name of the file.
-        draft: an empty draft; the file has its name while it is checked.
-        old: descriptor of the file, open for reading only, and locked.
-        before: content of the file as it was just read.
-
-    Raises:
-        ConcurrentWriteError: other programs have written to the file or saved another one; it still exists.
-    """
-    folder.rename(name, draft.name)
-    if has_name(folder, draft.name, old) and _wait_for_writers(draft, old) and read_all(old) == before:
-        folder.unlink(draft.name)
-        return
+    left = [each for each in hidden_files(folder, name) if not each.kept]
+    if not left:
+        return []
     try:
-        folder.link(draft.name, name)
-    except FileExistsError:  # a program that appends has created it again
-        _merge_files(folder, name, draft)
-    except OSError:  # a disk without hard links
-        if folder.stat(name) is None:
-            folder.rename(draft.name, name)
-        else:
-            _merge_files(folder, name, draft)
-    else:
-        folder.unlink(draft.name)
-    raise ConcurrentWriteError("was written to by another program meanwhile")
+        with write_draft(folder, name, b"", 0o600) as probe:
+            leases = probe.leases
+    except OSError:  # a full disk
+        leases = False
+    return [(each, *_finish_left(folder, each, leases=leases)) for each in left]
 
 
-def _wait_for_writers(draft: Draft, descriptor: int) -> bool:
-    return wait_for_no_writer(descriptor, leases=draft.leases, seconds=SETTLE_SECONDS)
-
-
-def _appended_lines(before: bytes, after: bytes) -> bytes | None:
-    """Return the lines that were appended to a content, or None if it changed in another way."""
-    at_line_start = not before or before.endswith(b"\n") or after[len(before) : len(before) + 1] in {b"\n", b""}
-    return after[len(before) :] if at_line_start and after.startswith(before) else None
-
-
-def _try_append(folder: Folder, name: str, lines: bytes) -> bool:
-    """Append lines to the new content; return False if the disk has no room for them."""
+def _finish_left(folder: Folder, hidden: Hidden, *, leases: bool) -> tuple[Outcome, str]:
+    current, status = folder.stat(hidden.name), folder.stat(hidden.file)
+    if status is None:
+        return "gone", ""
     try:
-        add_lines(folder, name, lines)
+        # Where names cannot be exchanged, it may be a second name of the note, whose lock the caller holds.
+        if current is not None and os.path.samestat(status, current):
+            folder.unlink(hidden.file)
+            return "undone", ""
+        with lock_left(folder, hidden) as free:
+            if not free or status.st_size > _LARGEST:
+                return "busy", hidden.file
+            if hidden.old is not None:
+                return finish(folder, hidden, leases=leases)
+            folder.unlink(hidden.file)
+            return "undone", ""
     except OSError:
-        return False
-    return True
+        return "gone" if folder.stat(hidden.file) is None else "busy", hidden.file
 
 
-def _check_replaced(folder: Folder, name: str, draft: Draft, old: int, before: bytes) -> None:
-    """Check the replaced file, which has the draft's name after the exchange, and restore it if it changed."""
-    if has_name(folder, draft.name, old) and _wait_for_writers(draft, old):
-        lines = _appended_lines(before, read_all(old))
-        if lines is not None and _try_append(folder, name, lines):
-            folder.unlink(draft.name)
-            return
-    _restore(folder, name, draft)
-    raise ConcurrentWriteError("was written to by another program meanwhile")
+@contextmanager
+def lock_left(folder: Folder, hidden: Hidden) -> Generator[bool]:
+    """Lock a hidden file; yield False if a process is at work on it.
 
-
-def _restore(folder: Folder, name: str, draft: Draft) -> None:
-    """Exchange again until the name belongs to the last file that others saved, and keep lines added to the draft."""
-    current = os.fstat(draft.descriptor)
-    while True:
-        restored = folder.stat(draft.name)
-        try:
-            folder.exchange(name, draft.name)
-        except FileNotFoundError:  # another program has removed the draft from its place
-            folder.rename(draft.name, name)
-            return
-        removed = folder.stat(draft.name)
-        if removed is None or restored is None or os.path.samestat(removed, current):
-            break
-        current = restored
-    if has_name(folder, draft.name, draft.descriptor):
-        _wait_for_writers(draft, draft.descriptor)
-        lines = _appended_lines(draft.content, read_all(draft.descriptor))
-        if lines is not None:
-            add_lines(folder, name, lines)
-            return  # the context of the draft removes it
-    _keep_conflict(folder, name, draft)
-
-
-def _keep_conflict(folder: Folder, name: str, draft: Draft) -> None:
-    """Keep content that several programs overwrote under a hidden name, and raise an error that names it."""
-    kept_name = f".{name[:16]}.{os.urandom(6).hex()}.kept"
-    with suppress(FileNotFoundError):
-        folder.rename(draft.name, kept_name)
-    raise ConcurrentWriteError(
-        f"was written to by several programs at once; what it was between them is in {kept_name!r}"
-    )
-
-
-def _rename_over(folder: Folder, name: str, draft: Draft, old: int, before: bytes) -> None:
-    """Rename the draft over the file, and give the file a second name until it is checked."""
-    aside = f"{draft.name.removesuffix('.tmp')[:-12]}{os.urandom(6).hex()}.tmp"
-    linked = True
+    Raises:
+        FileNotFoundError: it does not exist any more, or is no plain file.
+    """
+    descriptor = folder.open(hidden.file, os.O_RDONLY)
     try:
-        folder.link(name, aside)
-    except OSError:  # a disk without hard links
-        linked = False
-    if linked and not has_name(folder, aside, old):
-        folder.unlink(aside)
-        raise ConcurrentWriteError("was saved by another program meanwhile")
-    folder.rename(draft.name, name)
-    settled, after = _wait_for_writers(draft, old), read_all(old)
-    lines = _appended_lines(before, after) if settled else None
-    if lines is not None:
-        add_lines(folder, name, lines)
-        folder.unlink(aside)
-        return
-    if linked:
-        folder.rename(aside, name)
-    else:
-        with write_draft(folder, name, after, 0o600, final_mode=os.fstat(old).st_mode & 0o7777) as copy:
-            folder.rename(copy.name, name)
-    _wait_for_writers(draft, draft.descriptor)
-    add_lines(folder, name, _appended_lines(draft.content, read_all(draft.descriptor)) or b"")
-    raise ConcurrentWriteError("was written to by another program meanwhile")
-
-
-def _merge_files(folder: Folder, name: str, draft: Draft) -> None:
-    """Join the removed file, which has the draft's name, with a file that was created under its old name meanwhile."""
-    folder.exchange(name, draft.name)  # the earlier content comes first, where names can be exchanged
-    descriptor = folder.open(draft.name, os.O_RDONLY)
-    try:
-        _wait_for_writers(draft, descriptor)
-        add_lines(folder, name, read_all(descriptor))
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise FileNotFoundError
+        free = _try_lock(descriptor)
+        if free and not has_name(folder, hidden.file, descriptor):
+            raise FileNotFoundError
+        yield free
     finally:
         os.close(descriptor)
-    folder.unlink(draft.name)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):  # a system or a disk without such locks
+        return True
+    return True

@@ -116,7 +116,7 @@ def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | Non
         _lock_expected(folder, name, place, expected) as (descriptor, before),
     ):
         status = os.fstat(descriptor)
-        with write_draft(folder, name, content, 0o600, final_mode=stat.S_IMODE(status.st_mode), target=status) as draft:
+        with write_draft(folder, name, content, 0o600, final_mode=stat.S_IMODE(status.st_mode)) as draft:
             _check_unchanged(folder, name, place, descriptor, before)
             replace_file(folder, name, draft, old=descriptor, before=before)
         folder.sync()
@@ -139,9 +139,9 @@ def remove(file: Path | ReadablePath, *, expected: str) -> None:
         _open_for_write(place) as (folder, name),
         _lock_expected(folder, name, place, expected) as (descriptor, before),
     ):
-        with write_draft(folder, name, b"", 0o600, target=os.fstat(descriptor)) as aside:
+        with write_draft(folder, name, b"", 0o600) as probe:
             _check_unchanged(folder, name, place, descriptor, before)
-            remove_file(folder, name, aside, old=descriptor, before=before)
+            remove_file(folder, name, probe, old=descriptor, before=before)
         folder.sync()
 
 
