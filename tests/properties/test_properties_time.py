@@ -13,6 +13,7 @@ from memoriter.agent._guard import gives_orders, withhold_orders
 from memoriter.agent.flush._log_difference import log_entries
 from memoriter.ids import normalize
 from memoriter.masking import mask
+from memoriter.pages._markdown import rendered
 from memoriter.search import analyse, classic_terms, query_terms
 from memoriter.search._hits import snippet
 from memoriter.types import Chunk
@@ -61,6 +62,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "sifted": lambda text: withhold_orders(text, "MEMORY.md", "end", len(text)),
     "quote": lambda text: quote([RecallPassage(text, "a.md#L1")], 4_000),
     "entries_of": log_entries,
+    "rendered": lambda text: rendered(text.replace("\ud800", "\ufffd"), first=1, path="memory/a.md"),
 }
 BLANKS = [
     " ",
@@ -75,6 +77,7 @@ BLANKS = [
     "-->",
     "> ",
     "[",
+    "[[",
     "[INST",
     "(",
     "**",
@@ -82,7 +85,7 @@ BLANKS = [
     "~~~\n",
     "```\n",
 ]
-LINES = ["- ", "- a\n", "  - ", "# ", "#", "1. ", "a:\n", "a\n", "---\n", "| a ", "<pre>", "<!-- a\n", "\r", "\u2028"]
+LINES = ["- ", "- a\n", "  - ", "# ", "# a\n", "#", "1. ", "a:\n", "a\n", "---\n", "| a ", "<pre>", "<!-- a\n", "\r", "\u2028"]
 WORDS = [
     "a",
     "a.",

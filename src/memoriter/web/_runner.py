@@ -77,6 +77,10 @@ class OperationRunner:
 
         return await self._run(act, caller=caller, quick=operation.quick)
 
+    async def compute(self, caller: Caller, work: Callable[[], _Answer]) -> _Answer:
+        """Return the result of work that needs no memory, in a thread of the caller's share."""
+        return await self._run(lambda _: work(), caller=caller)
+
     async def perform(self, name: str, caller: Caller, **values: Any) -> Any:
         """Return the answer of an operation as JSON values.
 
