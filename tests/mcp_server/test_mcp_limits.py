@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -16,6 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_endpoints import LIMIT, authorised, bearer
+from memoriter.access import Caller
+from memoriter.access._caller import CALLER
+from memoriter.discovery import Limits
 from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 from memory_env import QUESTION
 from serving import Serving, serving
@@ -84,7 +88,7 @@ async def test_many_sessions_make_room_for_new_ones_and_the_one_in_use_stays(env
                 for _ in range(40):
                     status, name = begin(connection, server)
                     assert (status, bool(name)) == (200, True)
-            assert sessions(server) <= 6  # half of them for one address
+            assert sessions(server) <= 12
             note: Any = (await used.call_tool("memory_get", {"path": "MEMORY.md"})).structured_content
             assert "PostgreSQL" in note["text"]
         await answers(env, server)
@@ -178,10 +182,10 @@ class Clients:
         await send({"type": "http.response.start", "status": status, "headers": [(b"mcp-session-id", name.encode())]})
         await send({"type": "http.response.body", "body": b""})
 
-    async def request(self, address: str, session: str = "", method: str = "POST") -> int:
+    async def request(self, caller: str, session: str = "", method: str = "POST") -> int:
         self.now += 1.0
         headers = [(b"mcp-session-id", session.encode())] if session else []
-        scope = {"type": "http", "path": "/mcp", "method": method, "headers": headers, "client": (address, 1)}
+        scope = {"type": "http", "path": "/mcp", "method": method, "headers": headers, CALLER: CALLERS[caller]}
         statuses: list[int] = []
 
         async def send(message: Any) -> None:
@@ -193,28 +197,39 @@ class Clients:
         return statuses[0]
 
 
-ACTS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["begin", "use", "end"]), st.integers(0, 40)))
+CALLERS = {name: Caller(name, "read", limits=Limits()) for name in "ab"} | {"owner": Caller("owner", "admin")}
+ACTS = st.lists(
+    st.tuples(st.sampled_from(sorted(CALLERS)), st.sampled_from(["begin", "use", "end"]), st.integers(0, 40))
+)
 
 
 @pytest.mark.slow
 @given(ACTS, st.integers(2, 9))
-def test_sessions_are_never_more_than_the_limit_and_the_newest_is_always_open(
+def test_sessions_are_never_more_than_the_limit_the_newest_is_open_and_each_is_its_callers(
     acts: list[tuple[str, str, int]], most: int
 ) -> None:
     async def run() -> None:
         clients = Clients(most)
-        owners: dict[str, str] = {}
-        for address, act, number in acts:
+        of_caller: dict[str, str] = {}
+        for caller, act, number in acts:
+            name = f"s{number}"
+            before = Counter(of_caller[each] for each in clients.open)
             if act == "begin":
-                assert await clients.request(address) == 200
-                newest = f"s{clients.begun}"
-                owners[newest] = address
-                assert newest in clients.open
+                assert await clients.request(caller) == 200
+                name = f"s{clients.begun}"
+                of_caller[name] = caller
+                assert name in clients.open
             else:
-                await clients.request(address, f"s{number}", "DELETE" if act == "end" else "POST")
-            assert clients.limits.open == len(clients.open) <= most
-            for each in "abc":
-                assert sum(owners[name] == each for name in clients.open) <= max(most // 2, 1)
+                own = name in clients.open and of_caller[name] == caller
+                assert await clients.request(caller, name, "DELETE" if act == "end" else "POST") == (
+                    200 if own else 404
+                )
+            now = Counter(of_caller[each] for each in clients.open)
+            assert clients.limits.open == now.total()
+            assert now["owner"] <= most
+            assert now.total() - now["owner"] <= most
+            for each in set(CALLERS) - {caller}:  # only who has the most makes room for another caller
+                assert now[each] == before[each] or (each != "owner" and before[each] >= now[caller])
 
     anyio.run(run)
 
@@ -252,6 +267,6 @@ async def test_ever_more_sessions_take_no_more_memory_than_those_that_may_be_ope
                 assert begin(connection, server)[0] == 200
                 if number in {699, 999}:  # before, the garbage collector lets a process of this size grow by itself
                     figures.append(resident(server.process))
-        assert sessions(server) <= 32
+        assert sessions(server) <= 64
         assert figures[1] < 1.05 * figures[0]  # all of them open would be 1.13
         await answers(env, server)

@@ -26,6 +26,7 @@ from memoriter.longterm._scoring import coverage
 from memoriter.longterm.rules import Recalled, classic_capture, find_statements, replaces
 from memoriter.longterm.rules._own import own_text
 from memoriter.masking import mask
+from memoriter.pages._markdown import rendered
 from memoriter.search import analyse, classic_terms, query_terms
 from memoriter.search._hits import snippet
 from memoriter.types import Chunk
@@ -106,6 +107,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "with_authors": lambda text: with_authors(text[: len(text) // 2], text, "build via HTTP", "2026-11-26"),
     "quote": lambda text: quote([RecallPassage(text, "a.md#L1")], 4_000),
     "entries_of": log_entries,
+    "rendered": lambda text: rendered(text.replace("\ud800", "\ufffd"), first=1, path="memory/a.md"),
 }
 NOW = datetime(2026, 2, 10, 12, tzinfo=UTC)
 
@@ -127,6 +129,7 @@ BLANKS = [
     "-->",
     "> ",
     "[",
+    "[[",
     "[INST",
     "(",
     "**",
@@ -134,7 +137,7 @@ BLANKS = [
     "~~~\n",
     "```\n",
 ]
-LINES = ["- ", "- a\n", "  - ", "# ", "#", "1. ", "a:\n", "a\n", "---\n", "| a ", "<pre>", "<!-- a\n", "\r", "\u2028"]
+LINES = ["- ", "- a\n", "  - ", "# ", "# a\n", "#", "1. ", "a:\n", "a\n", "---\n", "| a ", "<pre>", "<!-- a\n", "\r", "\u2028"]
 WORDS = [
     "a",
     "a.",

@@ -807,7 +807,7 @@ code | text | [a stable word](http-api.md#refusals)
 remedy | text | the next step
 errors | list of [FieldError] | the wrong fields | for other refusals than `usage`
 needed | text | the scope that is needed | for other refusals than `scope`
-limit | text | the limit of the caller: `requests`, `at_once` or `bytes` | for other refusals than `rate`
+limit | text | the limit of the caller: `requests`, `at_once`, `bytes` or `streams` | for other refusals than `rate`
 path | text | the note | for other refusals than `write_conflict`
 text | text or null | its present text | for other refusals than `write_conflict`
 hash | text or null | its present hash | for other refusals than `write_conflict`

@@ -133,6 +133,39 @@ def test_a_link_that_changes_while_it_is_followed_fails_no_scan_and_no_write(
     assert workspace.append("memory/new.md", "- one").end_line == 1
 
 
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        (f"memory/{'d/' * 32}x.md", "more than 32 folders"),
+        (f"memory/{'d/' * 250}x.md", "more than 32 folders"),
+        (f"memory/new/{'d' * 256}/x.md", "more than 255 bytes"),
+        (f"memory/new/{'日' * 90}.md", "more than 255 bytes"),
+    ],
+)
+def test_a_path_that_is_too_deep_or_too_long_is_refused_and_no_folder_of_it_is_made(
+    env: MemoryEnv, path: str, why: str
+) -> None:
+    before = sorted(env.notes.rglob("*"))
+    with pytest.raises(PathRefused, match=why):
+        env.open().replace(path, "too deep\n", expected=None)
+    assert sorted(env.notes.rglob("*")) == before
+
+
+def test_a_path_of_32_folders_is_written_and_a_deeper_note_of_another_program_is_read_and_changed(
+    env: MemoryEnv,
+) -> None:
+    deep = f"memory/{'d/' * 31}x.md"
+    deeper = f"memory/{'e/' * 60}x.md"
+    env.write(deeper, "theirs\n")
+    memory = env.open()
+    memory.replace(deep, "ours\n", expected=None)
+    assert memory.read(deep).text == "ours\n"
+    theirs = memory.read(deeper)
+    assert theirs.text == "theirs\n"
+    memory.replace(deeper, "changed\n", expected=theirs.hash)
+    assert (env.notes / deeper).read_text(encoding="utf-8") == "changed\n"
+
+
 def test_only_memory_is_written(env: MemoryEnv, tmp_path: Path) -> None:
     workspace = Workspace(env.notes)
     for path in ("../outside/note.md", str(tmp_path / "outside" / "note.md"), "other.md", "memory/a.txt", "", "\0"):

@@ -3,12 +3,13 @@
 from memoriter.access._browser import OPEN_PATH, BrowserSessions
 from memoriter.access._caller import Caller, caller_of, is_still_known, known_caller
 from memoriter.access._identity import Authenticator
-from memoriter.access._middleware import AccessMiddleware, ServedMemory
+from memoriter.access._middleware import AccessMiddleware, ServedMemory, limit_reached
 from memoriter.access._origins import Origins
 from memoriter.access._problem import PROBLEM_TYPE, problem_json, problem_response
 from memoriter.access._proof import MOST_CHALLENGES, PROVEN_DIGEST, CommandProof
 from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
 from memoriter.access._record import FIELDS, TOOL, RequestRecord, name_of_caller
+from memoriter.access._shares import Place, Shares
 from memoriter.access._small_page import small_page
 
 __all__ = [
@@ -26,12 +27,15 @@ __all__ = [
     "CommandProof",
     "LimitReached",
     "Origins",
+    "Place",
     "RateLimit",
     "RequestRecord",
     "ServedMemory",
+    "Shares",
     "caller_of",
     "is_still_known",
     "known_caller",
+    "limit_reached",
     "name_of_caller",
     "problem_json",
     "problem_response",

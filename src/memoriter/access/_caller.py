@@ -36,10 +36,22 @@ class Caller:
     """The only workspace that the caller may reach; empty: that of the server, whichever it is."""
     limits: Limits | None = None
     """What the caller may use of the server; None: as the owner."""
+    digest: str = ""
+    """The hash of its token; empty: it has no token of its own."""
 
     def allows(self, scope: Scope) -> bool:
         """Return whether the caller may do what needs this scope."""
         return SCOPES.index(scope) <= SCOPES.index(self.scope)
+
+    @property
+    def key(self) -> str:
+        """A text for this caller alone: a new token with the name of a revoked one is somebody else's."""
+        return f"{self.kind} {self.name} {self.digest}"
+
+    @property
+    def has_owner_share(self) -> bool:
+        """Whether the caller uses what a server keeps free for the owner, and not what other callers share."""
+        return self.limits is None
 
     @property
     def is_owner(self) -> bool:

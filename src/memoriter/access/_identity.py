@@ -88,5 +88,10 @@ class Authenticator:
         if found is None:
             return None
         return Caller(
-            found.name, found.scope, principal=found.principal, workspace=found.workspace, limits=found.limits
+            found.name,
+            found.scope,
+            principal=found.principal,
+            workspace=found.workspace,
+            limits=found.limits,
+            digest=found.digest,
         )

@@ -57,6 +57,7 @@ LIMIT_TEXTS = {
     "requests": "sends too many requests",
     "at_once": "has too many requests running at once",
     "bytes": "sends or reads too many bytes",
+    "streams": "follows the events with too many streams",
 }
 """Why a request is refused for now, by the limit."""
 
@@ -130,7 +131,7 @@ class AccessMiddleware:
 
     async def _answer_within_limits(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on unless its caller is over a limit, and count its bytes."""
-        name = f"{caller.kind} {caller.name}"
+        name = caller.key
         if (reached := self._limits.begin(name, caller.limits)) is not None:
             await limit_reached(caller, reached)(scope, receive, send)
             return

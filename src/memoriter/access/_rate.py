@@ -67,7 +67,7 @@ class RateLimit:
 class LimitReached:
     """Why a request is refused for now."""
 
-    limit: Literal["requests", "at_once", "bytes"]
+    limit: Literal["requests", "at_once", "bytes", "streams"]
     seconds: float
     """Seconds after which the caller may try again."""
 
@@ -97,7 +97,12 @@ class CallerLimits:
         self._usages: dict[str, _Usage] = {}
 
     def begin(self, name: str, limits: Limits | None) -> LimitReached | None:
-        """Count a request that begins, unless it is over a limit; then return which. Each `begin` needs an `end`."""
+        """Count a request that begins, unless it is over a limit; then return which. Each `begin` needs an `end`.
+
+        Args:
+            name: the caller; one caller always has the same limits.
+            limits: its limits; None: those of the owner.
+        """
         usage = self._usage(name, limits)
         if usage.limits.at_once is not None and usage.open >= usage.limits.at_once:
             return LimitReached("at_once", 1.0)
@@ -119,10 +124,7 @@ class CallerLimits:
         self._usages[name].open -= 1
 
     def _usage(self, name: str, limits: Limits | None) -> _Usage:
-        chosen, usage = limits or self._owner, self._usages.get(name)
+        usage = self._usages.get(name)
         if usage is None:
-            self._usages[name] = usage = _Usage(self._clock, chosen)
-        elif usage.limits != chosen:  # a token was revoked, and one with its name and other limits was made
-            open_now, self._usages[name] = usage.open, (usage := _Usage(self._clock, chosen))
-            usage.open = open_now
+            self._usages[name] = usage = _Usage(self._clock, limits or self._owner)
         return usage

@@ -13,9 +13,9 @@ import stat
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from memoriter.errors import MemoriterError, UsageError, WriteConflict
+from memoriter.errors import MemoriterError, UsageError, WriteConflict, sentence
 from memoriter.integrations._edits import content_of, edit_note
-from memoriter.workspace import foreign_lines, marked
+from memoriter.workspace import foreign_lines, marked, new_path_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -175,7 +175,10 @@ class NoteFiles:
             raise CommandRefused(f"The path {old_path} does not exist")
         for names in self._notes_in(old_path, old, old_names):
             self._check_is_note(old_path, names)
-            self._check_is_note(new_path, (*new_names, *names[len(old_names) :]))
+            new_place = (*new_names, *names[len(old_names) :])
+            self._check_is_note(new_path, new_place)
+            if fault := new_path_fault(new_place):
+                raise CommandRefused(f"The path {new_path} is refused: {sentence(fault)}")
         try:
             new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             old.rename(new)

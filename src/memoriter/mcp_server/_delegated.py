@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memoriter.access import PROVEN_DIGEST
+from memoriter.access import PROVEN_DIGEST, caller_of
 from memoriter.agent import read_hook
 from memoriter.api_json import health_json
 from memoriter.coding_hooks import HOOKS, LONGEST_INPUT, PROMPT_SECONDS, parse_seconds
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.requests import Request
 
+    from memoriter.access import Caller
     from memoriter.agent import HookAnswer
     from memoriter.mcp_server._shared import SharedMemory
     from memoriter.memory import Memory
@@ -120,7 +121,7 @@ class Delegated:
             return answer
         later = None
         if hook_input.event == "session-start":  # the answer does not wait until changed notes are indexed
-            later = BackgroundTask(self._index_changes, hook_input.session)
+            later = BackgroundTask(self._index_changes, caller_of(request.scope), hook_input.session)
         return _hook_response(answer, later)
 
     async def command(self, request: Request) -> Response:
@@ -151,7 +152,9 @@ class Delegated:
         if refused := await self._security.validate_request(request):
             return refused
         try:
-            status = await self._shared.run(lambda memory: memory.status(), seconds=HEALTH_SECONDS)
+            status = await self._shared.run(
+                lambda memory: memory.status(), caller=caller_of(request.scope), seconds=HEALTH_SECONDS
+            )
         except Cancelled:
             return _error_response(503, "busy", "The memory is busy.", "Search again in a moment.")
         except (MemoriterError, OSError) as error:
@@ -169,7 +172,7 @@ class Delegated:
             return work(memory)
 
         try:
-            return await self._shared.run(taken, session=session)
+            return await self._shared.run(taken, caller=caller_of(request.scope), session=session)
         except AlreadyTaken:
             return _error_response(409, "taken", "Another process already does this.", "Nothing is lost.")
         except Declined:
@@ -177,9 +180,10 @@ class Delegated:
         except Cancelled:
             return _error_response(503, "closing", "The server is ending.", "Run the command by itself.")
 
-    async def _index_changes(self, session: str) -> None:
+    async def _index_changes(self, caller: Caller, session: str) -> None:
+        begun = f"{session} begun"
         try:
-            await self._shared.run(lambda memory: memory.session_started(session), session=f"{session} begun")
+            await self._shared.run(lambda memory: memory.session_started(session), caller=caller, session=begun)
         except (Cancelled, MemoriterError, OSError):
             return  # the next search indexes the changes and reports what is wrong
 

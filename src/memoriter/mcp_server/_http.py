@@ -31,6 +31,8 @@ REQUEST_SECONDS = 10.0
 MOST_CONNECTIONS = 512
 """Maximum number of open connections; one client address may have half of them."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
+"""The headers of a request that has a body."""
 log = logging.getLogger(__name__)
 
 
@@ -257,6 +259,8 @@ class RequestLog:
         self._idle.clear()
         try:
             await self._app(scope, exchange.receive, exchange.send)
+        except _ClientLeft:
+            pass
         finally:
             if not exchange.streams:
                 self._end_one()
@@ -286,6 +290,13 @@ class RequestLog:
             observer(record)
 
 
+class _ClientLeft(BaseException):
+    """The client has left in the middle of its request.
+
+    This is not a failure and not an `Exception`, so that no handler in between catches or logs it.
+    """
+
+
 class _Exchange:
     """One request with its response: counts of what passes, and whether the response is a stream of events."""
 
@@ -293,10 +304,14 @@ class _Exchange:
         self.scope, self._receive, self._send = scope, receive, send
         self.started, self.status = anyio.current_time(), 0
         self.received = self.sent = 0
+        self._complete = not any(name in BODY_HEADERS for name, _ in scope["headers"])
         self.streams, self._on_stream = False, on_stream
 
     async def receive(self) -> Message:
         message = await self._receive()
+        if message["type"] == "http.disconnect" and not self._complete:
+            raise _ClientLeft
+        self._complete = not message.get("more_body", False)
         self.received += len(message.get("body", b""))
         return message
 

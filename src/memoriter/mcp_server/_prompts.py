@@ -20,7 +20,7 @@ from memoriter.agent import RecallPassage, quote, source_label
 from memoriter.errors import MemoriterError
 from memoriter.mcp_server import _listed
 from memoriter.mcp_server._listed import prompts_json, wire_text
-from memoriter.mcp_server._tools import error_text, session_of
+from memoriter.mcp_server._tools import client_of, error_text, session_of
 from memoriter.workspace import hit_authors, neutral
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Prompts:
         passages = await self._shared.run_request(
             context.session,
             lambda memory: _passages(memory, question, citations=citations, session=session),
+            caller=client_of(context),
         )
         ask = ASK.format(question=question, citing=CITE if citations else DO_NOT_CITE)
         return _prompt(RECALL if citations else UNCITED, f"{passages}\n\n{ask}")

@@ -18,7 +18,7 @@ from mcp.types import (
 
 from memoriter.errors import MemoriterError
 from memoriter.mcp_server._listed import MARKDOWN, NOTES, TODAY, note_path, resources_json
-from memoriter.mcp_server._tools import error_text
+from memoriter.mcp_server._tools import client_of, error_text
 from memoriter.workspace import neutral
 
 if TYPE_CHECKING:
@@ -44,11 +44,10 @@ class Resources:
     async def list(
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
-        del context
         if self._offered.reason:
             return ListResourcesResult(resources=[])
         try:
-            sources = await self._shared.run_reader(self._shared.memory.sources)
+            sources = await self._shared.run_reader(client_of(context), self._shared.memory.sources)
         except MemoriterError as error:
             raise MCPError(INVALID_PARAMS, error_text(error)) from error
         return ListResourcesResult.model_validate(resources_json(sources, params.cursor if params else None))
@@ -67,9 +66,8 @@ class Resources:
         return ListResourceTemplatesResult(resource_templates=[] if self._offered.reason else [note])
 
     async def read(self, context: ServerRequestContext[Any], params: ReadResourceRequestParams) -> ReadResourceResult:
-        del context
         self._offered.check()
-        return await self._shared.run_reader(_read_note, self._shared.memory, params.uri)
+        return await self._shared.run_reader(client_of(context), _read_note, self._shared.memory, params.uri)
 
 
 def _read_note(memory: Memory, address: str) -> ReadResourceResult:

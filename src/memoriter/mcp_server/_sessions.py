@@ -1,13 +1,18 @@
-"""A limit on the open MCP sessions of a server: the session idle for longest makes room for a new one."""
+"""A limit on the open MCP sessions of a server, each of which belongs to the caller that has opened it."""
 
 from __future__ import annotations
 
+import json
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.types import INVALID_REQUEST
 from starlette.datastructures import Headers
+from starlette.responses import Response
 
+from memoriter.access import caller_of
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -15,8 +20,10 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MOST_SESSIONS = 256
-"""Maximum number of sessions; one client address may have half of them."""
+    from memoriter.access import Caller
+
+MOST_SESSIONS = 128
+"""Sessions of the owner at most, and as many of all other callers."""
 IDLE_SECONDS = 30 * 60.0
 """Seconds after which a session without a request or an open stream ends."""
 OPENING = 2
@@ -27,7 +34,7 @@ OPENING = 2
 class _Session:
     """The activity of a session, which decides which session is ended first."""
 
-    address: str
+    caller: Caller
     last_used: float
     requests: int = 1
     open: int = 0
@@ -41,8 +48,9 @@ class _Session:
 class SessionLimits:
     """ASGI middleware around `/mcp` that limits the number of sessions.
 
-    A session that makes room is ended as if its client had deleted it. The client gets a 404 for its next request and
-    opens a new session, as the protocol requires.
+    For a new session, one of the caller with the most sessions makes room, so that nobody can end those of a caller
+    who has few. It is ended as if its client had deleted it. The client gets a 404 for its next request and
+    opens a new session, as the protocol requires. The sessions of the owner are counted apart.
     """
 
     def __init__(
@@ -53,7 +61,7 @@ class SessionLimits:
         Args:
             app: the application that answers the requests.
             path: the path of the protocol; requests to other paths are passed on unchanged.
-            most: maximum number of sessions.
+            most: sessions of the owner at most, and as many of all other callers.
             clock: returns monotonic seconds.
         """
         self._app = app
@@ -76,8 +84,8 @@ class SessionLimits:
             await self._open_session(scope, receive, send)
             return
         session = self._sessions.get(name)
-        if session is None:
-            await self._app(scope, receive, send)
+        if session is None or session.caller.key != caller_of(scope).key:
+            await _not_found()(scope, receive, send)
             return
         session.open += 1
         session.requests += 1
@@ -98,15 +106,15 @@ class SessionLimits:
         return watch
 
     async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        address = str((scope.get("client") or ("",))[0])
         opened: list[_Session] = []
 
         async def watch(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
                 name = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
                 if name is not None:
-                    opened.append(self._sessions.setdefault(name, _Session(address, self._clock(), open=1)))
-                    await self._make_room(scope, name, address)
+                    session = _Session(caller_of(scope), self._clock(), open=1)
+                    opened.append(self._sessions.setdefault(name, session))
+                    await self._make_room(scope, session)
             await send(message)
 
         try:
@@ -115,15 +123,19 @@ class SessionLimits:
             for session in opened:
                 session.open -= 1
 
-    async def _make_room(self, scope: Scope, new: str, address: str) -> None:
+    async def _make_room(self, scope: Scope, new: _Session) -> None:
         self._drop_expired()
-        others = {name: session for name, session in self._sessions.items() if name != new}
-        same_address = {name: session for name, session in others.items() if session.address == address}
-        if len(same_address) >= self._most // 2:
-            others = same_address
-        elif len(others) < self._most:
+        owner = new.caller.has_owner_share
+        counted = {name: each for name, each in self._sessions.items() if each.caller.has_owner_share == owner}
+        if len(counted) <= self._most:
             return
-        name = min(others, key=lambda each: others[each].eviction_key)
+        numbers = Counter(each.caller.key for each in counted.values())
+        candidates = [
+            name
+            for name, each in counted.items()
+            if each is not new and numbers[each.caller.key] == max(numbers.values())
+        ]
+        name = min(candidates, key=lambda each: counted[each].eviction_key)
         del self._sessions[name]
         await self._end(scope, name)
 
@@ -150,3 +162,10 @@ class SessionLimits:
             return
 
         await self._app(request, empty_body, discard)
+
+
+def _not_found() -> Response:
+    """Return the answer for a session that does not exist, or belongs to another caller: nobody learns which."""
+    error = {"code": INVALID_REQUEST, "message": "Session not found"}
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+    return Response(body, 404, media_type="application/json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -11,11 +12,14 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 
+from memoriter.access import Shares
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from mcp.server.session import ServerSession
 
+    from memoriter.access import Caller
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.memory import Memory
     from memoriter.sync import Progress
@@ -29,7 +33,9 @@ STEP = 1.0
 _T = TypeVar("_T")
 
 MOST_AT_ONCE = 16
-"""Maximum threads per kind of work; slow work has its own, so it never delays a read or a health request."""
+"""Threads of the owner per kind of work; slow work has its own, so it never delays a read or a health request."""
+MOST_OF_EACH, MOST_OF_OTHERS = 4, 12
+"""Threads of one other caller, and of all of them, per kind of work. Few, since they compute beside the owner's."""
 DRAIN_SECONDS = 2.0
 """Seconds that `close` waits for running work."""
 
@@ -118,8 +124,17 @@ class ProgressMemory:
 class Run(Protocol):
     """The signature of `SharedMemory.run_for_api`."""
 
-    async def __call__(self, act: Callable[[Memory], Any], *, quick: bool = False) -> Any:
-        """Return the result of `act`. Raises anyio.ClosedResourceError if the memory is being closed."""
+    async def __call__(self, act: Callable[[Memory], Any], *, caller: Caller | None = None, quick: bool = False) -> Any:
+        """Return the result of `act`.
+
+        Args:
+            act: the function to run.
+            caller: who asks; None: the server itself.
+            quick: whether it only reads or writes notes; it then never waits for a search.
+
+        Raises:
+            anyio.ClosedResourceError: the memory is being closed.
+        """
         ...
 
 
@@ -137,10 +152,7 @@ class SharedMemory:
         self._closing = closing
         self._exclusive = threading.Lock()
         self._sessions: dict[str, _SessionLock] = {}
-        self._slow = anyio.CapacityLimiter(MOST_AT_ONCE)
-        self._quick = anyio.CapacityLimiter(MOST_AT_ONCE)
-        self._hooks = anyio.CapacityLimiter(MOST_AT_ONCE)
-        self._api = anyio.CapacityLimiter(MOST_AT_ONCE)
+        self._slow, self._quick, self._hooks = _threads(), _threads(), _threads()
         self._stopped = threading.Event()
         self._idle = threading.Condition()
         self._busy = 0
@@ -151,18 +163,18 @@ class SharedMemory:
         session: ServerSession,
         act: Callable[[ProgressMemory], _T],
         *,
+        caller: Caller | None,
         exclusive: bool = False,
         quick: bool = False,
-        token: str | None = None,
     ) -> _T:
         """Run `act` with the memory in a worker thread; the client gets progress and may cancel.
 
         Args:
             session: the session of the client.
             act: the function to run.
+            caller: who asks over HTTP; None: the client over stdio.
             exclusive: whether to run one such function at a time.
             quick: whether `act` only reads or writes notes; it then never waits for a search.
-            token: as for `ProgressMemory`.
         """
         cancelled = threading.Event()
         steps = ProgressScale()
@@ -181,20 +193,27 @@ class SharedMemory:
         def work() -> _T:
             with self._tracked(self._exclusive if exclusive else None):
                 check()
-                return act(ProgressMemory(self.memory, report, client, token))
+                return act(ProgressMemory(self.memory, report, client, None if caller is None else caller.author))
 
-        limiter = self._quick if quick else self._slow
         try:
-            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+            return await _in_thread(work, self._quick if quick else self._slow, caller)
         except anyio.get_cancelled_exc_class():
             cancelled.set()
             raise
 
-    async def run(self, act: Callable[[Memory], _T], *, session: str | None = None, seconds: float | None = None) -> _T:
+    async def run(
+        self,
+        act: Callable[[Memory], _T],
+        *,
+        caller: Caller | None,
+        session: str | None = None,
+        seconds: float | None = None,
+    ) -> _T:
         """Run `act` with the memory in a worker thread, without progress.
 
         Args:
             act: the function to run.
+            caller: who asks over HTTP; None: the client over stdio.
             session: functions of one session run one at a time; None: `act` belongs to no session and is quick.
             seconds: time to wait for the result; None: no limit.
 
@@ -208,16 +227,18 @@ class SharedMemory:
                     raise Cancelled
                 return act(self.memory)
 
-        limiter = self._quick if session is None else self._hooks
         with anyio.move_on_after(seconds):
-            return await anyio.to_thread.run_sync(work, abandon_on_cancel=seconds is not None, limiter=limiter)
+            return await _in_thread(work, self._quick if session is None else self._hooks, caller)
         raise Cancelled
 
-    async def run_for_api(self, act: Callable[[Memory], _T], *, quick: bool = False) -> _T:
-        """Run `act` with the memory in a worker thread, beside the work of MCP clients and hooks.
+    async def run_for_api(
+        self, act: Callable[[Memory], _T], *, caller: Caller | None = None, quick: bool = False
+    ) -> _T:
+        """Run `act` with the memory in a worker thread, beside the work of hooks.
 
         Args:
             act: the function to run.
+            caller: who asks; None: the server itself.
             quick: whether it only reads or writes notes; it then never waits for a search.
 
         Raises:
@@ -230,7 +251,7 @@ class SharedMemory:
                     raise anyio.ClosedResourceError
                 return act(self.memory)
 
-        return await anyio.to_thread.run_sync(work, limiter=self._quick if quick else self._api)
+        return await _in_thread(work, self._quick if quick else self._slow, caller)
 
     def warm(self) -> None:
         """Start to load the model; later calls do nothing. A search reports a failure."""
@@ -238,10 +259,9 @@ class SharedMemory:
             self._warmed = True
             self.memory.warm()
 
-    async def run_reader(self, act: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
+    async def run_reader(self, caller: Caller | None, act: Callable[..., _T], *arguments: Any) -> _T:
         """Run a function that reads files in a worker thread; it never waits for indexing."""
-        work = partial(act, *arguments, **options)
-        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._quick)
+        return await _in_thread(partial(act, *arguments), self._quick, caller)
 
     def stop(self) -> None:
         """Stop waiting for services, and stop indexing at the next step."""
@@ -291,6 +311,26 @@ class SharedMemory:
                 session_lock.users -= 1
                 if not session_lock.users:
                     del self._sessions[name]
+
+
+def _threads() -> Shares:
+    return Shares(owner=MOST_AT_ONCE, each=MOST_OF_EACH, others=MOST_OF_OTHERS)
+
+
+async def _in_thread(work: Callable[[], _T], shares: Shares, caller: Caller | None) -> _T:
+    """Run `work` in a thread as soon as its caller may have one.
+
+    The thread keeps its place until it ends, even if its request is cancelled: a caller that cancels its requests
+    would get any number of threads otherwise.
+    """
+    place = await shares.wait(caller)
+
+    async def run() -> _T:
+        with place:
+            # A limiter for this thread alone, since the place limits their number.
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
+
+    return await asyncio.shield(asyncio.create_task(run()))
 
 
 class _SessionLock:

@@ -19,7 +19,7 @@ from mcp.types import (
 )
 from mcp.types import Tool as McpTool
 
-from memoriter.access import TOOL, caller_of
+from memoriter.access import TOOL, caller_of, known_caller
 from memoriter.agent import HookAnswer
 from memoriter.api_json import with_footer
 from memoriter.coding_hooks import HOOK_TOOL
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
 
+    from memoriter.access import Caller
     from memoriter.discovery import Scope
     from memoriter.errors import MemoriterError
     from memoriter.mcp_server._shared import SharedMemory
@@ -90,8 +91,9 @@ class Tools:
         return ListToolsResult(tools=[McpTool.model_validate(tool_json(tool)) for tool in listed])
 
     async def call(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+        caller = client_of(context)
         if params.name == HOOK_TOOL and self._tools and self._allows(context, "admin"):
-            return await _answer_prompt(self._shared, params.arguments or {})
+            return await _answer_prompt(self._shared, params.arguments or {}, caller)
         tool = self._tools.get(params.name)
         if tool is None:
             names = ", ".join(self._tools) or "none"
@@ -107,9 +109,9 @@ class Tools:
             answer = await self._shared.run_request(
                 context.session,
                 lambda memory: tool.run(memory, arguments, session_key=session_key),
+                caller=caller,
                 exclusive=tool.writes is None,  # a tool of a plugin may not be thread-safe
                 quick=tool.name in QUICK,
-                token=caller_of(context.request.scope).author if self._http and context.request is not None else None,
             )
             result = to_result(answer, tool.name)
         except Exception as error:  # a tool of a plugin may raise anything
@@ -140,7 +142,12 @@ def session_of(meta: Mapping[str, Any] | None) -> str | None:
     return key if isinstance(key, str) or key is None else ""
 
 
-async def _answer_prompt(shared: SharedMemory, arguments: Mapping[str, Any]) -> CallToolResult:
+def client_of(context: ServerRequestContext[Any]) -> Caller | None:
+    """Return the caller of a request over HTTP, or None over stdio, where the client is a program of the owner."""
+    return None if context.request is None else known_caller(context.request.scope)
+
+
+async def _answer_prompt(shared: SharedMemory, arguments: Mapping[str, Any], caller: Caller | None) -> CallToolResult:
     """Answer the hook before a prompt. The text of the result is the JSON that a program would print."""
     try:
         given, seconds = read_prompt(arguments), prompt_seconds()
@@ -148,7 +155,7 @@ async def _answer_prompt(shared: SharedMemory, arguments: Mapping[str, Any]) -> 
         return CallToolResult(content=[TextContent(text=error_text(error))], is_error=True)
     try:
         work = hook_work(given, seconds=seconds)
-        answer = await shared.run(work, session=given.session, seconds=seconds + MORE_SECONDS)
+        answer = await shared.run(work, caller=caller, session=given.session, seconds=seconds + MORE_SECONDS)
     except Cancelled:
         answer = HookAnswer(None)
     return CallToolResult(content=[TextContent(text=prompt_text(answer))])

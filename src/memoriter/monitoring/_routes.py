@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memoriter.access import known_caller, problem_response
+from memoriter.access import caller_of, known_caller, problem_response
 from memoriter.monitoring._probes import HEALTHZ, METRICS, READYZ, Readiness, broken_parts, unknown_names
 from memoriter.startup import PART_NAMES, part_json
 
@@ -61,8 +61,8 @@ def _monitoring_routes(run: Run, metrics: ServerMetrics) -> Routes:
         return _json(503 if broken else 200, answer)
 
     async def measured(request: Request) -> Response:
-        accept = request.headers.get("accept", "")
-        text, media_type = await run(lambda memory: metrics.text(memory, accept))
+        accept, caller = request.headers.get("accept", ""), caller_of(request.scope)
+        text, media_type = await run(lambda memory: metrics.text(memory, accept), caller=caller)
         return Response(text, headers={"Content-Type": media_type})
 
     routes = [

@@ -90,7 +90,7 @@ async def _render(
     parts = await visit.attempt("parts") or [] if parts is None else parts
     problems = problems_of(status, parts, visit.caller)
     template = "health/_state.html" if visit.fragment == "state" else "health/page.html"
-    return visit.render(
+    return await visit.render(
         template,
         state=status,
         parts=parts,

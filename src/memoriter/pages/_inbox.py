@@ -63,7 +63,7 @@ async def _page(
     memories: list[dict[str, Any]] = await visit.attempt("listMemories", limit=10_000) or []
     older: dict[str, str] = {each["id"]: each["text"] for each in memories}
     captures, status = await visit.attempt("captures"), await visit.attempt("status")
-    return visit.render(
+    return await visit.render(
         "inbox/_inbox.html" if visit.fragment == "inbox" else "inbox/page.html",
         problem.status if problem else 200,
         problem=problem,

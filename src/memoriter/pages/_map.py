@@ -55,7 +55,7 @@ async def show(visit: Visit) -> Response:
     if picture is not None and not picture["points"]:
         picture |= {"reasons": await _what_prevents_vectors(visit) or picture["reasons"]}
     template = "map/_picture.html" if visit.fragment == "picture" else "map/page.html"
-    return visit.render(
+    return await visit.render(
         template,
         similarity=given or SIMILARITY,
         picture=picture,

@@ -83,7 +83,7 @@ class _Anchors:
 def _prepare(tokens: Sequence[Token], anchors: _Anchors, first: int, path: str) -> None:
     """Put the anchors of lines into the tokens of a document, and let its links lead to pages of this server."""
     row: int | None = None
-    anchors_taken: set[str] = set()
+    anchors_taken: dict[str, int] = {}
     for at, token in enumerate(tokens):
         start = first + token.map[0] if token.map else None
         match token.type:
@@ -124,13 +124,19 @@ def _plain_text(inline: Token) -> str:
     return "".join(child.content for child in inline.children or () if child.type in {"text", "code_inline"})
 
 
-def _free(anchor: str, taken: set[str]) -> str:
-    """Return an anchor that no heading before it has, with a number if needed, and take it."""
-    free, number = anchor, 0
+def _free(anchor: str, taken: dict[str, int]) -> str:
+    """Return an anchor that no heading before it has, with a number if needed, and take it.
+
+    Args:
+        anchor: the anchor of the heading's text.
+        taken: the anchors of the headings before, with the last number that was given to each.
+    """
+    free, number = anchor, taken.get(anchor, 0)
     while free in taken:
         number += 1
         free = f"{anchor}-{number}"
-    taken.add(free)
+    taken[anchor] = number
+    taken.setdefault(free, 0)
     return free
 
 

@@ -46,7 +46,7 @@ async def show(visit: Visit) -> Response:
         status = problem.status if problem.status != 409 else 200  # settings that have no long-term memories
     days = await visit.attempt("listMemories", limit=MOST) if as_of and problem is None else everything
     template = "memories/_list.html" if visit.fragment == "memories" else "memories/page.html"
-    return visit.render(
+    return await visit.render(
         template,
         status,
         **values,
@@ -77,7 +77,7 @@ def chain_of(memory: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> l
 
 async def ask(visit: Visit) -> Response:
     """Return the question whether a memory shall be forgotten."""
-    return visit.render("memories/forget.html", memory=await _memory(visit, visit.parameter("id")), origins=ORIGINS)
+    return await visit.render("memories/forget.html", memory=await _memory(visit, visit.parameter("id")), origins=ORIGINS)
 
 
 async def forget(visit: Visit) -> Response:
@@ -89,7 +89,7 @@ async def forget(visit: Visit) -> Response:
             "The memory has changed since the question was shown, so it was not forgotten.", remedy="Look at it again."
         )
     receipt = await visit.perform("forgetMemory", id=memory["id"])
-    return visit.render("memories/receipt.html", receipt=receipt)
+    return await visit.render("memories/receipt.html", receipt=receipt)
 
 
 async def _memory(visit: Visit, identifier: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -65,7 +64,7 @@ async def edit(visit: Visit) -> Response:
     """Return the page with the text of a note to edit, or of a new note."""
     path = visit.parameter("path")
     note = await whole_note(visit, path)
-    return _page(visit, EditedNote(path, note.text, note.hash or ""))
+    return await _page(visit, EditedNote(path, note.text, note.hash or ""))
 
 
 async def send_edit(visit: Visit) -> Response:
@@ -73,7 +72,7 @@ async def send_edit(visit: Visit) -> Response:
     fields = await visit.form()
     path, expected = fields.get("path", ""), fields.get("expected", "")
     note = await whole_note(visit, path)
-    text = await asyncio.to_thread(with_endings, note.text, fields.get("text", ""))
+    text = await visit.compute(lambda: with_endings(note.text, fields.get("text", "")))
     edited = EditedNote(path, text, expected)
     if (note.hash or "") != expected:
         return await _conflict(visit, edited, note)
@@ -83,8 +82,8 @@ async def send_edit(visit: Visit) -> Response:
         except NoteConflict:
             return await _conflict(visit, edited, await whole_note(visit, path))
         return visit.redirect("/notes", path=path, done="saved")
-    changes = await asyncio.to_thread(difference, note.text, text)
-    return _page(visit, replace(edited, changes=changes))
+    changes = await visit.compute(lambda: difference(note.text, text))
+    return await _page(visit, replace(edited, changes=changes))
 
 
 async def whole_note(visit: Visit, path: str) -> NoteText:
@@ -119,16 +118,16 @@ async def whole_note(visit: Visit, path: str) -> NoteText:
 
 async def _conflict(visit: Visit, edited: EditedNote, note: NoteText) -> Response:
     """Return the page that shows both texts. What is saved next replaces the present text, with its changes shown."""
-    changes = await asyncio.to_thread(difference, note.text, edited.text)
+    changes = await visit.compute(lambda: difference(note.text, edited.text))
     conflict: dict[str, Any] = {"state": "changed" if edited.expected else "created", "present": note.text}
     if note.hash is None:
         conflict = {"state": "deleted"}
-    return _page(visit, replace(edited, expected=note.hash or "", changes=changes, **conflict), 409)
+    return await _page(visit, replace(edited, expected=note.hash or "", changes=changes, **conflict), 409)
 
 
-def _page(visit: Visit, edited: EditedNote, status: int = 200) -> Response:
+async def _page(visit: Visit, edited: EditedNote, status: int = 200) -> Response:
     template = "notes/_edit.html" if visit.fragment == EDITOR else "notes/edit.html"
-    return visit.render(template, status, edited=edited)
+    return await visit.render(template, status, edited=edited)
 
 
 def _hash(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError, UsageError
@@ -34,28 +33,28 @@ async def show(visit: Visit) -> Response:
         "done": visit.parameter("done"),
     }
     if not path:
-        return visit.render("notes/page.html", note=None, problem=None, **values)
+        return await visit.render("notes/page.html", note=None, problem=None, **values)
     first = _number(visit.parameter("from")) or 1
     try:
         note = await visit.perform("get", path=path, start=first)
     except MemoriterError as error:
         problem = problem_of(error, "The note")
-        return visit.render("notes/page.html", problem.status, note=None, problem=problem, **values)
+        return await visit.render("notes/page.html", problem.status, note=None, problem=problem, **values)
     text = str(note["text"])
     if any(reason["code"] == "no_such_note" for reason in note.get("reasons", ())):
         may_create = path.endswith(".md") and visit.caller.allows("write")
         missing: dict[str, Any] = {"is_missing": True, "may_create": may_create}
-        return visit.render("notes/page.html", 404, note=note, problem=None, **missing, **values)
+        return await visit.render("notes/page.html", 404, note=note, problem=None, **missing, **values)
     is_markdown = note["hash"] is not None or path.endswith(".md")
     as_text = not is_markdown or visit.parameter("view") == "text"
-    # A long note takes long to render, and other requests do not wait for it.
+    # A long note takes long to render, and requests of other callers do not wait for it.
     paths = [each["path"] for each in listed["files"]]
-    html = None if as_text else await asyncio.to_thread(rendered, text, first=first, path=path, notes=paths)
+    html = None if as_text else await visit.compute(lambda: rendered(text, first=first, path=path, notes=paths))
     lines = [*enumerate(text.removesuffix("\n").split("\n"), first)] if as_text and text else []
     after = first + text.count("\n") + (0 if text.endswith("\n") else 1) if note.get("truncated") else None
     more: dict[str, Any] = {"first": first, "after": after, "as_text": as_text, "is_markdown": is_markdown}
     more |= {"is_missing": False, "not_text": note["hash"] is None and path.endswith(".md") and bool(text)}
-    return visit.render("notes/page.html", note=note, problem=None, html=html, lines=lines, **more, **values)
+    return await visit.render("notes/page.html", note=note, problem=None, html=html, lines=lines, **more, **values)
 
 
 async def append(visit: Visit) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from starlette.responses import RedirectResponse, Response
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from memoriter.access import Caller
     from memoriter.pages._templates import Templates
     from memoriter.web import OperationRunner
+
+_T = TypeVar("_T")
 
 FRAGMENT = "memoriter-fragment"
 """The header with the id of the element that a script replaces. Without it, the answer is a whole page."""
@@ -110,6 +112,10 @@ class Visit:
         """
         return await self._runner.perform(name, self.caller, **values)
 
+    async def compute(self, work: Callable[[], _T]) -> _T:
+        """Return the result of work that takes long, in a thread of the caller's share."""
+        return await self._runner.compute(self.caller, work)
+
     async def attempt(self, name: str, **values: Any) -> Any:
         """Return the answer of an operation, or None if it fails, for parts that a page can do without."""
         try:
@@ -117,10 +123,11 @@ class Visit:
         except MemoriterError:
             return None
 
-    def render(self, template: str, status: int = 200, **values: Any) -> Response:
+    async def render(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return the response with a template, which gets `page`, `caller`, `visit` and these values."""
-        text = self._templates.render(template, page=self.page, caller=self.caller, visit=self, **values)
-        return Response(text.encode("utf-8", "replace"), status, media_type="text/html")
+        named = {"page": self.page, "caller": self.caller, "visit": self, **values}
+        text = await self.compute(lambda: self._templates.render(template, **named).encode("utf-8", "replace"))
+        return Response(text, status, media_type="text/html")
 
     def redirect(self, path: str, anchor: str = "", /, **parameters: str) -> Response:
         """Return the response that leads to another page, such as after a form was sent."""

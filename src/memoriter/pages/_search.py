@@ -72,7 +72,7 @@ async def show(visit: Visit) -> Response:
     template = "search/_results.html" if visit.fragment == "results" else "search/page.html"
     filters = {name: visit.parameter(name) for name in (*FILTERS, "source")}
     constants: dict[str, Any] = {"outcomes": OUTCOMES, "score": SCORE, "stages": STAGES, "sources": SOURCES}
-    return visit.render(template, status, filters=filters, **constants, **values)
+    return await visit.render(template, status, filters=filters, **constants, **values)
 
 
 async def why_not(visit: Visit) -> Response:
@@ -84,7 +84,7 @@ async def why_not(visit: Visit) -> Response:
         report = await visit.perform("whyNot", query=query, citation=citation, **limits_of(visit, but="path"))
     figures = [*figures_of(report["explain"])] if report and report.get("explain") else []
     asked: dict[str, Any] = {"query": query, "path": path, "line": line, "report": report}
-    return visit.render("search/why_not.html", marks=MARKS, figures=figures, score=SCORE, **asked)
+    return await visit.render("search/why_not.html", marks=MARKS, figures=figures, score=SCORE, **asked)
 
 
 def limits_of(visit: Visit, *, but: str = "") -> dict[str, Any]:

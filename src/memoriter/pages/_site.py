@@ -77,17 +77,17 @@ def _answer(
         try:
             response = await route.answer(visit)
         except Exception as error:  # noqa: BLE001 - each error becomes a page
-            response = problem_page(visit, error)
+            response = await problem_page(visit, error)
         response.headers.update(HEADERS)
         return response
 
     return answer
 
 
-def problem_page(visit: Visit, error: Exception) -> Response:
+async def problem_page(visit: Visit, error: Exception) -> Response:
     """Return the page, or its fragment, that explains an error and says what to do."""
     problem = problem_of(error, f"The page {visit.page.name}")
     template = "_problem.html" if visit.fragment else "problem.html"
-    response = visit.render(template, problem.status, problem=problem)
+    response = await visit.render(template, problem.status, problem=problem)
     response.headers[PROBLEM] = problem.code
     return response

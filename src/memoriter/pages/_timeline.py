@@ -31,10 +31,10 @@ async def show(visit: Visit) -> Response:
     day = await visit.perform("day", day=chosen.isoformat()) if chosen else None
     values: dict[str, Any] = {"day": day, "notes": _shown_notes(day), "captures": day["captures"] if day else []}
     if visit.fragment == "day":
-        return visit.render("timeline/_day.html", **values)
+        return await visit.render("timeline/_day.html", **values)
     limits = level_limits([row["lines"] for row in written.values()])
     months = [_month(days["year"], number, written, limits) for number in range(1, 13)]
-    return visit.render(
+    return await visit.render(
         "timeline/page.html",
         **values,
         days=days,

@@ -9,6 +9,8 @@ from memoriter.values import dataclass, field
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+MOST_DEPTH = 32
+"""Folders within folders that are shown; the names of those further down are part of the names of files."""
 MOST_OPEN = 1_000
 """With more files than this, only the folders that lead to the open one show what they contain."""
 
@@ -42,7 +44,9 @@ def tree_of(files: Iterable[Mapping[str, Any]], current: str) -> Folder:
     all_open = len(paths) <= MOST_OPEN
     root = Folder("", "", open=True)
     for path in paths:
-        *folders, name = path.split("/")
+        names = path.split("/")
+        folders = names[:-1][:MOST_DEPTH]
+        name = "/".join(names[len(folders) :])
         here = root
         here.files += 1
         for each in folders:

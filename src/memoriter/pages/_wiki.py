@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 WIKI = "wiki"
 """The mark of a link that already leads to a page."""
+LONGEST_LINK = 1_000
+"""Characters of a wiki link at most: the end is not looked for in all of a long note."""
 PREFIX = "section-"
 """The beginning of the anchors of headings, so that none is that of another element of the page."""
 _LINE = re.compile(r"L\d+")
@@ -85,7 +87,7 @@ def add_wiki_links(parser: MarkdownIt, notes: WikiNotes) -> None:
     def read(state: StateInline, silent: bool) -> bool:
         if not state.src.startswith("[[", state.pos):
             return False
-        end = state.src.find("]]", state.pos + 2)
+        end = state.src.find("]]", state.pos + 2, state.pos + LONGEST_LINK)
         inner = state.src[state.pos + 2 : end] if end >= 0 else ""
         target, bar, text = inner.partition("|")
         address = notes.address(target) if target and "\n" not in inner and "[" not in inner else None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from memoriter.access import caller_of, is_still_known, problem_response
+from memoriter.access import LimitReached, Shares, caller_of, is_still_known, limit_reached, problem_response
+from memoriter.web._events import RETRY_MILLISECONDS
 from memoriter.web._link import OneTimeLink
 from memoriter.web._openapi import BASE, openapi_document
 from memoriter.web._operations import OPERATIONS
@@ -18,19 +19,22 @@ from memoriter.web._runner import OperationRunner
 from memoriter.web._work import require
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from starlette.requests import Request
 
-    from memoriter.access import BrowserSessions
+    from memoriter.access import BrowserSessions, Place
     from memoriter.web._events import Events
     from memoriter.web._operations import Operation
+    from memoriter.web._requests import Request as Parameters
     from memoriter.web._runner import Run
 
 LONGEST_BODY = 4 * 1024 * 1024
 """Bytes of a request's body at most, as for MCP."""
 LONGEST_ANSWER = 16 * 1024 * 1024
 """Bytes of an answer at most."""
+STREAMS_OF_OWNER, STREAMS_OF_EACH, STREAMS_OF_OTHERS = 32, 8, 128
+"""Open streams of events at most: of the owner, of one other caller, and of all other callers."""
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
@@ -47,17 +51,17 @@ def api_routes(
     runner = OperationRunner(run, events)
     routes = [Route(f"{BASE}{each.path}", _Endpoint(each, runner)) for each in OPERATIONS]
     document = json.dumps(openapi_document())
+    streams = Shares(owner=STREAMS_OF_OWNER, each=STREAMS_OF_EACH, others=STREAMS_OF_OTHERS)
 
     async def openapi(_: Request) -> Response:
         return Response(document, media_type="application/json")
 
     async def follow(request: Request) -> Response:
-        if events.full:
-            return problem_response(503, "busy", "Too many clients follow the events.", "Try again later.")
+        caller = caller_of(request.scope)
+        if (place := streams.take(caller)) is None:
+            return limit_reached(caller, LimitReached("streams", RETRY_MILLISECONDS / 1000))
         last_id = request.headers.get("last-event-id", "")
-        stream = events.stream(lambda: is_still_known(request.scope), last_id=last_id)
-        # Without this header, nginx collects events before it passes them on.
-        return StreamingResponse(stream, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
+        return _EventStream(events.stream(lambda: is_still_known(request.scope), last_id=last_id), place)
 
     routes += [Route(f"{BASE}/openapi.json", openapi), Route(f"{BASE}/events", follow, methods=["GET"])]
     if sessions is not None:
@@ -70,6 +74,20 @@ def api_routes(
 async def _unknown(_: Request) -> Response:
     message = "The API has no operation with this path."
     return problem_response(404, "not_found", message, f"See {BASE}/openapi.json for all operations.")
+
+
+class _EventStream(StreamingResponse):
+    """A stream of events, which has a place until it ends."""
+
+    def __init__(self, stream: AsyncGenerator[str], place: Place) -> None:
+        # Without this header, nginx collects events before it passes them on.
+        super().__init__(stream, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
+        self._place = place
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send the events until the client leaves."""
+        with self._place:
+            await super().__call__(scope, receive, send)
 
 
 class _Endpoint:
@@ -94,17 +112,18 @@ class _Endpoint:
             return problem_response(405, "method", message, f"Send {operation.method}.", headers=headers)
         try:
             require(caller, operation.scope)
-            if operation.method == "GET":
-                given = read_query(operation.request, request.query_params.multi_items())
-            else:
-                body = await _read_json(request)
-                if isinstance(body, Response):
-                    return body
-                given = read_body(operation.request, body)
-            answer = await self._runner.run(operation, caller, given)
+            body = b"" if operation.method == "GET" else await _read_json(request)
+            if isinstance(body, Response):
+                return body
+
+            def read() -> Parameters:
+                if operation.method == "GET":
+                    return read_query(operation.request, request.query_params.multi_items())
+                return read_body(operation.request, body)
+
+            return await self._runner.run(operation, caller, read, _json)
         except Exception as error:  # noqa: BLE001 - each error becomes a problem
             return response_for(error, f"The operation {operation.name}")
-        return _json(answer)
 
 
 async def _read_json(request: Request) -> bytes | Response:

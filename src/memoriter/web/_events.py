@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from memoriter.sync import Progress
     from memoriter.watch import WatchEvent
 
-MOST_SUBSCRIBERS = 32
-"""Open streams at most."""
 MOST_KEPT, MOST_KEPT_BYTES = 1_000, 1 << 20
 """Events, and characters of them, that are kept for clients that are slow or connect again."""
 HEARTBEAT_SECONDS = 15.0
@@ -135,11 +133,6 @@ class Events:
     def open(self) -> int:
         """Number of open streams."""
         return len(self._subscribers)
-
-    @property
-    def full(self) -> bool:
-        """Whether no further client can connect."""
-        return self.open >= MOST_SUBSCRIBERS
 
     async def stream(self, still_known: Callable[[], bool], *, last_id: str = "") -> AsyncGenerator[str]:
         """Yield events as they are published, until the server ends or `still_known` returns False.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from memoriter.web._operations import OPERATIONS
 from memoriter.web._requests import checked_request
@@ -17,12 +17,23 @@ if TYPE_CHECKING:
     from memoriter.web._operations import Operation
     from memoriter.web._requests import Request
 
+_Answer = TypeVar("_Answer")
+
 
 class Run(Protocol):
     """Runs a function with the memory in a worker thread."""
 
-    async def __call__(self, act: Callable[[Memory], Any], *, quick: bool = False) -> Any:
-        """Return the result of `act`. Raises anyio.ClosedResourceError if the memory is being closed."""
+    async def __call__(self, act: Callable[[Memory], Any], *, caller: Caller | None = None, quick: bool = False) -> Any:
+        """Return the result of `act`.
+
+        Args:
+            act: the function to run.
+            caller: who asks; None: the server itself.
+            quick: whether it only reads or writes notes; it then never waits for a search.
+
+        Raises:
+            anyio.ClosedResourceError: the memory is being closed.
+        """
         ...
 
 
@@ -39,11 +50,36 @@ class OperationRunner:
         self._run, self._events = run, events
         self._by_name = {operation.name: operation for operation in OPERATIONS}
 
-    async def run(self, operation: Operation, caller: Caller, given: Request) -> Any:
-        """Return the answer of an operation as JSON values. Raises OutOfScope and what the operation raises."""
+    async def run(
+        self,
+        operation: Operation,
+        caller: Caller,
+        read: Callable[[], Request],
+        answered: Callable[[Any], _Answer],
+    ) -> _Answer:
+        """Return the answer of an operation.
+
+        Args:
+            operation: what to do.
+            caller: who asks.
+            read: returns the parameters; like all work that depends on their size, it runs in the thread, where a
+                caller has a share, and not in the event loop, which answers all callers.
+            answered: makes the answer of the JSON values that the operation returns, also in the thread.
+
+        Raises:
+            OutOfScope: the caller may not run the operation.
+            MemoriterError: as `read`, the operation and `answered`.
+        """
         require(caller, operation.scope)
-        events = self._events
-        return await self._run(lambda memory: operation.act(Work(memory, given, caller, events)), quick=operation.quick)
+
+        def act(memory: Memory) -> _Answer:
+            return answered(operation.act(Work(memory, read(), caller, self._events)))
+
+        return await self._run(act, caller=caller, quick=operation.quick)
+
+    async def compute(self, caller: Caller, work: Callable[[], _Answer]) -> _Answer:
+        """Return the result of work that needs no memory, in a thread of the caller's share."""
+        return await self._run(lambda _: work(), caller=caller)
 
     async def perform(self, name: str, caller: Caller, **values: Any) -> Any:
         """Return the answer of an operation as JSON values.
@@ -58,5 +94,4 @@ class OperationRunner:
             MemoriterError: as the operation.
         """
         operation = self._by_name[name]
-        require(caller, operation.scope)
-        return await self.run(operation, caller, checked_request(operation.request, values))
+        return await self.run(operation, caller, lambda: checked_request(operation.request, values), lambda json: json)

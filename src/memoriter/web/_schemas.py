@@ -55,7 +55,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             "errors": list_schema(object_schema(text("field", "message"))),
             "needed": TEXT,
-            "limit": {"enum": ["requests", "at_once", "bytes"]},
+            "limit": {"enum": ["requests", "at_once", "bytes", "streams"]},
             "path": TEXT,
             "text": nullable(TEXT),
             "hash": nullable(TEXT),

@@ -11,6 +11,7 @@ from memoriter.workspace._paths import (
     extra_files,
     is_client_memory,
     is_memory_path,
+    new_path_fault,
     normalise_path,
     split_citation,
 )
@@ -114,6 +115,7 @@ __all__ = [
     "neutral",
     "neutral_data",
     "neutral_json",
+    "new_path_fault",
     "noisy_lines",
     "normalise_path",
     "parse_line",

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 LONGEST = 4096
 """Limit of a path in characters; no supported file system accepts more."""
+MOST_FOLDERS = 32
+"""Folders that a new note may be in, one within the other."""
+LONGEST_NAME = 255
+"""Bytes of the name of a new file or folder at most; hardly any file system has longer ones."""
 _NEVER_SHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in "123456789¹²³")}
 
@@ -109,6 +113,19 @@ def path_fault(path: str, *, windows: bool) -> str | None:
         return fault
     if windows and any(_is_windows_trap(name) for name in path.replace("\\", "/").split("/")):
         return "Windows gives this name to something that is not a file"
+    return None
+
+
+def new_path_fault(names: Sequence[str]) -> str | None:
+    """Return why no new file is created below a folder, or None. Files that exist may be deeper.
+
+    Args:
+        names: the names of the folders that lead to the file, and its own.
+    """
+    if len(names) > MOST_FOLDERS + 1:
+        return f"it has more than {MOST_FOLDERS} folders"
+    if any(len(os.fsencode(name)) > LONGEST_NAME for name in names):
+        return f"a name in it has more than {LONGEST_NAME} bytes"
     return None
 
 

@@ -14,7 +14,7 @@ from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash, note_bytes
 from memoriter.permissions import check_writable
 from memoriter.workspace._confined import path_refused
-from memoriter.workspace._paths import ReadablePath
+from memoriter.workspace._paths import ReadablePath, new_path_fault
 from memoriter.workspace.writing._entry import Addition, Appended, Existing
 from memoriter.workspace.writing._exchange import ConcurrentWriteError, remove_file, replace_file, sweep, write_draft
 from memoriter.workspace.writing._folder import MOVE, has_name, open_folder, open_locked, read_all
@@ -156,6 +156,8 @@ def _path(place: ReadablePath) -> Path:
 @contextmanager
 def _open_for_write(place: ReadablePath, *, make: bool = False) -> Generator[tuple[Folder, str]]:
     """Open the file's folder, and raise every failure below as a memoriter error."""
+    if make and (fault := new_path_fault(place.names)) and not os.path.lexists(_path(place)):
+        raise path_refused(place.cited, fault)
     with _translate_errors(place):
         try:
             with open_folder(place.base, place.names[:-1], make=make) as folder:
