@@ -20,6 +20,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from threading import Event
+    from typing import BinaryIO
     from zoneinfo import ZoneInfo
 
 
@@ -50,6 +51,21 @@ def variables() -> dict[str, str]:
 def set_variable(name: str, value: str) -> None:
     """Set an environment variable of this process and of those that it starts."""
     os.environ[name] = value
+
+
+@contextmanager
+def own_stdout() -> Generator[BinaryIO]:
+    """Yield a stream to stdout; meanwhile, whatever else writes to stdout writes to stderr."""
+    sys.stdout.flush()
+    descriptor = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with os.fdopen(descriptor, "wb", closefd=False) as writing:
+            yield writing
+    finally:
+        sys.stdout.flush()
+        os.dup2(descriptor, 1)
+        os.close(descriptor)
 
 
 def read_environment(home: str | Path | None = None) -> Environment:

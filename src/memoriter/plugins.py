@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, redirect_stdout, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from threading import Thread, current_thread, main_thread
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 import pluggy
 
-from memoriter.agent import Listener, MarkdownRecall
+from memoriter.agent import Listener, MarkdownRecall, RecallSource
 from memoriter.embedding_setup import embedding_of
 from memoriter.errors import ConfigError, MissingPackage, sentence
 from memoriter.extras import require
@@ -22,7 +24,6 @@ from memoriter.values import dataclass, field
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from memoriter.agent import RecallSource
     from memoriter.backends import Embedding, MemoryBackend
     from memoriter.codes import DiagnosticCode
     from memoriter.config import Configuration, MemorySearch
@@ -38,6 +39,10 @@ LONG_TERM_NOTES = frozenset({"memory/long-term.md", "memory/inbox.md"})
 """Notes whose lines the plugin for long-term memories recalls itself, or only once they are accepted."""
 LONG_TERM = "memory-lancedb"
 """The plugin for long-term memories, in `longterm`. A package may provide another one of this name."""
+
+LIMIT = 20.0
+"""Seconds that the import of a plugin, or one of its functions in `HookSpecs`, may take."""
+_T = TypeVar("_T")
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +95,7 @@ class Plugins:
 
     def recall_sources(self, memory: MemoryLike) -> tuple[RecallSource, ...]:
         """Return the recall sources of all plugins."""
-        return tuple(source for _, source in self._collect("recall_sources", memory, object))
+        return tuple(source for _, source in self._collect("recall_sources", memory, RecallSource))
 
     def listeners(self, memory: MemoryLike) -> tuple[Listener, ...]:
         """Return the listeners of all plugins."""
@@ -106,7 +111,7 @@ class Plugins:
             name = impl.plugin_name
             context = self._context(memory, name)
             try:
-                provided = list(impl.function(*[context][: len(impl.argnames)]))
+                provided = _contained(partial(_listed, impl.function, [context][: len(impl.argnames)]))
                 if invalid := [each for each in provided if not isinstance(each, kind)]:
                     raise TypeError(f"{hook} gave {type(invalid[0]).__name__}, not {kind.__name__}")  # noqa: TRY301
             except Exception as error:  # noqa: BLE001 - third-party code
@@ -133,10 +138,9 @@ class Plugins:
 
     def leave_out(self, name: str, error: Exception) -> None:
         """Log that a plugin is skipped, and keep a diagnostic with the reason."""
-        log.warning("plugin %s failed", name, exc_info=error)
-        self._add_diagnostic(
-            "plugin_failed", f"The plugin {name!r} is left out: {type(error).__name__}: {sentence(error)}"
-        )
+        message = f"The plugin {name!r} is left out: {type(error).__name__}: {sentence(error)}"
+        log.warning("%s", message, exc_info=error)
+        self._add_diagnostic("plugin_failed", message)
 
     def _add_diagnostic(self, code: DiagnosticCode, message: str) -> None:
         reason = Diagnostic(code, message, "Update the plugin, or remove its package.")
@@ -169,7 +173,8 @@ def load_plugins(slot: str | Sequence[str], installed: Sequence[Installed], serv
     # pluggy calls the last registration first: memory-core, then long-term memories, then the others by name.
     for name, load in (*sorted(installed, reverse=True), *own):
         try:
-            _register(manager, name, load(), names)
+            plugin, fills = _contained(partial(_loaded, load))
+            _register(manager, name, plugin, fills, names)
         except Exception as error:
             if name in names:
                 remedy = f"Repair its package, or set plugins.slots.memory to {CORE!r}."
@@ -179,6 +184,38 @@ def load_plugins(slot: str | Sequence[str], installed: Sequence[Installed], serv
                 ) from error
             plugins.leave_out(name, error)
     return plugins
+
+
+def _listed(function: Callable[..., Sequence[object]], arguments: Sequence[object]) -> list[object]:
+    return list(function(*arguments))
+
+
+def _contained(call: Callable[[], _T]) -> _T:
+    """Return the result of a plugin's code, which may not return, may print, and may raise anything.
+
+    Raises:
+        Exception: what the code raised; RuntimeError for SystemExit and the like, TimeoutError after `LIMIT` seconds.
+    """
+    results, errors = list[_T](), list[Exception]()
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except Exception as error:  # noqa: BLE001 - third-party code
+            errors.append(error)
+        except BaseException as error:  # noqa: BLE001 - as above; it would end the process
+            errors.append(RuntimeError(f"it raised {error!r}"))
+
+    thread = Thread(target=run, name="memoriter plugin", daemon=True)
+    # A thread of a server must not redirect what the main thread prints meanwhile.
+    with redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext():
+        thread.start()
+        thread.join(LIMIT)
+    if errors:
+        raise errors[0]
+    if not results:
+        raise TimeoutError(f"it did not answer within {LIMIT:g} seconds")
+    return results[0]
 
 
 def _long_term_plugin() -> object:
@@ -207,11 +244,17 @@ def _check_slots(names: Sequence[str], installed: Sequence[Installed]) -> None:
             raise ConfigError(message, remedy=remedy)
 
 
-def _register(manager: pluggy.PluginManager, name: str, plugin: object, slots: Sequence[str]) -> None:
-    """Register a plugin, unless it fills a slot for which other plugins are configured."""
+def _loaded(load: Callable[[], object]) -> tuple[object, object]:
+    """Return a plugin, and the slot that it fills, or None."""
+    plugin = load()
     if isinstance(plugin, type):
         plugin = cast("Callable[[], object]", plugin)()
-    fills = _slot_of(plugin)
+    function = getattr(plugin, "slot", None)
+    return plugin, function() if callable(function) and hasattr(function, "memoriter_impl") else None
+
+
+def _register(manager: pluggy.PluginManager, name: str, plugin: object, fills: object, slots: Sequence[str]) -> None:
+    """Register a plugin, unless it fills a slot for which other plugins are configured."""
     if fills is not None and fills != SLOT:
         raise ValueError(f"there is no slot {fills!r}")
     if fills is None and name in slots:
@@ -224,12 +267,6 @@ def _register(manager: pluggy.PluginManager, name: str, plugin: object, slots: S
     except Exception:
         manager.unregister(plugin)
         raise
-
-
-def _slot_of(plugin: object) -> object:
-    """Return the slot that a plugin fills, or None."""
-    function = getattr(plugin, "slot", None)
-    return function() if callable(function) and hasattr(function, "memoriter_impl") else None
 
 
 class PluginHost(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from memoriter.plugins import Installed, load_plugins, services_for
 from plugin_wheel import install_plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 CORE_TOOLS = ["memory_search", "memory_get"]
@@ -176,6 +177,84 @@ def test_a_plugin_that_fails_is_left_out_and_the_others_stay(memory: Memory) -> 
     assert [listener.name for listener in plugins.listeners(memory)] == ["watching"]
     messages = " ".join(reason.message for reason in plugins.reasons)
     assert all(word in messages for word in ("no disk", "gave str", "nothing", "misspelt"))
+
+
+class Stop(BaseException):
+    """What is no Exception, as the panics of Rust extensions are none."""
+
+
+def failing(where: str, act: Callable[[], Any]) -> object:
+    """A plugin of which one part acts in its own way."""
+
+    class Plugin:
+        def __init__(self) -> None:
+            if where == "constructor":
+                act()
+
+        @hookimpl
+        def tools(self) -> Any:
+            return act() if where == "tools" else [tool("mine", "mine")]
+
+        @hookimpl
+        def recall_sources(self) -> Any:
+            return act() if where == "recall_sources" else []
+
+        @hookimpl
+        def listeners(self) -> Any:
+            return act() if where == "listeners" else []
+
+    return Plugin
+
+
+def reached(memory: Memory, plugin: object) -> Any:
+    """The loaded plugins, after each function of this one was called."""
+    plugins = loaded(memory, "memory-core", bad=plugin, watching=Watching)
+    assert offered(plugins, memory)[:2] == CORE_TOOLS
+    plugins.recall_sources(memory)
+    assert "watching" in [listener.name for listener in plugins.listeners(memory)]
+    return plugins
+
+
+PARTS = ["constructor", "tools", "recall_sources", "listeners"]
+
+
+@pytest.mark.parametrize("where", PARTS)
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), Stop("panic")])
+def test_a_plugin_that_would_end_the_process_is_left_out(memory: Memory, where: str, error: BaseException) -> None:
+    def act() -> None:
+        raise error
+
+    (reason,) = reached(memory, failing(where, act)).reasons
+    assert (reason.code, f"it raised {error!r}" in reason.message) == ("plugin_failed", True)
+
+
+@pytest.mark.parametrize("where", PARTS)
+def test_a_plugin_that_does_not_answer_is_left_out(
+    memory: Memory, where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("memoriter.plugins.LIMIT", 0.05)
+    ended = Event()
+    (reason,) = reached(memory, failing(where, ended.wait)).reasons
+    ended.set()
+    assert "did not answer within 0.05 seconds" in reason.message
+    sys.stdout.write("ours")
+    assert capsys.readouterr().out == "ours"
+
+
+@pytest.mark.parametrize("where", PARTS)
+def test_what_a_plugin_prints_goes_to_stderr(memory: Memory, where: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def act() -> list[object]:
+        sys.stdout.write("noise")
+        return []
+
+    assert reached(memory, failing(where, act)).reasons == []
+    out, err = capsys.readouterr()
+    assert (out, "noise" in err) == ("", True)
+
+
+def test_what_is_no_recall_source_is_reported_before_a_turn(memory: Memory) -> None:
+    (reason,) = reached(memory, failing("recall_sources", lambda: [42])).reasons
+    assert reason.message == "The plugin 'bad' is left out: TypeError: recall_sources gave int, not RecallSource."
 
 
 def test_a_session_begins_by_telling_which_plugins_are_left_out(

@@ -46,13 +46,25 @@ async def test_a_tool_that_breaks_its_promise_fails_alone(env: MemoryEnv, monkey
     def odd(*arguments: Any, **options: Any) -> dict[str, Any]:
         return {"what": object()}
 
+    def leaving(*arguments: Any, **options: Any) -> dict[str, Any]:
+        raise SystemExit(3)
+
+    def panic(*arguments: Any, **options: Any) -> dict[str, Any]:
+        raise GeneratorExit
+
+    def listing(*arguments: Any, **options: Any) -> Any:
+        return [1]
+
     schema = {"type": "object"}
-    broken = (Tool("boom", "", schema, boom), Tool("odd", "", schema, odd))
+    broken = tuple(Tool(run.__name__, "", schema, run) for run in (boom, odd, leaving, panic, listing))
     monkeypatch.setattr(Memory, "tools", property(lambda memory: (*TOOLS, *broken)))
     async with Client(server_of(env.open())) as client:
         for name, words in {
             "boom": "The tool boom failed: ValueError: half of it.",
             "odd": "The tool odd failed: TypeError",
+            "leaving": "The tool leaving failed: RuntimeError: It raised SystemExit(3).",
+            "panic": "The tool panic failed: RuntimeError: It raised GeneratorExit().",
+            "listing": "The tool listing failed: TypeError: It gave list, not an object.",
         }.items():
             result = await client.call_tool(name, {})
             assert result.is_error

@@ -68,6 +68,18 @@ def test_a_server_that_hangs_is_replaced(memory: QmdMemory, qmd: ScriptedQmd) ->
     assert [hit.path for hit in driver.search("ledger").hits] == ["MEMORY.md"]
 
 
+@pytest.mark.parametrize("fault", ["flood", "chatter"])
+def test_a_server_that_floods_is_stopped_before_it_takes_memory(
+    memory: QmdMemory, qmd: ScriptedQmd, fault: str
+) -> None:
+    driver = opened(memory)
+    qmd.break_(mcp_query=fault)
+    with pytest.raises(QmdUnreadable, match="`qmd mcp` printed more than 8 MB and was stopped"):
+        driver.search("ledger")
+    qmd.break_()
+    assert [hit.path for hit in driver.search("ledger").hits] == ["MEMORY.md"]
+
+
 def test_a_server_that_does_not_start_is_an_error(memory: QmdMemory, qmd: ScriptedQmd) -> None:
     driver = opened(memory)
     qmd.break_(mcp="trace")

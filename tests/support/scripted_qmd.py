@@ -51,6 +51,9 @@ def commit_fault(fault):
     elif fault == "flood":
         for _ in range(200):
             sys.stdout.write("x" * 100_000)
+    elif fault == "chatter":
+        while True:
+            print('{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}')
     elif fault.startswith("wait "):
         time.sleep(float(fault.split()[1]))
         return

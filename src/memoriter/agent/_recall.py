@@ -6,7 +6,7 @@ The text fits a budget and repeats no passage.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from memoriter.agent._guard import as_quotation, attributed, escape_for_prompt, has_allowed
 from memoriter.ids import content_hash
@@ -90,6 +90,7 @@ class RecallAnswer:
     """State of what was searched; None: unknown."""
 
 
+@runtime_checkable
 class RecallSource(Protocol):
     """A source of passages that may be relevant to a message."""
 

@@ -285,7 +285,7 @@ class Chat:
         """Run a tool for the model. A failure becomes an answer with the error."""
         try:
             answer: Mapping[str, Any] = tool.run(self._memory, params, session_key=self._session.key)
-        except Exception as error:  # noqa: BLE001 - a third-party tool; the model gets the error
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a third-party tool; the model gets the error
             answer = {"error": f"{tool.name} failed: {type(error).__name__}: {error}"}
         self._emit([tool_call(tool.name, params, answer)])
         return neutral_data(answer)

@@ -66,16 +66,17 @@ def hook_command(event: tuple[str, ...], *, shared: bool) -> None:
     """
     options, word = GlobalOptions.current(), " ".join(event)
     try:
-        from memoriter.environment import read_environment
+        from memoriter.environment import own_stdout, read_environment
 
         seconds = _prompt_seconds(read_environment())
         if options.alone:
             _end_after(seconds + MORE_SECONDS if word in RECALLING else max(seconds, LONGEST_SECONDS), options)
-        answer = _answer(word, seconds, shared=shared)
+        with own_stdout():  # a plugin may print
+            answer = _answer(word, seconds, shared=shared)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a coding agent must continue without its memory
         answer = _failure(word, error)
     _show(options.screen, answer)
-    with suppress(Exception):  # the answer is given; a late recall may still use the index
+    with suppress(Exception), own_stdout():  # the answer is given; a late recall may still use the index
         answer.finish()
 
 

@@ -16,7 +16,7 @@ import click
 from memoriter.cli._install_capture import decide_capture, write_capture
 from memoriter.cli._installed import (
     OpenedWorkspace,
-    edits_of_owner,
+    owners_values,
     program_version,
     record,
     workspace_of,
@@ -120,7 +120,7 @@ def install_command(
     launch = _launch(client, scope, options, env, (port or PORT, token), remove=remove, pinned=place)
     captures, is_new = decide_capture(options, env, client, capture, dry_run=dry_run) if hooks else (False, False)
     machine = Machine(env.user_home, env.cwd, env.environ, sys.platform)
-    edited = [] if remove else edits_of_owner(client, launch, machine, scope, env, refuse=not (replace or dry_run))
+    remarks = owners_values(client, launch, machine, scope, env, remove=remove, refuse=not (replace or dry_run))
     planned = changes(client, launch, machine, scope=scope, install=not remove, hooks=not no_hooks, capture=captures)
     outcomes = apply(planned, dry_run=dry_run)
     if not dry_run:
@@ -129,7 +129,7 @@ def install_command(
         write_capture(options, env, client, scope, wanted=captures)
     if asks and scope == "project":
         _settle_trust(env, screen, scope)
-    _show(client, outcomes, edited, place, env.user_home, dry_run=dry_run)
+    _show(client, outcomes, remarks, place, env.user_home, dry_run=dry_run)
     if not screen.as_json:
         changed = not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes)
         screen.note(*_next_steps(client, env, http=http, changed=changed, hooks=hooks, shared=shared))
@@ -162,21 +162,22 @@ def _check_needs(client: ClientName, *, capture: bool | None, http: bool, remove
 def _show(
     client: ClientName,
     outcomes: Sequence[Outcome],
-    edited: Sequence[str],
+    remarks: Sequence[str],
     place: OpenedWorkspace | None,
     user_home: Path,
     *,
     dry_run: bool,
 ) -> None:
-    """Show the result of each file, what the owner has changed, and what the client opens."""
+    """Show the result of each file, what in it is the owner's, and what the client opens."""
     screen = GlobalOptions.current().screen
     if screen.as_json:
+        screen.note(*(((line, "yellow"),) for line in remarks))
         opened, files = str(place.folder) if place else None, [_json(outcome) for outcome in outcomes]
         screen.json({"client": client, "dryRun": dry_run, "workspace": opened, "files": files})
         return
     for outcome in outcomes:
         screen.show(list(_lines(outcome, user_home, dry_run=dry_run)), wrapped=False)
-    screen.show([((line, "yellow"),) for line in edited])
+    screen.show([((line, "yellow"),) for line in remarks])
     screen.show([((place.sentence(client), ""),)] if place else [])
 
 

@@ -80,17 +80,25 @@ def has_notes(folder: Path) -> bool:
     return next(folder.rglob("*.md"), None) is not None
 
 
-def edits_of_owner(
-    client: ClientName, launch: Launch, machine: Machine, scope: Scope, env: Environment, *, refuse: bool
+def owners_values(
+    client: ClientName, launch: Launch, machine: Machine, scope: Scope, env: Environment, *, remove: bool, refuse: bool
 ) -> list[str]:
-    """Return a sentence for each file in which the owner has changed what would be written.
+    """Return a sentence for each file in which values under memoriter's name are not those that memoriter wrote.
+
+    An installation changes them if `refuse` is false. A removal leaves an entry that does not start memoriter.
 
     Raises:
-        ConfigError: there is one, and it is to be refused; or a file is malformed.
+        ConfigError: an installation would change some, and it is to be refused; or a file is malformed.
         UsageError: the client has no configuration of that scope.
     """
-    from memoriter.installation import edited_entries, read_installed, written_entries
+    from memoriter.installation import edited_entries, foreign_entries, read_installed, written_entries
 
+    if remove:
+        return [
+            f"{shown(file, env.user_home)}: The entry memoriter does not start this program, so it stays. "
+            "Delete it yourself if it is to go."
+            for file in foreign_entries(client, machine, scope)
+        ]
     entries = written_entries(client, launch, machine, scope)
     edited = edited_entries(client, entries, read_installed(env.home))
     lines = [

@@ -63,7 +63,7 @@ class Screen:
         return self.verbosity > 0
 
     def configure_logging(self) -> None:
-        """Log the operations of memoriter to stderr, and from a verbosity of 2 on every step.
+        """Log warnings of memoriter to stderr, with a verbosity of 1 also operations and traces, and with 2 each step.
 
         Other packages log nothing here, because what they log may contain queries and addresses.
         """
@@ -72,6 +72,10 @@ class Screen:
         class Tame(logging.Formatter):
             def format(self, record: logging.LogRecord) -> str:
                 return _safe_for(sys.stderr, super().format(record))
+
+        class WithoutTrace(Tame):
+            def formatException(self, ei: Any) -> str:  # noqa: ARG002, N802 - as in logging
+                return ""
 
         own = logging.getLogger("memoriter")
         for handler in list(own.handlers):  # of a command that ran before in this process
@@ -84,13 +88,11 @@ class Screen:
 
             use_format(self.log_format, self.verbosity, text)
             return
-        if not self.verbosity:
-            return
         handler = logging.StreamHandler(sys.stderr)
         handler.name = LOG_HANDLER
-        handler.setFormatter(text)
+        handler.setFormatter(text if self.verbosity else WithoutTrace("%(message)s"))
         own.addHandler(handler)
-        own.setLevel(logging.INFO if self.verbosity == 1 else logging.DEBUG)
+        own.setLevel((logging.WARNING, logging.INFO, logging.DEBUG)[min(self.verbosity, 2)])
 
     def json(self, value: Any) -> None:
         """Print a value as JSON on stdout."""

@@ -16,7 +16,14 @@ from memoriter.installation._places import (
 
 if TYPE_CHECKING:
     from memoriter.installation._apply import Outcome, apply
-    from memoriter.installation._clients import FileEdit, changes, edited_entries, named_workspace, written_entries
+    from memoriter.installation._clients import (
+        FileEdit,
+        changes,
+        edited_entries,
+        foreign_entries,
+        named_workspace,
+        written_entries,
+    )
     from memoriter.installation._entries import HttpServer, Launch
     from memoriter.installation._record import Installed, read_installed, record_installed, record_removed
 
@@ -36,6 +43,7 @@ __all__ = [
     "can_capture",
     "changes",
     "edited_entries",
+    "foreign_entries",
     "named_workspace",
     "read_installed",
     "record_installed",
@@ -50,7 +58,14 @@ def __getattr__(name: str) -> Any:
     """Import what writes configurations on first use: every command reads the names of the clients."""
     late = {
         "_apply": {"Outcome", "apply"},
-        "_clients": {"FileEdit", "changes", "edited_entries", "named_workspace", "written_entries"},
+        "_clients": {
+            "FileEdit",
+            "changes",
+            "edited_entries",
+            "foreign_entries",
+            "named_workspace",
+            "written_entries",
+        },
         "_entries": {"HttpServer", "Launch"},
         "_record": {"Installed", "read_installed", "record_installed", "record_removed"},
     }

@@ -23,7 +23,7 @@ from memoriter.installation._read import LONGEST, read_text
 from memoriter.permissions import check_writable
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
-from memoriter.workspace import replace
+from memoriter.workspace.writing import remove, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,11 +144,13 @@ def _write(planned: _PlannedWrite) -> None:
             before = b""
     except OSError as error:
         raise _write_error(target, error) from error
+    if planned.outcome.kind == "deleted" and before is not None:
+        remove(target, expected=bytes_hash(before))
+        return
     replace(target, planned.after, expected=bytes_hash(before) if before is not None else None)
-    obsolete = target if planned.outcome.kind == "deleted" else planned.obsolete
-    if obsolete is not None:
+    if planned.obsolete is not None:
         with suppress(OSError):
-            obsolete.unlink()
+            planned.obsolete.unlink()
 
 
 def _restrict_permissions(target: Path) -> None:

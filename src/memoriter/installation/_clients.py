@@ -20,6 +20,7 @@ from memoriter.installation._servers import (
     WITH_COMMENTS,
     current_entry,
     edit_server,
+    holds_foreign_entry,
     with_owners_variables,
     without_owners_keys,
 )
@@ -121,6 +122,17 @@ def edited_entries(
             wanted = with_owners_variables(without_owners_keys(entry, current), current)
             edited[file] = edited_keys(current, wanted, superseded_keys(wanted, current), recorded.get(file))
     return {file: keys for file, keys in edited.items() if keys}
+
+
+def foreign_entries(client: ClientName, machine: Machine, scope: Scope) -> list[Path]:
+    """Return the files in which an entry of another origin has memoriter's name, so a removal leaves it there.
+
+    Raises:
+        ConfigError: a file is malformed or cannot be read.
+        UsageError: the client has no configuration of that scope.
+    """
+    files = server_files(client, machine, scope)
+    return [file for file in files if holds_foreign_entry(read_text(file)[1], str(file), client)]
 
 
 def named_workspace(file: Path, client: ClientName) -> Path | None:

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def same_but_for_layout(one: str, other: str, file: Path) -> bool:
-    """Return whether two texts have the same values and comments.
+def same_but_for_layout(original: str, text: str, file: Path) -> bool:
+    """Return whether a text has the values and comments of the original, and no others.
 
-    Null and empty values, which an edit may take, do not count.
+    It may lack null and empty values of the original, which an edit may take.
     """
-    values = _without_empty(_values(one, file)), _without_empty(_values(other, file))
-    same = _holds(values[0], values[1]) and _holds(values[1], values[0])  # unlike ==, true is not 1
-    return same and _comments(one, file) == _comments(other, file)
+    before, after = _values(original, file), _values(text, file)
+    same = _holds(before, after) and _holds(_without_empty(after), _without_empty(before))  # unlike ==, true is not 1
+    return same and _comments(original, file) == _comments(text, file)
 
 
 def is_empty(text: str, file: Path) -> bool:
     """Return whether a text has no values and no comments."""
-    return not _without_empty(_values(text, file)) and not _comments(text, file)
+    return not _values(text, file) and not _comments(text, file)
 
 
 def lacks(text: str, original: str, file: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,6 +41,10 @@ CONNECT_KEYS = frozenset(
     {"url", "uri", "httpUrl", "serverUrl", "headers", "http_headers", "bearer_token_env_var", "transport"}
 )
 """Keys of an entry that connects to a running server."""
+OWN_PROGRAM = re.compile(r"(?:.*[/\\])?memoriter(?:\.exe)?", re.DOTALL)
+"""The program of an entry that memoriter writes: a name or a path."""
+OWN_URL = re.compile(r"http://127\.0\.0\.1:\d+/mcp")
+"""The address in an entry that memoriter writes."""
 GOOSE_SECONDS = 300
 """Goose' usual time limit of an extension."""
 CLINE_SECONDS = 60
@@ -145,6 +150,25 @@ def _connected(client: ClientName, remote: HttpServer, scope: Scope) -> dict[str
         case "claude-desktop":
             message = f"The configuration file of {CLIENT_TITLES[client]} only names programs to start."
             raise UsageError(message, remedy="Leave out --http.")
+
+
+def is_own_entry(entry: Any) -> bool:
+    """Return whether an entry has the form of those that memoriter writes, whatever its owner has added to it.
+
+    Such an entry starts the server of memoriter, or connects to one on this machine.
+    """
+    if not isinstance(entry, dict):
+        return False
+    fields = cast("dict[str, Any]", entry)
+    urls = [fields[key] for key in ("url", "uri", "httpUrl", "serverUrl") if key in fields]
+    if urls:
+        return all(isinstance(url, str) and OWN_URL.fullmatch(url) for url in urls)
+    words: list[Any] = []
+    for key in ("command", "cmd", "args"):
+        value = fields.get(key, [])
+        words += cast("list[Any]", value) if isinstance(value, list) else [value]
+    program = str(words[0]) if words else ""
+    return words[-1:] == ["mcp"] and (OWN_PROGRAM.fullmatch(program) is not None or words[1:3] == ["-m", SERVER_NAME])
 
 
 def _goose(values: dict[str, Any]) -> dict[str, Any]:

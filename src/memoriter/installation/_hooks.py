@@ -25,7 +25,10 @@ HOOKS_OF: dict[ClientName, dict[str, HookEvent]] = {
 change the output of `gemini -p`, which a hook cannot tell from a conversation."""
 MILLISECONDS: frozenset[ClientName] = frozenset({"gemini"})
 """Clients that count the time limits of hooks in milliseconds."""
-OWN_HOOK = re.compile(rf"\bmemoriter\b.*\bhook (?:{'|'.join(HOOKS.values())})\s*\Z", re.DOTALL)
+OWN_HOOK = re.compile(
+    rf"(?:^|[\s'\"/\\])memoriter(?:\.exe)?['\"]?\s(?:.*\s)?hook (?:{'|'.join(HOOKS.values())})\s*\Z", re.DOTALL
+)
+"""A command line that runs the program memoriter with a hook as its last words."""
 
 
 def hook(client: ClientName, launch: Launch, machine: Machine, event: str) -> dict[str, Any]:

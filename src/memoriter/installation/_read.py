@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memoriter.errors import ConfigError, sentence
 from memoriter.plain_file import read_plain
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BYTE_ORDER_MARK = "\ufeff"
 LONGEST = 64 * 1024 * 1024
@@ -20,11 +22,12 @@ def read_text(file: Path) -> tuple[bytes | None, str, str]:
         ConfigError: the file cannot be read, or is not UTF-8.
     """
     try:
-        content = read_plain(Path(os.path.realpath(file)), LONGEST)
+        content = read_plain(file, LONGEST, follow=True)
     except FileNotFoundError:
         content = None
     except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {sentence(error.strerror)}") from error
+        message = f"{file} cannot be read: {sentence(error.strerror)}"
+        raise ConfigError(message, remedy="Nothing was written. Put a file in its place that you can read.") from error
     try:
         text = (content or b"").decode("utf-8")
     except UnicodeDecodeError as error:

@@ -11,6 +11,7 @@ from memoriter.installation._entries import (
     SERVER_NAME,
     SERVERS_KEYS,
     foreign_variables,
+    is_own_entry,
     superseded_keys,
 )
 
@@ -33,7 +34,10 @@ def edit_server(text: str, name: str, entry: Mapping[str, Any] | None, *, client
     """
     key = SERVERS_KEYS.get(client, "mcpServers")
     superseded = frozenset[str]()
-    if entry is not None:
+    if entry is None:
+        if not is_own_entry(_servers(text, name, client).get(SERVER_NAME)):
+            return text  # the owner's, or there is none
+    else:
         current = current_entry(text, name, client)
         entry = with_owners_variables(without_owners_keys(entry, current), current)
         superseded = superseded_keys(entry, current)
@@ -70,22 +74,36 @@ def current_entry(text: str, name: str, client: ClientName) -> dict[str, Any] | 
     Raises:
         ConfigError: the text is malformed.
     """
-    import tomllib
+    entry = _servers(text, name, client).get(SERVER_NAME)
+    return cast("dict[str, Any]", entry) if isinstance(entry, dict) else None
 
+
+def holds_foreign_entry(text: str, name: str, client: ClientName) -> bool:
+    """Return whether the file of a client has an entry with memoriter's name that memoriter did not write.
+
+    Raises:
+        ConfigError: the text is malformed.
+    """
+    servers = _servers(text, name, client)
+    return SERVER_NAME in servers and not is_own_entry(servers[SERVER_NAME])
+
+
+def _servers(text: str, name: str, client: ClientName) -> dict[str, Any]:
+    """Return the servers in the file of a client; none if their place holds another kind of value.
+
+    Raises:
+        ConfigError: the text is malformed.
+    """
     if not text.strip():
-        return None
+        return {}
     if client == "codex":
-        try:
-            content: dict[str, Any] = tomllib.loads(text)
-        except tomllib.TOMLDecodeError:
-            return None  # the edit reports it
+        content = _toml_text.read(text, name)
     elif client == "goose":
         content = _yaml_text.read(text, name)
     else:
         content = _json_text.parse(text, name, comments=client in WITH_COMMENTS)
-    servers: Any = content.get(SERVERS_KEYS.get(client, "mcpServers"))
-    entry: Any = cast("dict[str, Any]", servers).get(SERVER_NAME) if isinstance(servers, dict) else None
-    return cast("dict[str, Any]", entry) if isinstance(entry, dict) else None
+    servers = content.get(SERVERS_KEYS.get(client, "mcpServers"))
+    return cast("dict[str, Any]", servers) if isinstance(servers, dict) else {}
 
 
 def _edit_json(
@@ -98,12 +116,10 @@ def _edit_json(
     comments: bool,
 ) -> str:
     """Return the JSON with memoriter's server as in `entry`, or without it; `key` is that of the servers."""
-    servers = object_at(_json_text.parse(text, name, comments=comments) if text.strip() else {}, key, name)
-    if entry is None and not _json_text.has_value(text):
-        return text
-    text = _json_text.with_object(text)
     if entry is None:
         return _json_text.remove(text, (key, SERVER_NAME))
+    servers = object_at(_json_text.parse(text, name, comments=comments) if text.strip() else {}, key, name)
+    text = _json_text.with_object(text)
     if SERVER_NAME not in servers:
         return _json_text.put(text, (key, SERVER_NAME), dict(entry))
     current = object_at(servers, SERVER_NAME, name)

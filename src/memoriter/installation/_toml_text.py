@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,18 @@ if TYPE_CHECKING:
 
 _HEADER = re.compile(r"[ \t]*\[")
 _BLANK_OR_COMMENT = re.compile(r"[ \t]*(?:#.*)?\Z")
+
+
+def read(text: str, name: str) -> dict[str, Any]:
+    """Return the values of a TOML text.
+
+    Raises:
+        ConfigError: the text is not TOML; the message names the position.
+    """
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _not_toml(name, error) from error
 
 
 def put(
@@ -54,7 +67,7 @@ def put(
 
 
 def remove(text: str, name: str, path: tuple[str, str]) -> str:
-    """Return the text without the table at a path; unchanged if there is no table.
+    """Return the text without the table at a path, which is there, and without the outer one if this empties it.
 
     Raises:
         ConfigError: the text is not TOML.
@@ -63,8 +76,6 @@ def remove(text: str, name: str, path: tuple[str, str]) -> str:
 
     document: Any = _parse(text, name)
     outer, inner = path
-    if inner not in _unwrap(document).get(outer, {}):
-        return text
     del document[outer][inner]
     if not document[outer]:
         del document[outer]
@@ -139,9 +150,12 @@ def _parse(text: str, name: str) -> Any:
     try:
         return tomlkit.parse(text)
     except TOMLKitError as error:
-        raise ConfigError(
-            f"{name}: This is not TOML: {sentence(error)}", remedy="Nothing was written. Correct the file and retry."
-        ) from error
+        raise _not_toml(name, error) from error
+
+
+def _not_toml(name: str, error: Exception) -> ConfigError:
+    message = f"{name}: This is not TOML: {sentence(error)}"
+    return ConfigError(message, remedy="Nothing was written. Correct the file and retry.")
 
 
 def _check_parses(text: str, name: str) -> str:

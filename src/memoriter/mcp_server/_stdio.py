@@ -7,18 +7,15 @@ between a handshake and envelopes, and its second answer to it is dropped.
 from __future__ import annotations
 
 import io
-import os
 import signal
-import sys
 import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 
+from memoriter.environment import own_stdout
 from memoriter.mcp_server._first_answers import FirstAnswers, Handover
 from memoriter.startup import start_in_background
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from types import TracebackType
     from typing import Self
 
@@ -38,8 +35,8 @@ def serve_stdio(memory: Memory) -> None:
     # A thread that waits for input cannot be interrupted, and nothing is lost if the process exits at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     preparation = Preparation(memory)
-    first = FirstAnswers(memory, before=preparation.postpone, after=preparation.schedule)
-    with _own_stdout() as writing:
+    with own_stdout() as writing:
+        first = FirstAnswers(memory, before=preparation.postpone, after=preparation.schedule)  # loads plugins
         with io.FileIO(0, closefd=False) as reading:  # unbuffered, so that the SDK receives all that follows
             handover = first.serve(reading, writing)
         preparation.finish()
@@ -47,21 +44,6 @@ def serve_stdio(memory: Memory) -> None:
             memory.close()
         else:
             _serve_sdk(memory, handover, writing, start=not preparation.begun)
-
-
-@contextmanager
-def _own_stdout() -> Generator[BinaryIO]:
-    """Yield a stream to the client; meanwhile, whatever else writes to stdout writes to stderr."""
-    sys.stdout.flush()
-    descriptor = os.dup(1)
-    try:
-        os.dup2(2, 1)
-        with os.fdopen(descriptor, "wb", closefd=False) as writing:
-            yield writing
-    finally:
-        sys.stdout.flush()
-        os.dup2(descriptor, 1)
-        os.close(descriptor)
 
 
 class Preparation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 from mcp.shared.exceptions import MCPError
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memoriter.access import Caller
     from memoriter.discovery import Scope
     from memoriter.errors import MemoriterError
-    from memoriter.mcp_server._shared import SharedMemory
+    from memoriter.mcp_server._shared import ProgressMemory, SharedMemory
     from memoriter.tools import Tool
 
 
@@ -108,7 +108,7 @@ class Tools:
         try:
             answer = await self._shared.run_request(
                 context.session,
-                lambda memory: tool.run(memory, arguments, session_key=session_key),
+                lambda memory: _run(tool, memory, arguments, session_key),
                 caller=caller,
                 exclusive=tool.writes is None,  # a tool of a plugin may not be thread-safe
                 quick=tool.name in QUICK,
@@ -131,6 +131,19 @@ class Tools:
     def _may_call(self, context: ServerRequestContext[Any], tool: Tool) -> bool:
         """Return whether a client may call a tool; one that does not say whether it writes counts as writing."""
         return tool.writes is False or self._allows(context, "write")
+
+
+def _run(tool: Tool, memory: ProgressMemory, arguments: Mapping[str, Any], session_key: str | None) -> dict[str, Any]:
+    """Return the answer of a tool. Raises RuntimeError for what a plugin raises to end the whole process."""
+    try:
+        answer: object = tool.run(memory, arguments, session_key=session_key)
+    except (Exception, Cancelled):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"It raised {error!r}") from error
+    if not isinstance(answer, dict):
+        raise TypeError(f"It gave {type(answer).__name__}, not an object.")
+    return cast("dict[str, Any]", answer)
 
 
 def session_of(meta: Mapping[str, Any] | None) -> str | None:

@@ -77,7 +77,8 @@ def chain_of(memory: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> l
 
 async def ask(visit: Visit) -> Response:
     """Return the question whether a memory shall be forgotten."""
-    return await visit.render("memories/forget.html", memory=await _memory(visit, visit.parameter("id")), origins=ORIGINS)
+    memory = await _memory(visit, visit.parameter("id"))
+    return await visit.render("memories/forget.html", memory=memory, origins=ORIGINS)
 
 
 async def forget(visit: Visit) -> Response:

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from memoriter.errors import QmdFailure, QmdTimeout, QmdUnreadable, sentence
 from memoriter.qmd._answers import failure_of, readable, rows_of, summary
-from memoriter.qmd._program import MOST_OUTPUT, Collector, Output, failed, kill_group
+from memoriter.qmd._program import MOST_OUTPUT, Collector, Output, failed, kill_group, too_much_output
 from memoriter.qmd._queries import request_of
 from memoriter.values import dataclass, field
 
@@ -43,6 +43,8 @@ class _Server:
     number: int = 0
     ended: bool = False
     """Whether it ended by itself."""
+    too_long: bool = False
+    """Whether it was killed because it printed too much for one request."""
 
     def call(self, method: str, params: Mapping[str, Any], *, deadline: Callable[[], float]) -> Any:
         """Return the result of a request.
@@ -57,11 +59,11 @@ class _Server:
         """
         self.number += 1
         self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": dict(params)})
-        while True:
+        while (seconds := deadline()) > 0:
             try:
-                line = self.lines.get(timeout=max(deadline(), 0.001))
+                line = self.lines.get(timeout=seconds)
             except Empty:
-                raise QmdTimeout("The command `qmd mcp` did not reply in time.") from None
+                break
             if line is None:
                 raise self._ended()
             match _parsed(line):
@@ -71,6 +73,7 @@ class _Server:
                     raise failure_of("The command `qmd mcp`", 1, _error_text(error))
                 case _:
                     continue  # a notification, or a late reply
+        raise QmdTimeout("The command `qmd mcp` did not reply in time.")
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message. Raises QmdFailure if the server has ended."""
@@ -87,6 +90,8 @@ class _Server:
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(LEAVE_SECONDS)
         self.errors.finish()
+        if self.too_long:
+            return too_much_output("mcp")
         return failed("The command `qmd mcp`", self.process.returncode or 0, Output("", readable(self.errors.text)))
 
     def stop(self) -> None:
@@ -159,7 +164,7 @@ class McpTransport:
         server = self._server = _Server(process, Collector(process, process.stderr, only_end=True))
         self._read_at = changed_at
         assert process.stdout is not None
-        Thread(target=_read, args=(process.stdout, server.lines), daemon=True).start()
+        Thread(target=_read, args=(process.stdout, server), daemon=True).start()
         client = {"name": "memoriter", "version": "1"}
         hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}
         server.call("initialize", hello, deadline=left)
@@ -173,11 +178,19 @@ class McpTransport:
             self._server = None
 
 
-def _read(stream: IO[bytes], lines: Queue[bytes | None]) -> None:
+def _read(stream: IO[bytes], server: _Server) -> None:
+    """Queue the lines of a server until it ends; one that prints too much for a request is killed."""
+    number, size = 0, 0
     with suppress(OSError, ValueError), stream:
         while line := stream.readline(MOST_OUTPUT):
-            lines.put(line)
-    lines.put(None)
+            size = len(line) + (size if number == server.number else 0)
+            number = server.number
+            if size > MOST_OUTPUT:
+                server.too_long = True
+                kill_group(server.process)
+                break
+            server.lines.put(line)
+    server.lines.put(None)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

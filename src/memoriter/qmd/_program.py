@@ -139,9 +139,7 @@ class Program:
             errors.finish()
             self.forget(process)
         if output.too_long:
-            raise QmdUnreadable(
-                f"The command `qmd {arguments[0]}` printed more than {MOST_OUTPUT // 1_000_000} MB and was stopped."
-            )
+            raise too_much_output(arguments[0])
         result = Output(output.text, readable(errors.text))
         if process.returncode:
             raise failed(name, process.returncode, result)
@@ -159,6 +157,13 @@ class Program:
             running = list(self._running)
         for process in running:
             kill_group(process)
+
+
+def too_much_output(command: str) -> QmdUnreadable:
+    """Return the error for a command that was killed because it printed too much."""
+    return QmdUnreadable(
+        f"The command `qmd {command}` printed more than {MOST_OUTPUT // 1_000_000} MB and was stopped."
+    )
 
 
 def failed(name: str, code: int, output: Output) -> QmdFailure:
