@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from textwrap import dedent
 
-from memoriter.workspace import chunk_markdown, estimate_tokens
+from memoriter.workspace import chunk_markdown, estimate_tokens, scan_blocks
 
 SENTENCE = "We chose PostgreSQL over MySQL for the ledger service because of its guarantees."
 
@@ -114,6 +114,13 @@ def test_a_fence_is_one_chunk_and_hides_what_looks_like_structure() -> None:
 def test_a_fence_in_an_item_ends_with_the_item_and_one_without_end_with_the_text() -> None:
     assert chunks("- ```\n  code\n\n  more\n- next\n", merge=0) == [(1, 4, ()), (5, 5, ())]
     assert chunks("```\ncode\n\n# no heading\n\n", merge=0) == [(1, 4, ())]
+
+
+def test_after_a_fence_that_shows_marks_of_origin_code_is_code_and_text_is_text() -> None:
+    note = "```\n- a <!-- from: agent, 2026-03-10 -->\n- b\n```\n\nText.\n\n```sh\n# code\n```\n"
+    kinds = [(block.kind, block.start, block.end) for block in scan_blocks(note.split("\n"))]
+    assert kinds == [("fence", 0, 1), ("item", 1, 2), ("item", 2, 3), ("rule", 3, 4), ("text", 5, 6), ("fence", 7, 10)]
+    assert chunks(note, merge=0)[-2:] == [(6, 6, ()), (8, 10, ())]
 
 
 def test_a_large_fence_is_kept_whole_up_to_the_limit_and_then_cut_at_lines() -> None:

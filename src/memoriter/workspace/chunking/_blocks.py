@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.values import dataclass
-from memoriter.workspace.untrusted import origin_edges
+from memoriter.workspace.untrusted import foreign_lines, origin_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +78,8 @@ def closing_line(lines: Sequence[str]) -> str:
 
     What a list item leaves open ends with the item.
     """
-    return _scan(lines, origin_edges(lines)).left_open
+    scanner = _scan(lines, origin_edges(lines))
+    return scanner.left_open or (scanner.cut.closing_line if scanner.cut else "")
 
 
 def subtree_ends(blocks: Sequence[Block]) -> list[int]:
@@ -147,6 +148,11 @@ class _Scanner:
         """Parts with a fence, comment or raw HTML of which the extent is doubtful."""
         self.closed = set[int]()
         """Lines that close one."""
+        self.foreign = foreign_lines(lines) if edges else [False] * len(lines)
+        self.cut: _Verbatim | None = None
+        """A fence of the owner that ended at a mark: the line that was to close it opens no other one."""
+        self.late: set[int] = first.late if first else set()
+        """Lines that were to close a fence which ended at a mark."""
         self.left_open = ""
         """The line that would close what is open at the end of the text."""
         self.blocks: list[Block] = []
@@ -197,15 +203,28 @@ class _Scanner:
     def _fence_or_comment(self, at: int, column: int, body: str) -> int:
         """Add a fence or a comment; a comment directly below a block belongs to it, otherwise to a neighbour."""
         verbatim, is_doubtful = _verbatim(body), self._part(at) in self.no_verbatim
-        if verbatim is None and not (is_doubtful and at in self.single):
-            return 0
-        end = self._verbatim_end(verbatim, at, column) if verbatim else at + 1
-        kind = verbatim.kind if verbatim else "fence"
-        if kind == "comment" and self.open and not is_doubtful:
+        if self._closes_cut(verbatim, at):
+            self._close_items(column)
+            return self._add("rule", at, at + 1)
+        if verbatim is None:
+            if not (is_doubtful and at in self.single):
+                return 0
+            self._close_items(column)
+            return self._add("fence", at, at + 1)
+        end = self._verbatim_end(verbatim, at, column)
+        if verbatim.kind == "comment" and self.open and not is_doubtful:
             self.blocks[-1] = replace(self.blocks[-1], end=end)
             return end
         self._close_items(column)
-        return self._add(kind, at, end)
+        return self._add(verbatim.kind, at, end)
+
+    def _closes_cut(self, verbatim: _Verbatim | None, at: int) -> bool:
+        """Return whether a line was to close a fence of the owner that a mark has ended."""
+        if verbatim and verbatim.skip and not self.foreign[at]:
+            if self.cut and self.cut.closing.search(self.lines[at]):
+                self.late.add(at)
+            self.cut = None
+        return at in self.late
 
     def _verbatim_end(self, verbatim: _Verbatim, at: int, column: int) -> int:
         """Return the line after a fence, comment or raw HTML, and note whether its extent is doubtful."""
@@ -227,8 +246,10 @@ class _Scanner:
                 self.closed.add(line)
                 return line + 1
         self.doubtful.add(part)
-        if stop == len(self.lines) and not inside:
+        if not inside and stop == len(self.lines):
             self.left_open = verbatim.closing_line
+        elif not inside and verbatim.skip and not self.foreign[at]:
+            self.cut = verbatim
         return self._last_nonblank(at, stop)
 
     def _heading(self, at: int, column: int, body: str) -> int:
