@@ -178,6 +178,9 @@ OWN_FRAMING = [
     "My email: aoife@mail.example",
     "I live in Oslo: it's quiet here.",
     'My favourite theme is "Solarized Light".',
+    'My favourite theme is "Solarized Light"',
+    "I prefer the docs at https://docs.python.org",
+    "My email: me@mail.example",
     "By the way I'm allergic to nuts.",
     "I think I prefer the train.",
     "Creo que prefiero el té.",
@@ -433,6 +436,7 @@ def test_a_message_of_dashes_takes_no_more_time_than_its_length_explains() -> No
 
 
 def test_a_message_that_nobody_types_is_not_read() -> None:
+    assert find_statements(f"I live in Bergen {'and work ' * 70}as a nurse. I prefer tea.", most=10_000) == ()
     assert find_statements(f"I live in Bergen.\n> {'a' * 32_000}") == ()
     assert find_statements("I live in Bergen. " * 61, most=10_000) == ()
 

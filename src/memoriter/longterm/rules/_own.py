@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from memoriter.longterm.rules._cues import cues
-from memoriter.longterm.rules._quotations import FOREIGN, quotations
+from memoriter.longterm.rules._quotations import FOREIGN, NAME, quotations
 from memoriter.longterm.rules._recalled import LISTED
 from memoriter.workspace import without_injected
 
@@ -54,7 +54,7 @@ def own_text(text: str) -> str:
     """Return a message with other characters in place of all that its author did not write. Positions stay as they are.
 
     Line feeds take the place of lines and elements, so that no sentence reaches over them; `FOREIGN` that of words of
-    others within a sentence; blanks that of names in quotation marks and of addresses.
+    others within a sentence; `NAME` that of names in quotation marks and of addresses.
     """
     kept = without_injected(text)
     if kept != text:
@@ -70,7 +70,7 @@ def own_text(text: str) -> str:
     text = "\n".join(line if is_own else "\n" * len(line) for line, is_own in zip(lines, own, strict=True))
     characters = list(text)
     for start, end, is_name in quotations(text):
-        characters[start:end] = (" " if is_name else FOREIGN) * (end - start)
+        characters[start:end] = (NAME if is_name else FOREIGN) * (end - start)
     return "".join(characters)
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 FOREIGN = "\ufffc"
 """Takes the place of the words of somebody else within a sentence."""
+NAME = "\ufffb"
+"""Takes the place of a name in quotation marks, or of an address, which belong to their sentence."""
 WIDEST_NAME = 40
 """Columns of a quotation that may be a name or a title; a wider one is what somebody said."""
 _CLOSINGS = {

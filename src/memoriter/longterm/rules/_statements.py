@@ -25,7 +25,7 @@ from memoriter.longterm.rules._classic import (
 from memoriter.longterm.rules._code import has_code
 from memoriter.longterm.rules._cues import CONTACT, Cue, cues, own_words
 from memoriter.longterm.rules._own import own_text
-from memoriter.longterm.rules._quotations import FOREIGN
+from memoriter.longterm.rules._quotations import FOREIGN, NAME
 from memoriter.values import dataclass
 from memoriter.workspace import visible
 
@@ -178,7 +178,7 @@ def _script(text: str) -> Literal["latin", "eastern", "other"]:
 
 
 def _plain(sentence: str) -> str:
-    plain = unicodedata.normalize("NFC", sentence[:LONGEST_SENTENCE]).translate(_PLAIN).lower()
+    plain = unicodedata.normalize("NFC", sentence[:LONGEST_SENTENCE]).translate(_PLAIN).replace(NAME, " ").lower()
     return _SPACES.sub(" ", plain).strip()
 
 
@@ -190,8 +190,11 @@ def _excludes_message(sentence: _Sentence) -> bool:
 def _introduces(sentence: _Sentence, phrases: tuple[str, ...]) -> bool:
     """Return whether a sentence introduces words of somebody else, which last to the end of the message.
 
-    Whatever is before a colon does, unless it asks to remember, or states something of the author itself.
+    Whatever is before a colon does, unless it asks to remember, or states something of the author itself. In a sentence
+    that is longer than statements are, no colon is looked for.
     """
+    if sentence.end - sentence.start > LONGEST_SENTENCE:
+        return True
     colon = _COLON.search(sentence.plain)
     if colon is None:
         return False
@@ -201,7 +204,7 @@ def _introduces(sentence: _Sentence, phrases: tuple[str, ...]) -> bool:
         return False
     rest = sentence.plain[colon.end() :]
     own = own_words(eastern=sentence.eastern)
-    if not rest or own.search(rest):
+    if not rest or own.search(CONTACT.sub(" ", rest)):
         return True
     is_own_contact = CONTACT.search(rest) and own.match(label.plain) and len(label.plain.split()) <= LONGEST_LABEL
     return not is_own_contact and _category(label) is None
