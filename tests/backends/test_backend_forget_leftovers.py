@@ -97,6 +97,15 @@ def test_index_and_compact_finish_it_with_a_receipt(env: MemoryEnv, place: str) 
         assert "write_unfinished" not in codes(memory.status().health.reasons)
 
 
+def test_what_was_left_next_to_the_settings_is_found_and_finished_too(env: MemoryEnv) -> None:
+    hidden = env.home / Hidden.draft("memoriter.json5").file
+    hidden.write_text("{ key: 'sk-1234' }", encoding="utf-8")
+    memory = env.open()
+    assert str(hidden) in next(each.message for each in memory.status().health.reasons)
+    assert "recovered" in codes(memory.sync().reasons)
+    assert not hidden.exists()
+
+
 def test_a_receipt_is_no_fault_of_the_memory(env: MemoryEnv) -> None:
     left(env)
     report = env.open().sync()
