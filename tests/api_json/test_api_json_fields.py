@@ -169,4 +169,5 @@ def test_a_plan_to_forget_names_its_files_and_passages() -> None:
         "kept": [],
         "unfinished": False,
         "unreached": [],
+        "recovered": [],
     }

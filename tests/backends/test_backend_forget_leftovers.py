@@ -97,6 +97,15 @@ def test_index_and_compact_finish_it_with_a_receipt(env: MemoryEnv, place: str) 
         assert "write_unfinished" not in codes(memory.status().health.reasons)
 
 
+def test_what_was_left_next_to_the_settings_is_found_and_finished_too(env: MemoryEnv) -> None:
+    hidden = env.home / Hidden.draft("memoriter.json5").file
+    hidden.write_text("{ key: 'sk-1234' }", encoding="utf-8")
+    memory = env.open()
+    assert str(hidden) in next(each.message for each in memory.status().health.reasons)
+    assert "recovered" in codes(memory.sync().reasons)
+    assert not hidden.exists()
+
+
 def test_a_receipt_is_no_fault_of_the_memory(env: MemoryEnv) -> None:
     left(env)
     report = env.open().sync()
@@ -158,7 +167,7 @@ def test_a_text_in_a_kept_file_that_another_program_has_open_is_not_lost(
     with kept.open("a", encoding="utf-8") as opened:
         receipt = memory.forget(memory.plan_forget(match="qxzj4711"))
         opened.write("- Their line.\n")
-    assert str(kept) in next(each.message for each in receipt.left if each.code == "write_unfinished")
+    assert str(kept) in next(each.message for each in receipt.left if each.message.startswith("A copy still holds it"))
     assert kept.read_text(encoding="utf-8") == f"{BEFORE}- Their line.\n"
 
 

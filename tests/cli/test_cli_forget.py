@@ -16,8 +16,8 @@ import memoriter
 if TYPE_CHECKING:
     from conftest import Program
 
-PLAN = {"dryRun", "notes", "transcripts", "indexed", "kept", "unfinished", "unreached"}
-RECEIPT = {"notes", "transcripts", "kept", "index", "left", "unreached"}
+PLAN = {"dryRun", "notes", "transcripts", "indexed", "kept", "unfinished", "unreached", "recovered"}
+RECEIPT = {"notes", "transcripts", "kept", "index", "left", "unreached", "recovered"}
 
 
 def notes(program: Program) -> str:

@@ -255,11 +255,12 @@ class BuiltinBackend:
 
     def _recover(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
         """Finish what killed processes left next to notes. Return receipts, and diagnostics for what still waits."""
+        from memoriter.backends._copies import state_folders
         from memoriter.workspace import recover, unfinished
 
-        folders = self.workspace.scan().folders
-        receipts = recover(folders) if self.settings.recovers else []
-        return receipts, [each.diagnostic for each in unfinished(folders) if not each.active]
+        folders, state = self.workspace.scan().folders, state_folders(self.settings.sessions_dir)
+        receipts = recover([*folders, *state] if self.settings.recovers else state)
+        return receipts, [each.diagnostic for each in unfinished([*folders, *state]) if not each.active]
 
     def warm(self) -> None:
         """Start loading the model in a thread of its own; until it is loaded, only keyword search answers."""

@@ -117,11 +117,12 @@ def drop_versions(sessions: Path, root: Path) -> None:
         forget_versions(root, folder)
 
 
-def copy_folders(sessions: Path | None) -> list[str]:
-    """Return the folders with earlier versions of notes."""
+def state_folders(sessions: Path | None) -> list[str]:
+    """Return the folders of memoriter's home whose files are replaced, among them those with versions of notes."""
     if sessions is None:
         return []
-    return [str(sessions.with_name(COPIES)), *map(str, sorted(_records_of_imports(sessions).glob("*-*")))]
+    own = [sessions.parents[2], sessions, sessions.with_name(CONTEXTS), sessions.with_name(COPIES)]
+    return [str(folder) for folder in (*own, *sorted(_records_of_imports(sessions).glob("*-*")))]
 
 
 def versions(sessions: Path | None) -> Iterator[Path]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from memoriter.backends._copies import (
     content_of,
     contexts_of,
-    copy_folders,
     copy_query,
     cut_from_copies,
     drop_versions,
     files_containing,
     residual_copies,
+    state_folders,
     versions,
 )
 from memoriter.errors import IndexUnavailable, MemoriterError, PathRefused, UsageError, WriteConflict, sentence
@@ -130,9 +130,11 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, settings
         WriteConflict: the request names lines of a note, which changed because an interrupted write was finished.
     """
     lines_from = workspace.content(request.path) if request.path is not None and request.first is not None else None
-    folders, sessions = workspace.scan().folders, settings.sessions_dir
-    recovered = tuple(recover([*(folders if settings.recovers else ()), *copy_folders(sessions)]))
-    plan, left = ForgetPlan(request, unfinished=index.forgetting, recovered=recovered), unfinished(folders)
+    sessions = settings.sessions_dir
+    folders, state = workspace.scan().folders, state_folders(sessions)
+    recovered = tuple(recover([*folders, *state] if settings.recovers else state))
+    plan = ForgetPlan(request, unfinished=index.forgetting, recovered=recovered)
+    left = unfinished([*folders, *state])
     if request.path is not None:
         if request.first is not None and workspace.content(request.path) != lines_from:
             message = f"{request.path!r} has changed, because the write of a killed process was finished first."
@@ -190,13 +192,13 @@ def with_kept(plan: ForgetPlan, sessions: Path | None, left: Sequence[Unfinished
     """Add the copies that hold text of the plan: beside the agent's sessions, and what was `left` next to notes."""
     query = copy_query(plan.request.match, plan.notes)
     holding = [each for each in left if query.lines(content_of(each.file))]
-    kept = (*files_containing(query, sessions), *(each.file for each in holding if each.kept))
+    kept = dict.fromkeys((*files_containing(query, sessions), *(each.file for each in holding if each.kept)))
     unreached = [
         replace(each.diagnostic, message=f"{str(each.file)!r} holds it. {each.diagnostic.message}")
         for each in holding
         if not each.kept
     ]
-    return replace(plan, kept=kept, unreached=(*plan.unreached, *unreached))
+    return replace(plan, kept=tuple(kept), unreached=(*plan.unreached, *unreached))
 
 
 def _in_client_memories(text: str, workspace: Workspace) -> Iterator[Diagnostic]:
@@ -284,7 +286,8 @@ def carry_out(
     except IndexUnavailable as error:
         problems.append(_diagnostic(error))
     # First, because an interrupted run can no longer tell what to remove from the copies.
-    query, left = copy_query(plan.request.match, plan.notes), unfinished(workspace.scan().folders)
+    query = copy_query(plan.request.match, plan.notes)
+    left = unfinished([*workspace.scan().folders, *state_folders(sessions)])
     problems += cut_from_copies(query, [*versions(sessions), *(each.file for each in left if each.kept)])
     try:
         notes = _remove_from_notes(plan, workspace, problems)

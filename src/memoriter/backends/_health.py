@@ -141,6 +141,7 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
         scan: the files that exist.
         plan: the changes among them that are not indexed yet.
     """
+    from memoriter.backends._copies import state_folders
     from memoriter.workspace import unfinished
 
     loading = WARMING if context.embedding.warming else None
@@ -153,7 +154,8 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
     ]
     if context.settings.inspect and (unwritable := context.unwritable):
         problems.append(unwritable)
-    left = [each.diagnostic for each in unfinished(scan.folders) if not each.active]
+    folders = [*scan.folders, *state_folders(context.settings.sessions_dir)]
+    left = [each.diagnostic for each in unfinished(folders) if not each.active]
     diagnostics = [*index.notices, *problems, *left, *unreadable_diagnostics([*scan.skipped, *unreadable])]
     unused = not UNUSED.isdisjoint(notice.code for notice in index.notices)
     if not plan.empty and not indexed and not unused:

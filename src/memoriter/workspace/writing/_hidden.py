@@ -17,9 +17,9 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from memoriter.workspace.writing._folder import Folder
 
-_LONGEST_LABEL = 150
+_LONGEST_LABEL = 100
 _RANDOM = "[0-9a-f]{12}"
-_VERSION = "([0-9a-f]+)-([0-9a-f]{16})"
+_VERSION = "([0-9a-f]+)-([0-9a-f]{12})"
 _NAME = re.compile(rf"\.(.+)\.(?:new|old-([0-9a-f]+)-{_VERSION}(?:-{_VERSION})?)-{_RANDOM}\.tmp", re.DOTALL)
 _KEPT = re.compile(rf"\.(.+?)(?:\.[0-9a-f]+-[0-9a-f]+)?\.{_RANDOM}\.(?:kept|tmp)", re.DOTALL)
 """A file that is kept for the owner; `.tmp`: one of an earlier version, whose name records too little to check it."""
@@ -35,7 +35,7 @@ class Version:
     @classmethod
     def of(cls, content: bytes) -> Version:
         """Return the version that a content is."""
-        return cls(len(content), bytes_hash(content)[:16])
+        return cls(len(content), bytes_hash(content)[:12])
 
     def lines_after(self, content: bytes) -> bytes | None:
         """Return the lines that were appended to this version, or None if it changed in another way."""
