@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.config import home_of
+from memoriter.errors import ConfigError
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -69,11 +70,57 @@ def own_stdout() -> Generator[BinaryIO]:
 
 
 def read_environment(home: str | Path | None = None) -> Environment:
-    """Return the environment and the clocks of this process; `home` replaces `MEMORITER_HOME`."""
+    """Return the environment and the clocks of this process.
+
+    Args:
+        home: replaces `MEMORITER_HOME`.
+
+    Raises:
+        ConfigError: a variable has a value with which no command can work, or the current folder is gone.
+    """
     environ = variables()
     if home is not None:
         environ["MEMORITER_HOME"] = str(home)
-    return Environment(environ, Path.home(), Path.cwd(), time.time, time.monotonic)
+    _check_time_zone(environ.get("TZ", ""))
+    return Environment(environ, _user_home(), _current_folder(), time.time, time.monotonic)
+
+
+def switch(environ: Mapping[str, str], name: str) -> bool | None:
+    """Return whether a variable says "on" or "off", or None if it is not set. Raises ConfigError."""
+    value = environ.get(name, "").strip()
+    if value not in {"", "on", "off"}:
+        raise ConfigError(f'{name} is {value!r}. It can be "on" or "off".', remedy=f"Correct or unset {name}.")
+    return value == "on" if value else None
+
+
+def _check_time_zone(value: str) -> None:
+    """Raise ConfigError if the system reads a time zone that Python cannot use, such as one 25 hours from UTC."""
+    try:
+        for moment in (0, 183 * 86_400):  # in winter and in summer
+            datetime.fromtimestamp(moment, tz=UTC).astimezone()
+    except (ValueError, OverflowError, OSError) as error:
+        message = f"TZ is {value!r}. It can be the name of a time zone that is less than 24 hours from UTC."
+        raise ConfigError(message, remedy="Set TZ to a name such as Europe/Berlin, or unset it.") from error
+
+
+def _user_home() -> Path:
+    """Return the home folder of the user. Raises ConfigError."""
+    name = "USERPROFILE" if os.name == "nt" else "HOME"
+    with suppress(RuntimeError):  # HOME is `~`, or it is not set and the system does not know the user
+        if (folder := Path.home()).is_absolute():
+            return folder
+    value = os.environ.get(name)
+    wrong = f"{name} is not set" if value is None else f"{name} is {value!r}"
+    raise ConfigError(f"{wrong}. It can be the absolute path of a folder.", remedy=f"Set {name} to your home folder.")
+
+
+def _current_folder() -> Path:
+    """Return the folder in which the process runs. Raises ConfigError."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        message = "The current folder does not exist any more, or cannot be read."
+        raise ConfigError(message, remedy="Change to another folder and run the command again.") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -149,7 +149,9 @@ def test_a_role_neither_reads_nor_writes_rows_of_another_one_by_sql(
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     connection.execute("UPDATE meta SET space = %s WHERE space = %s", (foreign, own))
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                    connection.execute("UPDATE spaces SET owner = current_user WHERE id = %s", (foreign,))
+                    connection.execute(
+                        "UPDATE spaces SET owner = current_user::text::regrole WHERE id = %s", (foreign,)
+                    )
                 assert connection.execute("UPDATE spaces SET epoch = 9 WHERE id = %s", (foreign,)).rowcount == 0
             for table in partitions(foreign):
                 assert rows_of(connection, table) == [], table
@@ -248,6 +250,119 @@ def test_an_owner_gives_a_memory_to_a_role_and_only_then_others_find_it(
                 assert rows_of(connection, table) == [], table
 
 
+def own_by_name(connection: psycopg.Connection, version: int) -> None:
+    """Make the schema one of an earlier version, in which the name of a role owned a space."""
+    for table in ("spaces", "editions", *TABLES):
+        connection.execute(sql.SQL("DROP POLICY members ON {}").format(sql.Identifier(table)))
+    connection.execute("DROP POLICY administration ON spaces")
+    connection.execute("DROP FUNCTION keep_others_out")
+    connection.execute("ALTER TABLE spaces NO FORCE ROW LEVEL SECURITY")
+    connection.execute("ALTER TABLE spaces ALTER owner TYPE name USING pg_get_userbyid(owner)")
+    connection.execute("ALTER TABLE spaces FORCE ROW LEVEL SECURITY")
+    member = "pg_has_role(to_regrole(quote_ident(owner)), 'USAGE')"
+    connection.execute(f"CREATE POLICY members ON spaces USING ({member})".encode())
+    connection.execute("CREATE POLICY administration ON spaces TO CURRENT_USER USING (true) WITH CHECK (true)")
+    connection.execute("UPDATE schema_version SET version = %s", (version,))
+
+
+@pytest.mark.slow
+def test_a_role_that_is_renamed_keeps_its_memories_and_its_old_name_gives_nobody_access(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    store = opened(tenants.anna, "of anna")
+    fill(store, "secret")
+    space, new_name = store._state.space, f"{tenants.anna}_married"
+    store.close()
+    tenants.administer("ALTER ROLE {} RENAME TO {}", tenants.anna, new_name)
+    tenants.administer("CREATE ROLE {} LOGIN", tenants.anna)
+    try:
+        tenants.administer("GRANT USAGE ON SCHEMA {} TO {}", tenants.schema, tenants.anna)
+        sees_nothing(tenants, tenants.anna, space)
+        with pytest.raises(IndexUnavailable, match="belongs to another role"):
+            opened(tenants.anna, "of anna")
+        (listed,) = list_spaces(tenants.settings(new_name))
+        assert (listed.name, listed.owner) == ("of anna", new_name)
+        renamed = opened(new_name, "of anna")
+        assert texts(renamed, "secret") == ["secret", "refused secret"]
+        put_text(renamed, Chunk(2, 2, "written later"))
+        renamed.close()
+        drop_space(tenants.settings(new_name), "of anna")
+        assert list_spaces(tenants.settings(new_name)) == []
+    finally:
+        tenants.administer("DROP OWNED BY {}", new_name)
+        tenants.administer("DROP ROLE {}", new_name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [None, 4])
+def test_a_role_with_the_name_of_one_that_was_dropped_gets_none_of_its_memories(
+    tenants: Tenants, opened: Callable[..., PostgresStore], before: int | None
+) -> None:
+    store = opened(tenants.anna, "of anna")
+    fill(store, "secret")
+    opened(tenants.keeper, "of the keeper")
+    space = store._state.space
+    store.close()
+    if before is not None:  # an earlier version has the name, and the update comes after it was given away
+        with tenants.connect(tenants.keeper) as connection:
+            own_by_name(connection, before)
+    tenants.administer("DROP OWNED BY {}", tenants.anna)
+    tenants.administer("DROP ROLE {}", tenants.anna)
+    tenants.administer("CREATE ROLE {} LOGIN", tenants.anna)
+    tenants.administer("GRANT USAGE ON SCHEMA {} TO {}", tenants.schema, tenants.anna)
+    opened(tenants.keeper, "of the keeper")
+    sees_nothing(tenants, tenants.anna, space)
+    with pytest.raises(IndexUnavailable, match="belongs to another role"):
+        opened(tenants.anna, "of anna")
+    with pytest.raises(UsageError, match="no memory"):
+        drop_space(tenants.settings(tenants.anna), "of anna")
+    own = opened(tenants.anna, "another one")
+    put_text(own, Chunk(1, 1, "secret"))
+    assert own.shared_vectors([vector_key(Chunk(1, 1, "secret"))]) == set()
+
+
+def sees_nothing(tenants: Tenants, user: str, space: int) -> None:
+    """Check that a user finds no row of a space, in the tables of all and in its own."""
+    with tenants.connect(user) as connection:
+        for table in ("editions", *TABLES):
+            statement = sql.SQL("SELECT count(*) FROM {} WHERE space = %s").format(sql.Identifier(table))
+            assert connection.execute(statement, (space,)).fetchone() == (0,), table
+        assert connection.execute("SELECT name FROM spaces").fetchall() == []
+        for table in partitions(space):
+            with suppress(psycopg.errors.InsufficientPrivilege):
+                assert rows_of(connection, table) == [], table
+    assert list_spaces(tenants.settings(user)) == []
+
+
+@pytest.mark.slow
+def test_a_role_whose_rights_were_dropped_and_that_exists_uses_its_memory_again(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    store = opened(tenants.anna, "of anna")
+    fill(store, "mine")
+    store.close()
+    tenants.administer("DROP OWNED BY {}", tenants.anna)
+    tenants.administer("GRANT USAGE ON SCHEMA {} TO {}", tenants.schema, tenants.anna)
+    assert texts(opened(tenants.anna, "of anna"), "mine") == ["mine", "refused mine"]
+
+
+@pytest.mark.slow
+def test_objects_that_pass_to_another_role_take_no_memory_along(
+    tenants: Tenants, opened: Callable[..., PostgresStore]
+) -> None:
+    store = opened(tenants.anna, "of anna")
+    fill(store, "mine")
+    tenants.administer("REASSIGN OWNED BY {} TO {}", tenants.anna, tenants.ben)
+    sees_nothing(tenants, tenants.ben, store._state.space)
+    tenants.administer("REASSIGN OWNED BY {} TO {}", tenants.keeper, tenants.ben)
+    try:
+        fill(opened(tenants.ben, "of ben"), "his")  # who owns the schema now, and can create spaces in it
+        assert [each.name for each in list_spaces(tenants.settings(tenants.ben))] == ["of ben"]
+        assert texts(opened(tenants.anna, "of anna"), "mine") == ["mine", "refused mine"]
+    finally:
+        tenants.administer("REASSIGN OWNED BY {} TO {}", tenants.ben, tenants.keeper)
+
+
 @pytest.mark.slow
 def test_an_update_of_the_schema_keeps_its_owner_out_of_the_memories_of_others(
     tenants: Tenants, opened: Callable[..., PostgresStore]
@@ -260,8 +375,7 @@ def test_an_update_of_the_schema_keeps_its_owner_out_of_the_memories_of_others(
             name = sql.Identifier(table)
             connection.execute(sql.SQL("DROP POLICY members ON {}").format(name))
             connection.execute(sql.SQL("ALTER TABLE {} DISABLE ROW LEVEL SECURITY").format(name))
-        connection.execute("DROP FUNCTION keep_others_out")
-        connection.execute("UPDATE schema_version SET version = 3")
+        own_by_name(connection, version=3)
         table = f"chunks_of_{store._state.space}"
         assert connection.execute(sql.SQL("SELECT text FROM {}").format(sql.Identifier(table))).fetchall()
         connection.execute("UPDATE spaces SET owner = 'nobody at all' WHERE name = 'of ben'")

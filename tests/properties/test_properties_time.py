@@ -27,6 +27,7 @@ from memoriter.longterm.rules import Recalled, classic_capture, find_statements,
 from memoriter.longterm.rules._own import own_text
 from memoriter.masking import mask
 from memoriter.pages._markdown import rendered
+from memoriter.pages._memories import chain_of
 from memoriter.search import analyse, classic_terms, query_terms
 from memoriter.search._hits import snippet
 from memoriter.types import Chunk
@@ -341,3 +342,16 @@ def test_no_text_takes_more_time_than_its_length_explains(name: str) -> None:
         short = min(seconds(read, made(parts, SHORT)) for _ in range(3))
         again = long if long <= 24 * short + SLACK else min(seconds(read, made(parts, LONG)) for _ in range(2))
         assert again <= 24 * short + SLACK, (name, parts, short, again)
+
+
+def test_a_long_chain_of_memories_takes_no_more_time_than_its_length_explains() -> None:
+    def chain(length: int) -> list[dict[str, str]]:
+        return [{"id": str(at), "supersedes": str(at - 1)} for at in range(length)]
+
+    def seconds_for(length: int) -> float:
+        memories, began = chain(length), time.process_time()
+        assert chain_of(memories[-1], memories) == memories
+        return time.process_time() - began
+
+    short = min(seconds_for(500) for _ in range(3))
+    assert min(seconds_for(4_000) for _ in range(2)) <= 24 * short + SLACK

@@ -1,5 +1,12 @@
 """Texts that run a script where a page shows them without care. Each calls `alert`, which a tab notices."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from browser import Tab
+
 PAYLOADS = (
     "<script>alert(1)</script>",
     "<ScRiPt>alert(2)</sCrIpT>",
@@ -72,3 +79,12 @@ NAMES = (
     "&lt;script&gt;alert(106).md",
 )
 """As names of files."""
+ON_ONE_LINE = tuple(text for text in PAYLOADS if text.isprintable() and "<!--" not in text)
+"""As statements and entries."""
+
+
+def made_by_payloads(tab: Tab, selector: str = "main") -> list[str]:
+    """The elements that the pages never make, and so would come from a payload."""
+    forbidden = "script, img, iframe, object, embed, style, link, base, svg, math, video, template, form form"
+    found = tab.page.locator(f":is({selector}) :is({forbidden})")
+    return [str(each) for each in found.evaluate_all("all => all.map(each => each.outerHTML)")]

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
+from mcp_endpoints import LIMIT
+from memoriter.pages import PAGES
+from memoriter.web import OPERATIONS
 from web_client import BASE, ApiClient
 
 if TYPE_CHECKING:
     from memory_env import MemoryEnv
+    from serving import Serving
 
 NOTES_PAGE = {"path": "memory/odd.md"}
 
@@ -75,3 +82,64 @@ def test_json_that_is_nested_too_deeply_is_a_bad_request(owner: ApiClient, path:
     assert "error" in response.json() or "code" in response.json()
     closed = json.dumps({"query": "a"} | {"path": "x" * 5_000})
     assert owner.http.post(f"{BASE}/search", content=closed, headers=headers).status_code in {200, 400}
+
+
+LENGTH = "Content-Type: application/json\r\nContent-Length"
+CHUNKED = "Content-Type: application/json\r\nTransfer-Encoding: chunked"
+ODD = {
+    "a long header": f"GET {BASE}/files HTTP/1.1\r\nX: {'a' * 200_000}\r\n",
+    "many headers": "\r\n".join([f"GET {BASE}/files HTTP/1.1", *(f"X{number}: a" for number in range(4_000)), ""]),
+    "a long address": f"GET {BASE}/files?x={'a' * 200_000} HTTP/1.1\r\n",
+    "many parameters": f"GET {BASE}/files?{'&'.join(f'p{number}=1' for number in range(5_000))} HTTP/1.1\r\n",
+    "one parameter many times": f"GET {BASE}/get?{'&'.join(['path=a'] * 5_000)} HTTP/1.1\r\n",
+    "a page with many parameters": f"GET /search?{'&'.join(['q=a'] * 9_000)} HTTP/1.1\r\n",
+    "two lengths": f"POST {BASE}/search HTTP/1.1\r\n{LENGTH}: 5\r\nContent-Length: 6\r\n",
+    "a negative length": f"POST {BASE}/search HTTP/1.1\r\n{LENGTH}: -5\r\n",
+    "a body of no JSON": f"POST {BASE}/search HTTP/1.1\r\n{LENGTH}: 3\r\nContent-Encoding: gzip\r\n\r\nabc",
+    "a broken chunk": f"POST {BASE}/search HTTP/1.1\r\n{CHUNKED}\r\n\r\nzz\r\n",
+    "another protocol": "PRI * HTTP/2.0\r\n",
+    "another server": "CONNECT other.invalid:1 HTTP/1.1\r\n",
+    "everything": "OPTIONS * HTTP/1.1\r\n",
+    "an id of 60,000 digits": f"GET {BASE}/events HTTP/1.1\r\nLast-Event-ID: {'9' * 60_000}\r\n",
+    "an id of bytes": f"GET {BASE}/events HTTP/1.1\r\nLast-Event-ID: \xff\xfe\x80\r\n",
+    "two ids": f"GET {BASE}/events HTTP/1.1\r\nLast-Event-ID: a\r\nLast-Event-ID: b\r\n",
+    "another method by a header": f"GET {BASE}/append?text=x HTTP/1.1\r\nX-HTTP-Method-Override: POST\r\n",
+    "another method by a parameter": f"GET {BASE}/append?_method=POST&text=x HTTP/1.1\r\n",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_request_has_an_answer_changes_nothing_and_the_next_one_is_served(
+    env: MemoryEnv, server: Serving, owner: ApiClient, name: str
+) -> None:
+    before = sorted((file, file.stat().st_size) for file in env.notes.rglob("*.md"))
+    line, _, rest = ODD[name].partition("\r\n")
+    shown = f"{line}\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.token}\r\n{rest}"
+    place = urlsplit(server.url)
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=LIMIT) as connection:
+        connection.sendall((shown if "\r\n\r\n" in shown else f"{shown}\r\n").encode("latin-1"))
+        status = int(connection.recv(4_096).split()[1])
+    assert status < 500
+    assert sorted((file, file.stat().st_size) for file in env.notes.rglob("*.md")) == before
+    assert owner.get("/files").status_code == 200
+
+
+def test_a_request_of_a_browser_that_only_reads_changes_no_note(env: MemoryEnv, server: Serving) -> None:
+    outcome = env.run("serve", "--link")
+    (link,) = re.findall(r"http\S+/open\?code=\S+", outcome.out)
+    with ApiClient(server.url, None) as browser:
+        assert browser.http.get(link).status_code == 200
+        before = {file: file.read_bytes() for file in env.notes.rglob("*.md")}
+        parameters = {"path": "MEMORY.md", "text": "x", "to": "daily", "id": "x", "q": "ledger", "_method": "POST"}
+        for page in PAGES:
+            for route in page.routes:
+                assert browser.http.get(route.path, params=parameters).status_code < 500
+        for operation in OPERATIONS:
+            assert browser.http.get(f"{BASE}{operation.path}", params=parameters).status_code < 500
+        assert {file: file.read_bytes() for file in env.notes.rglob("*.md")} == before
+        cookie = dict(browser.http.cookies)
+    (name,) = cookie
+    for other in (f"{name}0", name[:-1], "memoriter", name.upper()):
+        with ApiClient(server.url, None) as stranger:
+            headers = {"Cookie": f"{other}={cookie[name]}"}
+            assert stranger.http.get(f"{BASE}/files", headers=headers).status_code == 401

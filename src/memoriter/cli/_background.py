@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.errors import ConfigError, IndexBusy
+from memoriter.environment import switch
+from memoriter.errors import IndexBusy
 from memoriter.permissions import make_private_folder, open_private
 
 if TYPE_CHECKING:
@@ -42,11 +43,9 @@ def is_allowed(env: Environment, *, setting: bool) -> bool:
         env: the environment.
         setting: `memorySearch.sync.background`.
     """
-    value = env.environ.get(VARIABLE, "").strip()
-    if value not in {"", "on", "off"}:
-        raise ConfigError(f'{VARIABLE} is {value!r}. It can be "on" or "off".', remedy=f"Correct or unset {VARIABLE}.")
     in_ci = env.environ.get("CI", "").strip().lower() not in {"", "0", "false"}
-    return value == "on" or (value != "off" and setting and not in_ci)
+    wanted = switch(env.environ, VARIABLE)
+    return setting and not in_ci if wanted is None else wanted
 
 
 def start_if_allowed(options: GlobalOptions, env: Environment, memory: Memory) -> bool:

@@ -280,21 +280,13 @@ def ask_server(
         ConfigError: the configuration does not exist, or the variable has another value than "on" and "off".
     """
     from memoriter.discovery import delegate, folder_of, resolve_target
+    from memoriter.environment import switch
 
     folder = folder_of(env.home)
-    if not _is_allowed(env) or not folder.is_dir():
+    if switch(env.environ, SERVER_VARIABLE) is False or not folder.is_dir():
         return None
     target = resolve_target(options.workspace, options.config, options.agent, env, exact=exact, place=place)
     return delegate(target, folder, call)
-
-
-def _is_allowed(env: Environment) -> bool:
-    value = env.environ.get(SERVER_VARIABLE, "").strip()
-    if value not in {"", "on", "off"}:
-        raise ConfigError(
-            f'{SERVER_VARIABLE} is {value!r}. It can be "on" or "off".', remedy=f"Correct or unset {SERVER_VARIABLE}."
-        )
-    return value != "off"
 
 
 def agent_options(options: GlobalOptions, *, here: bool) -> list[GlobalOptions]:

@@ -45,13 +45,15 @@ async def show(visit: Visit) -> Response:
         problem = problem_of(error, f"The page {visit.page.name}")
         status = problem.status if problem.status != 409 else 200  # settings that have no long-term memories
     days = await visit.attempt("listMemories", limit=MOST) if as_of and problem is None else everything
+    newest = found[: -SHOWN - 1 : -1]
+    memories = await visit.compute(lambda: [{**each, "chain": chain_of(each, everything)} for each in newest])
     template = "memories/_list.html" if visit.fragment == "memories" else "memories/page.html"
     return await visit.render(
         template,
         status,
         **values,
         problem=problem,
-        memories=[{**each, "chain": chain_of(each, everything)} for each in found[: -SHOWN - 1 : -1]],
+        memories=memories,
         count=len(found),
         total=len(everything),
         first=min((each["createdAt"][:10] for each in days or []), default=""),
@@ -67,12 +69,12 @@ def chain_of(memory: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> l
     while (older := by_id.get(first, {}).get("supersedes")) in by_id and older not in seen:
         first = older
         seen.add(older)
-    chain: list[Mapping[str, Any]] = []
+    chain: dict[str, Mapping[str, Any]] = {}
     current = first
-    while current in by_id and all(each["id"] != current for each in chain):
-        chain.append(by_id[current])
+    while current in by_id and current not in chain:
+        chain[current] = by_id[current]
         current = newer.get(current, "")
-    return chain if len(chain) > 1 else []
+    return [*chain.values()] if len(chain) > 1 else []
 
 
 async def ask(visit: Visit) -> Response:

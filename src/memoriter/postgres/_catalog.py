@@ -10,6 +10,7 @@ from memoriter.errors import IndexBusy, IndexUnavailable, UsageError
 from memoriter.postgres._rights import DOING, right_of
 from memoriter.postgres._schema import partitions
 from memoriter.postgres._server import Server
+from memoriter.postgres._tenants import IS_MEMBER
 from memoriter.records import StoredIndex
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def list_spaces(settings: ServerSettings) -> list[StoredIndex]:
             return []
         with server.connection() as connection:
             rows = connection.execute(
-                "SELECT id, name, owner, edition, epoch FROM spaces WHERE edition > 0"
-                " AND pg_has_role(to_regrole(quote_ident(owner)), 'USAGE') ORDER BY name"
+                f"SELECT id, name, pg_get_userbyid(owner), edition, epoch FROM spaces WHERE edition > 0"  # noqa: S608 (fixed text)
+                f" AND {IS_MEMBER} ORDER BY name"
             ).fetchall()
             return [_listed(connection, row) for row in rows]
     finally:
@@ -100,7 +101,7 @@ def drop_space(settings: ServerSettings, name: str) -> None:
 
 
 def _may_drop(server: Server, name: str) -> bool:
-    statement = "SELECT 1 FROM spaces WHERE name = %s AND pg_has_role(to_regrole(quote_ident(owner)), 'USAGE')"
+    statement = f"SELECT 1 FROM spaces WHERE name = %s AND {IS_MEMBER}"  # noqa: S608 (fixed text)
     with server.connection() as connection:
         return connection.execute(statement, (name,)).fetchone() is not None
 

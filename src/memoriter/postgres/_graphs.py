@@ -114,7 +114,7 @@ def may_make(connection: Connection, vectors: VectorSet) -> bool:
 def left_to_owner(connection: Connection, vectors: VectorSet) -> tuple[Diagnostic, ...]:
     """Return the diagnostic of graphs that this user may not make; none if it may."""
     row = connection.execute(
-        "SELECT pg_has_role(c.relowner, 'USAGE'), c.relowner::regrole::text, quote_ident(spaces.owner), spaces.name"
+        "SELECT pg_has_role(c.relowner, 'USAGE'), c.relowner::regrole::text, spaces.owner::text, spaces.name"
         " FROM pg_class c, spaces WHERE c.oid = to_regclass(%s) AND spaces.id = %s",
         (f"vectors_of_{vectors.space}", vectors.space),
     ).fetchone()

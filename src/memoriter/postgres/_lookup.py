@@ -24,7 +24,7 @@ class Space(NamedTuple):
     has_content: bool
     """Whether the process that created it finished."""
     as_wanted: bool
-    """Whether it belongs to the role of the settings, if they name one."""
+    """Whether it belongs to the role of the settings, if they name one, and the user may read its tables."""
 
 
 def find_space(connection: LimitedConnection, place: str, name: str, role: str) -> Space | None:
@@ -43,9 +43,11 @@ def find_space(connection: LimitedConnection, place: str, name: str, role: str) 
     if role:
         check_role(connection, place, role)
     ((space, has_content, as_wanted, foreign),) = connection.execute(
-        "SELECT spaces.id, edition > 0, owner = coalesce(nullif(%s, ''), owner), is_foreign(%s)"
+        "SELECT spaces.id, edition > 0, (%s = '' OR owner = to_regrole(quote_ident(%s)))"
+        # DROP OWNED also takes a role's rights on its own memories.
+        " AND coalesce(has_table_privilege(to_regclass('chunks_of_' || spaces.id), 'SELECT'), false), is_foreign(%s)"
         " FROM (VALUES (1)) AS one LEFT JOIN spaces ON name = %s",
-        (role, name, name),
+        (role, role, name, name),
     ).fetchall()
     if foreign:
         user = connection.info.user

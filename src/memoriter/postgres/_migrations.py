@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexUnavailable, sentence
-from memoriter.postgres._schema import VERSION
+from memoriter.postgres._schema import TABLES, VERSION
 from memoriter.postgres._tenants import enter_owner, tenant_statements
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memoriter.postgres._connections import LimitedConnection
 
 
-def _add_owners(schema: str) -> list[str]:
+def _add_owners(_: str) -> list[str]:
     """Give each space to the role that made its tables, let vectors be short, and add the scripts of their chunks."""
     maker = (
         "SELECT tableowner FROM pg_tables WHERE schemaname = current_schema AND tablename = 'chunks_of_' || spaces.id"
@@ -31,17 +31,41 @@ def _add_owners(schema: str) -> list[str]:
         "ALTER TABLE spaces ADD COLUMN IF NOT EXISTS owner name",
         f"UPDATE spaces SET owner = coalesce(({maker}), current_user) WHERE owner IS NULL",  # noqa: S608 (fixed text)
         "ALTER TABLE spaces ALTER COLUMN owner SET NOT NULL",
-        *tenant_statements(schema),
-        "SELECT open_space(name, '') FROM spaces",
     ]
 
 
-def _protect_partitions(schema: str) -> list[str]:
-    """Give the partitions of every space the policies that only their parents had."""
-    return [*tenant_statements(schema), "SELECT keep_others_out(id, owner) FROM spaces"]
+def _own_by_oid(schema: str) -> list[str]:
+    """Let spaces belong to roles by their OIDs, and renew all policies and functions.
+
+    The policies of a partition hold the OID of the role that has owned it, whatever became of its name. If somebody
+    dropped that role, its space belongs to nobody.
+    """
+    part = "to_regclass(quote_ident('chunks_of_' || spaces.id))"
+    by_policy = f"SELECT polroles[1] FROM pg_policy WHERE polrelid = {part} AND polname = 'members'"  # noqa: S608 (fixed text)
+    by_name = "to_regrole(quote_ident(owner))"
+    # A partition without row security is of an earlier version, and has no policy.
+    has_policy = f"SELECT relrowsecurity FROM pg_class WHERE oid = {part}"  # noqa: S608 (fixed text)
+    owner = f"coalesce(CASE WHEN ({has_policy}) THEN ({by_policy}) ELSE {by_name} END, 0::oid)"
+    return [
+        "ALTER TABLE spaces ADD COLUMN role regrole",
+        f"UPDATE spaces SET role = {owner}",  # noqa: S608 (fixed text)
+        *(f"DROP POLICY IF EXISTS members ON {table}" for table in ("spaces", "editions", *TABLES)),
+        "ALTER TABLE spaces DROP COLUMN owner",
+        "ALTER TABLE spaces RENAME COLUMN role TO owner",
+        "ALTER TABLE spaces ALTER COLUMN owner SET NOT NULL",
+        "DROP FUNCTION IF EXISTS keep_others_out(integer, name)",
+        *tenant_statements(schema),
+        "SELECT open_space(name, '') FROM spaces WHERE pg_has_role(session_user, owner, 'USAGE')",
+        "SELECT keep_others_out(id, owner) FROM spaces",
+    ]
 
 
-STEPS: dict[int, Callable[[str], list[str]]] = {1: _add_owners, 2: tenant_statements, 3: _protect_partitions}
+STEPS: dict[int, Callable[[str], list[str]]] = {
+    1: _add_owners,
+    2: lambda _: [],
+    3: lambda _: [],
+    4: _own_by_oid,
+}
 """For each version, the statements that make the next one of it, for the quoted name of a schema."""
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-VERSION = 4
+VERSION = 5
 """The number of the schema, kept in the table `schema_version`. A change needs a step in `_migrations.py`."""
 
 SHARED = """
 CREATE TABLE IF NOT EXISTS schema_version(version integer NOT NULL);
 INSERT INTO schema_version SELECT {version} WHERE NOT EXISTS (SELECT 1 FROM schema_version);
 
--- edition: the content that serves; epoch: grows whenever a process takes the right to index; owner: a role
+-- edition: the content that serves; epoch: grows whenever a process takes the right to index; owner: the OID of a role,
+-- since a name may pass to another role; a dump has its name, so that it can be restored on another server
 CREATE TABLE IF NOT EXISTS spaces(
   id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL UNIQUE,
   edition bigint NOT NULL,
   epoch bigint NOT NULL DEFAULT 0,
-  owner name NOT NULL
+  owner regrole NOT NULL
 );
 
 -- changes: grows with every write; content: with every change of chunks or vectors; newest: the last id of a chunk

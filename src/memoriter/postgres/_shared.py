@@ -35,7 +35,8 @@ def other_sets(connection: Connection, spec: ModelSpec | None, space: int, role:
     """
     if spec is None:
         return []
-    owner = "coalesce((SELECT owner FROM spaces WHERE id = %s), nullif(%s, '')::name, session_user)"
+    new_owner = "to_regrole(quote_ident(coalesce(nullif(%s, ''), session_user)))"
+    owner = f"coalesce((SELECT owner FROM spaces WHERE id = %s), {new_owner})"  # noqa: S608 (fixed text)
     others = connection.execute(
         f"SELECT id, edition FROM spaces WHERE owner = {owner} AND id <> %s AND edition > 0"  # noqa: S608 (fixed text)
         " ORDER BY epoch DESC, id DESC LIMIT %s",

@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 
     from memoriter.postgres._connections import LimitedConnection
 
-_IS_MEMBER = "pg_has_role(to_regrole(quote_ident(owner)), 'USAGE')"
-"""A role that was dropped has no members."""
-_OWN_SPACES = f"space = ANY (ARRAY(SELECT id FROM spaces WHERE {_IS_MEMBER}))"  # noqa: S608 (fixed text)
+IS_MEMBER = "pg_has_role(owner, 'USAGE')"
+"""The condition of the spaces of a user. A role that was dropped has no members."""
+_OWN_SPACES = f"space = ANY (ARRAY(SELECT id FROM spaces WHERE {IS_MEMBER}))"  # noqa: S608 (fixed text)
 """The condition is computed once for each statement."""
+_IS_KEEPER = (
+    "(SELECT relowner FROM pg_catalog.pg_class WHERE oid = 'spaces'::regclass) = to_regrole(quote_ident(current_user))"
+)
+"""The condition of the owner of the schema's tables, who may change as by REASSIGN OWNED."""
 
 _KEEP_OTHERS_OUT = """
-CREATE OR REPLACE FUNCTION keep_others_out(number integer, owning name) RETURNS void
+CREATE OR REPLACE FUNCTION keep_others_out(number integer, owning regrole) RETURNS void
 LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $body$
 DECLARE
   part text;
@@ -34,9 +38,9 @@ BEGIN
     EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', part);
     EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', part);
     EXECUTE format('DROP POLICY IF EXISTS members ON %I', part);
-    IF to_regrole(quote_ident(owning)) IS NOT NULL THEN
+    IF EXISTS (SELECT FROM pg_roles WHERE oid = owning) THEN
       -- A constant is no condition on rows, so the index of words stays usable.
-      EXECUTE format('CREATE POLICY members ON %I TO %I USING (true) WITH CHECK (true)', part, owning);
+      EXECUTE format('CREATE POLICY members ON %I TO %s USING (true) WITH CHECK (true)', part, owning);
     END IF;
   END LOOP;
 END
@@ -48,22 +52,22 @@ CREATE OR REPLACE FUNCTION open_space(wanted text, team text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body$
 DECLARE
   number integer;
-  holder name;
-  owning name := coalesce(nullif(team, ''), session_user);
+  holder regrole;
+  owning regrole := to_regrole(quote_ident(coalesce(nullif(team, ''), session_user)));
   part text;
 BEGIN
-  IF to_regrole(quote_ident(owning)) IS NULL THEN
-    RAISE EXCEPTION 'There is no role "%".', owning USING ERRCODE = 'insufficient_privilege';
+  IF owning IS NULL THEN
+    RAISE EXCEPTION 'There is no role "%".', team USING ERRCODE = 'insufficient_privilege';
   END IF;
   IF NOT pg_has_role(session_user, owning, 'USAGE') THEN
-    RAISE EXCEPTION 'The user "%" is not a member of the role "%".', session_user, owning
+    RAISE EXCEPTION 'The user "%" is not a member of the role "%".', session_user, team
       USING ERRCODE = 'insufficient_privilege';
   END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended('{lock}' || wanted, 0));
   SELECT id, owner INTO number, holder FROM spaces WHERE name = wanted;
   IF number IS NULL THEN
     INSERT INTO spaces(name, edition, owner) VALUES (wanted, 0, owning) RETURNING id INTO number;
-  ELSIF NOT coalesce(pg_has_role(session_user, to_regrole(quote_ident(holder)), 'USAGE'), false) THEN
+  ELSIF NOT pg_has_role(session_user, holder, 'USAGE') THEN
     RAISE EXCEPTION 'The memory "%" belongs to another role than those of the user "%".', wanted, session_user
       USING ERRCODE = 'insufficient_privilege';
   ELSIF team = '' THEN
@@ -75,14 +79,14 @@ BEGIN
     EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF %I FOR VALUES IN (%s)',
                    part || '_of_' || number, part, number);
     EXECUTE format('REVOKE ALL ON %I FROM PUBLIC', part || '_of_' || number);
-    IF holder <> owning THEN
-      EXECUTE format('REVOKE ALL ON %I FROM %I', part || '_of_' || number, holder);
+    IF holder <> owning AND EXISTS (SELECT FROM pg_roles WHERE oid = holder) THEN
+      EXECUTE format('REVOKE ALL ON %I FROM %s', part || '_of_' || number, holder);
     END IF;
     IF current_setting('server_version_num')::integer >= 170000 THEN
-      EXECUTE format('GRANT MAINTAIN ON %I TO %I', part || '_of_' || number, owning);
+      EXECUTE format('GRANT MAINTAIN ON %I TO %s', part || '_of_' || number, owning);
     END IF;
   END LOOP;
-  EXECUTE format('GRANT SELECT ON %I TO %I', 'chunks_of_' || number, owning);
+  EXECUTE format('GRANT SELECT ON %I TO %s', 'chunks_of_' || number, owning);
   PERFORM keep_others_out(number, owning);
   RETURN number;
 END
@@ -94,12 +98,12 @@ CREATE OR REPLACE FUNCTION drop_space(wanted text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body$
 DECLARE
   number integer;
-  holder name;
+  holder regrole;
   part text;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('{lock}' || wanted, 0));
   SELECT id, owner INTO number, holder FROM spaces WHERE name = wanted;
-  IF NOT coalesce(pg_has_role(session_user, to_regrole(quote_ident(holder)), 'USAGE'), false) THEN
+  IF NOT coalesce(pg_has_role(session_user, holder, 'USAGE'), false) THEN
     RAISE EXCEPTION 'The memory "%" belongs to another role than those of the user "%".', wanted, session_user
       USING ERRCODE = 'insufficient_privilege';
   END IF;
@@ -115,7 +119,7 @@ _IS_FOREIGN = """
 CREATE OR REPLACE FUNCTION is_foreign(wanted text) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body$
   SELECT EXISTS (SELECT 1 FROM spaces WHERE name = wanted
-    AND NOT coalesce(pg_has_role(session_user, to_regrole(quote_ident(owner)), 'USAGE'), false))
+    AND NOT pg_has_role(session_user, owner, 'USAGE'))
 $body$
 """
 """A user does not see the spaces of others; this tells that a name is taken, as an attempt to open it does."""
@@ -155,14 +159,14 @@ def tenant_statements(schema: str) -> list[str]:
 
 
 def _policies() -> Iterator[str]:
-    conditions = {"spaces": _IS_MEMBER, "editions": _OWN_SPACES, **dict.fromkeys(TABLES, _OWN_SPACES)}
+    conditions = {"spaces": IS_MEMBER, "editions": _OWN_SPACES, **dict.fromkeys(TABLES, _OWN_SPACES)}
     for table, condition in conditions.items():
         yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"
         yield f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"
         yield f"DROP POLICY IF EXISTS members ON {table}"
         yield f"CREATE POLICY members ON {table} USING ({condition}) WITH CHECK ({condition})"
     yield "DROP POLICY IF EXISTS administration ON spaces"
-    yield "CREATE POLICY administration ON spaces TO CURRENT_USER USING (true) WITH CHECK (true)"
+    yield f"CREATE POLICY administration ON spaces USING ({_IS_KEEPER}) WITH CHECK ({_IS_KEEPER})"
 
 
 def _grants() -> Iterator[str]:
@@ -170,4 +174,4 @@ def _grants() -> Iterator[str]:
     yield "GRANT SELECT, UPDATE (edition, epoch) ON spaces TO PUBLIC"
     yield f"GRANT SELECT, INSERT, UPDATE, DELETE ON editions, {', '.join(TABLES)} TO PUBLIC"
     yield "GRANT USAGE ON SEQUENCE file_ids TO PUBLIC"
-    yield "REVOKE ALL ON FUNCTION keep_others_out(integer, name) FROM PUBLIC"
+    yield "REVOKE ALL ON FUNCTION keep_others_out(integer, regrole) FROM PUBLIC"
