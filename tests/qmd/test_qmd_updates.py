@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from qmd_programs import QmdMemory, ScriptedQmd
 
 PATIENT = QmdLimits(timeout_ms=60_000)
+TEN_YEARS = 3652 * 86_400.0
 
 
 @contextmanager
@@ -127,6 +128,24 @@ def test_vectors_are_computed_at_their_interval(memory: QmdMemory, qmd: Scripted
     memory.wait(31 * 60)
     assert not driver.embed(), "nothing is pending"
     assert qmd.commands.count("embed") == 2
+
+
+@pytest.mark.parametrize("faults", [{}, {"embed": "no model"}])
+def test_vectors_are_computed_although_the_clock_was_ten_years_ahead(
+    memory: QmdMemory, qmd: ScriptedQmd, faults: dict[str, str]
+) -> None:
+    driver = memory.driver(search_mode="vsearch", update=QmdUpdate(embed_interval="30m"))
+    driver.update()
+    memory.seconds += TEN_YEARS
+    qmd.break_(**faults)
+    with pytest.raises(QmdNoVectors) if faults else nullcontext():
+        driver.embed()
+    qmd.break_()
+    memory.seconds -= TEN_YEARS
+    memory.write("memory/zoo.md", "# Zoo\n\nThe zebra is striped.\n")
+    driver.update(force=True)
+    memory.wait(31 * 60)
+    assert driver.embed()
 
 
 def test_failed_vectors_are_tried_again_after_growing_pauses(memory: QmdMemory, qmd: ScriptedQmd) -> None:

@@ -63,10 +63,17 @@ def seconds_until_embed(state: StoredState, plan: QmdPlan, now: float) -> float:
     interval = plan.schedule.embed_interval_ms / 1000
     if not interval or plan.search_mode == "search":
         return float("inf")
-    due = state.last_embed + interval if state.last_embed is not None else now
+    waits = [0.0]
+    if state.last_embed is not None:
+        waits.append(_seconds_left(state.last_embed, interval, now))
     if state.embed_failed_at is not None:
-        due = max(due, state.embed_failed_at + pause_after(state.embed_failures))
-    return max(0.0, due - now)
+        waits.append(_seconds_left(state.embed_failed_at, pause_after(state.embed_failures), now))
+    return max(waits)
+
+
+def _seconds_left(since: float, seconds: float, now: float) -> float:
+    """Return how many of these seconds are left; never more than all, as the clock may have been ahead."""
+    return min(since + seconds - now, seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
