@@ -34,7 +34,7 @@ check: format lint types imports deps test
 test *ARGS:
     {{ python }} -m pytest {{ in_parallel }} {{ proofs }} "$@"
 
-# the tests that take longer the longer they are let: ten processes for five minutes, a hundred kills. just soak 10
+# the tests that take longer the longer they are let: ten processes for five minutes, a hundred kills, 72,000 requests. just soak 10
 soak FACTOR="60":
     MEMORITER_SOAK={{ quote(FACTOR) }} {{ python }} -m pytest -m soak -n 0 -s -o timeout=7200
 

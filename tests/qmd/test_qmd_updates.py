@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +14,8 @@ from filelock import FileLock
 
 from memoriter.config._qmd import QmdLimits, QmdSessions, QmdUpdate
 from memoriter.errors import QmdBusy, QmdCrashed, QmdNoVectors
+from memoriter.qmd._home import StoredState
+from memoriter.qmd._updates import seconds_until_update
 from memoriter.workspace import TranscriptFolder, Transcripts
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from qmd_programs import QmdMemory, ScriptedQmd
 
 PATIENT = QmdLimits(timeout_ms=60_000)
+TEN_YEARS = 3652 * 86_400.0
 
 
 @contextmanager
@@ -127,6 +130,30 @@ def test_vectors_are_computed_at_their_interval(memory: QmdMemory, qmd: Scripted
     memory.wait(31 * 60)
     assert not driver.embed(), "nothing is pending"
     assert qmd.commands.count("embed") == 2
+
+
+def test_an_update_is_due_although_the_clock_was_ten_years_ahead(memory: QmdMemory) -> None:
+    plan, now = memory.driver()._plan, memory.seconds
+    ahead = StoredState(last_update=now + TEN_YEARS, update_failed_at=now + TEN_YEARS, update_failures=1)
+    assert seconds_until_update(ahead, plan, now) == 0
+    assert seconds_until_update(StoredState(last_update=now), plan, now + 1) == plan.schedule.interval_ms / 1000 - 1
+
+
+@pytest.mark.parametrize("faults", [{}, {"embed": "no model"}])
+def test_vectors_are_computed_although_the_clock_was_ten_years_ahead(
+    memory: QmdMemory, qmd: ScriptedQmd, faults: dict[str, str]
+) -> None:
+    driver = memory.driver(search_mode="vsearch", update=QmdUpdate(embed_interval="30m"))
+    driver.update()
+    memory.seconds += TEN_YEARS
+    qmd.break_(**faults)
+    with pytest.raises(QmdNoVectors) if faults else nullcontext():
+        driver.embed()
+    qmd.break_()
+    memory.seconds -= TEN_YEARS
+    memory.write("memory/zoo.md", "# Zoo\n\nThe zebra is striped.\n")
+    driver.update(force=True)
+    assert driver.embed()
 
 
 def test_failed_vectors_are_tried_again_after_growing_pauses(memory: QmdMemory, qmd: ScriptedQmd) -> None:

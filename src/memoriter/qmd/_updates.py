@@ -52,10 +52,8 @@ def seconds_until_update(state: StoredState, plan: QmdPlan, now: float) -> float
     interval = plan.schedule.interval_ms / 1000
     if not interval:
         return float("inf")
-    due = state.last_update + interval if state.last_update is not None else now
-    if state.update_failed_at is not None:
-        due = max(due, state.update_failed_at + min(interval, pause_after(state.update_failures)))
-    return max(0.0, min(due - now, interval))
+    pause = min(interval, pause_after(state.update_failures))
+    return max(_seconds_left(state.last_update, interval, now), _seconds_left(state.update_failed_at, pause, now))
 
 
 def seconds_until_embed(state: StoredState, plan: QmdPlan, now: float) -> float:
@@ -63,10 +61,14 @@ def seconds_until_embed(state: StoredState, plan: QmdPlan, now: float) -> float:
     interval = plan.schedule.embed_interval_ms / 1000
     if not interval or plan.search_mode == "search":
         return float("inf")
-    due = state.last_embed + interval if state.last_embed is not None else now
-    if state.embed_failed_at is not None:
-        due = max(due, state.embed_failed_at + pause_after(state.embed_failures))
-    return max(0.0, due - now)
+    pause = pause_after(state.embed_failures)
+    return max(_seconds_left(state.last_embed, interval, now), _seconds_left(state.embed_failed_at, pause, now))
+
+
+def _seconds_left(since: float | None, seconds: float, now: float) -> float:
+    """Return how many of the seconds since a time are left; none if it lies in the future: the clock was set back."""
+    left = 0.0 if since is None else since + seconds - now
+    return left if 0 < left <= seconds else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
