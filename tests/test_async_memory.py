@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from memoriter.sync import Progress
 
-SYNCHRONOUS = {"backend", "daily_path", "environment", "long_term", "now", "session", "stop", "watching"}
+SYNCHRONOUS = {"backend", "daily_path", "environment", "long_term", "now", "session", "stop", "token", "watching"}
 """What is used on `AsyncMemory.memory`, with `in_thread` where it waits."""
 
 

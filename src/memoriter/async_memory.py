@@ -105,6 +105,7 @@ class AsyncMemory:
     forget = _awaitable(Memory.forget)
     remember = _awaitable(Memory.remember)
     replace = _awaitable(Memory.replace)
+    authors = _awaitable(Memory.authors)
     session_started = _awaitable(Memory.session_started)
     sources = _awaitable(Memory.sources)
     file_of = _awaitable(Memory.file_of)

@@ -65,6 +65,9 @@ class Recorded:
         provider, model, mode = (self.output[key] for key in ("provider", "model", "mode"))
         return SearchResult(hits, "match", provider, model, mode, health)
 
+    def authors(self, path: str) -> list[str]:
+        return [""] * sum(1_000 for hit in self.output["results"] if hit["path"] == path)
+
 
 def without_footer(hit: dict[str, Any]) -> str:
     return (

@@ -54,6 +54,9 @@ class RecordingMemory:
     def sources(self) -> tuple[Source, ...]:
         return ()
 
+    def authors(self, path: str) -> list[str]:
+        return [""] * (100 if path.endswith(".md") else 0)
+
     def _answer(self) -> Any:
         if isinstance(self.answer, Exception):
             raise self.answer

@@ -157,11 +157,17 @@ def test_two_fences_that_nobody_closed_are_no_fence_around_what_is_between_them(
     assert left_of(note, "three") == note.replace("- three\n", "")
 
 
-@pytest.mark.parametrize(
-    "inner", ["# make all\n\n- x 4711\n", "- x\n- 4711\n\n## Title\n", "<!-- 4711\n", "> 4711\n\n"]
-)
+@pytest.mark.parametrize("inner", ["<!-- 4711\n", "> 4711\n\n", "x: 4711\n\n  - y\n"])
 def test_a_fence_with_markdown_in_it_that_is_closed_is_one_block(inner: str) -> None:
     assert left_of(f"- a\n\n```md\n{inner}```\n\n- b\n", "4711") == "- a\n\n\n- b\n"
+
+
+@pytest.mark.parametrize(
+    ("inner", "gone"), [("# make all\n\n- x 4711\n", "- x 4711\n"), ("- x\n- 4711\n\n## Title\n", "- 4711\n")]
+)
+def test_of_a_fence_that_may_be_two_open_ones_with_entries_between_only_the_entry_goes(inner: str, gone: str) -> None:
+    note = f"- a\n```\n{inner}```\n\n- b\n"
+    assert left_of(note, "4711") == note.replace(gone, "")
 
 
 def test_the_line_of_somebody_else_below_a_marked_item_is_no_part_of_it() -> None:

@@ -42,8 +42,8 @@ _NUMBER = re.compile(r"(\d{1,9})[.)](?=[ \t]|$)")
 _FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
 _RAW = re.compile(r"<(pre|script|style|textarea)(?=[\s>]|$)", re.IGNORECASE)
 _COMMENT_END, _COMMENT_START = re.compile("-->"), re.compile(r"[ \t]*<!--")
-_LOGGED = re.compile(r"[-*+][ \t]+[*_`\[(]{0,2}(?:\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d\d")
-"""An entry of a log, which begins with a time of day."""
+_ENTRY = re.compile(r"[-*+][ \t]|#{1,6}[ \t]")
+"""What may begin an entry or a section of its own, and may as well be a line of code."""
 _FRONT = re.compile(r"[\w.-]+[ \t]*:|#|---")
 _LABEL = re.compile(
     r"(?:\[[^\]]{1,40}\][ \t]?)?(?:\*\*|__)?\w[\w .'()/-]{0,39}(?:\*\*|__)?[:：](?:\*\*|__)?(?=[ \t\r]|$)"
@@ -65,8 +65,8 @@ def scan_blocks(lines: Sequence[str]) -> list[Block]:
 def scan_closed_blocks(lines: Sequence[str]) -> list[Block]:
     """Return the blocks of a text in which only what certainly belongs together is a fence, a comment or raw HTML.
 
-    The extent of one is doubtful if it has no closing line, if one opens again or an entry of a log begins before that
-    line, or if that line may open another fence. Then all of them between the same two marks of origin are only the
+    The extent of one is doubtful if it has no closing line, if one opens again or an entry or a section may begin before
+    that line, or if that line may open another fence. Then all of them between the same two marks of origin are only the
     lines that open and close them, each a block of its own, and what is between these lines is Markdown.
     """
     edges = origin_edges(lines)
@@ -237,7 +237,7 @@ class _Scanner:
             if inside and line > at and text.strip() and _indent(text)[0] < inside:
                 stop = line
                 break
-            if line > at and (verbatim.opening.match(text) or _LOGGED.match(text)):
+            if line > at and (verbatim.opening.match(text) or _ENTRY.match(text)):
                 self.doubtful.add(part)
             if verbatim.closing.search(text):
                 after = self.lines[line + 1 : min(line + 2, stop)]
