@@ -110,6 +110,11 @@ def test_single_memories_are_replaced_and_removed_and_the_rest_stays() -> None:
     assert changed == HEADER + "A paragraph.\n\n" + entry_text(memory("2", 1)) + "- three\n"
 
 
+def test_a_code_block_that_somebody_else_leaves_open_hides_no_memory() -> None:
+    text = "- mine\n<!-- from: build via HTTP, 2026-01-01 -->\n```\n- theirs\n<!-- end: build via HTTP -->\n- mine too\n"
+    assert [entry.memory.text for entry in parse_note(text, rules())] == ["mine", "mine too"]
+
+
 def test_items_of_a_code_block_are_no_memories() -> None:
     note = "- [fact] a\n\n```\n- [fact] b\n```\n~~~~\n- [fact] c\n~~~\n- [fact] d\n~~~~\n- [fact] e\n"
     assert [entry.memory.text for entry in parse_note(note, rules())] == ["a", "e"]

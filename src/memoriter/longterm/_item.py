@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote
 
 from memoriter.longterm._records import CATEGORIES, Span, is_memory_id, mark_of_principal
 from memoriter.values import dataclass
+from memoriter.workspace import scan_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -154,11 +155,10 @@ def items_of(text: str, name: str) -> Iterator[Item]:
         text: the note.
         name: the first word of the comments to read.
     """
-    lines, at, fence = text.split("\n"), 0, ""
+    lines, at = text.split("\n"), 0
+    fenced = _fenced_lines(lines)
     while at < len(lines):
-        if edge := _FENCE.match(lines[at]):
-            fence = "" if fence and edge[1].startswith(fence) else fence or edge[1]
-        match = None if fence else _pattern(name).fullmatch(lines[at])
+        match = None if at in fenced else _pattern(name).fullmatch(lines[at])
         end = _end_of_item(lines, at) if match else at + 1
         if match:
             category: str = match["category"] or ""
@@ -168,6 +168,13 @@ def items_of(text: str, name: str) -> Iterator[Item]:
             if body := clean_text(_ESCAPED.sub(r"<\1!--", joined)):
                 yield Item(known, body, tuple((match["data"] or "").split()), match["mark"], at, end)
         at = end
+
+
+def _fenced_lines(lines: Sequence[str]) -> set[int]:
+    """Return the lines of code blocks. One that an entry of somebody else leaves open ends with that entry."""
+    if not any(map(_FENCE.match, lines)):
+        return set()
+    return {at for block in scan_blocks(lines) if block.kind == "fence" for at in range(block.start, block.end)}
 
 
 def comments_of(text: str, name: str) -> Iterator[list[str]]:
