@@ -111,7 +111,8 @@ def test_single_memories_are_replaced_and_removed_and_the_rest_stays() -> None:
 
 
 def test_a_code_block_that_somebody_else_leaves_open_hides_no_memory() -> None:
-    text = "- mine\n<!-- from: build via HTTP, 2026-01-01 -->\n```\n- theirs\n<!-- end: build via HTTP -->\n- mine too\n"
+    theirs = "<!-- from: build via HTTP, 2026-01-01 -->\n```\n- theirs\n<!-- end: build via HTTP -->\n"
+    text = f"- mine\n{theirs}- mine too\n"
     assert [entry.memory.text for entry in parse_note(text, rules())] == ["mine", "mine too"]
 
 

@@ -20,7 +20,8 @@ def test_a_note_is_replaced_only_as_it_was_read(tmp_path: Path) -> None:
     env.configure(provider="none")
     with env.open() as memory:
         read = memory.read(NOTE, start=1, lines=1)
-        assert memory.replace(NOTE, "# Switch\n\nThe Juniper EX2300 has two uplinks.\n", expected=read.hash).reasons == ()
+        replaced = memory.replace(NOTE, "# Switch\n\nThe Juniper EX2300 has two uplinks.\n", expected=read.hash)
+        assert replaced.reasons == ()
         assert [hit.path for hit in memory.search("Juniper EX2300 uplinks").hits][:1] == [NOTE]
         with pytest.raises(WriteConflict):
             memory.replace(NOTE, "# Mine\n", expected=read.hash)

@@ -65,9 +65,9 @@ def scan_blocks(lines: Sequence[str]) -> list[Block]:
 def scan_closed_blocks(lines: Sequence[str]) -> list[Block]:
     """Return the blocks of a text in which only what certainly belongs together is a fence, a comment or raw HTML.
 
-    The extent of one is doubtful if it has no closing line, if one opens again or an entry or a section may begin before
-    that line, or if that line may open another fence. Then all of them between the same two marks of origin are only the
-    lines that open and close them, each a block of its own, and what is between these lines is Markdown.
+    The extent of one is doubtful if it has no closing line, if one opens again or an entry or a section may begin
+    before that line, or if that line may open another fence. Then all of them between the same two marks of origin are
+    only the lines that open and close them, each a block of its own, and what is between these lines is Markdown.
     """
     edges = origin_edges(lines)
     return _scan(lines, edges, _scan(lines, edges)).blocks
