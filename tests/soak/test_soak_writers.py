@@ -18,7 +18,7 @@ SECONDS = 10.0
 
 @pytest.mark.slow
 @pytest.mark.soak
-@pytest.mark.parametrize("fences", ["nowhere", "entries"])
+@pytest.mark.parametrize("fences", ["nowhere", "entries", "everywhere"])
 def test_eleven_writers_of_which_six_are_killed_again_and_again_lose_no_line(
     tmp_path: Path, fences: soak_writers.Fences
 ) -> None:
