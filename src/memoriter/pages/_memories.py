@@ -70,7 +70,7 @@ def chain_of(memory: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> l
         first = older
         seen.add(older)
     chain: dict[str, Mapping[str, Any]] = {}
-    current = first
+    current = str(first)
     while current in by_id and current not in chain:
         chain[current] = by_id[current]
         current = newer.get(current, "")
