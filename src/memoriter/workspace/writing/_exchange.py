@@ -65,6 +65,8 @@ def write_draft(
         stack.callback(_remove_draft, folder, hidden_name, os.fstat(descriptor))
         try:
             write_all(descriptor, content)
+            if target is not None:
+                _keep_owner(descriptor, target)
             if final_mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, final_mode)
             os.fsync(descriptor)
@@ -121,6 +123,16 @@ def _hidden_label(name: str) -> str:
     """Return the form of the name in hidden names, shortened if it is too long."""
     encoded = os.fsencode(name)
     return name if len(encoded) <= _LONGEST_LABEL else f"{name[:16]}-{bytes_hash(encoded)[:16]}"
+
+
+def _keep_owner(descriptor: int, target: os.stat_result) -> None:
+    """Give a draft the owner and the group of the file that it replaces, or only the group, where that is allowed."""
+    if not hasattr(os, "fchown"):
+        return
+    for owner in (target.st_uid, -1):
+        with suppress(OSError):
+            os.fchown(descriptor, owner, target.st_gid)
+            return
 
 
 def _remove_draft(folder: Folder, hidden: str, draft: os.stat_result) -> None:
