@@ -206,7 +206,7 @@ def _contained(call: Callable[[], _T]) -> _T:
         except BaseException as error:  # noqa: BLE001 - as above; it would end the process
             errors.append(RuntimeError(f"it raised {error!r}"))
 
-    thread = Thread(target=run, name="memoriter plugin", daemon=True)
+    thread = Thread(target=run, name="memoriter-plugin", daemon=True)
     # A thread of a server must not redirect what the main thread prints meanwhile.
     with redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext():
         thread.start()
