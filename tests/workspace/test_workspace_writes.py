@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -128,6 +129,22 @@ def test_a_replacement_keeps_the_permissions(tmp_path: Path) -> None:
     file.chmod(0o640)
     replace(file, "two", expected=bytes_hash(b"one"))
     assert file.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(not hasattr(os, "getgroups"), reason="this system has no groups")
+def test_a_replacement_keeps_the_group_of_a_team_and_the_owner_where_that_is_allowed(tmp_path: Path) -> None:
+    owner = 65_534 if os.geteuid() == 0 else os.geteuid()
+    groups = [65_534] if os.geteuid() == 0 else [group for group in os.getgroups() if group != os.getegid()]
+    if not groups:
+        pytest.skip("this user has one group only")
+    file = tmp_path / "MEMORY.md"
+    file.write_text("before\n", encoding="utf-8")
+    os.chown(file, owner, groups[0])
+    file.chmod(0o664)
+    replace(file, "after\n", expected=bytes_hash(b"before\n"))
+    status = file.stat()
+    assert (file.read_text(encoding="utf-8"), status.st_uid, status.st_gid) == ("after\n", owner, groups[0])
+    assert stat.S_IMODE(status.st_mode) == 0o664
 
 
 def test_a_new_file_has_the_asked_permissions_from_its_first_byte(

@@ -64,10 +64,10 @@ def hook_command(event: tuple[str, ...], *, shared: bool) -> None:
     Input and output have the format of hooks of Claude Code and Codex. If something fails, the command prints one line
     on stderr and exits with 0, so that the agent can continue. Next: memoriter install claude-code.
     """
+    from memoriter.environment import own_stdout, read_environment
+
     options, word = GlobalOptions.current(), " ".join(event)
     try:
-        from memoriter.environment import own_stdout, read_environment
-
         seconds = _prompt_seconds(read_environment())
         if options.alone:
             _end_after(seconds + MORE_SECONDS if word in RECALLING else max(seconds, LONGEST_SECONDS), options)

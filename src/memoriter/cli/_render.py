@@ -88,11 +88,15 @@ class Screen:
 
             use_format(self.log_format, self.verbosity, text)
             return
+        if not self.verbosity:
+            if logging.lastResort is not None:  # what Python writes warnings with
+                logging.lastResort.setFormatter(WithoutTrace("%(message)s"))
+            return
         handler = logging.StreamHandler(sys.stderr)
         handler.name = LOG_HANDLER
-        handler.setFormatter(text if self.verbosity else WithoutTrace("%(message)s"))
+        handler.setFormatter(text)
         own.addHandler(handler)
-        own.setLevel((logging.WARNING, logging.INFO, logging.DEBUG)[min(self.verbosity, 2)])
+        own.setLevel(logging.INFO if self.verbosity == 1 else logging.DEBUG)
 
     def json(self, value: Any) -> None:
         """Print a value as JSON on stdout."""

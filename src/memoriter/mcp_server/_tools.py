@@ -136,7 +136,7 @@ class Tools:
 def _run(tool: Tool, memory: ProgressMemory, arguments: Mapping[str, Any], session_key: str | None) -> dict[str, Any]:
     """Return the answer of a tool. Raises RuntimeError for what a plugin raises to end the whole process."""
     try:
-        answer: object = tool.run(memory, arguments, session_key=session_key)
+        answer = cast("object", tool.run(memory, arguments, session_key=session_key))
     except (Exception, Cancelled):
         raise
     except BaseException as error:

@@ -47,7 +47,7 @@ class Draft:
 
 @contextmanager
 def write_draft(
-    folder: Folder, name: str, content: bytes, mode: int, *, final_mode: int | None = None
+    folder: Folder, name: str, content: bytes, mode: int, *, like: os.stat_result | None = None
 ) -> Generator[Draft]:
     """Write content to a hidden file, and remove the file afterwards if it was not put in its place.
 
@@ -56,7 +56,7 @@ def write_draft(
         name: name of the file that the content is for.
         content: the bytes to write.
         mode: permissions from the first byte on, before the umask.
-        final_mode: permissions once the content is complete, regardless of the umask.
+        like: stat of the file that it replaces: it gets the owner, the group and the permissions of that file.
     """
     hidden = Hidden.draft(name).file
     with ExitStack() as stack:
@@ -71,8 +71,10 @@ def write_draft(
 
                 fcntl.flock(draft.descriptor, fcntl.LOCK_EX)
             write_all(descriptor, content)
-            if final_mode is not None and hasattr(os, "fchmod"):
-                os.fchmod(descriptor, final_mode)
+            if like is not None:
+                _keep_owner(descriptor, like)
+            if like is not None and hasattr(os, "fchmod"):
+                os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -249,7 +251,7 @@ def _replace_without_links(folder: Folder, name: str, draft: Draft, old: int, be
     if lines is not None:
         add_lines(folder, name, lines)
         return
-    with write_draft(folder, name, after, 0o600, final_mode=stat.S_IMODE(os.fstat(old).st_mode)) as copy:
+    with write_draft(folder, name, after, 0o600, like=os.fstat(old)) as copy:
         folder.rename(copy.name, name)
     wait_for_no_writer(draft.descriptor, leases=draft.leases, seconds=SETTLE_SECONDS)
     add_lines(folder, name, Version.of(draft.content).lines_after(read_all(draft.descriptor)) or b"")
@@ -289,6 +291,16 @@ def add_lines(folder: Folder, name: str, lines: bytes) -> None:
                 return
         finally:
             os.close(descriptor)
+
+
+def _keep_owner(descriptor: int, target: os.stat_result) -> None:
+    """Give a draft the owner and the group of the file that it replaces, or only the group, where that is allowed."""
+    if not hasattr(os, "fchown"):
+        return
+    for owner in (target.st_uid, -1):
+        with suppress(OSError):
+            os.fchown(descriptor, owner, target.st_gid)
+            return
 
 
 def write_all(descriptor: int, content: bytes) -> None:

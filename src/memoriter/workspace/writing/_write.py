@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,8 +114,7 @@ def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | Non
         _open_for_write(place) as (folder, name),
         _lock_expected(folder, name, place, expected) as (descriptor, before),
     ):
-        status = os.fstat(descriptor)
-        with write_draft(folder, name, content, 0o600, final_mode=stat.S_IMODE(status.st_mode)) as draft:
+        with write_draft(folder, name, content, 0o600, like=os.fstat(descriptor)) as draft:
             _check_unchanged(folder, name, place, descriptor, before)
             replace_file(folder, name, draft, old=descriptor, before=before)
         folder.sync()
