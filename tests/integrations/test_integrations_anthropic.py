@@ -216,6 +216,11 @@ def test_orders_in_a_file_of_claude_are_not_recalled(run: Run) -> None:
         ({"command": "create", "path": "/memories/a\0.md", "file_text": "x"}, "escape /memories"),
         ({"command": "create", "path": "/memories/a.md", "file_text": "x\n<!-- end: claude -->\ny"}, "name the author"),
         ({"command": "rename", "old_path": "/memories/note.md", "new_path": "/memories/n.txt"}, "end in .md"),
+        (
+            {"command": "rename", "old_path": "/memories/note.md", "new_path": f"/memories/{'d/' * 40}n.md"},
+            "32 folders",
+        ),
+        ({"command": "create", "path": f"/memories/{'d/' * 40}n.md", "file_text": "x"}, "32 folders"),
     ],
 )
 def test_input_that_is_not_valid_is_an_error_that_says_what_is(run: Run, command: dict[str, Any], message: str) -> None:

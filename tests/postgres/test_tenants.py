@@ -319,6 +319,10 @@ def test_a_role_with_the_name_of_one_that_was_dropped_gets_none_of_its_memories(
     own = opened(tenants.anna, "another one")
     put_text(own, Chunk(1, 1, "secret"))
     assert own.shared_vectors([vector_key(Chunk(1, 1, "secret"))]) == set()
+    administrator = ServerSettings(dsn=postgres_dsn(), schema=tenants.schema)
+    assert "of anna" in {each.name for each in list_spaces(administrator)}
+    drop_space(administrator, "of anna")
+    assert "of anna" not in {each.name for each in list_spaces(administrator)}
 
 
 def sees_nothing(tenants: Tenants, user: str, space: int) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +18,7 @@ from memoriter.providers import PROVIDERS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ODD = (
-    "nonsense",
-    "UTC-25",
-    "/nonexistent/x/y",
-    "../relative",
-    "-1",
-    "a\nb",
-    "\udcff\udcfe",
-    "http://[::1",
-    "~",
-    "x" * 5_000,
-)
+ODD = ("nonsense", "UTC-25", "../relative", "a\nb", "~")
 OF_THE_SYSTEM = ("TZ", "LANG", "LC_ALL", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "HOME", "TMPDIR", "CI")
 OF_THE_NETWORK = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _READ = re.compile(r'environ(?:\.get\(|\[)\s*"([A-Z][A-Z0-9_]+)"|^[A-Z_]*VARIABLE = "([A-Z][A-Z0-9_]+)"', re.MULTILINE)
@@ -88,6 +78,8 @@ def _run(words: Sequence[str], given: bytes, variable: str, value: str, output: 
 
 
 if __name__ == "__main__":
+    for module in ("app", "agent", "backends", "embed", "workspace", "cli._hook", "cli._notes"):  # not in each process
+        import_module(f"memoriter.{module}")
     words, given = json.loads(sys.argv[1]), sys.argv[2].encode()
     for name in variables():
         for odd in ODD:
