@@ -91,7 +91,8 @@ def test_what_the_model_writes_down_is_found_in_the_next_conversation(program: P
     assert (written.endswith("written to MEMORY.md#L5"), repeated.endswith("already in MEMORY.md#L5")) == (True, True)
     assert PRINTER in (program.notes / "MEMORY.md").read_text(encoding="utf-8")
     assert second.replies == ["A Brother HL-L2350DW."]
-    assert PRINTER in server.received[-1].system + server.received[-1].last
+    assert PRINTER in server.received[-1].last
+    assert PRINTER not in server.received[-1].system
     assert len(program.transcripts()) == 2
 
 
@@ -160,7 +161,9 @@ def test_a_long_conversation_is_written_down_and_summarised_before_it_goes_on(
     assert summary.tools == []
     assert [role for role, _ in last.messages] == ["user"]
     assert "They spoke of ferries." in last.system
-    assert entry in last.system
+    assert "\n> - " in last.last
+    assert entry in last.last
+    assert entry not in last.system
     lines = (json.loads(line) for line in program.transcripts()[0].read_text(encoding="utf-8").splitlines())
     kinds = [line["type"] for line in lines]
     assert kinds == ["session", "message", "message", "compaction", "message", "message"]

@@ -109,16 +109,14 @@ def opening(tools: Sequence[str]) -> str:
     return "\n\n".join([*parts, *([WITH_LONG_TERM] if "memory_recall" in tools else [])])
 
 
-def instructions(beginning: str, context: str, summary: str) -> str:
-    """Return the system prompt.
+def instructions(beginning: str, summary: str) -> str:
+    """Return the system prompt. Notes are no part of it: they come with a message, as what the owner's program quotes.
 
     Args:
         beginning: the purpose of the turn.
-        context: the context of the session from its start.
         summary: of the earlier conversation; empty: there is none.
     """
-    so_far = f"{SO_FAR}\n\n{summary}" if summary else ""
-    return "\n\n".join(part for part in (beginning, context, so_far) if part)
+    return f"{beginning}\n\n{SO_FAR}\n\n{summary}" if summary else beginning
 
 
 def summary_prompt(conversation: str, longest: int) -> str:
@@ -164,7 +162,9 @@ class Chat:
         self.transcript = Transcript(folder / f"{name}.jsonl", lambda: self._session.now, str(memory.place.workspace))
         self._limit = limit if limit is not None else _default_limit(memory)
         self._on_event = on_event
-        self._context: str | None = None
+        self._started = False
+        self._pending_context = ""
+        """The session's context, until a turn with it has succeeded; the history has it from then on."""
         self._summary = ""
         self._history: Sequence[ModelMessage] = ()
         self._messages = list[Message]()
@@ -178,7 +178,7 @@ class Chat:
         Raises:
             ModelFailed: the model gave no answer; the conversation can continue.
         """
-        if self._context is None:
+        if not self._started:
             self._emit(self._memory.session_started(self._session.key))
             self._load_context(renew=False)
         if self._tokens > self._limit:
@@ -190,13 +190,14 @@ class Chat:
             self._pending_recall.append(before.prepend_context)
         question, at = Message("user", text), self._session.now
         try:
-            turn = self._run_turn("\n\n".join([*self._pending_recall, text]))
+            turn = self._run_turn(text)
         except BaseException as error:
             self._record((question, at))
             if isinstance(error, ModelFailed):
                 self._emit(self._session.end_turn([question], success=False))
             raise
         self._pending_recall.clear()
+        self._pending_context = ""
         self._history, self._tokens = turn.messages, turn.tokens
         answer = Message("assistant", turn.reply)
         # An earlier record would let a search within the turn find the question.
@@ -209,7 +210,7 @@ class Chat:
 
     def close(self) -> None:
         """End the conversation."""
-        if self._context is not None:
+        if self._started:
             self._emit(self._session.end())
         self._talk.close()
 
@@ -221,23 +222,28 @@ class Chat:
     ) -> None:
         self.close()
 
-    def _run_turn(self, prompt: str) -> Turn:
+    def _run_turn(self, text: str) -> Turn:
         """Run a turn; if the conversation exceeds the context window, compact it and try again."""
         try:
-            return self._talk.run(prompt, self._history, self._instructions())
+            return self._talk.run(self._with_memory(text), self._history, self._instructions())
         except Overflow:
             if not self._history:
                 raise
             self._compact()
-            return self._talk.run(prompt, self._history, self._instructions())
+            return self._talk.run(self._with_memory(text), self._history, self._instructions())
+
+    def _with_memory(self, text: str) -> str:
+        """Return a message below what memory puts before it."""
+        return "\n\n".join(part for part in (self._pending_context, *self._pending_recall, text) if part)
 
     def _instructions(self) -> str:
-        return instructions(opening([tool.name for tool in self._tools]), self._context or "", self._summary)
+        return instructions(opening([tool.name for tool in self._tools]), self._summary)
 
     def _load_context(self, *, renew: bool) -> None:
         """Read the session's context; `renew` reads the notes again."""
         context = self._session.start(renew=renew)
-        self._context = context.text
+        self._started = True
+        self._pending_context = context.text
         self._emit(context.reasons)
 
     def _compact(self) -> None:
@@ -272,7 +278,7 @@ class Chat:
         if answer.turn is None:
             return
         try:
-            system = instructions(answer.turn.system_prompt, self._context or "", self._summary)
+            system = instructions(answer.turn.system_prompt, self._summary)
             turn = self._talk.run(answer.turn.prompt, self._history, system)
         except ModelFailed as error:
             self._emit((_diagnostic(error),))

@@ -53,7 +53,8 @@ class NotesProvider(ContextProvider):
             memory: an open memory; the program closes it.
             source_id: the name of the provider in the session.
             audience: `shared` if others than the owner read the conversation: then nothing private is recalled.
-            context: whether the instructions begin with the long-term memory and the latest daily notes.
+            context: whether the long-term memory and the latest daily notes come before the user's message. They are
+                no instructions, because agents may have written some of them.
             tools: whether the agent gets the tools of the memory.
             capture: whether turns are delivered to listeners, such as the one for long-term memories.
         """
@@ -69,10 +70,9 @@ class NotesProvider(ContextProvider):
         del agent, state
         prompt = _text_of(context.input_messages, "user")
         started, recalled = await asyncio.to_thread(self._recall, self._session(session), prompt)
-        if started.text and self._with_context:
-            context.extend_instructions(self.source_id, started.text)
-        if recalled.prepend_context:
-            context.extend_messages(self, [ChatMessage("user", [recalled.prepend_context])])
+        texts = [started.text if self._with_context else "", recalled.prepend_context]
+        if messages := [ChatMessage("user", [text]) for text in texts if text]:
+            context.extend_messages(self, messages)
         if self._with_tools:
             calls = tool_calls(self._memory, session.session_id)
             context.extend_tools(self.source_id, [_function_tool(each) for each in calls])
