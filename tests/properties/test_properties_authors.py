@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.workspace import authors_of, marked, standing_of, without_mark
-from memoriter.workspace.untrusted import with_authors
+from memoriter.workspace._replaced import with_authors
 
 DAY = "2026-11-26"
 TOKEN = f"build via HTTP, {DAY}"

@@ -376,7 +376,8 @@ class Workspace:
 
         Raises PathRefused also if scans and reads leave the note out, and WriteError as `authors` does.
         """
-        from memoriter.workspace.untrusted import origin_words, with_authors
+        from memoriter.workspace._replaced import with_authors
+        from memoriter.workspace.untrusted import origin_words
 
         cited = self._readable_path(path).cited
         content = self.content(path) or b""

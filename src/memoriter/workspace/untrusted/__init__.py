@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         without_mark,
     )
     from memoriter.workspace.untrusted._neutral import neutral, neutral_data, neutral_json, visible
-    from memoriter.workspace.untrusted._replaced import with_authors
 
 __all__ = [
     "HIDDEN",
@@ -40,7 +39,6 @@ __all__ = [
     "skeleton",
     "standing_of",
     "visible",
-    "with_authors",
     "without_digits",
     "without_injected",
     "without_mark",
@@ -66,7 +64,6 @@ def __getattr__(name: str) -> Any:
             "without_mark",
         },
         "_neutral": {"neutral", "neutral_data", "neutral_json", "visible"},
-        "_replaced": {"with_authors"},
     }
     for file, names in late.items():
         if name in names:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from memoriter.types import ORIGIN
 from memoriter.values import dataclass
-from memoriter.workspace.untrusted._marks import authors_of, origin_words, without_mark
+from memoriter.workspace.chunking import scan_blocks
+from memoriter.workspace.untrusted import authors_of, origin_words, without_mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -72,8 +73,6 @@ def with_authors(before: str, after: str, origin: str, day: str) -> tuple[str, l
 
 def _parse(text: str) -> tuple[list[str], list[_Part]]:
     """Return the lines of a note without its marks, and its blocks."""
-    from memoriter.workspace.chunking import scan_blocks
-
     plain, authors, entries = list[str](), list[str](), list[int]()
     entry, lines = 0, text.split("\n")
     for line, author in zip(lines, authors_of(lines), strict=True):
