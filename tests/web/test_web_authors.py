@@ -148,3 +148,17 @@ def test_an_item_of_a_token_is_no_memory_of_the_owner_also_after_a_rebuild(tmp_p
         assert approved["trusted"]
     assert json.loads(env.run("ltm", "list", "--json").out)[-1]["trusted"]
     env.close()
+
+
+def test_of_a_note_with_many_lines_of_a_token_every_line_is_recorded_in_one_row(
+    env: MemoryEnv, writer: ApiClient
+) -> None:
+    many = "".join(f"- {ORDER} {number}\n" for number in range(1_000))
+    sent(writer, "MEMORY.md", f"# Rules\n\n- We chose PostgreSQL.\n{many}")
+    (record,) = (env.home / "memory" / "writers").iterdir()
+    assert record.stat().st_size < 200
+    (env.notes / "MEMORY.md").write_text(f"# Rules\n\n{many}", encoding="utf-8")  # without any mark
+    assert ORDER not in start_of(env)
+    memory = env.open()
+    memory.forget(memory.plan_forget("MEMORY.md"))
+    assert json.loads(record.read_bytes()) == {}

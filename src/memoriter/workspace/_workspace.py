@@ -304,11 +304,9 @@ class Workspace:
         if lines is None:
             lines = decode(self.content(path) or b"").split("\n")
         authors = authors_of(lines)
-        if self._writers is not None and (recorded := self._writers.of(path)):
-            from memoriter.workspace._writers import line_key
-
-            rows = zip(authors, lines, strict=True)
-            authors = [author or recorded.get(line_key(line), "") for author, line in rows]
+        if self._writers is not None:
+            rows = zip(authors, self._writers.authors(path, lines), strict=True)
+            authors = [marked or recorded for marked, recorded in rows]
         return authors
 
     def replace(self, path: str, text: str | bytes, *, expected: str | None) -> None:
@@ -328,12 +326,8 @@ class Workspace:
 
         place = self._place_to_write(path)
         replace(place, text, expected=expected)
-        self._forget_writers(place.cited, decode(note_bytes(text) if isinstance(text, str) else text))
-
-    def _forget_writers(self, cited: str, text: str) -> None:
-        """Remove what is recorded of lines that a note no longer has."""
-        if self._writers is not None and (recorded := self._writers.of(cited)):
-            self._writers.drop(cited, recorded.keys() - _keys_of(text))
+        if self._writers is not None:
+            self._writers.keep(place.cited, decode(note_bytes(text) if isinstance(text, str) else text))
 
     def remove(self, path: str, *, expected: str) -> None:
         """Delete a note.
@@ -348,7 +342,8 @@ class Workspace:
 
         place = self._writable_path(path)
         remove(place, expected=expected)
-        self._forget_writers(place.cited, "")
+        if self._writers is not None:
+            self._writers.keep(place.cited, "")
 
     def content(self, path: str) -> bytes | None:
         """Return the bytes of a memory file at a cited or absolute path, or None if the file does not exist.
@@ -390,8 +385,8 @@ class Workspace:
             if self._writers is not None:
                 self._writers.add(cited, lines, origin_words(origin, day))
         self.replace(path, text, expected=expected)
-        if origin is None and self._writers is not None and self._writers.of(cited):
-            self._writers.drop(cited, _keys_of(before, marked=True) - _keys_of(text, marked=True))
+        if origin is None and self._writers is not None:
+            self._writers.adopt(cited, before, text)
         return text
 
     def refusal(self, path: str) -> Skipped | None:
@@ -478,13 +473,3 @@ class Workspace:
         if isinstance(verdict, Skipped):
             raise path_refused(path, verdict.message)
         return verdict
-
-
-def _keys_of(text: str, *, marked: bool = False) -> set[str]:
-    """Return the keys of the lines of a note, or of those only that have marks."""
-    from memoriter.workspace._writers import line_key
-    from memoriter.workspace.untrusted import authors_of, without_mark
-
-    lines = text.split("\n")
-    rows = zip(lines, authors_of(lines), strict=True)
-    return {line_key(without_mark(line)) for line, author in rows if author or not marked}

@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, cast
 from memoriter.errors import WriteError, sentence
 from memoriter.permissions import folder_lock, make_private_folder, replace_private
 from memoriter.plain_file import open_plain
+from memoriter.workspace.untrusted import authors_of, without_mark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-LONGEST = 64 << 20
+LONGEST = 256 << 20
 """Maximum bytes of the file."""
+MOST_LINES = 200
+"""Lines of a note that are recorded one by one; of a note with more, every line counts as somebody else's."""
+EVERY_LINE = "*"
+"""The key that stands for all lines of a note."""
 _WORD = re.compile(r"\w+")
 Rows = dict[str, dict[str, str]]
-"""By path of a note: the author of each line, by its hash."""
+"""By path of a note: the author of each line, by its hash, or of every line."""
 
 
 def line_key(line: str) -> str:
@@ -41,35 +46,58 @@ class WriterRecords:
         self._file = file
         self._read: tuple[tuple[int, int], Rows] | None = None
 
-    def of(self, path: str) -> Mapping[str, str]:
-        """Return the recorded authors of the lines of a note, by the hashes of the lines.
+    def authors(self, path: str, lines: Sequence[str]) -> list[str]:
+        """Return the recorded author of each line of a note; empty: none.
+
+        Args:
+            path: the note, as cited.
+            lines: all of its lines.
 
         Raises:
             WriteError: the record is damaged.
         """
-        return self._rows().get(path, {})
+        recorded = self._rows().get(path)
+        if recorded is None:
+            return [""] * len(lines)
+        every = recorded.get(EVERY_LINE, "")
+        return [recorded.get(line_key(line), every) if line.strip() else "" for line in lines]
 
     def add(self, path: str, lines: Iterable[str], author: str) -> None:
         """Record the author of lines that are about to be written into a note. Raises WriteError."""
         new = {key: author for line in lines if (key := line_key(line))}
+
+        def change(rows: Rows) -> None:
+            known = {**rows.get(path, {}), **new}
+            rows[path] = {EVERY_LINE: author} if len(known) > MOST_LINES or EVERY_LINE in known else known
+
         if new:
-            self._change(lambda rows: rows.setdefault(path, {}).update(new))
+            self._change(change)
 
-    def drop(self, path: str, keys: Iterable[str]) -> None:
-        """Remove what is recorded of lines that are gone, or that the owner has made theirs. Raises WriteError.
+    def keep(self, path: str, text: str) -> None:
+        """Remove what is recorded of lines that a note no longer has. Raises WriteError."""
+        if path in self._rows():
+            left = {*_keys_of(text), EVERY_LINE} if text.strip() else set[str]()
+            self._drop(path, lambda key: key not in left)
 
-        Args:
-            path: the note, as cited.
-            keys: hashes of the lines.
+    def adopt(self, path: str, before: str, after: str) -> None:
+        """Remove what is recorded of lines whose marks the owner has removed: they are the owner's now.
+
+        Raises WriteError.
         """
-        gone = set(keys) & self.of(path).keys()
-        if not gone:
+        if path in self._rows():
+            adopted = _keys_of(before, marked=True) - _keys_of(after, marked=True)
+            self._drop(path, lambda key: key in adopted or (key == EVERY_LINE and bool(adopted)))
+
+    def _drop(self, path: str, is_gone: Callable[[str], bool]) -> None:
+        known = self._rows()[path]
+        kept = {key: author for key, author in known.items() if not is_gone(key)}
+        if len(kept) == len(known):
             return
 
         def change(rows: Rows) -> None:
-            rows[path] = {key: author for key, author in rows.get(path, {}).items() if key not in gone}
-            if not rows[path]:
-                del rows[path]
+            rows.pop(path, None)
+            if kept:
+                rows[path] = kept
 
         self._change(change)
 
@@ -110,3 +138,10 @@ def _parsed(content: bytes) -> Rows:
             raise ValueError(f"the rows of {path!r} are no JSON object")  # noqa: TRY004
         checked[path] = {key: str(author) for key, author in cast("dict[str, object]", lines).items()}
     return checked
+
+
+def _keys_of(text: str, *, marked: bool = False) -> set[str]:
+    """Return the keys of the lines of a note, or of those only that have marks."""
+    lines = text.split("\n")
+    rows = zip(lines, authors_of(lines), strict=True)
+    return {line_key(without_mark(line)) for line, author in rows if author or not marked}
