@@ -150,15 +150,16 @@ def test_an_item_of_a_token_is_no_memory_of_the_owner_also_after_a_rebuild(tmp_p
     env.close()
 
 
-def test_of_a_note_with_many_lines_of_a_token_every_line_is_recorded_in_one_row(
-    env: MemoryEnv, writer: ApiClient
-) -> None:
-    many = "".join(f"- {ORDER} {number}\n" for number in range(1_000))
+def test_what_a_token_writes_takes_little_room_in_the_record(env: MemoryEnv, writer: ApiClient) -> None:
+    many = "".join(f"- {ORDER} {number}\n" for number in range(5_000))
+    sent(writer, "memory/new.md", many)
     sent(writer, "MEMORY.md", f"# Rules\n\n- We chose PostgreSQL.\n{many}")
     (record,) = (env.home / "memory" / "writers").iterdir()
-    assert record.stat().st_size < 200
-    (env.notes / "MEMORY.md").write_text(f"# Rules\n\n{many}", encoding="utf-8")  # without any mark
-    assert ORDER not in start_of(env)
+    rows = json.loads(record.read_bytes())
+    assert {path: len(lines) for path, lines in rows.items()} == {"memory/new.md": 1, "MEMORY.md": 200}
     memory = env.open()
-    memory.forget(memory.plan_forget("MEMORY.md"))
+    (env.notes / "memory" / "new.md").write_text(many, encoding="utf-8")  # without any mark
+    assert set(memory.authors("memory/new.md")[:-1]) == {rows["memory/new.md"]["*"]}
+    for path in rows:
+        memory.forget(memory.plan_forget(path))
     assert json.loads(record.read_bytes()) == {}

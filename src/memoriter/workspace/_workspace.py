@@ -383,7 +383,7 @@ class Workspace:
                 raise WriteConflict(message, remedy="Read it again and repeat the change.")
             text, lines = with_authors(before, text, origin, day)
             if self._writers is not None:
-                self._writers.add(cited, lines, origin_words(origin, day))
+                self._writers.add(cited, lines, origin_words(origin, day), whole=not before.strip())
         self.replace(path, text, expected=expected)
         if origin is None and self._writers is not None:
             self._writers.adopt(cited, before, text)

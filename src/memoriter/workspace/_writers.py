@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LONGEST = 256 << 20
 """Maximum bytes of the file."""
 MOST_LINES = 200
-"""Lines of a note that are recorded one by one; of a note with more, every line counts as somebody else's."""
+"""Lines of a note that are recorded, the latest, so that no token can fill the record. Of older ones, marks decide."""
 EVERY_LINE = "*"
 """The key that stands for all lines of a note."""
 _WORD = re.compile(r"\w+")
@@ -62,13 +62,22 @@ class WriterRecords:
         every = recorded.get(EVERY_LINE, "")
         return [recorded.get(line_key(line), every) if line.strip() else "" for line in lines]
 
-    def add(self, path: str, lines: Iterable[str], author: str) -> None:
-        """Record the author of lines that are about to be written into a note. Raises WriteError."""
+    def add(self, path: str, lines: Iterable[str], author: str, *, whole: bool = False) -> None:
+        """Record the author of lines that are about to be written into a note. Raises WriteError.
+
+        Args:
+            path: the note, as cited.
+            lines: the lines.
+            author: as in the mark.
+            whole: whether the note has no other lines.
+        """
         new = {key: author for line in lines if (key := line_key(line))}
+        if whole and len(new) > MOST_LINES:
+            new = {EVERY_LINE: author}
 
         def change(rows: Rows) -> None:
             known = {**rows.get(path, {}), **new}
-            rows[path] = {EVERY_LINE: author} if len(known) > MOST_LINES or EVERY_LINE in known else known
+            rows[path] = dict(list(known.items())[-MOST_LINES:])
 
         if new:
             self._change(change)
@@ -122,7 +131,7 @@ class WriterRecords:
             with folder_lock(self._file.parent):
                 rows = {path: dict(lines) for path, lines in self._rows().items()}
                 change(rows)
-                replace_private(self._file, json.dumps(rows, ensure_ascii=False, sort_keys=True).encode())
+                replace_private(self._file, json.dumps(rows, ensure_ascii=False).encode())
         except OSError as error:
             message = f"The file {str(self._file)!r} was not written: {sentence(error.strerror or error)}"
             raise WriteError(message, remedy="Check the folder, its permissions and the free space.") from error
