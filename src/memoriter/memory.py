@@ -249,7 +249,13 @@ class Memory:
 
         Raises WriteConflict if a note has changed, and nothing was removed, and WriteError.
         """
-        return self._backend.forget(plan)
+        from memoriter.plugins import LONG_TERM, LONG_TERM_NOTES
+
+        receipt = self._backend.forget(plan)
+        has_database = LONG_TERM in self.configuration.settings.plugins.slots.names
+        if has_database and any(each.path in LONG_TERM_NOTES for each in receipt.notes):
+            receipt = replace(receipt, left=(*receipt.left, *self.long_term.erase_removed()))
+        return receipt
 
     def remember(
         self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None, again: bool = False

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from memoriter.workspace import authors_of, marked, standing_of, without_mark
 from memoriter.workspace._replaced import with_authors
+from memoriter.workspace.untrusted import disarmed
 
 DAY = "2026-11-26"
 TOKEN = f"build via HTTP, {DAY}"
@@ -35,6 +36,7 @@ lines = st.one_of(
                 "<!-- from: x -->",
             ),
             *(f"- tea <!-- from: agent, {DAY} -->", "- milk <!-- from: owner -->", "  more <!-- end: agent -->"),
+            f"- tea <!-- from: agent, {DAY} --> <!-- from: agent, {DAY} -->",
         ]
     ),
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\0"), max_size=10),
@@ -72,7 +74,7 @@ def test_a_line_is_the_owners_or_an_agents_only_if_it_was_before(before: str, af
 def test_no_word_of_a_text_is_lost_and_its_own_marks_do_not_count(before: str, after: str) -> None:
     written, _ = with_authors(before, after, "build via HTTP", DAY)
     if before != after:
-        assert [line for line, _ in rows(written)] == [line for line, _ in rows(after)]
+        assert [disarmed(line) for line, _ in rows(written)] == [disarmed(line) for line, _ in rows(after)]
 
 
 @given(notes, entries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.agent._guard import as_quotation, attributed
+from memoriter.agent._guard import as_quotation, attributed, longest_head, quotation_head, shown_lines
 from memoriter.errors import MemoriterError, PathRefused
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
@@ -81,10 +81,13 @@ def load_parts(
             reasons.append(Diagnostic(error.code, error.message, error.remedy))
             continue
         if text.strip():
+            lines, authors = shown_lines(lines, authors, allowed, path)
+            while not lines[-1].strip():
+                lines.pop()
             first, last = _range_within(lines, keep, SCAN_FACTOR * budget)
-            unread = len(text) - sum(map(len, lines[first:last])) - max(0, last - first - 1)
+            unread = sum(len(line) + 1 for line in (*lines[:first], *lines[last:]))
             shown = neutral(attributed(lines[first:last], authors[first:last], allowed, path).strip("\n").rstrip())
-            parts.append(ContextPart(path, title, shown if owned else as_quotation(shown), keep, max(0, unread)))
+            parts.append(ContextPart(path, title, shown if owned else as_quotation(shown), keep, unread))
     return tuple(parts), tuple(reasons)
 
 
@@ -144,9 +147,16 @@ def _render_part(part: ContextPart, room: int) -> str:
         end = part.text.rfind("\n", 0, room + 1)
         kept = part.text[: end if end > 0 else room]
     else:
-        start = part.text.find("\n", max(0, len(part.text) - room - 1))
-        kept = part.text[start + 1 :] if start >= 0 else part.text[len(part.text) - room :]
+        kept = _end_of(part.text, room)
     return _block(part, kept, len(part.text) - len(kept) + part.unread)
+
+
+def _end_of(text: str, room: int) -> str:
+    """Return the end of a text that `room` characters hold. A quotation that is cut keeps its marks and its author."""
+    tail = min(len(text), max(0, len(text) - room + longest_head(text)))
+    start = text.find("\n", max(0, tail - 1))
+    tail = start + 1 if start >= 0 else tail
+    return quotation_head(text, tail) + text[tail:]
 
 
 def _block(part: ContextPart, kept: str, missing: int) -> str:

@@ -27,6 +27,8 @@ _OVERRIDES = re.compile(
     """
 )
 """Sentences that address a model rather than a reader, in the words that OpenClaw looks for."""
+_MARKS = re.compile(r"(?:> )*")
+_HEAD = re.compile(r"(?m)^((?:> )+)Written by [^\n]*:$")
 _TOOL_CALLS = re.compile(r"(?is)\b(?:run|execute|call|invoke)\b.{0,40}\b(?:tool|command)\b")
 
 
@@ -75,6 +77,43 @@ def attributed(lines: Sequence[str], authors: Sequence[str], allowed: Collection
     return "\n".join(_shown(author, run, allowed, path) for author, run in _runs(lines, authors))
 
 
+def shown_lines(
+    lines: Sequence[str], authors: Sequence[str], allowed: Collection[Standing], path: str = ""
+) -> tuple[list[str], list[str]]:
+    """Return the lines that are shown and the author of each, with notices in place of what nobody allowed.
+
+    The arguments are those of `attributed`. Marks are removed.
+    """
+    rows = list[tuple[str, str]]()
+    for author, run in _runs(lines, authors):
+        is_shown = standing_of(author) in {"owner", *allowed}
+        rows += [(line, author) for line in run] if is_shown else [(_notice(run, path), "")]
+    return [line for line, _ in rows], [author for _, author in rows]
+
+
+def longest_head(text: str) -> int:
+    """Return the most characters that `quotation_head` returns for a text."""
+    longest = max((len(head[0]) for head in _HEAD.finditer(text)), default=0)
+    return longest + len("> > \n") if ">" in text else 0
+
+
+def quotation_head(text: str, at: int) -> str:
+    """Return what belongs before the rest of a text that is cut at a place: who wrote it, and the mark of a quotation.
+
+    Args:
+        text: of `attributed`, also within `as_quotation`.
+        at: the number of characters before the place.
+    """
+    start = text.rfind("\n", 0, at) + 1
+    marks = match[0] if start < at and (match := _MARKS.match(text, start)) else ""
+    head = _HEAD.search(text)
+    while head and text.startswith(head[1], start):
+        if found := _HEAD.match(text, start):
+            return f"{found[0]}\n{marks}" if start < at else ""
+        start = text.rfind("\n", 0, max(0, start - 1)) + 1 if start else len(text)
+    return marks
+
+
 def has_allowed(lines: Sequence[str], authors: Sequence[str], allowed: Collection[Standing]) -> bool:
     """Return whether `attributed` shows anything of the lines but headings."""
     return any(
@@ -88,7 +127,12 @@ def _shown(author: str, run: Sequence[str], allowed: Collection[Standing], path:
     if standing == "owner":
         return "\n".join(run)
     if standing in allowed:
-        return as_quotation("\n".join([f"Written by {author}:", *run]))
+        end = max(at for at, line in enumerate(run, 1) if line.strip())
+        return "\n".join([as_quotation("\n".join([f"Written by {author}:", *run[:end]])), *run[end:]])
+    return _notice(run, path)
+
+
+def _notice(run: Sequence[str], path: str) -> str:
     count = sum(bool(line.strip()) for line in run)
     subject = "1 line that somebody else wrote is" if count == 1 else f"{count} lines that somebody else wrote are"
     return f"[{subject} not shown.{f' memory_get {path} shows them.' if path else ''}]"

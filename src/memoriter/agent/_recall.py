@@ -6,6 +6,7 @@ The text fits a budget and repeats no passage.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from memoriter.agent._guard import as_quotation, attributed, escape_for_prompt, has_allowed
@@ -261,6 +262,8 @@ LONGEST_EXCERPT = 1_000
 """Characters from the beginning and from the end of a long message that make up the query; the question is usually
 there."""
 LONG_TERM = frozenset({"memory.md"})
+MOST_HITS = 50
+"""Hits among which to look for passages that may be shown, if somebody else wrote some of the first ones."""
 MIN_SIMILARITY = 0.48
 """Lowest similarity above the baseline that a passage needs. Keywords alone match messages such as "continue" and
 "looks good": this value leaves a recall for 4 of 48 such messages instead of 17, and loses the recall for 1 of 33
@@ -276,6 +279,7 @@ class SearchableMemory(Protocol):
         self,
         query: str,
         *,
+        max_results: int | None = None,
         sources: Collection[SourceKind] | None = None,
         explain: bool = False,
         deadline_ms: int | None = None,
@@ -311,7 +315,8 @@ class MarkdownRecall:
             query = f"{query[:LONGEST_EXCERPT]} {query[-LONGEST_EXCERPT:]}"
         private = audience == "private"
         sources = None if private else ("memory",)
-        result = self.memory.search(
+        search = partial(
+            self.memory.search,
             query,
             sources=sources,
             explain=True,
@@ -319,19 +324,33 @@ class MarkdownRecall:
             update=self.update,
             session=self.session,
         )
+        result = search()
+        hits = [(hit, hit_authors(self.memory, hit)) for hit in result.hits]
+        if any(map(_is_by_others, hits)):  # they must not take the places of what may be shown
+            more = [(hit, hit_authors(self.memory, hit)) for hit in search(max_results=MOST_HITS).hits]
+            hits = [*filter(_is_by_others, hits), *[hit for hit in more if not _is_by_others(hit)][: len(hits)]]
+            hits.sort(key=lambda hit: -hit[0].score)
         # Each hit is judged by itself: an answer that lacks vectors, or was cut short, is never called a match.
         usable = [
-            (hit, place)
-            for hit, place in zip(result.hits, places_of(result.hits), strict=True)
+            (hit, authors, place)
+            for (hit, authors), place in zip(hits, places_of([hit for hit, _ in hits]), strict=True)
             if hit.path not in self.without
             and (private or not (hit.path.lower() in LONG_TERM or is_client_memory(hit.path)))
         ]
         passages = [
-            RecallPassage(hit.snippet, hit.citation, place, hit_authors(self.memory, hit))
-            for hit, place in usable
+            RecallPassage(hit.snippet, hit.citation, place, authors)
+            for hit, authors, place in usable
             if is_confident(hit)
         ]
         return RecallAnswer(passages, "match" if passages else "weak" if usable else "none", result.health)
+
+
+def _is_by_others(found: tuple[Hit, tuple[str, ...]]) -> bool:
+    """Return whether a hit holds nothing of the owner and of their agents."""
+    hit, authors = found
+    rows = RecallPassage(hit.snippet, hit.citation, authors=authors).lines
+    shows = has_allowed([line for line, _ in rows], [author for _, author in rows], ("agent",))
+    return not shows and "other" in map(standing_of, authors)
 
 
 def places_of(hits: Sequence[Hit]) -> list[float]:

@@ -191,7 +191,7 @@ class _Writing:
         self._seen = set[str]()
         self._pending = dict[tuple[str, str], list[Entry]]()
         self._pending_chars = 0
-        self._changes = dict[str, list[Entry]]()
+        self._changes: dict[str, list[tuple[Entry, KnownRecord]]] = {}
 
     def add(self, record: Record) -> None:
         match record:
@@ -213,8 +213,8 @@ class _Writing:
 
     def finish(self) -> None:
         self._write_entries()
-        for path, entries in self._changes.items():
-            self._update_entries(path, entries)
+        for path, changes in self._changes.items():
+            self._update_entries(path, changes)
         if self._record is not None:
             with _recording():
                 self._record.finish(changed=bool(self._report.notes or self._report.updated))
@@ -240,8 +240,7 @@ class _Writing:
         elif not known.unchanged:
             self._report.kept.append(known.path)
         else:
-            self._count_update(known)
-            self._change(known.path, lambda _: text)
+            self._change(known.path, lambda _: text, [known])
 
     def _add_entry(self, entry: Entry) -> None:
         key = f"entry {entry_key(entry.id)}"
@@ -254,8 +253,7 @@ class _Writing:
         elif known.hash == content_hash(entry_lines(entry, self._run)):
             self._report.present += 1
         elif known.unchanged:
-            self._count_update(known)
-            self._changes.setdefault(known.path, []).append(entry)
+            self._changes.setdefault(known.path, []).append((entry, known))
         else:
             self._report.kept.append(known.path)
         self._seen.add(key)
@@ -276,23 +274,33 @@ class _Writing:
         self._pending.clear()
         self._pending_chars = 0
 
-    def _update_entries(self, path: str, entries: list[Entry]) -> None:
+    def _update_entries(self, path: str, found: list[tuple[Entry, KnownRecord]]) -> None:
         def with_entries(text: str) -> str:
             places = entry_places(text)
-            changes = [(*places[entry_key(entry.id)], entry_lines(entry, self._run)) for entry in entries]
+            changes = [(*places[entry_key(entry.id)], entry_lines(entry, self._run)) for entry, _ in found]
             return with_new_hash(replace_lines(text, changes))
 
-        self._change(path, with_entries)
+        self._change(path, with_entries, [known for _, known in found])
 
-    def _change(self, path: str, edit: Callable[[str], str]) -> None:
-        """Change a note of an earlier import, and keep the version that it had."""
-        if self._record is None:
-            return
-        content = self._workspace.content(path) or b""
-        text = edit(content.decode())
-        with _recording():
-            self._record.add_changed(path, content, text)
-        self._workspace.replace(path, text, expected=bytes_hash(content))
+    def _change(self, path: str, edit: Callable[[str], str], known: list[KnownRecord]) -> None:
+        """Change a note of an earlier import, and keep the version that it had, unless somebody edits it meanwhile."""
+        if self._record is not None:
+            content = self._workspace.content(path) or b""
+            before = content.decode("utf-8", "replace")
+            front = read_imported(before)
+            if front is None or not front.is_unchanged(before):
+                self._report.kept.append(path)
+                return
+            text = edit(before)
+            with _recording():
+                self._record.add_changed(path, content, text)
+            try:
+                self._workspace.replace(path, text, expected=bytes_hash(content))
+            except WriteConflict:
+                self._report.kept.append(path)
+                return
+        for each in known:
+            self._count_update(each)
 
     def _write_new(self, path: str, note: Callable[[], str], key: str, *, records: int = 1) -> None:
         """Write a new note, beside a note that has the name already. A dry run makes only the notes that it shows."""

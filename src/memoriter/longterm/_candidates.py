@@ -15,13 +15,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from memoriter.longterm._item import comes_with_token, item_text, items_of
+from memoriter.longterm._item import item_text, items_of, origin_of_mark
 from memoriter.longterm._own_statements import OwnStatements, statement_key
 from memoriter.longterm._records import DEFAULT_CATEGORY, ORIGINS, Category, Origin, Span, least_trusted
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from memoriter.longterm._item import Item
 
@@ -39,6 +39,8 @@ MOST_REJECTED = 500
 _COMMENT_NAME = "candidate"
 _REJECTED = re.compile(r"<!-- rejected: ([0-9a-f ]*) -->[ \t\r]*")
 _BULLET = re.compile(r"[-*+] ")
+_OWN_MARK = re.compile(r"inbox(?:, \d{4}-\d\d-\d\d)?")
+"""The mark of the inbox itself, which says that nobody has accepted the text yet."""
 _WORDS = re.compile(r"\w+")
 
 
@@ -95,22 +97,27 @@ def candidate_text(candidate: Candidate) -> str:
     return item_text(_COMMENT_NAME, candidate, candidate.score, values, "inbox")
 
 
-def parse_inbox(text: str, *, now: float, own: OwnStatements | None = None) -> Inbox:
+def parse_inbox(text: str, *, now: float, own: OwnStatements | None = None, authors: Sequence[str] = ()) -> Inbox:
     """Return the candidates of the note, and what was rejected.
 
     Args:
         text: the note.
+        authors: who wrote each line; empty: what the marks in the note say.
         now: seconds since 1970; the time of a candidate that somebody wrote by hand.
         own: what is the owner's in the folder of a project; None: the folder is the owner's.
     """
     rejected = [mark for line in text.split("\n") if (match := _REJECTED.fullmatch(line)) for mark in match[1].split()]
-    return Inbox(tuple(candidate for candidate, _, _ in _items(text, now, own)), tuple(rejected[-MOST_REJECTED:]))
+    return Inbox(
+        tuple(candidate for candidate, _, _ in _items(text, now, own, authors)), tuple(rejected[-MOST_REJECTED:])
+    )
 
 
-def edited_inbox(text: str, new: Inbox, *, now: float, own: OwnStatements | None = None) -> str:
+def edited_inbox(
+    text: str, new: Inbox, *, now: float, own: OwnStatements | None = None, authors: Sequence[str] = ()
+) -> str:
     """Return the note with the candidates of `new` and its rejected texts; all other lines stay as they are."""
     lines, wanted = text.split("\n"), {each.id: each for each in new.candidates}
-    items = _items(text, now, own)
+    items = _items(text, now, own, authors)
     for candidate, start, end in reversed(items):
         kept = wanted.get(candidate.id)
         if kept is None:
@@ -145,12 +152,14 @@ def with_rejected(inbox: Inbox, ids: Iterable[str]) -> Inbox:
     return Inbox(kept, tuple(dict.fromkeys((*inbox.rejected, *marks)))[-MOST_REJECTED:])
 
 
-def _items(text: str, now: float, own: OwnStatements | None) -> list[tuple[Candidate, int, int]]:
+def _items(
+    text: str, now: float, own: OwnStatements | None, authors: Sequence[str] = ()
+) -> list[tuple[Candidate, int, int]]:
     """Return the candidates, each with its first line and the line after its last one (0-based)."""
     used = set[str]()
     latest: dict[tuple[str, str], str] = {}  # of equal items, since the next id is made from the last one
     items: list[tuple[Candidate, int, int]] = []
-    for item in items_of(text, _COMMENT_NAME):
+    for item in items_of(text, _COMMENT_NAME, authors):
         candidate = _candidate_of(item, now)
         same = candidate.id, item.text
         identifier = latest.get(same, candidate.id)
@@ -177,7 +186,9 @@ def _id_of(text: str) -> str:
 
 def _candidate_of(item: Item, now: float) -> Candidate:
     """Return the candidate of an item. What cannot be read of its comment is left out."""
-    origin = "token" if item.mark and comes_with_token(item.mark) else item.values.get("origin", "owner")
+    claimed = item.values.get("origin", "owner")
+    origin: Origin = claimed if claimed in ORIGINS else "import"
+    mark = None if item.mark and _OWN_MARK.fullmatch(item.mark) else item.mark
     verbatim = item.values.get("text") == text_hash(item.text)
     return Candidate(
         id=item.id or _id_of(item.text),
@@ -185,7 +196,7 @@ def _candidate_of(item: Item, now: float) -> Candidate:
         category=item.category or DEFAULT_CATEGORY,
         score=item.number(missing=1.0, unreadable=0.0),
         created_at=item.time(now),
-        origin=origin if origin in ORIGINS else "import",
+        origin=origin_of_mark(mark, origin),
         session=item.session,
         span=item.span if verbatim else None,
         supersedes=item.supersedes,

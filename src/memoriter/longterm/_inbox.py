@@ -229,12 +229,16 @@ class InboxFile:
 
         self._change(change)
 
-    def _read(self, now: float) -> tuple[Inbox, str, str | None]:
-        """Return the inbox with its expired candidates, its text, and the hash of its bytes (None: no note)."""
+    def _read(self, now: float) -> tuple[Inbox, str, list[str], str | None]:
+        """Return the inbox with its expired candidates, its text, who wrote each line, and the hash of its bytes.
+
+        The hash is None if there is no note.
+        """
         content = self._workspace.content(PATH)
         text = (content or b"").decode("utf-8-sig", "replace")
-        inbox = parse_inbox(text, now=now, own=self._recorded())
-        return inbox, text, None if content is None else bytes_hash(content)
+        authors = self._workspace.authors(PATH, text.split("\n"))
+        inbox = parse_inbox(text, now=now, own=self._recorded(), authors=authors)
+        return inbox, text, authors, None if content is None else bytes_hash(content)
 
     def _recorded(self) -> OwnStatements | None:
         return None if self._own is None else self._own.read()
@@ -243,12 +247,13 @@ class InboxFile:
         """Write the inbox that `change` returns; if somebody else writes at the same time, apply it to their text."""
         now = round(self._wall(), 3)
         for number in range(TRIES):
-            old, text, expected = self._read(now)
+            old, text, authors, expected = self._read(now)
             new = change(without_expired(old, now, self.days))
             if new == old:
                 return
             try:
-                self._workspace.replace(PATH, edited_inbox(text, new, now=now, own=self._recorded()), expected=expected)
+                edited = edited_inbox(text, new, now=now, own=self._recorded(), authors=authors)
+                self._workspace.replace(PATH, edited, expected=expected)
             except WriteConflict:
                 if number == TRIES - 1:
                     raise

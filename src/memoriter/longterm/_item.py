@@ -16,14 +16,14 @@ from math import isnan
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import quote, unquote
 
-from memoriter.longterm._records import CATEGORIES, Span, is_memory_id, mark_of_principal
+from memoriter.longterm._records import CATEGORIES, ORIGINS, Span, is_memory_id, least_trusted, mark_of_principal
 from memoriter.values import dataclass
-from memoriter.workspace import scan_blocks
+from memoriter.workspace import authors_of, scan_blocks, without_mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memoriter.longterm._records import Category, Speaker
+    from memoriter.longterm._records import Category, Origin, Speaker
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 """The edge of a code block, in which items are no statements."""
@@ -61,7 +61,7 @@ class Item:
     words: tuple[str, ...]
     """The comment, without its name; empty: the item has none, because somebody wrote it by hand."""
     mark: str | None
-    """The comment `from`; None: there is none."""
+    """Who wrote it, as the comment `from` says, or a mark around it, or a record; None: the owner."""
     start: int
     """First line, 0-based."""
     end: int
@@ -118,9 +118,15 @@ class Item:
             return default
 
 
-def comes_with_token(mark: str) -> bool:
-    """Return whether a mark is that of a text which came with somebody's token, whatever the name of the token."""
-    return " via HTTP" in mark
+def origin_of_mark(mark: str | None, default: Origin) -> Origin:
+    """Return the origin in a mark, which is never more trusted than what an item without a mark would have."""
+    if mark is None:
+        return default
+    if " via HTTP" in mark:  # with somebody's token, whose name may be `owner`
+        return least_trusted("token", default)
+    word = mark.split(",")[0].split()[0].lower() if mark.split(",")[0].split() else ""
+    known: dict[str, Origin] = {each: each for each in ORIGINS}
+    return least_trusted(known.get(word, "import"), default)
 
 
 def clean_text(text: str) -> str:
@@ -148,25 +154,27 @@ def item_text(name: str, statement: Statement, number: float, values: Sequence[s
     return "\n".join([head, *(f"  {line}" if line else "" for line in rest)]) + "\n"
 
 
-def items_of(text: str, name: str) -> Iterator[Item]:
-    """Yield the items of a note that have a text, in their order.
+def items_of(text: str, name: str, authors: Sequence[str] = ()) -> Iterator[Item]:
+    """Yield the items of a note that have a text, in their order. An item ends where the text of another author begins.
 
     Args:
         text: the note.
         name: the first word of the comments to read.
+        authors: who wrote each line; empty: what the marks in the note say.
     """
     lines, at = text.split("\n"), 0
-    fenced = _fenced_lines(lines)
+    fenced, by = _fenced_lines(lines), authors or authors_of(lines)
     while at < len(lines):
         match = None if at in fenced else _pattern(name).fullmatch(lines[at])
-        end = _end_of_item(lines, at) if match else at + 1
+        end = _end_of_item(lines, at, by) if match else at + 1
         if match:
             category: str = match["category"] or ""
             known = category if category in CATEGORIES else None
             head = match["text"] if known or not category else f"[{category}] {match['text']}"
             joined = "\n".join([head, *map(_dedented, lines[at + 1 : end])])
             if body := clean_text(_ESCAPED.sub(r"<\1!--", joined)):
-                yield Item(known, body, tuple((match["data"] or "").split()), match["mark"], at, end)
+                author = by[at] or match["mark"]
+                yield Item(known, body, tuple((match["data"] or "").split()), author, at, end)
         at = end
 
 
@@ -193,13 +201,13 @@ def _pattern(name: str) -> re.Pattern[str]:
     )
 
 
-def _end_of_item(lines: Sequence[str], at: int) -> int:
-    """Return the line after an item: indented lines belong to it, also behind blank ones."""
+def _end_of_item(lines: Sequence[str], at: int, authors: Sequence[str]) -> int:
+    """Return the line after an item: indented lines of its author belong to it, also behind blank ones."""
     end = at + 1
     for number in range(at + 1, len(lines)):
         line = lines[number].rstrip("\r")
         if line.strip():
-            if not line.startswith((" ", "\t")):
+            if not line.startswith((" ", "\t")) or authors[number] != authors[at] or not without_mark(line).strip():
                 break
             end = number + 1
     return end

@@ -23,6 +23,7 @@ from memoriter.longterm._store import Found
 from memoriter.longterm._vector_file import key_of
 from memoriter.longterm._writing import NoteFile
 from memoriter.masking import mask
+from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from memoriter.longterm._parts import LongTermParts
     from memoriter.longterm._records import Category, Origin, Span
     from memoriter.longterm._store import LongTermStore, Vector
-    from memoriter.types import Diagnostic, ModelSpec
+    from memoriter.types import ModelSpec
 
 DUPLICATE = 0.95
 """Similarity from which a new memory counts as the same as one that is there, as in OpenClaw."""
@@ -238,6 +239,21 @@ class LongTermMemories:
             remedy = f"{missing[0].remedy} Or give the id of the memory: see `memoriter ltm list`."
             raise IndexUnavailable(missing[0].message, remedy=remedy)
         return LongTermForgotten(candidates=hits)
+
+    def erase_removed(self) -> tuple[Diagnostic, ...]:
+        """Erase from the database what the note does not have any more. Return a diagnostic if that fails."""
+        known = {entry.memory.id for entry in self.entries()}
+        try:
+            store, principal = self.opened(), self.parts.principal
+            rows = [each for each in store.memories(principal=principal) if each.note == self.parts.note]
+            if gone := [each.id for each in rows if each.id not in known]:
+                self.parts.vectors.remove(gone)
+                store.delete(gone, principal=principal)
+                store.maintain(erase=True)
+        except (MemoriterError, OSError) as error:
+            message = f"The database of long-term memories, {self.parts.database!r}, may still hold it: {error}"
+            return (Diagnostic("copies", message, "Run `memoriter ltm rebuild` once it can be written."),)
+        return ()
 
     def memories(self, *, as_of: AsOf = None) -> list[LongTermMemory]:
         """Return all memories in the order of their creation: those of the note, and of others that share them.

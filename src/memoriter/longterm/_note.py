@@ -11,15 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from memoriter.longterm._item import comes_with_token, comments_of, item_text, items_of
+from memoriter.longterm._item import comments_of, item_text, items_of, origin_of_mark
 from memoriter.longterm._own_statements import OwnStatements, statement_key
 from memoriter.longterm._records import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
-    ORIGINS,
     LongTermMemory,
     Origin,
-    least_trusted,
     mark_of_principal,
 )
 from memoriter.values import dataclass
@@ -87,9 +85,8 @@ def parse_note(text: str, rules: NoteRules, authors: Sequence[str] = ()) -> list
         authors: who wrote each line, as far as its mark or the record of what came with tokens says.
     """
     entries, used = list[NoteEntry](), set[str]()
-    for item in items_of(text, _COMMENT_NAME):
-        author = item.mark if item.mark is not None or item.start >= len(authors) else authors[item.start] or None
-        memory, complete = _memory_of(item, rules, author), bool(item.id)
+    for item in items_of(text, _COMMENT_NAME, authors):
+        memory, complete = _memory_of(item, rules), bool(item.id)
         marked = mark_of_principal(rules.principal) in ("", *item.words)
         if memory.id in used:
             memory, complete = replace(memory, id=rules.new_id()), False
@@ -114,16 +111,15 @@ def principals_in(text: str) -> set[str]:
     return {unquote(word.removeprefix("principal=")) for word in words if word.startswith("principal=")}
 
 
-def _memory_of(item: Item, rules: NoteRules, author: str | None) -> LongTermMemory:
+def _memory_of(item: Item, rules: NoteRules) -> LongTermMemory:
     """Return the memory of an item. What cannot be read of its comment is left out."""
-    origin = _origin(author, rules.origin)
     memory = LongTermMemory(
         id=item.id or rules.new_id(),
         text=item.text,
         importance=item.number(DEFAULT_IMPORTANCE, DEFAULT_IMPORTANCE),
         category=item.category or DEFAULT_CATEGORY,
         created_at=item.time(rules.now),
-        origin=origin,
+        origin=origin_of_mark(item.mark, rules.origin),
         principal=rules.principal,
         session=item.session,
         span=item.span,
@@ -141,15 +137,3 @@ def _as_recorded(memory: LongTermMemory, rules: NoteRules) -> LongTermMemory:
         written = rules.origin != "owner" and key in rules.own.written
         memory = replace(memory, origin="owner" if written else memory.origin, approved=key in rules.own.approved)
     return replace(memory, author_trusted=memory.origin in rules.trusted)
-
-
-def _origin(mark: str | None, default: Origin) -> Origin:
-    """Return the origin in a mark, which is never more trusted than what an item without a mark would have."""
-    if mark is None:
-        return default
-    if comes_with_token(mark):  # first, because a token may be called `owner`
-        return least_trusted("token", default)
-    word = mark.split(",")[0].split()[0].lower() if mark.split(",")[0].split() else ""
-    known: dict[str, Origin] = {each: each for each in ORIGINS}
-    origin = known.get(word, "import")
-    return least_trusted(origin, default)

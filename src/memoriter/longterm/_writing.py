@@ -52,10 +52,16 @@ class NoteFile:
         """Append memories at once. Raises PathRefused, and WriteError if nothing was written."""
         from memoriter.workspace.writing import Addition
 
+        before = ""
+
         def compose(content: bytes) -> Addition:
+            nonlocal before
+            before = decoded(content)
             return Addition("".join(map(entry_text, memories)), "" if content.strip() else HEADER)
 
         self._workspace.append(PATH, compose)
+        if lines := "".join(entry_text(each) for each in memories if each.origin == "token").split("\n")[:-1]:
+            self._workspace.record_author(PATH, lines, before=before)
 
     def change(self, changes: Mapping[str, LongTermMemory | None]) -> int:
         """Replace or remove (None) memories by their ids, and return how many of them the note has.

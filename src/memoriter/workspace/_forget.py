@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash, normalize
 from memoriter.values import dataclass
 from memoriter.workspace.chunking import scan_closed_blocks, subtree_ends
+from memoriter.workspace.untrusted import authors_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -81,9 +83,21 @@ def holds(content: str, text: str) -> bool:
 
 
 def remove_passages(content: bytes, passages: Iterable[RemovedPassage]) -> bytes:
-    """Return the note without the lines of the passages; every other byte is unchanged."""
+    """Return the note without the lines of the passages; every other byte is unchanged.
+
+    Where a line would change its author by that, because the mark goes or because the line joins the item of somebody
+    else, marks are written around it.
+    """
     gone = {line for passage in passages for line in range(passage.start_line, passage.end_line + 1)}
-    return b"".join(line for number, line in enumerate(_LINE.findall(content), 1) if number not in gone)
+    rows = [row for number, row in enumerate(_LINE.findall(content), 1) if number not in gone]
+    authors = [author for number, author in enumerate(authors_of(_decode_lines(content)), 1) if number not in gone]
+    for _ in range(_PASSES):
+        now = authors_of(_decode_lines(b"".join(rows)))
+        wrong = [bool(row.strip()) and one != two for row, one, two in zip(rows, authors, now, strict=True)]
+        if not any(wrong):
+            break
+        rows, authors = _with_marks(rows, authors, wrong)
+    return b"".join(rows)
 
 
 def apply_removal(removal: Removal, workspace: Workspace) -> None:
@@ -103,6 +117,23 @@ def apply_removal(removal: Removal, workspace: Workspace) -> None:
     workspace.replace(removal.path, remove_passages(content, removal.passages), expected=removal.hash)
 
 
+def _with_marks(rows: Sequence[bytes], authors: Sequence[str], wrong: Sequence[bool]) -> tuple[list[bytes], list[str]]:
+    """Return lines and their authors with marks around the lines whose marks are wrong."""
+    found = list[tuple[bytes, str]]()
+    parts = zip(rows, authors, wrong, strict=True)
+    for (is_wrong, author), group in groupby(parts, key=lambda part: (part[2], part[1])):
+        run = [(row, author) for row, _, _ in group]
+        if is_wrong:
+            run[-1] = run[-1][0].rstrip(b"\r\n") + b"\n", author
+            name = author.rpartition(", ")[0] or author or "entry"
+            closing = f"<!-- end: {name} -->\n".encode(), ""
+            run = [(f"<!-- from: {author} -->\n".encode(), ""), *run, closing] if author else [closing, *run]
+        found += run
+    return [row for row, _ in found], [author for _, author in found]
+
+
+_PASSES = 4
+"""Times that marks are corrected; more than two are for notes that nobody has."""
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _SPACE = re.compile(r"\s+")
 _TABLE = re.compile(r"[ \t]*\|")

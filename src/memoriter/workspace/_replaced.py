@@ -12,10 +12,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from memoriter.types import ORIGIN
 from memoriter.values import dataclass
 from memoriter.workspace.chunking import scan_blocks
-from memoriter.workspace.untrusted import authors_of, origin_words, without_mark
+from memoriter.workspace.untrusted import authors_of, disarmed, origin_words, without_mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -66,8 +65,12 @@ def with_authors(before: str, after: str, origin: str, day: str) -> tuple[str, l
             number -= 1  # what follows an old block is an entry of its own
         else:
             authors.append((mark, number))
-    own = [part.block for part, (author, _) in zip(new, authors, strict=True) if author == mark]
-    changed = [line for block in own for line in lines[block.start : block.end]]
+    changed = list[str]()
+    for part, (author, _) in zip(new, authors, strict=True):
+        if author == mark:
+            place = slice(part.block.start, part.block.end)
+            lines[place] = map(disarmed, lines[place])
+            changed += lines[place]
     return "\n".join(_marked_lines(lines, new, authors)), changed
 
 
@@ -76,11 +79,11 @@ def _parse(text: str) -> tuple[list[str], list[_Part]]:
     plain, authors, entries = list[str](), list[str](), list[int]()
     entry, lines = 0, text.split("\n")
     for line, author in zip(lines, authors_of(lines), strict=True):
-        match = ORIGIN.search(line) if "<!--" in line else None
-        entry += match is not None
-        if match is None or line[: match.start()].strip():
-            ending = "\r" if line.endswith("\r") else ""
-            plain.append(line if match is None else without_mark(line) + ending)
+        words = without_mark(line)
+        entry += words != line
+        if words == line or words.strip():
+            ending = "\r" if words != line and line.endswith("\r") else ""
+            plain.append(words + ending)
             authors.append(author)
             entries.append(entry)
     parts, above = list[_Part](), list[tuple[int, str]]()
@@ -128,13 +131,23 @@ def _marked_entry(entry: Sequence[str], blocks: Sequence[Block], author: str) ->
     """Return the lines of one entry with its marks: one at the end of each list item, if it applies to all lines."""
     first = blocks[0].start
     end = "\r" if entry[0].endswith("\r") else ""
-    items = {block.start - first for block in blocks if block.kind == "item"}
+    items = _outer_items(entry, {block.start - first for block in blocks if block.kind == "item"})
     if 0 in items and all(_ITEM.match(entry[at]) for at in items) and _are_indented(entry, items):
         mark = f" <!-- from: {author} -->{end}"
         return [line.rstrip() + mark if at in items else line for at, line in enumerate(entry)]
     indent = entry[0][: _indent(entry[0])]
     name = author.rpartition(", ")[0] or author
     return [f"{indent}<!-- from: {author} -->{end}", *entry, f"{indent}<!-- end: {name} -->{end}"]
+
+
+def _outer_items(entry: Sequence[str], items: set[int]) -> set[int]:
+    """Return the items that are not inside of another one, which a mark of that one covers."""
+    outer, column = set[int](), -1
+    for at in sorted(items):
+        if column < 0 or _indent(entry[at]) <= column:
+            outer.add(at)
+            column = _indent(entry[at])
+    return outer
 
 
 def _are_indented(entry: Sequence[str], items: set[int]) -> bool:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from memoriter.layout import Layout
     from memoriter.workspace._writers import WriterRecords
     from memoriter.workspace.transcripts import Transcripts
-    from memoriter.workspace.writing import Addition, Appended, Compose, Entry, Existing
+    from memoriter.workspace.writing import Addition, Appended, Compose, Entry
 
 MAX_BYTES = 16 * 1024 * 1024
 """Largest size of a note in bytes; a larger file is a book or a mistake."""
@@ -273,20 +273,24 @@ class Workspace:
         return self._append_entry(daily, entry)
 
     def _append_entry(self, file: Path, entry: Entry) -> Appended:
-        """Append an entry; what comes with somebody else's token is recorded first."""
-        from memoriter.workspace.untrusted import authors_of, standing_of, without_mark
-        from memoriter.workspace.writing import Addition
+        """Append an entry, and record what comes with somebody else's token. Its mark counts until that is done."""
+        if entry.origin is None:
+            return self.append(str(file), entry.add_to)
+        from memoriter.workspace.writing import Existing
+
+        if self._writers is not None:
+            self._writers.check()
+        added = list[tuple[str, bytes]]()
 
         def add_to(content: bytes) -> Addition | Existing:
             addition = entry.add_to(content)
-            if self._writers is not None and entry.origin is not None and isinstance(addition, Addition):
-                lines = addition.text.split("\n")
-                author = next(filter(None, authors_of(lines)), "")
-                if standing_of(author) == "other":
-                    self._writers.add(self._writable_path(str(file)).cited, map(without_mark, lines), author)
+            added[:] = [] if isinstance(addition, Existing) else [(addition.text, content)]
             return addition
 
-        return self.append(str(file), add_to)
+        appended = self.append(str(file), add_to)
+        for text, before in added:
+            self.record_author(self._writable_path(str(file)).cited, text.split("\n"), before=decode(before))
+        return appended
 
     def authors(self, path: str, lines: Sequence[str] | None = None) -> list[str]:
         """Return who wrote each line of a note, such as `agent, 2026-11-22`; empty: the owner.
@@ -304,10 +308,25 @@ class Workspace:
         if lines is None:
             lines = decode(self.content(path) or b"").split("\n")
         authors = authors_of(lines)
-        if self._writers is not None:
-            rows = zip(authors, self._writers.authors(path, lines), strict=True)
-            authors = [marked or recorded for marked, recorded in rows]
-        return authors
+        return authors if self._writers is None else self._writers.authors(path, lines, authors)
+
+    def record_author(self, path: str, lines: Sequence[str], author: str = "", *, before: str, front: str = "") -> None:
+        """Record who wrote lines of a note, if it is neither the owner nor one of their agents. Raises WriteError.
+
+        Args:
+            path: the note, as cited.
+            lines: the lines.
+            author: as in the mark; empty: what the first mark of the lines says.
+            before: the text of the note without them.
+            front: the text of the note, if its front matter is the author's.
+        """
+        from memoriter.workspace.untrusted import authors_of, standing_of, without_mark
+
+        author = author or next(filter(None, authors_of(lines)), "")
+        if self._writers is not None and standing_of(author) == "other":
+            old = before.split("\n")
+            owned = [line for line, by in zip(old, authors_of(old), strict=True) if not by]
+            self._writers.add(path, list(map(without_mark, lines)), author, owned=owned, front=front)
 
     def replace(self, path: str, text: str | bytes, *, expected: str | None) -> None:
         """Replace the whole content of a note.
@@ -381,9 +400,11 @@ class Workspace:
             if bytes_hash(content) != (expected or bytes_hash(b"")):
                 message = f"{cited!r} has changed since it was read, or exists already."
                 raise WriteConflict(message, remedy="Read it again and repeat the change.")
+            if cited in LONG_TERM and self.long_term().name != cited:
+                raise path_refused(path, f"the long-term memory of this folder is {self.long_term().name}")
             text, lines = with_authors(before, text, origin, day)
-            if self._writers is not None:
-                self._writers.add(cited, lines, origin_words(origin, day), whole=not before.strip())
+            front = text if lines and lines[0].rstrip() == "---" else ""
+            self.record_author(cited, lines, origin_words(origin, day), before=before, front=front)
         self.replace(path, text, expected=expected)
         if origin is None and self._writers is not None:
             self._writers.adopt(cited, before, text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 
@@ -17,26 +18,43 @@ from memoriter.plain_file import open_plain
 from memoriter.workspace.untrusted import authors_of, without_mark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
 LONGEST = 256 << 20
 """Maximum bytes of the file."""
 MOST_LINES = 200
-"""Lines of a note that are recorded, the latest, so that no token can fill the record. Of older ones, marks decide."""
+"""Lines of a note that are recorded one by one. Of a note with more, every line counts, so that no token can fill the
+record."""
 EVERY_LINE = "*"
-"""The key that stands for all lines of a note."""
+"""The key that stands for all lines of a note, once the note has no mark of their author any more."""
 _WORD = re.compile(r"\w+")
+_MARKER = re.compile(r"\s*(?:(?:[-*+•]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?)?")
 Rows = dict[str, dict[str, str]]
-"""By path of a note: the author of each line, by its hash, or of every line."""
+"""By path of a note: the author of each line, by its hash, of its front matter or of every line."""
 
 
 def line_key(line: str) -> str:
-    """Return the hash of the words of a line, 32 hexadecimal digits; empty for a line without words."""
-    words = " ".join(_WORD.findall(line))
-    if not words:
-        return ""
-    return sha256(words.encode("utf-8", "replace")).hexdigest()[:32]
+    """Return the hash of a line, without the marker of a list item, and of its words alone; empty for a blank line."""
+    first, *rest = unicodedata.normalize("NFC", line).split("<!--")
+    plain = first + "".join(part.partition("-->")[2] for part in rest)  # comments may change, and the words stay
+    text = plain if plain.strip() else line
+    text = text[_MARKER.match(text).end() :].strip()  # type: ignore[union-attr] - it matches every text
+    words = " ".join(_WORD.findall(text)) or text
+    return sha256(words.encode("utf-8", "replace")).hexdigest()[:32] if words else ""
+
+
+def _front_key(lines: Sequence[str]) -> str:
+    """Return the key of the front matter of a note; empty: it has none."""
+    end = _front_end(lines)
+    return f"front {sha256(chr(10).join(lines[:end]).encode('utf-8', 'replace')).hexdigest()[:32]}" if end else ""
+
+
+def _front_end(lines: Sequence[str]) -> int:
+    """Return the line after the front matter; 0: there is none."""
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    return next((at + 1 for at in range(1, len(lines)) if lines[at].rstrip() in {"---", "..."}), 0)
 
 
 class WriterRecords:
@@ -46,38 +64,62 @@ class WriterRecords:
         self._file = file
         self._read: tuple[tuple[int, int], Rows] | None = None
 
-    def authors(self, path: str, lines: Sequence[str]) -> list[str]:
-        """Return the recorded author of each line of a note; empty: none.
+    def authors(self, path: str, lines: Sequence[str], marked: Sequence[str]) -> list[str]:
+        """Return the author of each line of a note; empty: the owner.
+
+        The record counts where it has a line, whatever its mark says now.
 
         Args:
             path: the note, as cited.
             lines: all of its lines.
+            marked: what their marks say.
 
         Raises:
             WriteError: the record is damaged.
         """
         recorded = self._rows().get(path)
         if recorded is None:
-            return [""] * len(lines)
+            return list(marked)
+        # While a line of the same words has its mark, another one is somebody else's, who wrote the same.
+        there = {line_key(without_mark(line)): author for line, author in zip(lines, marked, strict=True) if author}
         every = recorded.get(EVERY_LINE, "")
-        return [recorded.get(line_key(line), every) if line.strip() else "" for line in lines]
+        if any(author.rpartition(", ")[0] == every.rpartition(", ")[0] for author in marked):
+            every = ""
+        front = _front_end(lines) if (author_of_front := recorded.get(_front_key(lines), "")) else 0
+        authors = list[str]()
+        for at, (line, author) in enumerate(zip(lines, marked, strict=True)):
+            key = line_key(without_mark(line))
+            found = recorded.get(key, every) if key and not (not author and key in there) else ""
+            if at < front:
+                found = author_of_front
+            authors.append(found or author)
+        return authors
 
-    def add(self, path: str, lines: Iterable[str], author: str, *, whole: bool = False) -> None:
-        """Record the author of lines that are about to be written into a note. Raises WriteError.
+    def check(self) -> None:
+        """Raise WriteError if the record is damaged."""
+        self._rows()
+
+    def add(self, path: str, lines: Sequence[str], author: str, *, owned: Collection[str], front: str = "") -> None:
+        """Record the author of lines of a note. Raises WriteError.
 
         Args:
             path: the note, as cited.
             lines: the lines.
             author: as in the mark.
-            whole: whether the note has no other lines.
+            owned: the lines of the owner in the note, which stay theirs although somebody else writes the same.
+            front: the text of the note, if its front matter is the author's.
         """
-        new = {key: author for line in lines if (key := line_key(line))}
-        if whole and len(new) > MOST_LINES:
-            new = {EVERY_LINE: author}
+        theirs = set(map(line_key, owned))
+        new = {key: author for line in lines if (key := line_key(line)) and key not in theirs}
+        if front and (key := _front_key(front.split("\n"))):
+            new[key] = author
 
         def change(rows: Rows) -> None:
             known = {**rows.get(path, {}), **new}
-            rows[path] = dict(list(known.items())[-MOST_LINES:])
+            if len(known) > MOST_LINES:
+                fronts = {key: author for key, author in known.items() if key.startswith("front ")}
+                known = {EVERY_LINE: author, **dict(list(fronts.items())[-1:])}
+            rows[path] = known
 
         if new:
             self._change(change)
@@ -85,17 +127,19 @@ class WriterRecords:
     def keep(self, path: str, text: str) -> None:
         """Remove what is recorded of lines that a note no longer has. Raises WriteError."""
         if path in self._rows():
-            left = {*_keys_of(text), EVERY_LINE} if text.strip() else set[str]()
+            left = {*_keys_of(text), EVERY_LINE, _front_key(text.split("\n"))} if text.strip() else set[str]()
             self._drop(path, lambda key: key not in left)
 
     def adopt(self, path: str, before: str, after: str) -> None:
-        """Remove what is recorded of lines whose marks the owner has removed: they are the owner's now.
+        """Remove what is recorded of lines that are there without the marks that they had: they are the owner's now.
 
         Raises WriteError.
         """
-        if path in self._rows():
-            adopted = _keys_of(before, marked=True) - _keys_of(after, marked=True)
-            self._drop(path, lambda key: key in adopted or (key == EVERY_LINE and bool(adopted)))
+        if path not in self._rows():
+            return
+        adopted = (_keys_of(before, marked=True) & _keys_of(after)) - _keys_of(after, marked=True)
+        has_marks = bool(_keys_of(after, marked=True))
+        self._drop(path, lambda key: key in adopted or (key == EVERY_LINE and bool(adopted) and not has_marks))
 
     def _drop(self, path: str, is_gone: Callable[[str], bool]) -> None:
         known = self._rows()[path]

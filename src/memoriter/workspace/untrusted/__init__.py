@@ -8,6 +8,7 @@ if TYPE_CHECKING:
         MarkedEntry,
         Standing,
         authors_of,
+        disarmed,
         foreign_lines,
         injected,
         marked,
@@ -26,6 +27,7 @@ __all__ = [
     "MarkedEntry",
     "Standing",
     "authors_of",
+    "disarmed",
     "folded",
     "foreign_lines",
     "injected",
@@ -52,6 +54,7 @@ def __getattr__(name: str) -> Any:
         "_marks": {
             "MarkedEntry",
             "authors_of",
+            "disarmed",
             "Standing",
             "foreign_lines",
             "injected",

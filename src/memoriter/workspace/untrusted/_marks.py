@@ -83,12 +83,17 @@ def marked(entry: str, origin: str, day: str) -> str:
     """
     words = origin_words(origin, day)
     name = words.rpartition(", ")[0]
-    body = _FORGED.sub("<\\!", entry)
+    body = disarmed(entry)
     lines = body.split("\n")
     if _ITEM.match(lines[0]) and all(_ITEM.match(line) or line[:1] in {"", " ", "\t"} for line in lines):
         mark = f" <!-- from: {words} -->"
         return "\n".join(f"{line.rstrip()}{mark}" if _ITEM.match(line) else line for line in lines)
     return f"<!-- from: {words} -->\n{body}<!-- end: {name} -->\n"
+
+
+def disarmed(text: str) -> str:
+    """Return a text in which nothing looks like a mark."""
+    return _FORGED.sub("<\\!", text)
 
 
 def origin_words(origin: str, day: str) -> str:
@@ -144,9 +149,10 @@ def standing_of(author: str) -> Standing:
 
 
 def without_mark(line: str) -> str:
-    """Return a line without the mark of its author at its end."""
-    match = ORIGIN.search(line) if "<!--" in line else None
-    return line if match is None else line[: match.start()].rstrip(" \t")
+    """Return a line without the marks of authors at its end."""
+    while "<!--" in line and (match := ORIGIN.search(line)):
+        line = line[: match.start()].rstrip(" \t")
+    return line
 
 
 def origin_edges(lines: Sequence[str]) -> list[int]:
