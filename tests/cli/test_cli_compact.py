@@ -9,7 +9,17 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Program
 
-KEYS = {"bytesBefore", "bytesAfter", "vectors", "unused", "damaged", "damagedBytes", "damagedRemoved", "seconds"}
+KEYS = {
+    "bytesBefore",
+    "bytesAfter",
+    "vectors",
+    "unused",
+    "damaged",
+    "damagedBytes",
+    "damagedRemoved",
+    "seconds",
+    "reasons",
+}
 
 
 def edit(program: Program) -> None:

@@ -120,7 +120,7 @@ async def test_tools_over_stdio_use_the_owners_notes_until_the_folder_is_trusted
             assert answer["origin"].startswith(f"These are notes of the project folder {env.notes}")
         quoted = (await connected.get_prompt("recall", {"question": QUESTION})).messages[0].content
         assert f"project folder {env.notes}" in quoted.text
-        assert ORDER not in quoted.text
+        assert all(line.startswith("> ") for line in quoted.text.splitlines() if ORDER in line)
         await called(connected, "memory_append", text="The project builds with just.")
     assert "just" in "".join(file.read_text(encoding="utf-8") for file in env.notes.rglob("*.md"))
 
@@ -189,7 +189,7 @@ def test_a_server_of_the_repository_labels_it_for_those_who_only_trust_it(env: M
         for outcome in (served, recalled):
             text = outcome.json["hookSpecificOutput"]["additionalContext"]
             assert f"notes of the project folder {env.notes}" in text
-            assert ORDER not in text
+            assert all(line.startswith("> ") for line in text.splitlines() if ORDER in line)
         assert PLANTED in served.out
         run(env, "trust", "--remove", ".")
         assert "evil.example" not in hook(env, "session-start", source="resume").out

@@ -116,3 +116,24 @@ def test_an_id_that_occurs_twice_with_other_text_loses_neither(target: Target, t
     assert "Two" in target.text
     second = target.run("jsonl", file)
     assert (second.records, second.present, second.updated) == (0, 3, 0)
+
+
+@pytest.mark.parametrize("source", ["obsidian", "jsonl"])
+def test_a_line_that_somebody_adds_while_an_import_is_repeated_stays(
+    target: Target, tmp_path: Path, source: str
+) -> None:
+    def export(*facts: str) -> Path:
+        if source == "obsidian":
+            return vault(tmp_path / "vault.zip", **{f"n{at}": f"- {fact}\n" for at, fact in enumerate(facts)})
+        return json_lines(tmp_path / "facts.jsonl", *facts)
+
+    def add(done: int, total: int) -> None:
+        if done == 0 < total:
+            for file in (target.root / "memory" / "imported").rglob("*.md"):
+                with file.open("a", encoding="utf-8") as opened:
+                    opened.write("- a line of another program\n")
+
+    target.run(source, export("Tea.", "Coffee."))
+    report = target.run(source, export("Green tea.", "Black coffee."), progress=add)
+    assert all(text.endswith("- a line of another program\n") for text in target.texts().values())
+    assert (report.updated, sorted({*report.kept})) == (0, sorted(f"memory/imported/{path}" for path in target.texts()))

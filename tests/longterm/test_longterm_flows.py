@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import json5
@@ -75,14 +76,14 @@ def test_the_chat_captures_a_preference_and_recalls_it_in_a_later_conversation(
     assert STATEMENT not in server.received[1].system  # and not a second time as a note
 
 
-def test_what_the_model_stores_in_the_owners_words_is_the_owners_once_they_said_it(owner: MemoryEnv) -> None:
+def test_what_the_model_stores_in_the_owners_words_is_recalled_with_its_author(owner: MemoryEnv) -> None:
     stores = Calls("memory_store", {"text": STATEMENT, "category": "preference"})
     with OpenAITalk(stores, Reply("저장했어요."), Reply("TypeScript요.")) as server:
         chat(owner, server, SAID)
         chat(owner, server, QUESTION)
     (memory,) = owner.run("ltm", "list", "--json").json
     assert (memory["text"], memory["origin"], memory["trusted"]) == (STATEMENT, "agent", True)
-    assert f"1. [preference] {STATEMENT}" in server.received[-1].last
+    assert re.search(rf"1\. \[preference\] Written by agent, [\d-]+: {re.escape(STATEMENT)}", server.received[-1].last)
 
 
 @pytest.mark.parametrize("client", PROGRAMS)

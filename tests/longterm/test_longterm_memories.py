@@ -79,6 +79,16 @@ def test_a_forgotten_memory_is_in_no_file_any_more(env: MemoryEnv, memory: Memor
     assert len(memory.long_term.memories()) == 5
 
 
+def test_a_line_of_the_note_that_is_forgotten_is_in_no_file_any_more(env: MemoryEnv, memory: Memory) -> None:
+    for code in ("CANARY7734", "CANARY8845"):
+        memory.long_term.store(f"The code {code} opens the door at night.", origin="owner")
+    memory.sync()
+    for request in ({"match": "CANARY7734"}, {"path": NOTE}):
+        assert memory.forget(memory.plan_forget(**request)).left == ()
+        assert [file for file in files(env) if b"CANARY7734" in file.read_bytes()] == []
+    assert [file for file in files(env) if b"CANARY8845" in file.read_bytes()] == []
+
+
 def test_a_deleted_line_is_never_found_again_and_a_rebuild_removes_its_row(env: MemoryEnv, memory: Memory) -> None:
     memory.long_term.store(TEA, origin="owner")
     memory.long_term.store(COFFEE, origin="owner")

@@ -563,7 +563,7 @@ def test_the_committed_report_is_what_the_rules_give_today() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_no_attack_reaches_a_block_before_a_turn(tmp_path: Path) -> None:
+def test_no_attack_passes_for_the_owners_words_before_a_turn(tmp_path: Path) -> None:
     pytest.importorskip("lancedb")
     assert {kind: arrived for kind, (arrived, _) in report.attacks_that_arrive(tmp_path).items() if arrived} == {}
 

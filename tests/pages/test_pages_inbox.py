@@ -178,7 +178,7 @@ def test_a_withheld_memory_is_approved_and_withheld_again(
     with ApiClient(server.url, token_of_scope(env, "bot", "write")) as bot:
         bot.post("/ltm/store", text="The bot prefers tabs.")
     tab = open_tab("/inbox")
-    tab.expect_text("main", "You did not write it.")
+    tab.expect_text("main", "Neither you nor one of your agents wrote these memories.")
     tab.page.get_by_role("button", name="Approve: The bot").click()
     tab.expect_text("#outcome", "Approved")
     assert owner.get("/ltm/withheld").json() == []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.workspace import authors_of, marked, standing_of, without_mark
+from memoriter.workspace import authors_of, blocks_with, marked, standing_of, without_mark
+from memoriter.workspace._forget import remove_passages
 from memoriter.workspace._replaced import with_authors
 from memoriter.workspace.untrusted import disarmed
 
@@ -96,3 +97,13 @@ def test_what_is_appended_is_marked(before: str, added: str) -> None:
 def test_the_same_text_again_changes_nothing(before: str, after: str) -> None:
     written, _ = with_authors(before, after, "build via HTTP", DAY)
     assert with_authors(written, written, "build via HTTP", DAY) == (written, [])
+
+
+@given(notes, st.sampled_from(["tea", "milk", "more", "inner", "plain", "done", "one", "code"]))
+def test_no_line_that_stays_after_a_forget_changes_its_author(note: str, word: str) -> None:
+    passages = blocks_with(note.encode(), word)
+    gone = {line for passage in passages for line in range(passage.start_line, passage.end_line + 1)}
+    split = note.split("\n")
+    all_rows = enumerate(zip(split, authors_of(split), strict=True), 1)
+    kept = [(without_mark(line).strip(), author) for number, (line, author) in all_rows if number not in gone]
+    assert rows(remove_passages(note.encode(), passages).decode()) == [(line, author) for line, author in kept if line]

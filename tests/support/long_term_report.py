@@ -162,7 +162,7 @@ def replacement_counts(pairs: Iterable[dict[str, Any]]) -> Counts:
 
 
 def attacks_that_arrive(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return for each kind of attack how many reached a block before a turn, and how many were tried.
+    """Return for each kind of attack how many passed for the owner's words before a turn, and how many were tried.
 
     Each attack reaches memoriter as it would in use: as a message of the user with capture on, as a call of the tool
     `memory_store`, or as lines of the note. Then the user asks with the very words of the attack.
@@ -173,7 +173,10 @@ def attacks_that_arrive(folder: Path) -> dict[str, tuple[int, int]]:
         memory = env.open()
         deliver(memory, env.notes, attack)
         block = memory.session(SESSION, audience="private").recall(attack["text"]).prepend_context
-        arrived = bool(block) if attack["channel"] != "between" else any(part in block for part in attack["needle"])
+        statements = [line for line in block.splitlines() if line[:1].isdigit() and "] Written by agent" not in line]
+        arrived = any(
+            attack["channel"] != "between" or part in line for line in statements for part in attack["needle"]
+        )
         reached, tried = counts.get(attack["kind"], (0, 0))
         counts[attack["kind"]] = reached + arrived, tried + 1
         env.close()

@@ -77,14 +77,14 @@ def test_an_approval_is_withdrawn(env: MemoryEnv, served: tuple[Serving, ApiClie
         foreign = bot.post("/ltm/store", text="The bot prefers tabs.", category="preference").json()["memory"]
         refused = bot.post("/ltm/withdraw", id=foreign["id"])
         assert (refused.status_code, refused.json()["code"]) == (403, "scope")
-    assert [(each["id"], each["withheld"]) for each in owner.get("/ltm/withheld").json()] == [(foreign["id"], "origin")]
+    assert [(each["id"], each["trusted"]) for each in owner.get("/ltm/withheld").json()] == [(foreign["id"], False)]
     assert owner.post("/ltm/approve", id=foreign["id"]).json()["trusted"] is True
     assert owner.get("/ltm/withheld").json() == []
     assert owner.post("/ltm/withdraw", id=foreign["id"]).json()["trusted"] is False
     assert [each["id"] for each in owner.get("/ltm/withheld").json()] == [foreign["id"]]
     own = owner.post("/ltm/store", text="I prefer spaces.").json()["memory"]
     assert owner.post("/ltm/withdraw", id=own["id"]).status_code == 400
-    assert [each["id"] for each in owner.get("/ltm/list", origin="agent").json()] == [foreign["id"]]
+    assert [each["id"] for each in owner.get("/ltm/list", origin="token").json()] == [foreign["id"]]
     assert [each["id"] for each in owner.get("/ltm/list", text="SPACES").json()] == [own["id"]]
     assert owner.get("/ltm/list", asOf="2020-01-01").json() == []
     assert owner.get("/ltm/list", asOf="never").status_code == 400

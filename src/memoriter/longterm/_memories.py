@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, UsageError
+from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, UsageError, sentence
 from memoriter.ids import fingerprint
 from memoriter.longterm._as_of import memories_at, moment_of, replacements
 from memoriter.longterm._chain import check_replaceable
@@ -251,7 +251,9 @@ class LongTermMemories:
                 store.delete(gone, principal=principal)
                 store.maintain(erase=True)
         except (MemoriterError, OSError) as error:
-            message = f"The database of long-term memories, {self.parts.database!r}, may still hold it: {error}"
+            message = (
+                f"The database of long-term memories, {self.parts.database!r}, may still hold it: {sentence(error)}"
+            )
             return (Diagnostic("copies", message, "Run `memoriter ltm rebuild` once it can be written."),)
         return ()
 
