@@ -166,7 +166,7 @@ def test_what_an_entry_leaves_open_is_closed_and_the_entry_is_known_again(env: M
 
 @pytest.mark.parametrize("origin", [None, "agent"])
 @pytest.mark.parametrize(
-    ("opened", "closing"), [("```sh\nls\n", "```\n"), ("<!--\nb", "\n-->\n"), ("- a\n  ```\n", "")]
+    ("opened", "closing"), [("```sh\nls\n", "\n```\n"), ("<!--\nb", "\n\n-->\n"), ("- a\n  ```\n", "")]
 )
 def test_an_entry_is_not_written_into_what_a_note_leaves_open(
     env: MemoryEnv, opened: str, closing: str, origin: str | None
@@ -235,3 +235,17 @@ def test_every_entry_that_was_added_is_recognized(text: str) -> None:
     again = entry.add_to(f"{before}{addition.title}{addition.text}".encode())
     first = 4 + len(addition.title)
     assert again == Existing(first, first + addition.text.count("\n") - 1)
+
+
+@pytest.mark.parametrize("opened", ["```\n", "<!--\n", "<pre>\n"])
+def test_what_other_programs_wrote_below_an_open_fence_is_not_forgotten_together(env: MemoryEnv, opened: str) -> None:
+    facts = "\nThe meter is 4711.\n\nThe boiler is serviced in May.\n"
+    env.write("MEMORY.md", f"# Mine\n\n{opened}A paste.\n{facts}")
+    memory = env.open()
+    memory.remember("We chose PostgreSQL.", to="long-term")
+    memory.remember("First.\n\nSecond.", to="long-term")
+    memory.forget(memory.plan_forget(match="4711"))
+    left = (env.notes / "MEMORY.md").read_text(encoding="utf-8")
+    assert "4711" not in left
+    for text in ("A paste.", "The boiler is serviced in May.", "- We chose PostgreSQL.", "First.", "Second."):
+        assert text in left

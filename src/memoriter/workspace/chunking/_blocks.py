@@ -241,8 +241,11 @@ class _Scanner:
                 self.doubtful.add(part)
             if verbatim.closing.search(text):
                 after = self.lines[line + 1 : min(line + 2, stop)]
-                if verbatim.skip and not inside and not self.lines[line - 1].strip() and any(map(str.strip, after)):
-                    self.doubtful.add(part)  # the entries that memoriter adds have a blank line above a fence
+                alone = verbatim.skip or text.strip() == verbatim.closing_line
+                if alone and not inside and not self.lines[line - 1].strip() and any(map(str.strip, after)):
+                    self.doubtful.add(
+                        part
+                    )  # memoriter has added it, or the entries below, and may have read it wrongly
                 self.closed.add(line)
                 return line + 1
         self.doubtful.add(part)

@@ -114,8 +114,9 @@ class Entry:
         closing = closing_line(note.split("\n"))
         # Without a blank line, a table or paragraph would continue the entry above it.
         stands_alone = _ITEM.match(entry) or ORIGIN.match(entry)
-        joins = not stands_alone and (closing or note.removesuffix("\n").rpartition("\n")[2].strip())
-        return Addition(entry, f"{closing}\n" * bool(closing) + "\n" * bool(joins))
+        joins = not stands_alone and not closing and note.removesuffix("\n").rpartition("\n")[2].strip()
+        # The blank line above it says that what is above may be several entries, as `scan_closed_blocks` reads it.
+        return Addition(entry, f"\n{closing}\n" * bool(closing) + "\n" * bool(joins))
 
     def find_in(self, content: bytes) -> Existing | None:
         """Return the lines of a note that prevent the addition; to the owner, entries of others do not count."""
