@@ -486,6 +486,21 @@ def test_it_says_what_it_cannot_reach(place: Place) -> None:
         assert "day.md" in unreached["git_history"].message
 
 
+@pytest.mark.parametrize("name", ["day.md~", ".day.md.swp", "day.sync-conflict-20260310.md", ".trash/other.md"])
+def test_copies_and_versions_are_named_also_when_no_note_has_the_text_any_more(place: Place, name: str) -> None:
+    file = place.write("memory/day.md", "- the garden gate\n  of qxzjkanary\n")
+    copy = file.parent / name
+    copy.parent.mkdir(exist_ok=True)
+    git(place.notes, "init", "-q")
+    git(place.notes, "add", "memory/day.md")
+    git(place.notes, "commit", "-qm", "a day")
+    file.rename(copy)
+    with place.open() as memory:
+        plan = memory.plan_forget(match="the garden gate of qxzjkanary")
+        assert (plan.notes, str(copy) in plan.unreached[0].message) == ((), True)
+        assert "git_history" in {each.code for each in memory.plan_forget(match="qxzjkanary").unreached}
+
+
 def test_indexes_of_others_and_services_are_told_of_where_they_have_it(place: Place) -> None:
     text = CANARIES["han"]
     place.write("memory/day.md", note_with(text))

@@ -10,8 +10,10 @@ other agents and services are outside its control.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from unicodedata import normalize
 
@@ -26,7 +28,6 @@ from memoriter.workspace import MAX_BYTES, blocks_with, holds, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from memoriter.workspace import Removal
 
@@ -175,8 +176,11 @@ LEDGER = "ledger.sqlite"
 """The ledger of usage, which holds no text of notes."""
 _GENERATION = re.compile(r"\.g\d+\.sqlite$")
 _GIT_SECONDS = 10
+_SPACE = rb"(?:\s|\\[nrt])+"
+"""White space in a file, also as JSON escapes it."""
 _TELLING = 12
 """The length in characters from which a line is unlikely to occur elsewhere by chance."""
+_COPY = re.compile(r"~$|\.(?:bak|orig|tmp|sw[op]|un~)$|^\.?#|\.sync-conflict-")
 _COPIES = ("{0}~", "{0}.bak", "{0}.orig", "{0}.tmp", "#{0}#", ".#{0}", ".{0}.swp", ".{0}.swo", ".{0}.un~", ".trash/{0}")
 
 
@@ -203,6 +207,7 @@ def residual_copies(
     diagnostics = [*_git_history(files), *_copies(files, root), *_services(providers), *_other_indexes(needles, index)]
     if match is not None:
         diagnostics += _transcripts(match, sessions)
+        diagnostics += [] if files else _left_by_others(match, root)
     diagnostics += _other_sessions(copy_query(match, notes), sessions)
     message = "Backups, snapshots and synchronised copies of the folder are not looked at."
     return [*diagnostics, Diagnostic("elsewhere", message, "Delete it there as well, where you have any.")]
@@ -243,6 +248,36 @@ def _copies(files: Iterable[Path], root: Path) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "copies", f"Copies of the note exist: {_listed(copies)}.", "Delete them if they are not needed."
         )
+
+
+def _left_by_others(text: str, root: Path) -> Iterator[Diagnostic]:
+    """Report where a text is that no note holds any more: in copies of editors below the folder, or in git."""
+    found = list[str]()
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name != ".git"]
+        files = (Path(folder) / name for name in names if _COPY.search(name) or folder.endswith(".trash"))
+        found += [str(file) for file in files if file_contains(file, text)]
+    if found:
+        yield Diagnostic("copies", f"Copies of notes hold it: {_listed(sorted(found))}.", "Delete them.")
+    if any((folder / ".git").exists() for folder in (root, *root.parents)) and _in_history(text, root):
+        message = "Earlier versions of notes that Git keeps hold it, or could not be read."
+        yield Diagnostic("git_history", message, "Rewrite the history with `git filter-repo`.")
+
+
+def _in_history(text: str, root: Path) -> bool:
+    """Return whether a version that Git keeps has the text; True if that is unknown."""
+    if (git := shutil.which("git")) is None:
+        return True
+    import subprocess
+
+    # The repository may be untrusted, so none of its programs are run.
+    options = ["--all", "-1", "--format=%h", "--no-ext-diff", "--no-textconv", f"-S{text}"]
+    command = [git, "-C", str(root), "-c", "core.fsmonitor=false", "log", *options, "--", "."]
+    try:
+        completed = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=False)  # noqa: S603 (our words)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return True
+    return bool(completed.stdout.strip())
 
 
 def _services(providers: set[str]) -> Iterator[Diagnostic]:
@@ -300,14 +335,18 @@ def _other_sessions(query: CopyQuery, sessions: Path | None) -> Iterator[Diagnos
 
 
 def file_contains(file: Path, text: str) -> bool:
-    """Return whether a file contains the text as it is, in NFC, in NFD, or escaped as JSON."""
+    """Return whether a file contains the text in NFC, in NFD, or escaped as JSON. Any white space is equal."""
     import mmap
 
     forms = {text, normalize("NFC", text), normalize("NFD", text)}
-    forms |= {json.dumps(form, ensure_ascii=plain)[1:-1] for form in list(forms) for plain in (True, False)}
+    escaped = [
+        [json.dumps(word, ensure_ascii=plain)[1:-1] for word in form.split()] for form in forms for plain in (True, False)
+    ]
+    words = [*map(str.split, forms), *escaped]
+    encoded = {_SPACE.join(re.escape(word.encode("utf-8", "replace")) for word in each) for each in words}
     try:
         with open_plain(file, follow=True) as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return any(content.find(form.encode("utf-8", "replace")) >= 0 for form in forms)
+            return any(re.search(form, content) is not None for form in encoded)
     except (OSError, ValueError):  # empty, or deleted
         return False
 
