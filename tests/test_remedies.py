@@ -236,7 +236,17 @@ def options(command: click.Command) -> set[str]:
     return own
 
 
-OTHERS = {"--all", "--force-reinstall", "--format", "--merge", "--no-rerank", "--task", "--user"}
+OTHERS = {
+    "--no-ext-diff",
+    "--no-textconv",
+    "--all",
+    "--force-reinstall",
+    "--format",
+    "--merge",
+    "--no-rerank",
+    "--task",
+    "--user",
+}
 """Of git, pip, llama.cpp, QMD, optimum and curl."""
 COMPARED = "evals/peers/"
 """The folder whose texts are also arguments of programs that memoriter is compared with."""

@@ -340,7 +340,9 @@ def file_contains(file: Path, text: str) -> bool:
 
     forms = {text, normalize("NFC", text), normalize("NFD", text)}
     escaped = [
-        [json.dumps(word, ensure_ascii=plain)[1:-1] for word in form.split()] for form in forms for plain in (True, False)
+        [json.dumps(word, ensure_ascii=plain)[1:-1] for word in form.split()]
+        for form in forms
+        for plain in (True, False)
     ]
     words = [*map(str.split, forms), *escaped]
     encoded = {_SPACE.join(re.escape(word.encode("utf-8", "replace")) for word in each) for each in words}
