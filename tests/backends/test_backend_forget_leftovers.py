@@ -210,3 +210,16 @@ def test_what_was_left_among_the_versions_of_imports_and_the_copies_of_flushes_g
         file.write_text(AFTER, encoding="utf-8")
     assert len(memory.plan_forget(match="qxzj4711").recovered) == 2
     assert holding(env) == []
+
+
+def test_what_a_program_saved_into_a_note_that_was_read_empty_is_not_added_to_a_newer_save(env: MemoryEnv) -> None:
+    file, saved = env.notes / NOTE, "".join(f"- line {number}\n" for number in range(100))
+    file.write_text("- saved since\n- edited\n", encoding="utf-8")
+    place = file.with_name(".unnamed")
+    place.write_text(saved, encoding="utf-8")
+    new = Version.of(b"- edited\n")
+    hidden = file.with_name(Hidden.out(file.name, place.stat().st_ino, Version.of(b""), new).file)
+    place.rename(hidden)
+    env.open().sync()
+    assert file.read_text(encoding="utf-8") == "- saved since\n- edited\n"
+    assert saved in [each.read_text(encoding="utf-8") for each in file.parent.glob(".*.kept")]

@@ -161,6 +161,8 @@ def finish(folder: Folder, hidden: Hidden, *, leases: bool) -> tuple[Outcome, st
     is_old = status.st_ino == hidden.inode
     version = hidden.old if is_old else hidden.new
     lines = None if version is None else version.lines_after(content)
+    if lines and is_old and version is not None and not version.size:
+        lines = None  # it was read while a program that saves in place had emptied it, so this is all of its text
     if lines is not None and not settled and not is_old:
         return "open", hidden.file  # the replacement was undone, and a program still appends to the new content
     # Lines that were appended to a note while it was removed make it a note again.
