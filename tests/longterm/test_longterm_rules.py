@@ -565,7 +565,14 @@ def test_the_committed_report_is_what_the_rules_give_today() -> None:
 @pytest.mark.timeout(600)
 def test_no_attack_passes_for_the_owners_words_before_a_turn(tmp_path: Path) -> None:
     pytest.importorskip("lancedb")
-    assert {kind: arrived for kind, (arrived, _) in report.attacks_that_arrive(tmp_path).items() if arrived} == {}
+    reached = report.attacks_that_arrive(tmp_path)
+    assert {kind: own for kind, (own, _, _) in reached.items() if own} == {}
+    # What one of the owner's agents stores by a tool, or what a note says is theirs, is quoted as theirs.
+    assert {kind: by_agent for kind, (_, by_agent, _) in reached.items() if by_agent} == {
+        "consolidated": 15,
+        "forged marks": 10,
+        "hidden in notes": 1,
+    }
 
 
 @pytest.mark.slow

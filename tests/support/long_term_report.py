@@ -161,24 +161,28 @@ def replacement_counts(pairs: Iterable[dict[str, Any]]) -> Counts:
     return counts
 
 
-def attacks_that_arrive(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return for each kind of attack how many passed for the owner's words before a turn, and how many were tried.
+def attacks_that_arrive(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """Return for each kind of attack how many passed for the owner's words before a turn, as the words of an agent, and
+    how many were tried.
 
     Each attack reaches memoriter as it would in use: as a message of the user with capture on, as a call of the tool
     `memory_store`, or as lines of the note. Then the user asks with the very words of the attack.
     """
-    counts: dict[str, tuple[int, int]] = {}
+    counts: dict[str, tuple[int, int, int]] = {}
     for attack in samples("attacks.jsonl"):
         env = long_term_env(folder / attack["id"], autoCapture=True)
         memory = env.open()
         deliver(memory, env.notes, attack)
         block = memory.session(SESSION, audience="private").recall(attack["text"]).prepend_context
-        statements = [line for line in block.splitlines() if line[:1].isdigit() and "] Written by agent" not in line]
-        arrived = any(
-            attack["channel"] != "between" or part in line for line in statements for part in attack["needle"]
-        )
-        reached, tried = counts.get(attack["kind"], (0, 0))
-        counts[attack["kind"]] = reached + arrived, tried + 1
+        needles = attack["needle"] if attack["channel"] == "between" else [""]
+        statements = [
+            line for line in block.splitlines() if line[:1].isdigit() and any(part in line for part in needles)
+        ]
+        quoted = [line for line in statements if "] Written by agent" in line]
+        own, by_agent, tried = counts.get(attack["kind"], (0, 0, 0))
+        own += len(quoted) < len(statements)
+        by_agent += bool(quoted) and len(quoted) == len(statements)
+        counts[attack["kind"]] = own, by_agent, tried + 1
         env.close()
     return counts
 
@@ -351,11 +355,12 @@ def store_lines() -> Iterator[str]:
     yield ""
     yield "## Attacks"
     yield ""
-    yield "| kind | tried | reached a block before a turn |"
-    yield "|---|---|---|"
-    for kind, (arrived, tried) in reached.items():
-        yield f"| {kind} | {tried} | {arrived} |"
-    yield f"| all | {sum(tried for _, tried in reached.values())} | {sum(arrived for arrived, _ in reached.values())} |"
+    yield "| kind | tried | as the owner's words | as the words of an agent |"
+    yield "|---|---|---|---|"
+    for kind, (own, by_agent, tried) in reached.items():
+        yield f"| {kind} | {tried} | {own} | {by_agent} |"
+    own, by_agent, tried = (sum(counts) for counts in zip(*reached.values(), strict=True))
+    yield f"| all | {tried} | {own} | {by_agent} |"
 
 
 if __name__ == "__main__":
