@@ -325,32 +325,37 @@ class MarkdownRecall:
             session=self.session,
         )
         result = search()
-        hits = [(hit, hit_authors(self.memory, hit)) for hit in result.hits]
-        if any(map(_is_by_others, hits)):  # they must not take the places of what may be shown
-            more = [(hit, hit_authors(self.memory, hit)) for hit in search(max_results=MOST_HITS).hits]
-            hits = [*filter(_is_by_others, hits), *[hit for hit in more if not _is_by_others(hit)][: len(hits)]]
-            hits.sort(key=lambda hit: -hit[0].score)
-        # Each hit is judged by itself: an answer that lacks vectors, or was cut short, is never called a match.
-        usable = [
-            (hit, authors, place)
-            for (hit, authors), place in zip(hits, places_of([hit for hit, _ in hits]), strict=True)
+        usable = self._usable(result, private=private)
+        passages = self._passages(usable)
+        if any(map(_is_by_others, passages)):  # they must not take the places of what may be shown
+            more = self._passages(self._usable(search(max_results=MOST_HITS), private=private))
+            own = [passage for passage in more if not _is_by_others(passage)]
+            passages = [*filter(_is_by_others, passages), *own[: len(result.hits)]]
+        return RecallAnswer(passages, "match" if passages else "weak" if usable else "none", result.health)
+
+    def _usable(self, result: SearchResult, *, private: bool) -> list[tuple[Hit, float]]:
+        """Return the hits that this source may recall, each with a score that keeps their order."""
+        return [
+            (hit, place)
+            for hit, place in zip(result.hits, places_of(result.hits), strict=True)
             if hit.path not in self.without
             and (private or not (hit.path.lower() in LONG_TERM or is_client_memory(hit.path)))
         ]
-        passages = [
-            RecallPassage(hit.snippet, hit.citation, place, authors)
-            for hit, authors, place in usable
+
+    def _passages(self, usable: Sequence[tuple[Hit, float]]) -> list[RecallPassage]:
+        # Each hit is judged by itself: an answer that lacks vectors, or was cut short, is never called a match.
+        return [
+            RecallPassage(hit.snippet, hit.citation, place, hit_authors(self.memory, hit))
+            for hit, place in usable
             if is_confident(hit)
         ]
-        return RecallAnswer(passages, "match" if passages else "weak" if usable else "none", result.health)
 
 
-def _is_by_others(found: tuple[Hit, tuple[str, ...]]) -> bool:
-    """Return whether a hit holds nothing of the owner and of their agents."""
-    hit, authors = found
-    rows = RecallPassage(hit.snippet, hit.citation, authors=authors).lines
-    shows = has_allowed([line for line, _ in rows], [author for _, author in rows], ("agent",))
-    return not shows and "other" in map(standing_of, authors)
+def _is_by_others(passage: RecallPassage) -> bool:
+    """Return whether a passage holds nothing of the owner and of their agents."""
+    lines = [line for line, _ in passage.lines]
+    authors = [author for _, author in passage.lines]
+    return "other" in map(standing_of, authors) and not has_allowed(lines, authors, ("agent",))
 
 
 def places_of(hits: Sequence[Hit]) -> list[float]:
