@@ -15,7 +15,7 @@ from memoriter import PathRefused
 from memoriter.agent import Message
 from memoriter.longterm import inbox_of, rebuild
 from memory_env import MemoryEnv, paths
-from principals import QUESTION, SAYS, SURFACES, Principal, act, env_of, twenty_principals
+from principals import QUESTION, SAYS, SURFACES, Principal, act, env_of, principals_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def principals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Principal]]:
-    with twenty_principals(tmp_path_factory.mktemp("principals")) as all_of_them:
+    with principals_in(tmp_path_factory.mktemp("principals"), 20) as all_of_them:
         yield all_of_them
 
 
@@ -66,12 +66,12 @@ def test_no_order_of_what_principals_do_shows_the_canary_of_another_one(
 
 
 @pytest.mark.slow
-def test_each_principal_gets_its_own_memories_on_every_surface(principals: list[Principal]) -> None:
+def test_each_principal_gets_its_own_memories_on_every_surface(tmp_path: Path) -> None:
     first = {"library": 0, "command": 0, "tool": 0, "mcp": 0, "http": 0, "hook": 1, "chat": 0, "export": 0}
     assert first.keys() == SURFACES.keys()
-    for n, (surface, number) in enumerate(first.items()):
-        for own in (principals[n], principals[-n - 1]):
-            shown = act(own, principals[n + 1], SURFACES[surface][number])
+    with principals_in(tmp_path, len(first) + 1) as principals:
+        for (surface, number), own, other in zip(first.items(), principals, principals[1:], strict=False):
+            shown = act(own, other, SURFACES[surface][number])
             assert own.canary in shown, (surface, shown)
 
 

@@ -51,10 +51,12 @@ def owner(server: Serving) -> Iterator[ApiClient]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_stored(owner: ApiClient) -> Iterator[None]:
+def nothing_left(env: MemoryEnv, owner: ApiClient) -> Iterator[None]:
     yield
     for each in owner.get("/ltm/list").json():
         owner.post("/ltm/forget", id=each["id"])
+    for day in env.notes.glob("memory/2026-*.md"):
+        day.unlink()
 
 
 def test_an_empty_inbox_says_where_statements_come_from(env: MemoryEnv, owner: ApiClient) -> None:

@@ -322,13 +322,13 @@ def logged() -> Iterator[list[str]]:
 
 
 @contextmanager
-def twenty_principals(folder: Path) -> Iterator[list[Principal]]:
-    """Twenty principals of one database, each with a memory and with a statement that waits in its inbox."""
+def principals_in(folder: Path, count: int) -> Iterator[list[Principal]]:
+    """Principals of one database, each with a memory and with a statement that waits in its inbox."""
     with ExitStack() as stack:
         talk = stack.enter_context(OpenAITalk())
         models = {"m": {"baseUrl": talk.base_url, "apiKey": KEY, "api": talk.vendor}}
         all_of_them = list[Principal]()
-        for n, name in enumerate([*NAMES, *[None] * (20 - len(NAMES))]):
+        for n, name in enumerate([*NAMES, *[None] * (count - len(NAMES))][:count]):
             env = env_of(folder / str(n), folder / "lancedb", name, models=models)
             stack.callback(env.close)
             own = Principal(f"Kanari{n:02}x", env, env.open(), talk)

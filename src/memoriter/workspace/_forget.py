@@ -124,7 +124,8 @@ def _with_marks(rows: Sequence[bytes], authors: Sequence[str], wrong: Sequence[b
     for (is_wrong, author), group in groupby(parts, key=lambda part: (part[2], part[1])):
         run = [(row, author) for row, _, _ in group]
         if is_wrong:
-            run[-1] = run[-1][0].rstrip(b"\r\n") + b"\n", author
+            if not run[-1][0].endswith(b"\n"):
+                run[-1] = run[-1][0] + b"\n", author
             name = author.rpartition(", ")[0] or author or "entry"
             closing = f"<!-- end: {name} -->\n".encode(), ""
             run = [(f"<!-- from: {author} -->\n".encode(), ""), *run, closing] if author else [closing, *run]
