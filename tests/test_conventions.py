@@ -30,7 +30,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 INTEGRATIONS = ["integrations.txt", "integrations-crewai.txt"]
 FILE_LINES = 600
-FUNCTION_LINES = 80
+FUNCTION_LINES = 60
 EMPTY_WORDS = {"manager", "helper", "helpers", "util", "utils", "data", "info"}
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

@@ -9,6 +9,7 @@ from memoriter.access._problem import PROBLEM_TYPE, problem_json, problem_respon
 from memoriter.access._proof import MOST_CHALLENGES, PROVEN_DIGEST, CommandProof
 from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
 from memoriter.access._record import FIELDS, TOOL, RequestRecord, name_of_caller
+from memoriter.access._run import Run
 from memoriter.access._shares import Place, Shares
 from memoriter.access._small_page import small_page
 
@@ -30,6 +31,7 @@ __all__ = [
     "Place",
     "RateLimit",
     "RequestRecord",
+    "Run",
     "ServedMemory",
     "Shares",
     "caller_of",

@@ -180,8 +180,10 @@ _SPACE = rb"(?:\s|\\[nrt])+"
 """White space in a file, also as JSON escapes it."""
 _TELLING = 12
 """The length in characters from which a line is unlikely to occur elsewhere by chance."""
-_COPY = re.compile(r"~$|\.(?:bak|orig|tmp|sw[op]|un~)$|^\.?#|\.sync-conflict-")
 _COPIES = ("{0}~", "{0}.bak", "{0}.orig", "{0}.tmp", "#{0}#", ".#{0}", ".{0}.swp", ".{0}.swo", ".{0}.un~", ".trash/{0}")
+"""Where editors and Obsidian keep a copy of a note, from the folder of the note or of the workspace."""
+_COPY = re.compile("|".join(re.escape(form).replace(r"\{0\}", "[^/]+") for form in _COPIES))
+_CONFLICT = ".sync-conflict-"
 
 
 def residual_copies(
@@ -223,20 +225,25 @@ def _git_history(files: Sequence[Path]) -> Iterator[Diagnostic]:
 def _tracked(file: Path) -> bool:
     if not any((folder / ".git").exists() for folder in file.parents):
         return False
+    return any(
+        _git_prints(file.parent, *arguments, "--", file.name)
+        for arguments in (("ls-files",), ("log", "--all", "-1", "--format=%h"))
+    )
+
+
+def _git_prints(folder: Path, *arguments: str) -> bool:
+    """Return whether git prints anything; True if that is unknown, because git is missing or does not end."""
     if (git := shutil.which("git")) is None:
-        return True  # unknown without git, so report it
+        return True
     import subprocess
 
-    def prints(*arguments: str) -> bool:
-        # The repository may be untrusted, so none of its programs are run.
-        command = [git, "-C", str(file.parent), "-c", "core.fsmonitor=false", *arguments, "--", file.name]
-        completed = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=False)  # noqa: S603 (our words)
-        return completed.returncode == 0 and bool(completed.stdout.strip())
-
+    # The repository may be untrusted, so none of its programs are run.
+    command = [git, "-C", str(folder), "-c", "core.fsmonitor=false", *arguments]
     try:
-        return prints("ls-files") or prints("log", "--all", "-1", "--format=%h")
-    except (OSError, subprocess.SubprocessError):
+        completed = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=False)  # noqa: S603 (our words)
+    except (OSError, ValueError, subprocess.SubprocessError):
         return True
+    return bool(completed.stdout.strip())
 
 
 def _copies(files: Iterable[Path], root: Path) -> Iterator[Diagnostic]:
@@ -255,7 +262,9 @@ def _left_by_others(text: str, root: Path) -> Iterator[Diagnostic]:
     found = list[str]()
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name != ".git"]
-        files = (Path(folder) / name for name in names if _COPY.search(name) or folder.endswith(".trash"))
+        place = f"{Path(folder).name}/"
+        copies = (name for name in names if _CONFLICT in name or _COPY.fullmatch(name) or _COPY.fullmatch(place + name))
+        files = (Path(folder) / name for name in copies)
         found += [str(file) for file in files if file_contains(file, text)]
     if found:
         yield Diagnostic("copies", f"Copies of notes hold it: {_listed(sorted(found))}.", "Delete them.")
@@ -266,18 +275,8 @@ def _left_by_others(text: str, root: Path) -> Iterator[Diagnostic]:
 
 def _in_history(text: str, root: Path) -> bool:
     """Return whether a version that Git keeps has the text; True if that is unknown."""
-    if (git := shutil.which("git")) is None:
-        return True
-    import subprocess
-
-    # The repository may be untrusted, so none of its programs are run.
     options = ["--all", "-1", "--format=%h", "--no-ext-diff", "--no-textconv", f"-S{text}"]
-    command = [git, "-C", str(root), "-c", "core.fsmonitor=false", "log", *options, "--", "."]
-    try:
-        completed = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=False)  # noqa: S603 (our words)
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return True
-    return bool(completed.stdout.strip())
+    return _git_prints(root, "log", *options, "--", ".")
 
 
 def _services(providers: set[str]) -> Iterator[Diagnostic]:

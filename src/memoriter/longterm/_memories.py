@@ -99,12 +99,7 @@ class LongTermMemories:
         kept = mask(cleaned)
         check_statement(kept, importance)
         vector, reason = self._vector(kept)
-        older = self.named(supersedes) if supersedes else None
-        if older is not None:
-            check_replaceable(older, [entry.memory for entry in self.entries()])
-            if older.trusted and origin not in {"owner", *self.parts.trusted}:
-                message = "The memory was not stored: what came with a token replaces no memory that you trust."
-                raise UsageError(message, remedy="Store it without `supersedes`, and let the owner decide.")
+        older = self._replaceable(supersedes, origin) if supersedes else None
         supersedes = older.id if older else ""
         if same := self._same(kept, vector, by_owner=origin == "owner", without=supersedes):
             if origin == "owner" and not same.memory.trusted:  # the same words, which are the owner's own now
@@ -205,6 +200,15 @@ class LongTermMemories:
             message = f"The memory {elsewhere.id} is in the note of another folder."
             raise UsageError(message, remedy="Change it in that folder; here you can only forget it.")
         return memory_named(identifier, [entry.memory for entry in self.entries()])
+
+    def _replaceable(self, identifier: str, origin: Origin) -> LongTermMemory:
+        """Return the memory that a new one of this origin replaces. Raises UsageError if there is none."""
+        older = self.named(identifier)
+        check_replaceable(older, [entry.memory for entry in self.entries()])
+        if older.trusted and origin not in {"owner", *self.parts.trusted}:
+            message = "The memory was not stored: what came with a token replaces no memory that you trust."
+            raise UsageError(message, remedy="Store it without `supersedes`, and let the owner decide.")
+        return older
 
     def _beyond_note(self, identifier: str) -> LongTermMemory | None:
         """Return the memory with an id that is in the database, and not in the note."""

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
 import anyio.from_thread
@@ -121,23 +121,6 @@ class ProgressMemory:
         return self._memory.authors(path)
 
 
-class Run(Protocol):
-    """The signature of `SharedMemory.run_for_api`."""
-
-    async def __call__(self, act: Callable[[Memory], Any], *, caller: Caller | None = None, quick: bool = False) -> Any:
-        """Return the result of `act`.
-
-        Args:
-            act: the function to run.
-            caller: who asks; None: the server itself.
-            quick: whether it only reads or writes notes; it then never waits for a search.
-
-        Raises:
-            anyio.ClosedResourceError: the memory is being closed.
-        """
-        ...
-
-
 class SharedMemory:
     """The memory of a server. Requests use it concurrently; tools of plugins run one at a time, for thread safety."""
 
@@ -234,16 +217,7 @@ class SharedMemory:
     async def run_for_api(
         self, act: Callable[[Memory], _T], *, caller: Caller | None = None, quick: bool = False
     ) -> _T:
-        """Run `act` with the memory in a worker thread, beside the work of hooks.
-
-        Args:
-            act: the function to run.
-            caller: who asks; None: the server itself.
-            quick: whether it only reads or writes notes; it then never waits for a search.
-
-        Raises:
-            anyio.ClosedResourceError: the memory is being closed.
-        """
+        """Run `act` with the memory in a worker thread, beside the work of hooks, as `access.Run` says."""
 
         def work() -> _T:
             with self._tracked(None):

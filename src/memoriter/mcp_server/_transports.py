@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.routing import Route
 
-    from memoriter.access import BrowserSessions, RequestRecord, ServedMemory
+    from memoriter.access import BrowserSessions, RequestRecord, Run, ServedMemory
     from memoriter.discovery import LiveTokens
     from memoriter.mcp_server._delegated import CommandWork
     from memoriter.mcp_server._http import RequestLog
-    from memoriter.mcp_server._shared import Run
     from memoriter.memory import Memory
 
 PATH = "/mcp"

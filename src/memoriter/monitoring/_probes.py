@@ -11,7 +11,8 @@ from memoriter.startup import PART_NAMES, StartedPart, try_parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from memoriter.web import Run
+    from memoriter.access import Run
+
 
 HEALTHZ, READYZ, METRICS = "/healthz", "/readyz", "/metrics"
 PROBES = (HEALTHZ, READYZ)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from memoriter.access import Run
     from memoriter.monitoring._metrics import ServerMetrics
-    from memoriter.web import Run
 
     Routes = tuple[Sequence[Route], Sequence[str]]
     """Routes, and the paths that a log may name."""

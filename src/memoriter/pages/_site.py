@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from memoriter.access import BrowserSessions
+    from memoriter.access import BrowserSessions, Run
     from memoriter.pages._page import Page, PageRoute
-    from memoriter.web import Events, Run
+    from memoriter.web import Events
 
 HEADERS = {
     "Content-Security-Policy": (

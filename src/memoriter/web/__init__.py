@@ -7,7 +7,7 @@ from memoriter.web._events import Events
 from memoriter.web._openapi import BASE, openapi_document
 from memoriter.web._operations import OPERATIONS, Operation
 from memoriter.web._problems import RequestProblem, problem_of
-from memoriter.web._runner import OperationRunner, Run
+from memoriter.web._runner import OperationRunner
 
 __all__ = [
     "BASE",
@@ -18,7 +18,6 @@ __all__ = [
     "Operation",
     "OperationRunner",
     "RequestProblem",
-    "Run",
     "api_routes",
     "openapi_document",
     "problem_of",

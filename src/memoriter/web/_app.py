@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from memoriter.access import BrowserSessions, Place
+    from memoriter.access import BrowserSessions, Place, Run
     from memoriter.web._events import Events
     from memoriter.web._operations import Operation
     from memoriter.web._requests import Request as Parameters
-    from memoriter.web._runner import Run
 
 LONGEST_BODY = 4 * 1024 * 1024
 """Bytes of a request's body at most, as for MCP."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoriter.web._operations import OPERATIONS
 from memoriter.web._requests import checked_request
@@ -11,30 +11,13 @@ from memoriter.web._work import Work, require
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memoriter.access import Caller
+    from memoriter.access import Caller, Run
     from memoriter.memory import Memory
     from memoriter.web._events import Events
     from memoriter.web._operations import Operation
     from memoriter.web._requests import Request
 
 _Answer = TypeVar("_Answer")
-
-
-class Run(Protocol):
-    """Runs a function with the memory in a worker thread."""
-
-    async def __call__(self, act: Callable[[Memory], Any], *, caller: Caller | None = None, quick: bool = False) -> Any:
-        """Return the result of `act`.
-
-        Args:
-            act: the function to run.
-            caller: who asks; None: the server itself.
-            quick: whether it only reads or writes notes; it then never waits for a search.
-
-        Raises:
-            anyio.ClosedResourceError: the memory is being closed.
-        """
-        ...
 
 
 class OperationRunner:
