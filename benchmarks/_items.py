@@ -56,9 +56,9 @@ class WithoutItems:
     def __getattr__(self, name: str) -> object:
         return getattr(self._index, name)
 
-    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
+    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
         del ids
-        return [], [], np.empty((0, WordVectors.spec.dimensions), dtype=np.float32)
+        return [], [], [], np.empty((0, WordVectors.spec.dimensions), dtype=np.float32)
 
 
 def search_of_items(folder: Path, size: int, effort: Effort) -> Iterator[Row]:

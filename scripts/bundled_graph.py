@@ -19,9 +19,9 @@ import onnx
 from onnx import helper
 
 from memoriter.embed._artefact import sha256_of
-from memoriter.embed.bundled._graph import EIGHT_BIT_BLOCK, matrix_size, tensors
+from memoriter.embed.bundled._graph import tensors
 from memoriter.embed.bundled._native import WEIGHTS_SHA256
-from memoriter.embed.bundled._weightfile import open_weights
+from memoriter.embed.bundled._weightfile import BLOCK, matrix_size, open_weights
 
 if TYPE_CHECKING:
     from memoriter.embed.bundled._weightfile import Shape
@@ -113,7 +113,7 @@ class Graph:
             K=columns,
             N=rows,
             bits=8,
-            block_size=EIGHT_BIT_BLOCK,
+            block_size=BLOCK,
             accuracy_level=INT8_ARITHMETIC,
         )
 

@@ -162,7 +162,7 @@ def items_with_scores(
     index: Any, stored: Mapping[int, Any], text: str, vector: Any, settings: Any
 ) -> dict[int, list[dict[str, Any]]]:
     """Return the items of each chunk with their lines, their vector score, and a keyword score of their own."""
-    rows, scripts, vectors = index.item_vectors(list(stored))
+    rows, _, scripts, vectors = index.item_vectors(list(stored))
     if not len(rows):
         return {}
     scores = settings.background.vector_scores(text, vector, scripts, vectors).tolist()

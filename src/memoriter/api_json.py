@@ -172,6 +172,7 @@ HIT = plain("path", "start_line", "end_line", "score", "snippet", "source")
 HIT_DETAILS = {
     "heading": Field(list, omit="empty"),
     "date": Field(date.isoformat, omit="none"),
+    "answer_lines": Field(list, omit="none"),
     "explanation": Field(object_of(EXPLANATION), omit="none", key="explain"),
 }
 EXCERPT = plain("path", "text") | {

@@ -78,7 +78,8 @@ def reranking_of(
     It shares the ledger, the budget and the calls of the embedding provider, and its rule about notices.
     """
     written = settings.query.rerank
-    if written.provider.strip() in {"", OFF} or settings.query.scoring == "classic":
+    name = written.provider.strip() or OFF
+    if name == OFF or settings.query.scoring == "classic":
         return None
     from memoriter.backends import Reranking
     from memoriter.embed import RerankSettings
@@ -86,7 +87,7 @@ def reranking_of(
     entries = configuration.settings.models.providers
     rerank_settings = RerankSettings(
         cache_dir=embedding.settings.cache_dir,
-        name=written.provider.strip(),
+        name=name,
         model=written.model,
         candidates=written.candidates,
         remote=_address(written.remote, None, env.environ),

@@ -46,9 +46,10 @@ class RerankProvider:
     """One value of `memorySearch.query.rerank.provider`, besides `off`."""
 
     name: str
-    kind: Literal["process", "service", "compatible"]
-    """`process`: it runs in this process. `service`: `embed/remote/_rerank.py` knows its interface. `compatible`: it is
-    a server with the interface that llama.cpp, vLLM and others share."""
+    kind: Literal["bundled", "process", "service", "compatible"]
+    """`bundled`: memoriter's own judge. `process`: a model file runs in this process. `service`:
+    `embed/remote/_rerank.py` knows its interface. `compatible`: it is a server with the interface that llama.cpp, vLLM
+    and others share."""
     default_model: str = ""
     """Empty where the user names the model."""
     key_variables: tuple[str, ...] = ()
@@ -58,6 +59,7 @@ class RerankProvider:
 RERANKERS = {
     reranker.name: reranker
     for reranker in (
+        RerankProvider("judge", "bundled"),
         RerankProvider("cohere", "service", "rerank-v5.0-fast", ("COHERE_API_KEY", "CO_API_KEY")),
         RerankProvider("jina", "service", "jina-reranker-v3", ("JINA_API_KEY",)),
         RerankProvider("voyage", "service", "rerank-2.5", BY_NAME["voyage"].key_variables),

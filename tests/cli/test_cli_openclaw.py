@@ -90,7 +90,7 @@ def test_every_command_leaves_the_home_of_openclaw_as_it_is(
 
     hooks = ("session-start", "user-prompt", "stop", "pre-compact")
     for coding_agent, event in itertools.product(PROGRAMS, hooks):
-        typed = hook_input(coding_agent, event, cwd=tmp_path, prompt="Which VLAN has the Omada router?")
+        typed = hook_input(coding_agent, event, cwd=tmp_path, prompt="Omada router ER605: which VLAN?")
         outcome = program("--openclaw", "hook", event, typed=typed)
         changes_nothing(claw, before, outcome, (coding_agent, event))
         assert ("Omada" in outcome.out) == (event == "user-prompt")

@@ -158,7 +158,7 @@ def test_what_a_hook_puts_before_a_turn_is_in_the_order_of_the_reranker(env: Mem
 @pytest.mark.parametrize(
     ("rerank", "said"),
     [
-        ("judge", "which is not a reranker"),
+        ("nobody", "which is not a reranker"),
         ("coheer", "Perhaps you mean 'cohere'"),
         ({"provider": "cohere", "candidates": 1}, "from 2 to 50"),
         ({"provider": "cohere", "key": "k"}, "is not a setting"),
@@ -232,6 +232,7 @@ def test_each_configuration_of_the_page_chooses_the_reranker_of_its_name(tmp_pat
         state = reranking.state
         chosen[state.provider] = (state.model, state.endpoint, state.key_source, state.leaves_machine)
     assert chosen == {
+        "judge": ("memoriter-judge-q4", "", "", False),
         "cohere": ("rerank-v5.0-fast", "https://api.cohere.com/v2", "query.rerank.remote.apiKey", True),
         "compatible": ("", "http://127.0.0.1:8080/v1", "", False),
         "attic": ("Qwen3-Reranker-0.6B", "http://192.168.1.20:8080/v1", "models.providers.attic.apiKey", True),

@@ -377,9 +377,10 @@ def test_the_vectors_of_items_are_given_with_their_chunks_and_do_not_change_a_se
             [own, item_key("paid the rent"), item_key("fed the cat")], np.stack([unit(0), unit(1), unit(2)])
         )
     log, tea = store.all_ids()
-    owners, scripts, vectors = store.item_vectors([tea, log])
-    assert (owners, scripts, sorted(vectors.argmax(axis=1).tolist())) == ([log, log], ["latin"] * 2, [1, 2])
-    assert store.item_vectors([tea])[2].shape == (0, 4)
+    owners, lines, scripts, vectors = store.item_vectors([tea, log])
+    assert (owners, scripts) == ([log, log], ["latin"] * 2)
+    assert sorted(zip(lines, vectors.argmax(axis=1).tolist(), strict=True)) == [(0, 1), (1, 2)]
+    assert store.item_vectors([tea])[3].shape == (0, 4)
     assert [(row, round(cosine, 5)) for row, cosine in store.vector_search(unit(1), limit=5, filters=ANYTHING)] == [
         (log, 0.0)
     ]

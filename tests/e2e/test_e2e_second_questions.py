@@ -46,8 +46,8 @@ def test_the_right_note_is_among_the_first_three_for_33_of_38_questions(missed):
 
 
 @pytest.mark.parametrize("other", ["rrf", "classic"])
-def test_the_default_scoring_finds_at_least_five_more_notes_than_the_others(missed, other):
-    assert len(missed[other]) - len(missed["calibrated"]) >= 5, {name: len(lost) for name, lost in missed.items()}
+def test_the_default_scoring_finds_at_least_four_more_notes_than_the_others(missed, other):
+    assert len(missed[other]) - len(missed["calibrated"]) >= 4, {name: len(lost) for name, lost in missed.items()}
 
 
 @pytest.mark.parametrize("row", QUESTIONS, ids=[row["id"] for row in QUESTIONS])

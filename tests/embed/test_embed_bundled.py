@@ -20,9 +20,10 @@ from packaging.metadata import Metadata
 import memoriter
 from graph_script import graph_script
 from memoriter.embed import open_provider, question_centres, spec_of
-from memoriter.embed._artefact import load_or_create
-from memoriter.embed.bundled import _graph
-from memoriter.embed.bundled._weightfile import Tokenizer, open_weights
+from memoriter.embed._artefact import load_or_create, sha256_of
+from memoriter.embed.bundled import _bundled, _graph, _tuned
+from memoriter.embed.bundled._native import WEIGHTS_SHA256
+from memoriter.embed.bundled._weightfile import Tokenizer, codes, open_weights
 from memoriter.errors import ProviderUnavailable
 from memoriter.extras import FRAMEWORKS, PACKAGES
 
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 VARIED = {
     "english": "The team met on Tuesday; Alice wants a cosine score, Bob keyword matches.",
+    "german": "Die Fähre legt jeden Sonntag um sieben am alten Hafen ab, und Ada hat beide Karten bezahlt.",
+    "spanish": "El ferry sale del viejo muelle cada domingo a las siete; los billetes cuestan cuarenta euros.",
+    "russian": "Паром отходит от старого причала каждое воскресенье в семь, билеты стоят сорок евро.",
+    "arabic": "تغادر العبارة رصيف الميناء القديم كل يوم أحد في الساعة السابعة.",
+    "hindi": "नौका हर रविवार सुबह सात बजे पुराने बंदरगाह से निकलती है।",
+    "thai": "เรือข้ามฟากออกจากท่าเรือเก่าทุกวันอาทิตย์เวลาเจ็ดโมง",
+    "vietnamese": "Phà rời bến cũ lúc bảy giờ mỗi Chủ nhật, hai vé giá bốn mươi euro.",
     "korean": "회의는 3월 15일로 결정했다. 나는 매운 음식을 좋아한다.",
     "chinese": "该项目的数据库选择了 PostgreSQL,因为需要事务保证。",
     "japanese": "辛いラーメンが好きです。オランダの鉄道は都市間輸送を担う。",
@@ -172,7 +180,7 @@ def test_a_bulk_engine_with_a_fault_leaves_the_work_to_the_other(
 
     match fault:
         case "does not start":
-            monkeypatch.setattr(_graph, "_session", refuse)
+            monkeypatch.setattr(_graph, "open_session", refuse)
         case "gives other vectors":
             monkeypatch.setattr(_graph.GraphEngine, "agrees_with", lambda *_: False)
         case _:
@@ -189,9 +197,59 @@ def test_a_bulk_engine_with_a_fault_leaves_the_work_to_the_other(
 def test_weights_that_do_not_load_are_a_reason_and_not_a_crash(tmp_path: Path, cache: Path) -> None:
     provider = opened(cache)
     (tmp_path / "weights").write_bytes(b"no weights at all")
-    provider._weights = tmp_path / "weights"
+    provider._released = tmp_path / "weights"
     with pytest.raises(ProviderUnavailable, match="does not load"):
         provider.embed(["a"], role="query")
+
+
+@pytest.mark.parametrize("damage", [b"", b"no patch", None], ids=["empty", "other", "missing"])
+def test_weights_of_memoriter_that_are_damaged_are_a_reason_and_not_a_crash(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, damage: bytes | None
+) -> None:
+    patch = tmp_path / "retriever.npz"
+    if damage is not None:
+        patch.write_bytes(damage)
+    monkeypatch.setattr(_tuned, "RETRIEVER", patch)
+    monkeypatch.setattr(_bundled, "_ENGINES", {})
+    with pytest.raises(ProviderUnavailable, match="missing or damaged"):
+        opened(cache).embed(["a"], role="query")
+
+
+def test_all_memories_of_a_process_share_one_engine_while_one_of_them_uses_it(cache: Path) -> None:
+    one, two = opened(cache), opened(cache)
+    for each in (one, two):
+        each.embed(["a"], role="query")
+    assert one._native is two._native
+    one.close()
+    assert float(two.embed(["a"], role="query")[0] @ two.embed(["a"], role="document")[0]) > 0
+    two.close()
+
+
+def test_the_trained_weights_stay_in_memory_and_the_released_file_as_it_was(provider: BundledProvider) -> None:
+    provider.embed(["a"], role="query")
+    assert sha256_of(provider._released) == WEIGHTS_SHA256
+    assert provider._native is not None
+    released, trained = open_weights(provider._released), provider._native.weights
+    before, after = (codes(each.blocks("l3.fi.w", each.shape.hidden)) for each in (released, trained))
+    assert np.array_equal(before[0], after[0])
+    gain = after[1] / before[1]
+    assert 0.02 < float(np.abs(gain - 1).mean()) < 0.5
+    assert not np.array_equal(released.floats("emb.pos"), trained.floats("emb.pos"))
+
+
+def test_a_question_is_nearer_to_its_answer_in_another_language_than_to_others_in_its_own(
+    provider: BundledProvider,
+) -> None:
+    question = provider.embed(["Wann fährt die Fähre?"], role="query")[0]
+    answer, *others = provider.embed(
+        [
+            "The ferry leaves the old pier at seven every Sunday.",
+            "Die Rechnung für den Zahnarzt ist bezahlt.",
+            "Wann die Prüfung stattfindet, steht noch nicht fest.",
+        ],
+        role="document",
+    )
+    assert float(answer @ question) > max(float(other @ question) for other in others)
 
 
 def test_the_environment_is_as_before_once_the_engine_is_loaded(
@@ -224,7 +282,7 @@ def test_a_question_does_not_wait_for_the_bulk_engine(
 
 def test_the_shipped_graph_is_the_one_that_the_script_writes_and_holds_no_weights(provider: BundledProvider) -> None:
     shipped = (Path(memoriter.__file__).parent / "embed" / "bundled" / "transformer.onnx").read_bytes()
-    assert shipped == graph_script().weightless_graph(open_weights(provider._weights).shape)
+    assert shipped == graph_script().weightless_graph(open_weights(provider._released).shape)
     assert len(shipped) < 50_000
 
 
@@ -249,8 +307,9 @@ def test_the_bulk_engine_needs_neither_onnx_nor_sentencepiece(provider: BundledP
     assert float(np.array(vector) @ provider.embed(["two at once"], role="document")[0]) > 0.999
 
 
-def test_equally_likely_divisions_are_decided_as_in_32_bits(provider: BundledProvider) -> None:
-    tokenizer, pieces = Tokenizer(open_weights(provider._weights)), open_weights(provider._weights).vocabulary()[0]
+def test_equally_likely_divisions_are_decided_as_in_32_bits(provider: BundledProvider, tmp_path: Path) -> None:
+    weights = open_weights(provider._released)
+    tokenizer, pieces = Tokenizer(weights, tmp_path / "vocabulary"), weights.pieces()
 
     def divided(text: str) -> list[str]:
         return [pieces[token_id] for token_id in tokenizer.ids(text)[1:-1]]
@@ -273,7 +332,7 @@ def test_the_wheel_holds_the_graph_and_its_metadata_is_fit_for_a_registry(tmp_pa
     with zipfile.ZipFile(tmp_path / done.stdout.strip()) as wheel:
         names = wheel.namelist()
         metadata = wheel.read(next(name for name in names if name.endswith("METADATA"))).decode()
-    assert "memoriter/embed/bundled/transformer.onnx" in names
+    assert {f"memoriter/embed/bundled/{name}" for name in ("transformer.onnx", "retriever.npz")} <= set(names)
     assert "memoriter/py.typed" in names
     checked = Metadata.from_email(metadata, validate=True)  # as a registry checks it
     assert set(checked.provides_extra or ()) == {*PACKAGES, *FRAMEWORKS, "all"}

@@ -17,7 +17,7 @@ from memoriter.embed.remote._remote import remote_names, vendor_of
         ("openai", "text-embedding-3-small", True, 0.01),
         ("gemini", "gemini-embedding-001", True, 0.075),
         ("mistral", "mistral-embed", True, 0.10),
-        ("bundled", "multilingual-e5-small-q4", False, 0.0),
+        ("bundled", "memoriter-e5-small-q4", False, 0.0),
         ("ollama", "nomic-embed-text", False, 0.0),
         ("openai", "a-model-of-somebody-else", False, None),
     ],

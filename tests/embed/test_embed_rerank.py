@@ -265,8 +265,8 @@ def test_an_entry_of_model_providers_serves_by_its_interface() -> None:
     [
         ({"name": "cohere"}, ProviderUnavailable, "COHERE_API_KEY or CO_API_KEY"),
         ({"name": "compatible"}, ConfigError, "remote.baseUrl"),
-        ({"name": "judge"}, ConfigError, "compatible"),
-        ({"name": "auto"}, ConfigError, "compatible"),
+        ({"name": "nobody"}, ConfigError, "compatible"),
+        ({"name": "auto"}, ConfigError, "judge"),
         ({"name": "onnx"}, ConfigError, "model.onnx and tokenizer.json"),
         ({"name": "local"}, ConfigError, "a GGUF file"),
         (

@@ -63,7 +63,7 @@ def test_the_vectors_of_items_are_near_enough_and_those_of_chunks_are_exact(list
     ids = listed.all_ids()
     _, own = listed.vectors_at(ids)
     assert np.array_equal(own, vectors(4)[[0, 3]])
-    _, _, items = listed.item_vectors(ids)
+    *_, items = listed.item_vectors(ids)
     queries, order = vectors(50), np.argsort(items[:, 0])
     expected = vectors(4)[1:]
     expected = expected[np.argsort(expected[:, 0])]
@@ -91,7 +91,7 @@ def test_a_damaged_vector_of_an_item_is_computed_again(listed, byte):
         blob = bytearray(connection.execute("SELECT vector FROM embedding_cache WHERE key = ?", (key,)).get)
         blob[byte] ^= 16
         connection.execute("UPDATE embedding_cache SET vector = ? WHERE key = ?", (bytes(blob), key))
-    _, _, items = listed.item_vectors(listed.all_ids())
+    *_, items = listed.item_vectors(listed.all_ids())
     assert (len(items), listed.waiting(), listed.missing(5)) == (2, 1, [(key, LINES[1])])
 
 

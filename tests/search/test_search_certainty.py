@@ -176,7 +176,7 @@ def test_an_answer_has_no_certainty_if_another_process_deletes_the_vectors_of_it
 ) -> None:
     dimensions = 384
     monkeypatch.setattr(IndexReader, "vectors_at", lambda *_: ([], np.empty((0, dimensions), np.float32)))
-    monkeypatch.setattr(IndexReader, "item_vectors", lambda *_: ([], [], np.empty((0, dimensions), np.float32)))
+    monkeypatch.setattr(IndexReader, "item_vectors", lambda *_: ([], [], [], np.empty((0, dimensions), np.float32)))
     result = memory.search("why did the deployment fail at full disk?", explain=True)
     assert "full disk" in result.hits[0].snippet
     assert result.certainty is None
@@ -251,7 +251,7 @@ def test_an_answer_is_shown_where_all_scores_are_low(tmp_path: Path) -> None:
         memory.sync()
         if memory.status().vectors == 0:
             pytest.skip("the bundled model cannot run here")
-        question = "¿De dónde sacamos asientos extra?"
+        question = "where did the extra seats come from?"
         hits = memory.search(question).hits
         assert "memory/2025-09-21.md" in [hit.path for hit in hits[:3]]
         assert max(hit.score for hit in hits) < 0.35

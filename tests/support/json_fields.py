@@ -66,6 +66,7 @@ source | text | `memory` for notes, `sessions` for transcripts
 citation | text | path and lines, such as `MEMORY.md#L3-L5` | with citations turned off
 heading | list of text | the headings above the passage | if there are none
 date | text | the day of the note | if it is unknown
+answerLines | list of integer | first and last line that most likely answer | if the judge did not read the passage
 author | text | who wrote it, such as `agent, 2026-02-10`; tools and HTTP only | if only the owner did
 explain | [Explanation] | how the score was computed | without `--explain`
 text | text | the whole passage; command line and HTTP only | in the answers of tools

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from filelock import FileLock
 
-from memoriter.embed.bundled._native import usable_weights
-from memoriter.embed.bundled._weightfile import BLOCK, open_weights
+from memoriter.embed.bundled._native import RETRIEVER_SHA256, usable_weights
+from memoriter.embed.bundled._tuned import RETRIEVER, tuned_weights
+from memoriter.embed.bundled._weightfile import BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +40,13 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 
 def gguf_model(factory: pytest.TempPathFactory) -> Path:
     """The bundled model as GGUF (74 MB). Raises ProviderUnavailable where its weights cannot be used."""
-    weights = usable_weights(factory.mktemp("weights"))
-    return made_once(factory, "multilingual-e5-small-q4_0.gguf", lambda file: write_gguf(open_weights(weights), file))
+    weights = bundled_weights(factory.mktemp("weights"))
+    return made_once(factory, "bundled-q4_0.gguf", lambda file: write_gguf(weights, file))
+
+
+def bundled_weights(cache: Path) -> WeightFile:
+    """The weights of the bundled retriever. Raises ProviderUnavailable where they cannot be used."""
+    return tuned_weights(usable_weights(cache), RETRIEVER, RETRIEVER_SHA256)
 
 
 def write_gguf(weights: WeightFile, file: Path) -> None:
@@ -72,7 +78,7 @@ def write_gguf(weights: WeightFile, file: Path) -> None:
 
 
 def _add_vocabulary(writer: Any, weights: WeightFile) -> None:
-    pieces, scores = weights.vocabulary()
+    pieces, scores = weights.pieces(), weights.scores()
     kinds = [_NORMAL] * len(pieces)
     kinds[_START] = kinds[_PADDING] = kinds[_END] = _CONTROL
     kinds[_UNKNOWN] = _UNKNOWN_TYPE
@@ -159,4 +165,4 @@ def written(folder: Path, architecture: str = "bert", **values: Any) -> Path:
 
 if __name__ == "__main__":  # just gguf FILE
     with TemporaryDirectory() as scratch:
-        write_gguf(open_weights(usable_weights(Path(scratch))), Path(sys.argv[1]))
+        write_gguf(bundled_weights(Path(scratch)), Path(sys.argv[1]))

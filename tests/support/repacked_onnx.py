@@ -9,9 +9,8 @@ import numpy as np
 
 from graph_script import graph_script
 from memoriter.embed.bundled._graph import convert_weights, split_weights
-from memoriter.embed.bundled._native import usable_weights
-from memoriter.embed.bundled._weightfile import BLOCK, open_weights
-from repacked import made_once
+from memoriter.embed.bundled._weightfile import BLOCK
+from repacked import bundled_weights, made_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,8 +39,8 @@ CONFIGURATION: dict[str, Any] = {
 
 def onnx_model(factory: pytest.TempPathFactory) -> Path:
     """The folder (90 MB). Raises ProviderUnavailable where the weights cannot be used."""
-    weights = usable_weights(factory.mktemp("weights"))
-    return made_once(factory, "multilingual-e5-small-onnx", lambda folder: _write(open_weights(weights), folder))
+    weights = bundled_weights(factory.mktemp("weights"))
+    return made_once(factory, "bundled-onnx", lambda folder: _write(weights, folder))
 
 
 def write_configuration(folder: Path, **changed: Any) -> None:
@@ -64,7 +63,7 @@ def _write(weights: WeightFile, folder: Path) -> None:
 def _tokenizer(weights: WeightFile) -> Any:
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    pieces, scores = weights.vocabulary()
+    pieces, scores = weights.pieces(), weights.scores()
     vocabulary = list(zip(pieces, scores.tolist(), strict=True))
     tokenizer: Any = Tokenizer(models.Unigram(vocabulary, unk_id=_UNKNOWN))
     steps = [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]

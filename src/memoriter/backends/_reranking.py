@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._endpoint import LateVectors, SharedEndpoint, destination_of, is_consented, is_news, within
 from memoriter.backends._service_records import Attempts, Budget, Pauses, UsageMeter, reason_of
-from memoriter.embed import choose_reranker, open_reranker
+from memoriter.embed import Judge, choose_reranker, open_reranker
 from memoriter.errors import EmbeddingError, MemoriterError, OverBudget, ProviderUnavailable, TransientFailure, sentence
+from memoriter.search import JUDGE_WEIGHT, Relevance
 from memoriter.types import Diagnostic, RerankerState
 from memoriter.values import dataclass
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from memoriter.backends._ports import Ledger
     from memoriter.embed import Choice, ProviderContext, Reranker, RerankSettings
     from memoriter.environment import Deadline, Stopwatch
+    from memoriter.search import PassageParts
 
 TO_RERANK = "to rerank hits"
 """The end of the notice about a reranking service."""
@@ -36,6 +39,8 @@ LATE_SECONDS = 10.0
 """How long a request may take whose caller stopped waiting. Its scores serve the same question, asked again."""
 REMEMBERED = 256
 """The most questions whose scores are kept."""
+READ_BY_JUDGE, READ_BY_OTHERS = 8, 20
+"""The hits that are read, unless the settings say how many."""
 _PURPOSE = "rerank"
 _UNSEEN = "Run `memoriter search` in a terminal to use it, or set memorySearch.query.rerank to off."
 
@@ -70,26 +75,54 @@ class Reranking:
         self._lock = threading.Lock()
         self._choice: Choice | None = None
         self._opened: Reranker | None = None
-        self._known: OrderedDict[bytes, tuple[float, ...]] = OrderedDict()
+        self._warmed = False
+        self._judge = Judge(settings.cache_dir, outside.monotonic)
+        self._known: OrderedDict[bytes, tuple[Relevance, ...]] = OrderedDict()
 
-    def question(self, text: str, deadline: Deadline, watch: Stopwatch) -> Rescoring:
-        """Return the reranker's part in the search for a cleaned query."""
-        return Rescoring(self, text, deadline, watch)
+    def question(self, text: str, deadline: Deadline, watch: Stopwatch, *, hasty: bool) -> Rescoring | None:
+        """Return the reranker's part in the search for a cleaned query.
 
-    def known(self, key: bytes) -> tuple[float, ...] | None:
-        """Return the scores of exactly these passages for exactly this question, if they were computed before."""
+        None if the search is `hasty`, as before a turn, and the judge would have to be loaded first.
+        """
+        return None if hasty and self.judges and not self._judge.loaded else Rescoring(self, text, deadline, watch)
+
+    @property
+    def judges(self) -> bool:
+        """Whether memoriter's own judge reads the hits."""
+        try:
+            return self._chosen().kind == "bundled"
+        except MemoriterError:
+            return False
+
+    @property
+    def candidates(self) -> int:
+        """The number of hits that are read."""
+        return self.settings.candidates or (READ_BY_JUDGE if self.judges else READ_BY_OTHERS)
+
+    def warm(self) -> None:
+        """Start to load the judge, once, in a thread of its own; a failure is reported by the first search."""
+        if self.judges and not self._warmed:
+            self._warmed = True
+            threading.Thread(target=self._load, name="memoriter-warm-judge", daemon=True).start()
+
+    def _load(self) -> None:
+        with suppress(MemoriterError):
+            self._judge.load()
+
+    def known(self, key: bytes) -> tuple[Relevance, ...] | None:
+        """Return what is known of exactly these passages for exactly this question, if it was computed before."""
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
             return self._known.get(key)
 
-    def ask(self, key: bytes, query: str, passages: Sequence[str], deadline: Deadline) -> None:
-        """Compute the scores of passages, after which `known` returns them.
+    def ask(self, key: bytes, query: str, passages: Sequence[PassageParts], deadline: Deadline) -> None:
+        """Compute the relevance of passages, after which `known` returns it.
 
         Args:
             key: the name of these passages and this question.
             query: the question.
-            passages: the passages, at least two.
+            passages: the passages, at least one.
             deadline: the deadline of the search.
 
         Raises:
@@ -107,12 +140,13 @@ class Reranking:
                 return
             limit = max(LATE_SECONDS, seconds)
             try:
-                scores = self._open(choice).scores(query, passages, seconds=limit)
+                found = self._relevance(choice, query, passages, limit)
             except EmbeddingError as error:
-                self._attempts.note(choice, error)
+                if remote or isinstance(error, ProviderUnavailable):  # and not for want of time
+                    self._attempts.note(choice, error)
                 raise
             self._attempts.note(choice, None)
-            self._keep(key, scores)
+            self._keep(key, found)
 
         name = f"{choice.name} at {choice.endpoint}" if remote else f"{choice.name} {choice.model}".strip()
         if not remote:
@@ -174,8 +208,10 @@ class Reranking:
         """Close the model or the connections; they are opened again when they are needed."""
         with self._lock:
             opened, self._opened = self._opened, None
+            self._warmed = False
         if opened is not None:
             self._calls.when_idle(opened.close)
+        self._calls.when_idle(self._judge.close)
 
     def _chosen(self) -> Choice:
         if self._choice is None:
@@ -192,6 +228,14 @@ class Reranking:
             )
         return choice
 
+    def _relevance(
+        self, choice: Choice, query: str, passages: Sequence[PassageParts], seconds: float
+    ) -> list[Relevance]:
+        if choice.kind == "bundled":
+            return [Relevance(said.logit, said.lines) for said in self._judge.judge(query, passages, seconds=seconds)]
+        texts = [passage.text for passage in passages]
+        return [Relevance(score) for score in self._open(choice).scores(query, texts, seconds=seconds)]
+
     def _open(self, choice: Choice) -> Reranker:
         with self._lock:
             if self._opened is None:
@@ -202,9 +246,9 @@ class Reranking:
                 self._opened = open_reranker(choice, self.settings, self._outside, account)
             return self._opened
 
-    def _keep(self, key: bytes, scores: Sequence[float]) -> None:
+    def _keep(self, key: bytes, found: Sequence[Relevance]) -> None:
         with self._lock:
-            self._known[key] = tuple(scores)
+            self._known[key] = tuple(found)
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
 
@@ -218,20 +262,28 @@ class Rescoring:
     """
 
     reranking: Reranking
-    query: str
+    question: str
     deadline: Deadline
     watch: Stopwatch
-    _missing: tuple[str, ...] = ()
+    _missing: tuple[PassageParts, ...] = ()
     _fetched: bool = False
     _failure: tuple[str, str] | None = None
     """A reason and a remedy."""
+    _late: bool = False
+    """Whether memoriter's own judge had too little time, as in a hook, so that the engine's order is what was asked."""
 
     @property
     def candidates(self) -> int:
-        return self.reranking.settings.candidates
+        return self.reranking.candidates
 
-    def scores(self, passages: Sequence[str]) -> Sequence[float] | None:
-        """Return the scores of passages; if they are not known, remember the passages for `fetch`."""
+    @property
+    def weight(self) -> float | None:
+        return JUDGE_WEIGHT if self.reranking.judges else None
+
+    def relevance(self, passages: Sequence[PassageParts]) -> Sequence[Relevance] | None:
+        """Return what the reranker says of passages; if that is not known, remember the passages for `fetch`."""
+        if len(passages) < 2 and not self.reranking.judges:
+            return None  # there is no order to change
         known = self.reranking.known(self._key(passages))
         self._missing = () if known is not None else tuple(passages)
         return known
@@ -243,9 +295,10 @@ class Rescoring:
         self._fetched = True
         with self.watch.stage("rerank"):
             try:
-                self.reranking.ask(self._key(self._missing), self.query, self._missing, self.deadline)
+                self.reranking.ask(self._key(self._missing), self.question, self._missing, self.deadline)
             except MemoriterError as error:
-                self._failure = error.message, _remedy_of(error)
+                late = isinstance(error, TransientFailure) and self.reranking.judges
+                self._failure, self._late = (error.message, _remedy_of(error)), late
                 return False
         self._missing = ()  # the next ranking says what it misses
         return True
@@ -253,15 +306,15 @@ class Rescoring:
     @property
     def problem(self) -> Diagnostic | None:
         """Why the hits have the engine's own order; None if they are reranked, or if there are too few of them."""
-        if not self._missing:
+        if not self._missing or self._late:
             return None
         reason, remedy = self._failure or ("The notes changed during the search.", "Ask again.")
         return not_reranked(self.reranking.settings.name, reason, remedy)
 
-    def _key(self, passages: Sequence[str]) -> bytes:
+    def _key(self, passages: Sequence[PassageParts]) -> bytes:
         """Return a name for the question and its passages, which differs as soon as one of them does."""
         digest = hashlib.sha256()
-        for text in (self.query, *passages):
+        for text in (self.question, *(f"{passage.best} {passage.text}" for passage in passages)):
             encoded = text.encode("utf-8", "surrogatepass")
             digest.update(len(encoded).to_bytes(8, "big") + encoded)
         return digest.digest()

@@ -206,19 +206,24 @@ def _title_line(number: int, hit: Hit, above: Hit | None, file: Path | None) -> 
 
 
 def _text_lines(hit: Hit, terms: re.Pattern[str] | None, *, marked: bool) -> Iterator[Line]:
-    for row in snippet_window([row.rstrip() for row in hit.snippet.splitlines() if row.strip()], terms):
+    numbered = enumerate((hit.text or hit.snippet).split("\n"), hit.start_line)
+    rows = [(number, row.rstrip()) for number, row in numbered if row.strip()]
+    first, last = hit.answer_lines or (0, -1)
+    answer = next((at for at, (number, _) in enumerate(rows) if first <= number <= last), None)
+    for row in snippet_window([row for _, row in rows], terms, answer):
         yield ((f"{INDENT}…", "dim"),) if row is None else ((INDENT, ""), *_highlight(row, terms if marked else None))
     if hit.explanation is not None:
         for text in explanation_rows(hit.explanation):
             yield ((f"{INDENT}{text}", "cyan"),)
 
 
-def snippet_window(rows: Sequence[str], terms: re.Pattern[str] | None) -> list[str | None]:
-    """Return the rows of a passage to show: those with most words of the query, the first ones if none has any.
+def snippet_window(rows: Sequence[str], terms: re.Pattern[str] | None, answer: int | None = None) -> list[str | None]:
+    """Return the rows of a passage to show: around the answer if it is known, else those with most words of the query.
 
     Args:
         rows: the lines of the passage, without blank ones.
         terms: matches the words of the query.
+        answer: the row that answers, 0-based, if the judge has read the passage.
 
     Returns:
         At most `SNIPPET_LINES` rows, with None for each part that is left out. If the rows begin inside a table, its
@@ -226,7 +231,10 @@ def snippet_window(rows: Sequence[str], terms: re.Pattern[str] | None) -> list[s
     """
     if len(rows) <= SNIPPET_LINES:
         return list(rows)
-    found = [len({match[0].lower() for match in terms.finditer(row)}) if terms else 0 for row in rows]
+    if answer is None:
+        found = [len({match[0].lower() for match in terms.finditer(row)}) if terms else 0 for row in rows]
+    else:
+        found = [int(at == answer) for at in range(len(rows))]
     starts = range(len(rows) - SNIPPET_LINES + 1)
     best = max(starts, key=lambda start: sum(found[start : start + SNIPPET_LINES]))
     if any(found):  # one row of context above the first match

@@ -202,12 +202,14 @@ class Rerank(Section):
     provider: Annotated[
         str,
         Doc(
-            "Who orders the best hits once more: `off`, `cohere`, `jina`, `voyage`, `compatible`, `onnx`, `local`, or "
-            "an id of `models.providers`"
+            "Who reads the best hits once more: `off`, `judge` (memoriter's own), `cohere`, `jina`, `voyage`, "
+            "`compatible`, `onnx`, `local`, or an id of `models.providers`"
         ),
     ] = OFF
     model: Annotated[str, Doc("Reranking model; empty: the provider's default")] = ""
-    candidates: Annotated[Whole, Doc("Hits that are ordered once more", low=2, high=50)] = 20
+    candidates: Annotated[
+        Whole | None, Doc("Hits that are read once more; unset: 8 by the judge, 20 by others", low=2, high=50)
+    ] = None
     remote: Annotated[RerankRemote, Doc("Reranking over the network")] = RerankRemote()
     local: Annotated[RerankLocal, Doc("Reranking by a model file of your own")] = RerankLocal()
 
@@ -233,7 +235,7 @@ class QuerySettings(Section):
     ] = "calibrated"
     deadline_ms: Annotated[Whole, Doc("Milliseconds after which the best answer so far is returned", low=1)] = 20_000
     hybrid: Annotated[Hybrid, Doc("How both sides of a search are combined")] = Hybrid()
-    rerank: Annotated[Rerank, Doc("A model that orders the best hits once more")] = Rerank()
+    rerank: Annotated[Rerank, Doc("A model that reads the best hits once more")] = Rerank()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

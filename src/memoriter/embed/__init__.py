@@ -39,7 +39,7 @@ from memoriter.embed.local import is_model_uri
 
 if TYPE_CHECKING:
     from memoriter.embed._batches import BatchFailure, Embedded, embed_in_batches
-    from memoriter.embed._rerank import Reranker, RerankSettings, choose_reranker, open_reranker
+    from memoriter.embed._rerank import Judge, Reranker, RerankSettings, choose_reranker, open_reranker
     from memoriter.embed.remote.batch import BatchJob, BatchRules, Collected, batch_vendors
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "Embedded",
     "EmbeddingProvider",
     "EmbedsWithin",
+    "Judge",
     "ProviderContext",
     "ProviderSettings",
     "RerankSettings",
@@ -88,7 +89,7 @@ def __getattr__(name: str) -> Any:
     """Import the modules for batches, rerankers and remote services at first use, since most searches need none."""
     later = {
         "_batches": ("Embedded", "BatchFailure", "embed_in_batches"),
-        "_rerank": ("RerankSettings", "Reranker", "choose_reranker", "open_reranker"),
+        "_rerank": ("Judge", "RerankSettings", "Reranker", "choose_reranker", "open_reranker"),
         "remote.batch": ("BatchJob", "BatchRules", "Collected", "batch_vendors"),
     }
     for module, names in later.items():

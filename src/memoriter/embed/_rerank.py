@@ -5,23 +5,43 @@ Nothing is opened or sent before the first question.
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+from weakref import WeakValueDictionary
 
 from memoriter.embed._choice import Choice, ServiceConfig
 from memoriter.embed._registry import StoredBreaker
-from memoriter.errors import ConfigError, ProviderUnavailable
+from memoriter.errors import ConfigError, MemoriterError, ProviderUnavailable, TransientFailure, sentence
 from memoriter.extras import install_command, missing_packages
 from memoriter.providers import OFF, RERANKERS
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import ThreadPoolExecutor
 
     from memoriter.embed._registry import ProviderContext
+    from memoriter.embed.bundled._judge import JudgeEngine, Judgement
     from memoriter.embed.remote import RemoteReranker, UsageRecorder
 
 _KEY = "query.rerank.remote.apiKey"
+JUDGE_NAME = "memoriter-judge-q4"
+
+
+JUDGE_THREADS = 2
+"""Threads of one question. More would take processors from other work for few milliseconds."""
+
+
+class PassageLike(Protocol):
+    """A passage as the judge reads it: the parts around the best one, as many as fit."""
+
+    @property
+    def heading(self) -> str: ...
+    @property
+    def parts(self) -> Sequence[str]: ...
+    @property
+    def best(self) -> int: ...
 
 
 class Reranker(Protocol):
@@ -58,7 +78,8 @@ class RerankSettings:
     """Folder for files that can be created again."""
     name: str = OFF
     model: str = ""
-    candidates: int = 20
+    candidates: int | None = None
+    """The number of hits that are read; None: as many as the kind of reranker reads."""
     remote: ServiceConfig = field(default_factory=ServiceConfig)
     """The address, key and headers of `query.rerank.remote`."""
     services: Mapping[str, ServiceConfig] = field(default_factory=dict[str, ServiceConfig])
@@ -80,6 +101,8 @@ def choose_reranker(settings: RerankSettings) -> Choice:
     row = RERANKERS.get(name)
     if name == OFF:
         return Choice(OFF, "none")
+    if row is not None and row.kind == "bundled":
+        return Choice(name, "bundled", model=JUDGE_NAME)
     if row is not None and row.kind == "process":
         return _of_a_file(name, settings)
     if row is not None or name in settings.services:
@@ -191,8 +214,93 @@ def open_reranker(
 
             path, cache = Path(settings.local_model), settings.cache_dir
             return open_gguf_reranker(path, cache_dir=cache, clock=outside.monotonic)
-        case "none" | "bundled" | "fake":
+        case "bundled" | "none" | "fake":
             raise ProviderUnavailable("No reranker is configured.", remedy="Set memorySearch.query.rerank.")
+
+
+class Judge:
+    """The judge of memoriter, loaded at the first question. Safe to share between threads."""
+
+    def __init__(self, cache_dir: Path, clock: Callable[[], float]) -> None:
+        """Prepare the judge; `clock` returns monotonic seconds."""
+        self._cache_dir, self._clock = cache_dir, clock
+        self._lock = threading.Lock()
+        self._engine: JudgeEngine | None = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    def judge(self, question: str, passages: Sequence[PassageLike], *, seconds: float) -> list[Judgement]:
+        """Return what the judge says of each passage, in order.
+
+        Args:
+            question: the question.
+            passages: the passages.
+            seconds: the time after which no further passage is read; loading the model does not count.
+
+        Raises:
+            ProviderUnavailable: the model cannot be loaded.
+            TransientFailure: it took too long.
+        """
+        engine, pool = self._opened()
+        end = self._clock() + seconds
+
+        def read(passage: PassageLike) -> Judgement:
+            if self._clock() > end:
+                raise TransientFailure("The judge took too long.", remedy="Ask again.")
+            return engine.judge(question, passage.heading, passage.parts, passage.best)
+
+        return list(pool.map(read, passages))
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a question need not wait for the model."""
+        return self._engine is not None
+
+    def load(self) -> None:
+        """Load the model, so that the first question does not wait for it. Raises ProviderUnavailable."""
+        self._opened()
+
+    def close(self) -> None:
+        """Release the model. Closing twice is harmless."""
+        with self._lock:
+            pool, self._pool, self._engine = self._pool, None, None
+        if pool is not None:
+            pool.shutdown()
+
+    def _opened(self) -> tuple[JudgeEngine, ThreadPoolExecutor]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with self._lock:
+            if self._engine is None:
+                self._engine = open_judge(self._cache_dir)
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(JUDGE_THREADS, "memoriter-judge")
+            return self._engine, self._pool
+
+
+_ENGINES: WeakValueDictionary[Path, JudgeEngine] = WeakValueDictionary()
+"""The engine of each weight file, which all memories of this process share (it holds about 130 MB)."""
+_OPENING = threading.Lock()
+
+
+def open_judge(cache_dir: Path) -> JudgeEngine:
+    """Return the judge, loaded. Raises ProviderUnavailable, with the reason, if it cannot run here."""
+    from memoriter.embed.bundled import released_weights
+
+    weights = released_weights(cache_dir)
+    try:
+        from memoriter.embed.bundled._judge import JudgeEngine
+
+        with _OPENING:
+            engine = _ENGINES.get(weights) or JudgeEngine(weights, cache_dir)
+            _ENGINES[weights] = engine
+    except MemoriterError:
+        raise
+    except Exception as error:  # of onnxruntime, which is native code
+        raise ProviderUnavailable(
+            f"The judge does not load: {sentence(error)}",
+            remedy="Run `memoriter doctor`, or set memorySearch.query.rerank to off.",
+        ) from error
+    return engine
 
 
 def _open_remote(choice: Choice, outside: ProviderContext, account: UsageRecorder | None) -> RemoteReranker:

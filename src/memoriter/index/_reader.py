@@ -301,8 +301,11 @@ class IndexReader:
         with self._file.reading():
             return self._file.vectors.at(ids, version=self._file.version)
 
-    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
-        """Return the vectors of the items of chunks, in no order: (n chunk ids, n scripts, (n, dims))."""
+    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
+        """Return the vectors of the items of chunks, in no order: (n chunk ids, n first lines, n scripts, (n, dims)).
+
+        The lines are 0-based within the text of the chunk.
+        """
         with self._file.reading():
             return self._file.vectors.of_items(ids)
 

@@ -206,7 +206,11 @@ def _lean_search(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lean_hit(hit: dict[str, Any]) -> dict[str, Any]:
-    """Return a hit. The date is left out if the path has it, and the heading if the passage begins with it."""
+    """Return a hit, without what it says twice.
+
+    The date is left out if the path has it, the heading if the passage begins with it, and the lines that answer if
+    they are all of the passage.
+    """
     start, end = hit["startLine"], hit["endLine"]
     citation = hit.get("citation") or f"{hit['path']}#L{start}" + (f"-L{end}" if end != start else "")
     snippet = hit["snippet"].removesuffix(with_footer("", citation)).strip()
@@ -218,6 +222,8 @@ def _lean_hit(hit: dict[str, Any]) -> dict[str, Any]:
         shown["author"] = hit["author"]
     if date and date not in hit["path"]:
         shown["date"] = date
+    if (answer := hit.get("answerLines", [start, end])) != [start, end]:
+        shown["answerLines"] = answer
     if heading and heading[-1] not in snippet.partition("\n")[0]:
         shown["heading"] = " > ".join(heading)
     return shown | {"snippet": snippet}
@@ -236,6 +242,7 @@ def _search_text(lean: dict[str, Any]) -> str:
     for number, hit in enumerate(lean["results"], 1):
         details = [f"{hit['score']:.2f}", *(hit[key] for key in ("source", "date", "heading") if key in hit)]
         details += [f"written by {hit['author']}"] if "author" in hit else []
+        details += [f"most likely line {hit['answerLines'][0]}"] if "answerLines" in hit else []
         lines += ["", f"[{number}] {hit['citation']} ({', '.join(details)})", _HEADER.sub(r"\1(\2)", hit["snippet"])]
     reasons = [*lean.get("reasons", []), *lean.get("health", {}).get("reasons", [])]
     notes = [f"{reason['message']} {reason['remedy']}".strip() for reason in reasons]

@@ -216,9 +216,9 @@ class AbsentStore(InspectedStore):
         del ids
         return [], self._no_rows()
 
-    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
+    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
         del ids
-        return [], [], self._no_rows()
+        return [], [], [], self._no_rows()
 
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
         del count

@@ -365,11 +365,11 @@ class PostgresReader:
                 return ahead.chunks(connection, vectors, wanted)
             return _vectors.of_chunks(connection, vectors, wanted)
 
-    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
+    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
         with self._with_vectors() as (connection, vectors):
             wanted = [int(each) for each in ids]
             if vectors is None or not wanted:
-                return [], [], _vectors.no_rows(vectors)
+                return [], [], [], _vectors.no_rows(vectors)
             ahead: _vectors.ReadAhead | None = self._held.vectors
             if ahead is not None and len(wanted) <= _vectors.MOST_AHEAD:
                 return ahead.items(connection, vectors, wanted)

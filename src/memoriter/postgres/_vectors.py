@@ -256,7 +256,7 @@ _OF_CHUNKS = (
     " ORDER BY chunks.id"
 )
 _OF_ITEMS_OF_CHUNKS = (
-    "SELECT items.chunk, items.script, coalesce(known.short, vector_send(known.vector)) FROM items"  # noqa: S608 (fixed text)
+    "SELECT items.chunk, items.first, items.script, coalesce(known.short, vector_send(known.vector)) FROM items"  # noqa: S608 (fixed text)
     " JOIN vectors AS known ON known.space = items.space AND known.edition = items.edition"
     f" AND known.key = items.key WHERE {_OWN} AND items.chunk = ANY(%s) ORDER BY items.chunk, items.first"
 )
@@ -270,11 +270,12 @@ def of_chunks(connection: Connection, vectors: VectorSet, ids: Sequence[int]) ->
 
 def of_items(
     connection: Connection, vectors: VectorSet, ids: Sequence[int]
-) -> tuple[list[int], list[str], NDArray[np.float32]]:
-    """Return the vectors of the items of chunks: (n chunk ids, n scripts, (n, dims))."""
+) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
+    """Return the vectors of the items of chunks: (n chunk ids, n first lines, n scripts, (n, dims))."""
     rows = connection.execute(_OF_ITEMS_OF_CHUNKS.encode(), (*vectors.key, list(ids)), binary=True).fetchall()
     found = decode([blob for *_, blob in rows], vectors.dimensions)
-    return [int(row) for row, *_ in rows], [str(script) for _, script, _ in rows], found
+    chunks, lines = ([int(row[at]) for row in rows] for at in (0, 1))
+    return chunks, lines, [str(script) for _, _, script, _ in rows], found
 
 
 MOST_AHEAD = 4_096
@@ -288,7 +289,7 @@ class ReadAhead:
         """Start without vectors."""
         self._read = set[int]()
         self._chunks: dict[int, NDArray[np.float32]] = {}
-        self._items: dict[int, list[tuple[str, NDArray[np.float32]]]] = {}
+        self._items: dict[int, list[tuple[int, str, NDArray[np.float32]]]] = {}
 
     def chunks(
         self, connection: Connection, vectors: VectorSet, ids: Sequence[int]
@@ -300,12 +301,13 @@ class ReadAhead:
 
     def items(
         self, connection: Connection, vectors: VectorSet, ids: Sequence[int]
-    ) -> tuple[list[int], list[str], NDArray[np.float32]]:
+    ) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
         """Return what `of_items` does."""
         self._read_those(connection, vectors, ids)
         found = [(row, *item) for row in sorted(set(ids)) for item in self._items.get(row, ())]
         rows = _stacked([vector for *_, vector in found], vectors)
-        return [row for row, *_ in found], [script for _, script, _ in found], rows
+        lines = [line for _, line, *_ in found]
+        return [row for row, *_ in found], lines, [script for _, _, script, _ in found], rows
 
     def _read_those(self, connection: Connection, vectors: VectorSet, ids: Sequence[int]) -> None:
         if not (wanted := list(set(ids).difference(self._read))):
@@ -317,8 +319,8 @@ class ReadAhead:
         of_chunks, of_items = own.fetchall(), parts.fetchall()
         rows = decode([blob for *_, blob in (*of_chunks, *of_items)], vectors.dimensions)
         self._chunks.update(zip([int(row) for row, _ in of_chunks], rows, strict=False))
-        for (row, script, _), vector in zip(of_items, rows[len(of_chunks) :], strict=True):
-            self._items.setdefault(int(row), []).append((str(script), vector))
+        for (row, line, script, _), vector in zip(of_items, rows[len(of_chunks) :], strict=True):
+            self._items.setdefault(int(row), []).append((int(line), str(script), vector))
         self._read.update(wanted)
 
 

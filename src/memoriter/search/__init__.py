@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
+from memoriter.search._answering import judged
 from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import path_date, terms_of_day
 from memoriter.search._inputs import EmbeddedLine, Reader, Scoring, SearchSettings, TypedQuery
 from memoriter.search._pipeline import Trace, clean_query, outcome_of, rank
-from memoriter.search._rerank import Rescorer
+from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
 from memoriter.search._score import MATCH, WEAK
 from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms, words_pattern
 
@@ -28,6 +29,7 @@ __all__ = [
     "FEWEST_CHUNKS",
     "FOREIGN_QUESTIONS",
     "FOREIGN_TASKS",
+    "JUDGE_WEIGHT",
     "MATCH",
     "MOST_TEXTS",
     "NEAREST",
@@ -41,9 +43,11 @@ __all__ = [
     "EmbeddedTexts",
     "Examination",
     "OwnQuestion",
+    "PassageParts",
     "RankedLine",
     "RankedQuery",
     "Reader",
+    "Relevance",
     "Rescorer",
     "Scoring",
     "SearchSettings",
@@ -57,6 +61,7 @@ __all__ = [
     "draw",
     "examine",
     "ids_with_words",
+    "judged",
     "link_terms",
     "measure",
     "message_margin",

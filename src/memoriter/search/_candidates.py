@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MIN_CANDIDATES = 24
 """Least number from each retriever, enough for the default six hits: a search for one hit returns the first of six."""
 
+LONGEST_NAME = 200
+"""Characters of the longest query that may be the name of a note."""
 MAX_NAME_WORDS = 64
 """Words of a query that are looked at for names of notes."""
 MOST_WORDS_OF_A_NAME = 8
@@ -48,10 +50,12 @@ class Candidates:
     """Best first."""
     vector_ranking: Sequence[int]
     """Best first."""
-    itemized: AbstractSet[int]
-    """The candidates that have vectors of items."""
+    best_lines: Mapping[int, int]
+    """The first line of the best item of each candidate that has vectors of items, 0-based within the chunk."""
     has_vector: bool
     """True if the vector retriever was used."""
+    named: AbstractSet[int] = frozenset()
+    """The candidates of notes whose name is the whole query."""
     has_unknown_name: bool = False
     """True if the query names something that no chunk contains."""
 
@@ -65,14 +69,14 @@ class Candidates:
     def itemized_share(self) -> float:
         """Share of the chunks with items among those that the vector retriever proposed, 0..1."""
         nearest = self.vector_ranking
-        return len(self.itemized & set(nearest)) / len(nearest) if nearest else 0.0
+        return len(self.best_lines.keys() & set(nearest)) / len(nearest) if nearest else 0.0
 
     @property
     def itemized_shares(self) -> dict[str, float]:
         """The same share, 0..1, for each source of the chunks that the vector retriever proposed."""
         present = [row for row in self.vector_ranking if row in self.scoring_rows]
         sources = [self.scoring_rows[row].source for row in present]
-        itemized = [row in self.itemized for row in present]
+        itemized = [row in self.best_lines for row in present]
         return {
             source: sum(has for has, of in zip(itemized, sources, strict=True) if of == source) / sources.count(source)
             for source in dict.fromkeys(sources)
@@ -141,7 +145,8 @@ def _merge(one: Candidates, other: Candidates) -> Candidates:
         keyword_scores={**one.keyword_scores, **other.keyword_scores},
         keyword_ranking=[*one.keyword_ranking, *other.keyword_ranking],
         vector_ranking=[*one.vector_ranking, *other.vector_ranking],
-        itemized=one.itemized | other.itemized,
+        best_lines={**one.best_lines, **other.best_lines},
+        named=one.named | other.named,
     )
 
 
@@ -181,18 +186,18 @@ def gather(
         by_keyword = list(dict.fromkeys((*by_keyword, *(row for row, _ in linking))))
     by_vector = _nearest(reader, query.vector, baseline, limit=limit, filters=filters)
     proposed = {*by_keyword, *by_vector}
-    # True if every neighbour in the same file passes the filters whenever the chunk does.
-    neighbours_pass = replace(filters, sources=None).empty
-    near_keywords = (
-        {row + step for row in by_keyword[: limit // 2] for step in (-1, 1)} if neighbours_pass else set[int]()
-    )
+    near_keywords = set[int]()
+    if replace(filters, sources=None).empty:  # every neighbour in the same file passes whenever the chunk does
+        near_keywords = {row + step for row in by_keyword[: limit // 2] for step in (-1, 1)}
     stored = reader.scoring_rows({row + step for row in proposed for step in (-1, 0, 1)} | near_keywords)
     chosen = {
         row: stored[row] for row in stored if row in proposed or _is_adjacent(stored, row, by_keyword, near_keywords)
     }
     cosines, scores = _vector_scores(reader, query, baseline, chosen)
-    best_items = _item_scores(reader, query, baseline, chosen)
-    scores |= {row: ITEM_SHARE * best + (1 - ITEM_SHARE) * scores.get(row, best) for row, best in best_items.items()}
+    best_items = _best_items(reader, query, baseline, chosen)
+    scores |= {
+        row: ITEM_SHARE * best + (1 - ITEM_SHARE) * scores.get(row, best) for row, (best, _) in best_items.items()
+    }
     return Candidates(
         scoring_rows=chosen,
         cosines=cosines,
@@ -200,10 +205,20 @@ def gather(
         keyword_scores=_keyword_scores(chosen, stored, weighted) if by_keywords else {},
         keyword_ranking=by_keyword,
         vector_ranking=by_vector,
-        itemized=best_items.keys(),
+        best_lines={row: line for row, (_, line) in best_items.items()},
         has_vector=query.vector is not None,
+        named=_named(chosen, query.text),
         has_unknown_name=weighted.has_unknown_name,
     )
+
+
+def _named(chosen: Mapping[int, ScoringRowLike], text: str) -> set[int]:
+    """Return the candidates of notes whose name is the whole query, so that it asks for just this note."""
+    if len(text) > LONGEST_NAME:
+        return set()
+    name = fold_name(text)
+    names = {row: each.path.rpartition("/")[2].rpartition(".")[0] for row, each in chosen.items()}
+    return {row for row, own in names.items() if fold_name(own) == name}
 
 
 def _links(reader: Reader, text: str, weighted: WeightedTerms) -> dict[str, tuple[int, ...]]:
@@ -258,19 +273,20 @@ def _vector_scores(
     return dict(zip(ids, cosines.tolist(), strict=True)), dict(zip(ids, scores.tolist(), strict=True))
 
 
-def _item_scores(
+def _best_items(
     reader: Reader, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRowLike]
-) -> dict[int, float]:
-    """Return the score above the baseline of the best item of each candidate that has items with vectors."""
+) -> dict[int, tuple[float, int]]:
+    """Return the best item of each candidate that has items: its score above the baseline, and its first line."""
     if query.vector is None or not chosen:
         return {}
-    rows, scripts, vectors = reader.item_vectors(chosen.keys())
+    rows, lines, scripts, vectors = reader.item_vectors(chosen.keys())
     if not rows:
         return {}
     scores = baseline.vector_scores(query.text, query.vector, scripts, vectors).tolist()
-    best: dict[int, float] = {}
-    for row, score in zip(rows, scores, strict=True):
-        best[row] = max(score, best.get(row, score))
+    best: dict[int, tuple[float, int]] = {}
+    for row, score, line in zip(rows, scores, lines, strict=True):
+        if row not in best or score > best[row][0]:
+            best[row] = score, line
     return best
 
 

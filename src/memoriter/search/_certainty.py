@@ -99,7 +99,7 @@ class ForeignQuestions:
         import numpy as np
 
         ids, own = reader.vectors_at([row])
-        _, item_scripts, items = reader.item_vectors([row])
+        _, _, item_scripts, items = reader.item_vectors([row])
         vectors = np.concatenate([own, items]) if len(items) else own
         if not len(vectors):
             return None

@@ -20,6 +20,7 @@ from memoriter.search._score import (
     KEYWORDS_ONLY,
     MATCH,
     MEANING_PENALTY,
+    NAME_BONUS,
     SURE,
     VECTOR_WEIGHT,
     WITH_VECTORS,
@@ -121,7 +122,7 @@ def rank(
         if trace is not None:
             ranked, kept = ([RankedRow(chunk.id, score) for chunk, score in each] for each in (pairs, best))
             trace(Trace(None, ranked, kept))
-        return tuple(_hit(chunk, score, None) for chunk, score in best)
+        return tuple(_hit(chunk, RankedRow(chunk.id, score), None) for chunk, score in best)
     query = ParsedQuery(text, query_terms(text)[:MAX_TERMS], vector)
     candidates = gather_by_kind(
         reader, query, settings, filters=filters, use_keywords=settings.hybrid or vector is None
@@ -147,7 +148,7 @@ def hits_of(
     """Return the hits from all candidates in their order: reranked, diversified, above the minimum score, and cut."""
     if rescorer is not None:
         pairs = [(item.row, item.score) for item in ordered]
-        moved = rerank(reader, pairs, rescorer, min_score=settings.min_score)
+        moved = rerank(reader, pairs, rescorer, min_score=settings.min_score, best_lines=candidates.best_lines)
         ordered = [replace(ordered[at], reranked=what) for at, what in moved]
     if settings.mmr_lambda is not None:
         ordered = _diversify(ordered, candidates, settings.mmr_lambda)
@@ -157,7 +158,7 @@ def hits_of(
         trace(Trace(candidates, ordered, [item for item in kept if item.row in chunks]))
     explanations = [explain_hit(item) if explain_hit else None for item in kept]
     pairs = zip(kept, explanations, strict=True)
-    return tuple([_hit(chunks[item.row], item.score, each) for item, each in pairs if item.row in chunks])
+    return tuple([_hit(chunks[item.row], item, each) for item, each in pairs if item.row in chunks])
 
 
 def _choose(
@@ -198,14 +199,17 @@ def _choose(
 def outcome_of(hits: tuple[Hit, ...], *, certain: bool = True, certainty: Certainty | None = None) -> Outcome:
     """Return `match` if the certainty exceeds its threshold, else `weak`, or `none` without hits.
 
-    A passage with a score of at least `SURE` has nearly all words of the query, and is a match too. Without a
-    certainty, the best score must be at least `MATCH`. If the search was not `certain` to find the best passage, no
-    outcome is better than `weak`.
+    Unless the judge has read the hits, a passage with a score of at least `SURE` has nearly all words of the query, and
+    is a match too. Without a certainty, the best score must be at least `MATCH`. If the search was not `certain` to
+    find the best passage, no outcome is better than `weak`.
     """
     if not hits:
         return "none"
     best = max([hit.score for hit in hits])
-    is_match = best >= MATCH if certainty is None else best >= SURE or certainty.value > certainty.threshold
+    if certainty is None:
+        is_match = best >= MATCH
+    else:
+        is_match = certainty.value > certainty.threshold or (best >= SURE and not certainty.judged)
     return "match" if certain and is_match else "weak"
 
 
@@ -234,6 +238,7 @@ def raw_scores_of(candidates: Candidates, settings: SearchSettings) -> dict[int,
         row: blend(vectors.get(row), keywords.get(row, ZERO_SCORE).value, weight) - penalty
         for row in candidates.scoring_rows
     }
+    raw_scores |= {row: raw_scores[row] + NAME_BONUS for row in candidates.named}
     if candidates.has_vector and settings.hybrid:
         for source, itemized in candidates.itemized_shares.items():
             if share := context_share(itemized):
@@ -328,16 +333,17 @@ def explanation(candidates: Candidates, raw_scores: Mapping[int, float], item: R
     )
 
 
-def _hit(stored: StoredChunkLike, score: float, explanation: Explanation | None) -> Hit:
+def _hit(stored: StoredChunkLike, item: RankedRow, explanation: Explanation | None) -> Hit:
     return Hit(
         path=stored.path,
         start_line=stored.chunk.start_line,
         end_line=stored.chunk.end_line,
-        score=score,
+        score=item.score,
         snippet=snippet(stored.chunk.text),
         source=stored.source,
         heading=stored.chunk.heading,
         explanation=explanation,
         date=date.fromordinal(stored.day) if stored.day > 0 else None,
         text=stored.chunk.text,
+        answer_lines=item.reranked and item.reranked.lines,
     )

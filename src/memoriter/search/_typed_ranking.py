@@ -122,7 +122,7 @@ def _union(lines: Sequence[RankedLine]) -> Candidates:
         keyword_scores={row: value for each in every for row, value in each.keyword_scores.items()},
         keyword_ranking=list(dict.fromkeys(row for each in every for row in each.keyword_ranking)),
         vector_ranking=list(dict.fromkeys(row for each in every for row in each.vector_ranking)),
-        itemized={row for each in every for row in each.itemized},
+        best_lines={row: line for each in every for row, line in each.best_lines.items()},
         has_vector=any(each.has_vector for each in every),
         has_unknown_name=any(each.has_unknown_name for each in every),
     )

@@ -58,6 +58,7 @@ HIT: dict[str, Any] = {
         "source": {"type": "string"},
         "date": {"type": "string"},
         "author": {"type": "string"},
+        "answerLines": {"type": "array", "items": {"type": "integer"}},
     },
     "required": ["score", "snippet"],
 }

@@ -139,6 +139,8 @@ class Hit:
     """The day of its note: in the front matter, else in the path, else of the last change (UTC)."""
     text: str = ""
     """The whole passage."""
+    answer_lines: tuple[int, int] | None = None
+    """The first and the last line that most likely answer, if the judge has read the passage."""
 
     @property
     def citation(self) -> str:
@@ -188,12 +190,16 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Certainty:
-    """How far the nearest passage stands out, compared with questions that the notes do not answer."""
+    """How certain it is that a passage answers."""
 
     value: float
-    """In standard deviations of the same score for questions about something else."""
+    """If the judge has read the hits: the log-odds that one of them answers. Else: how far the nearest passage stands
+    out, in standard deviations of the same score for questions about something else."""
     threshold: float
-    """The value that a match exceeds, for the rate of false matches that is set and the script of the query."""
+    """The value that a match exceeds; without the judge, for the rate of false matches that is set and the script of
+    the query."""
+    judged: bool = False
+    """Whether the judge has read the hits."""
 
 
 @dataclass(frozen=True, slots=True)

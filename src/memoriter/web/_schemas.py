@@ -66,7 +66,12 @@ SCHEMAS: dict[str, Schema] = {
     "Health": object_schema({"ok": FLAG, "legs": ANY, "pending": WHOLE, "generation": WHOLE, "reasons": REASONS}),
     "Hit": object_schema(
         {**text("path", "snippet", "source", "text"), **whole("startLine", "endLine"), "score": SHARE},
-        {**text("citation", "date", "author"), "heading": list_schema(TEXT), "explain": ANY},
+        {
+            **text("citation", "date", "author"),
+            "heading": list_schema(TEXT),
+            "answerLines": list_schema(WHOLE),
+            "explain": ANY,
+        },
     ),
     "SearchResult": object_schema(
         {

