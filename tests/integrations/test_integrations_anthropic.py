@@ -191,7 +191,8 @@ def test_a_file_of_claude_is_found_by_searches_as_text_of_another_author(run: Ru
     assert found["health"]["ok"] is True
     assert run.note("memory/claude/ledger.md") == f"{MARK}# Ledger\n\n{FACT}\n"
     recalled = run.memory.session("s", audience="private").recall("which port does the ledger listen on?")
-    assert FACT in recalled.prepend_context
+    assert FACT not in recalled.prepend_context
+    assert [reason.code for reason in recalled.reasons] == ["recall_refused"]
 
 
 def test_orders_in_a_file_of_claude_are_not_recalled(run: Run) -> None:
