@@ -163,7 +163,7 @@ def gather(
 
     Args:
         reader: the index.
-        query: the query.
+        query: what is asked.
         baseline: similarity of unrelated chunks.
         limit: candidates from each retriever; at least `MIN_CANDIDATES` are collected.
         filters: the chunks that may become candidates.
@@ -174,12 +174,10 @@ def gather(
     weighted = weigh(query.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
     by_keywords = use_keywords and query.terms
     weights = dict(zip(weighted.terms, weighted.idf, strict=True))
-    matches = (
-        reader.keyword_search(weighted.terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
-        if by_keywords
-        else ()
-    )
-    by_keyword = [row for row, _ in matches]
+    by_keyword = list[int]()
+    if by_keywords:
+        hits = reader.keyword_search(weighted.terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
+        by_keyword = [row for row, _ in hits]
     if by_keywords and corpus.has_other_names and (links := _links(reader, query.text, weighted)):
         weighted = replace(weighted, links=tuple((needle(link), places) for link, places in links.items()))
         linking = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
@@ -195,9 +193,10 @@ def gather(
     }
     cosines, scores = _vector_scores(reader, query, baseline, chosen)
     best_items = _best_items(reader, query, baseline, chosen)
-    scores |= {
-        row: ITEM_SHARE * best + (1 - ITEM_SHARE) * scores.get(row, best) for row, (best, _) in best_items.items()
-    }
+    for row, (best, _) in best_items.items():
+        scores[row] = ITEM_SHARE * best + (1 - ITEM_SHARE) * scores.get(row, best)
+    first = query.text[:1].casefold()
+    alike = {row: each.path for row, each in chosen.items() if each.path.rpartition("/")[2][:1].casefold() == first}
     return Candidates(
         scoring_rows=chosen,
         cosines=cosines,
@@ -207,18 +206,17 @@ def gather(
         vector_ranking=by_vector,
         best_lines={row: line for row, (_, line) in best_items.items()},
         has_vector=query.vector is not None,
-        named=_named(chosen, query.text),
+        named=_named(alike, query.text) if alike else frozenset(),
         has_unknown_name=weighted.has_unknown_name,
     )
 
 
-def _named(chosen: Mapping[int, ScoringRowLike], text: str) -> set[int]:
-    """Return the candidates of notes whose name is the whole query, so that it asks for just this note."""
+def _named(paths: Mapping[int, str], text: str) -> set[int]:
+    """Return the rows of the notes, by their paths, whose name is the whole query: it asks for just this note."""
     if len(text) > LONGEST_NAME:
         return set()
     name = fold_name(text)
-    names = {row: each.path.rpartition("/")[2].rpartition(".")[0] for row, each in chosen.items()}
-    return {row for row, own in names.items() if fold_name(own) == name}
+    return {row for row, path in paths.items() if fold_name(path.rpartition("/")[2].rpartition(".")[0]) == name}
 
 
 def _links(reader: Reader, text: str, weighted: WeightedTerms) -> dict[str, tuple[int, ...]]:
