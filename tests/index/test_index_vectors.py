@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from memoriter.errors import BadVector, EmbeddingError
+from memoriter.index.files import _files
 from memoriter.index.store import _connection
 from memoriter.types import ModelSpec
 
@@ -299,3 +300,19 @@ def test_a_vector_table_full_of_holes_is_made_again(index, opened, make):
     with index._file.reading() as connection:
         assert int(connection.execute("SELECT count(*) FROM chunks_vec_1_chunks").get) == 1
         assert _connection.counter(connection, "vec:1") == _connection.counter(connection, "content")
+
+
+def test_a_sample_leaves_out_what_another_process_deletes_meanwhile(index, opened, make, monkeypatch):
+    index.use_vectors(make.spec)
+    make.put(index, "a.md", "alpha")
+    make.put(index, "b.md", "beta")
+    make.embed(index)
+    others, texts = opened(), _files.texts
+
+    def delete_first(connection, ids):
+        others.remove_files(["a.md"])
+        return texts(connection, ids)
+
+    monkeypatch.setattr(_files, "texts", delete_first)
+    found, vectors = index.sample(5)
+    assert (found, len(vectors)) == (["beta"], 1)

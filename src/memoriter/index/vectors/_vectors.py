@@ -255,8 +255,8 @@ class Vectors:
         chosen = _cache.sample_chunks(self._connection, self.active(), count)
         found_ids, vectors = self.at(chosen, version=version)
         positions = {chunk_id: position for position, chunk_id in enumerate(found_ids)}
-        kept = [chunk_id for chunk_id in chosen if chunk_id in positions]
-        texts = _files.texts(self._connection, kept)
+        texts = _files.texts(self._connection, found_ids)  # another process may have deleted some meanwhile
+        kept = [chunk_id for chunk_id in chosen if chunk_id in texts]
         return [texts[chunk_id] for chunk_id in kept], vectors[[positions[chunk_id] for chunk_id in kept]]
 
     def stored(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
