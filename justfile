@@ -105,10 +105,6 @@ plugins:
 questions:
     {{ python }} scripts/question_centres.py
 
-# write the vectors of the foreign questions under the bundled model, after a change of either
-foreign-vectors:
-    {{ python }} scripts/foreign_vectors.py
-
 # record the public names of each package, after a change that means it
 api:
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/test_conventions.py

@@ -101,11 +101,6 @@ HEALTH = {"ok": Field(), "legs": Field(dict), **plain("pending", "generation"), 
 SKIPPED = Field(list_of(plain("path", "reason", "message")))
 ATTEMPT = {"at": Field(iso_time, key="time"), "ok": Field(), "reason": Field(object_of(REASON), omit="none")}
 RUN = {"pid": Field(), "since": Field(iso_time), **plain("stage", "done", "total")}
-CALIBRATION = {
-    **plain("rate", "chunks"),
-    "scripts": Field(list_of(plain("script", "threshold", "questions", "measured"))),
-    **plain("own_questions", "own_matched", "own_matched_without"),
-}
 RERANKER = plain("provider", "model", "endpoint", "key_source", "leaves_machine")
 CANARY = {**plain("citation", "query", "found"), "lost": Field(list)}
 SIDECAR = {
@@ -130,7 +125,6 @@ STATUS = {
     "canaries": Field(list_of(CANARY), omit="empty"),
     "reranker": Field(object_of(RERANKER), omit="none"),
     "long_term_memories": Field(omit="none"),
-    "calibration": Field(object_of(CALIBRATION), omit="none"),
     "sidecar": Field(object_of(SIDECAR), omit="none"),
 }
 CAPTURE = plain("id", "day", "client", "kind", "citation", "path", "start_line", "end_line", "text")
@@ -342,7 +336,7 @@ def watch_json(event: WatchEventLike) -> dict[str, Any]:
 
 def estimate_json(estimate: Estimate) -> dict[str, Any]:
     """Return an estimate of an indexing run; `dryRun` distinguishes it from a report."""
-    return {"dryRun": True, **apply_form(estimate, ESTIMATE), "questionTokens": estimate.question_tokens}
+    return {"dryRun": True, **apply_form(estimate, ESTIMATE)}
 
 
 def captures_json(captures: Iterable[object]) -> dict[str, Any]:

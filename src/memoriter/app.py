@@ -148,6 +148,7 @@ def assemble(
     scratch: Path | None = None,
     by_person: bool = False,
     attended: bool = True,
+    brief: bool = False,
     adjust: Callable[[MemorySearch], MemorySearch] | None = None,
     index_file: Path | None = None,
 ) -> Assembly:
@@ -155,8 +156,9 @@ def assemble(
 
     With a `scratch` folder, which holds what models store, the memory only inspects: nothing else is written. With
     `by_person`, a person typed a command, so that the current folder need not be trusted. If not `attended`, nobody
-    would see a notice, so text is sent only to services that a person was informed about before. For a
-    measurement, `adjust` changes the settings of search, and `index_file` takes the place of the configured index.
+    would see a notice, so text is sent only to services that a person was informed about before. A `brief` process ends
+    after one answer and does not load the judge unasked. For a measurement, `adjust` changes the settings of search, and
+    `index_file` takes the place of the configured index.
     """
     env = env or read_environment()
     place, configuration, chosen = settle(env, workspace, config, agent, by_person=by_person)
@@ -169,11 +171,11 @@ def assemble(
         settings, env, agent=chosen, place=place, index=index, workspace=notes.root, inspect=scratch is not None
     )
     embedding = embedding_of(configuration, settings, env, scratch, agent=chosen, attended=attended)
-    reranking = reranking_of(configuration, settings, env, embedding)
+    reranking = reranking_of(configuration, settings, env, embedding, brief=brief)
     builtin = BuiltinBackend(notes, backend_settings, embedding, Clocks(env.wall, env.monotonic), reranking)
     exported = partial(_transcripts, place, replace(settings, sources=("sessions",)), configuration, chosen, env)
     backend = choose_backend(builtin, configuration, chosen, env, workspace=notes, transcripts=exported)
-    same: Any = {"by_person": by_person, "attended": attended, "adjust": adjust, "index_file": index_file}
+    same: Any = {"by_person": by_person, "attended": attended, "brief": brief, "adjust": adjust}
     return Assembly(
         place,
         configuration,
@@ -187,7 +189,7 @@ def assemble(
         env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
         builtin=builtin,
-        again=lambda: assemble(workspace, config=config, agent=agent, env=env, **same),
+        again=lambda: assemble(workspace, config=config, agent=agent, env=env, index_file=index_file, **same),
         notices=(
             *foreign_diagnostics(index),
             *openclaw_keys(configuration, settings, chosen, env.environ, now=env.wall()).refused,
@@ -365,7 +367,6 @@ def _search_settings(settings: MemorySearch) -> SearchSettings:
         max_per_note=query.max_per_note,
         min_score=query.min_score,
         scoring=query.scoring,
-        false_match_rate=query.false_match_rate,
         hybrid=hybrid.enabled,
         vector_weight=hybrid.vector_weight,
         text_weight=hybrid.text_weight,

@@ -11,7 +11,7 @@ from memoriter.config import default_local_model, expand, in_home, names_file, o
 from memoriter.embed import ProviderContext, ProviderSettings, ServiceConfig, model_place
 from memoriter.errors import ConfigError
 from memoriter.index import Ledger, network_of
-from memoriter.providers import OFF
+from memoriter.providers import AUTO, JUDGE, OFF, WITHOUT_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,14 +71,17 @@ def embedding_of(
 
 
 def reranking_of(
-    configuration: Configuration, settings: MemorySearch, env: Environment, embedding: Embedding
+    configuration: Configuration, settings: MemorySearch, env: Environment, embedding: Embedding, *, brief: bool
 ) -> Reranking | None:
     """Return the reranker that the settings name; nothing is opened yet. None if searches use none.
 
-    It shares the ledger, the budget and the calls of the embedding provider, and its rule about notices.
+    It shares the ledger, the budget and the calls of the embedding provider, and its rule about notices. A `brief`
+    process ends after one answer, which would take twice as long if it loaded the judge.
     """
     written = settings.query.rerank
     name = written.provider.strip() or OFF
+    if name == AUTO:
+        name = OFF if brief or settings.provider in WITHOUT_MODEL else JUDGE
     if name == OFF or settings.query.scoring == "classic":
         return None
     from memoriter.backends import Reranking

@@ -56,10 +56,12 @@ class RerankProvider:
     """Environment variables that may hold the key, in order of precedence."""
 
 
+JUDGE = "judge"
+"""The value of `query.rerank.provider` for memoriter's own model, which `auto` means where a process is kept."""
 RERANKERS = {
     reranker.name: reranker
     for reranker in (
-        RerankProvider("judge", "bundled"),
+        RerankProvider(JUDGE, "bundled"),
         RerankProvider("cohere", "service", "rerank-v5.0-fast", ("COHERE_API_KEY", "CO_API_KEY")),
         RerankProvider("jina", "service", "jina-reranker-v3", ("JINA_API_KEY",)),
         RerankProvider("voyage", "service", "rerank-2.5", BY_NAME["voyage"].key_variables),
@@ -76,6 +78,8 @@ KEY_VARIABLES = frozenset(name for each in (*PROVIDERS, *RERANKERS.values()) for
 DEFAULT_LOCAL_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
 """The model that OpenClaw downloads for the provider `local` by default."""
 AUTO, NONE = "auto", "none"
+WITHOUT_MODEL = frozenset({NONE, "fake"})
+"""Values of `memorySearch.provider` with which no model is loaded."""
 PROCESS = frozenset(provider.name for provider in PROVIDERS if provider.kind == "process")
 REMOTE = frozenset(provider.name for provider in PROVIDERS if provider.kind == "service")
 OPENAI_COMPATIBLE = {provider.name: provider.base_url for provider in PROVIDERS if provider.kind == "compatible"}

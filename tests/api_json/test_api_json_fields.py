@@ -23,8 +23,6 @@ from memoriter.backends import ForgetPlan, ForgetRequest
 from memoriter.types import (
     Attempt,
     BackgroundRun,
-    CalibratedScript,
-    CalibrationState,
     Canary,
     CompactReport,
     Diagnostic,
@@ -67,7 +65,6 @@ FULL: dict[str, Any] = {
     "notices": (REASON,),
     "last_attempt": Attempt(1_500_000_000.25, REASON),
     "indexing": BackgroundRun(1, 1_500_000_000.25),
-    "calibration": CalibrationState(0.05, 40, (CalibratedScript("latin", 6.5, 66, 0.045),), 20, 18, 4),
     "reranker": RerankerState("cohere", "rerank-v5.0-fast", "https://example.com", "environment", leaves_machine=True),
     "long_term_memories": 3,
     "sidecar": SidecarStatus(
@@ -130,7 +127,6 @@ def test_every_field_of_a_result_is_in_its_json(
 def test_a_status_omits_what_has_nothing_to_say() -> None:
     answer, full = status_json(Status(**BARE)), status_json(Status(**FULL))
     omitted = {
-        "calibration",
         "canaries",
         "indexReason",
         "indexing",

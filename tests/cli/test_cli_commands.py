@@ -139,7 +139,6 @@ def test_a_dry_run_counts_what_a_run_then_does(program: Program) -> None:
         "priceSeen": "",
         "seconds": None,
         "skipped": [],
-        "questionTokens": 0,
     }
     assert done == {
         "files": 3,

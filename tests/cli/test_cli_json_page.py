@@ -57,7 +57,6 @@ FORMS: dict[str, Any] = {
     "Reranker": api_json.RERANKER,
     "Canary": api_json.CANARY,
     "Sidecar": api_json.SIDECAR,
-    "Calibration": api_json.CALIBRATION,
     "Attempt": api_json.ATTEMPT,
     "Run": api_json.RUN,
     "Spending": api_json.SPENDING,

@@ -247,14 +247,11 @@ def test_a_dry_run_prices_the_run_by_provider_with_the_date_of_the_price(
     assert outcome["price"] == pytest.approx(outcome["tokens"] * dollars_of_a_million / 1e6), "too few for a batch"
     env.many(80)
     outcome = program("--json", "index", "--dry-run").json
-    asked, passages = outcome["questionTokens"], outcome["tokens"] - outcome["questionTokens"]
-    assert asked > 0, "questions that measure what is a match are never sent in a batch"
-    assert outcome["price"] == pytest.approx((passages * batched + asked * dollars_of_a_million) / 1e6)
+    assert outcome["price"] == pytest.approx(outcome["tokens"] * batched / 1e6)
     assert re.fullmatch(r"20\d\d-\d\d", outcome["priceSeen"])
     text = program("index", "--dry-run").out
     assert f"by the prices of {outcome['priceSeen']}" in text
     assert f"about ${outcome['price']:.4f}" in text
-    assert f"({asked:,} of them to measure what is a match)" in text
 
 
 def test_a_price_that_nobody_knows_is_said_to_be_unknown_and_this_machine_is_free(

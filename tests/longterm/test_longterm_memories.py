@@ -381,15 +381,6 @@ def test_a_database_beside_the_table_of_openclaw_can_be_rebuilt_and_forgets(tmp_
     env.close()
 
 
-def test_a_rebuild_measures_the_limit_of_a_match_for_a_model_whose_limit_is_not_known(memory: Memory) -> None:
-    memory.long_term.store(TEA, origin="owner")
-    assert stats(memory.long_term).limit == "fixed"
-    assert rebuild(memory.long_term).reasons == ()
-    assert stats(memory.long_term).limit == "measured"
-    recall = memory.session("s", audience="private").recall
-    assert TEA in recall("do I drink green tea in the morning").prepend_context
-
-
 def test_an_edit_of_anything_but_the_words_is_a_difference_too(env: MemoryEnv, memory: Memory) -> None:
     memory.long_term.store(TEA, origin="agent", category="fact")
     assert stats(memory.long_term).reasons == ()

@@ -61,7 +61,6 @@ def search_as_openclaw(search: MemorySearch, cfg: Any, agent_id: str) -> Any:
         "scoring": shape["query"],
         "deadlineMs": shape["query"],
         "rerank": shape["query"],
-        "falseMatchRate": shape["query"],
         "budget": shape["remote"],
         "background": shape["sync"],
     }

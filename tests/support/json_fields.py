@@ -52,8 +52,8 @@ Fallback: Which provider failed, and why.
 from | text | provider that should have answered
 reason | text | why it did not
 
-Certainty: How far the best passage stands out.
-value | number | standard deviations above the scores of questions about something else
+Certainty: [How certain](search.md#what-is-called-a-match) it is that the first hit answers.
+value | number | the sum of its score, its meaning score, and a share of what the judge says
 threshold | number | the value that a match exceeds
 
 Hit: One passage.
@@ -175,7 +175,6 @@ price | number or null | US dollars; null if the price is unknown
 priceSeen | text | year and month of the price; may be empty
 seconds | number or null | expected duration; null if it was not measured
 skipped | list of [Skipped] | paths that are left out
-questionTokens | integer | the part of `tokens` for questions that measure certainty
 
 Skipped: A path that is not memory.
 path | text | the path
@@ -229,7 +228,6 @@ recall | number | the share of the nearest vectors that is found, as measured on
 canaries | list of [Canary] | test searches | without `--deep`
 reranker | [Reranker] | the reranker of the settings | if none is set
 longTermMemories | integer | number of long-term memories | if they are off
-calibration | [Calibration] | how well matches are separated from other questions | if it was not measured
 sidecar | [Sidecar] | the program that answers searches | with the builtin engine alone
 
 Source: Counts of one kind of source.
@@ -265,20 +263,6 @@ model | text | its model
 endpoint | text | where passages are sent; empty if they stay
 keySource | text | where the key comes from; never the key
 leavesMachine | boolean | true if passages are sent over the network
-
-Calibration: How matches are separated from other questions.
-rate | number | the rate of false matches that is set
-chunks | integer | passages when it was measured
-scripts | list of [Script] | thresholds for each script
-ownQuestions | integer | questions made from passages
-ownMatched | integer | how many of them are a match
-ownMatchedWithout | integer | how many are a match without their passage
-
-Script: The threshold of one script.
-script | text | such as `latin` or `hangul`
-threshold | number | the certainty that a match exceeds
-questions | integer | questions behind the measurement
-measured | number | share of held-out questions that are called a match
 
 Sidecar: The program that answers searches.
 name | text | `qmd`
@@ -604,7 +588,6 @@ withheld | integer | memories that are not put before a turn
 stored | integer | rows of the database
 database | text | its place
 model | text | model of its vectors
-limit | text | `measured` or `fixed`: the limit of a match before a turn | if the model is not known
 principal | text | whose memories they are
 openclaw | object | the `folder` of OpenClaw's table, its `memories`, and those `missing` in the note | without one
 fragments | integer | parts of the table | if there is no database yet
@@ -621,7 +604,6 @@ added | integer | rows added
 changed | integer | rows changed
 removed | integer | rows removed
 numbered | integer | lines that got an identifier
-reasons | list of [Reason] | what was wrong | if nothing was
 
 Imported: The result of `ltm import`.
 added | integer | memories that were copied

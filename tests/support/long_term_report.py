@@ -7,14 +7,13 @@ import math
 import sys
 import tempfile
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from long_term import NOTE, long_term_env
 from memoriter.agent import Message, escape_for_prompt
-from memoriter.backends import ForeignMessages
 from memoriter.ids import content_hash
 from memoriter.longterm.rules import Statement, classic_capture, find_statements, replaces
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from memoriter import Memory
     from memoriter.longterm import LongTermMemories
-    from memoriter.types import ModelSpec
 
 DATA = Path(__file__).parents[1] / "longterm" / "data"
 HALVES = ("dev", "held-out")
@@ -239,28 +237,18 @@ def memory_sets(half: str, size: int) -> list[dict[str, Any]]:
     return [dict([pair for pair in turns.items() if pair[0].startswith(code)][:size]) for code in LANGUAGES]
 
 
-class NothingMeasured(ForeignMessages):
-    """No messages from which a limit could be measured, as with a model that is new to memoriter."""
-
-    def load(self, spec: ModelSpec) -> None:
-        del spec
-
-
-def injections(folder: Path, half: str = "dev", size: int = 0, *, fixed: bool = False) -> Injections:
+def injections(folder: Path, half: str = "dev", size: int = 0) -> Injections:
     """Return how many prompts get memories, with the bundled model, from each of the `memory_sets`.
 
     Args:
         folder: an empty folder.
         half: `dev` or `held-out`.
         size: one of `SIZES`.
-        fixed: whether a fixed similarity decides, and not the measured limit.
     """
     counts = Injections()
     for number, turns in enumerate(memory_sets(half, size)):
         env = long_term_env(folder / f"{half}-{size}-{number}", provider="bundled")
         memory = env.open()
-        if fixed:
-            memory.long_term.parts = replace(memory.long_term.parts, foreign=NothingMeasured(folder))
         store_all(memory.long_term, turns.values())
         for name in UNRELATED:
             counts.wrong[name] += sum(bool(recalled(memory, prompt)) for prompt in prompts_of(name))
@@ -331,27 +319,20 @@ def store_lines() -> Iterator[str]:
     """Yield the part of the report that needs LanceDB and the bundled model."""
     with tempfile.TemporaryDirectory() as folder:
         reached = attacks_that_arrive(Path(folder) / "attacks")
-        found = [
-            (half, size, fixed, injections(Path(folder) / f"{fixed}", half, size, fixed=fixed))
-            for half in HALVES
-            for size in SIZES
-            for fixed in (False, True)
-        ]
+        found = [(half, size, injections(Path(folder), half, size)) for half in HALVES for size in SIZES]
     yield ""
     yield "## What is put before a turn"
     yield ""
     yield "With the bundled model. Folders have 72 memories in six languages, or 12 or 3 memories in one language."
     yield "The columns of prompts that bear on no memory are averages over the folders."
-    yield "A fixed similarity of 0.35 decides for models for which no limit was measured."
     yield ""
-    yield "| half | memories | limit | questions that get theirs | memories each | of 100 unrelated | of 70 tasks |"
-    yield "|---|---|---|---|---|---|---|"
-    for half, size, fixed, counts in found:
+    yield "| half | memories | questions that get theirs | memories each | of 100 unrelated | of 70 tasks |"
+    yield "|---|---|---|---|---|---|"
+    for half, size, counts in found:
         wrong = " | ".join(f"{counts.wrong[name] / counts.folders:.1f}" for name in UNRELATED)
         each = f"{counts.shown / counts.questions:.1f}"
-        limit = "fixed" if fixed else "measured"
         right = ratio(counts.right, counts.questions)
-        yield f"| {half} | {size or 72} | {limit} | {right} | {each} | {wrong} |"
+        yield f"| {half} | {size or 72} | {right} | {each} | {wrong} |"
     yield ""
     yield "## Attacks"
     yield ""

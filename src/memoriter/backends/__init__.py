@@ -9,7 +9,6 @@ from memoriter.backends._protocol import MemoryBackend, WatchRun
 from memoriter.backends._service_records import Budget, UsageMeter
 
 if TYPE_CHECKING:
-    from memoriter.backends._foreign_messages import ForeignMessages
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._ports import Ledger, OpenStore, Store
     from memoriter.backends._reranking import TO_RERANK, Reranking
@@ -23,7 +22,6 @@ __all__ = [
     "Clocks",
     "CopyReport",
     "Embedding",
-    "ForeignMessages",
     "ForgetPlan",
     "ForgetRequest",
     "Forgotten",
@@ -53,10 +51,6 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _ports
 
         return getattr(_ports, name)
-    if name == "ForeignMessages":
-        from memoriter.backends import _foreign_messages
-
-        return _foreign_messages.ForeignMessages
     if name in {"CopyReport", "copy_index", "plan_copy"}:
         from memoriter.backends import _store_copy
 

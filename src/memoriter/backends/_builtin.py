@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.backends._background import index_words, last_run, run_in_background
-from memoriter.backends._calibrating import certainty_of, certainty_of_lines, stored_calibration, with_lowest_score
 from memoriter.backends._changes import content_changes
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
 from memoriter.backends._health import are_to_come, explain_empty, health_of, standing_health
@@ -18,7 +17,7 @@ from memoriter.backends._query_vectors import lines_of, query_vectors, texts_of,
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch, work_until
 from memoriter.errors import IndexBusy
-from memoriter.search import Trace, clean_query, judged, outcome_of, rank
+from memoriter.search import Trace, certainty_of, clean_query, outcome_of, rank
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from memoriter.backends._ports import Store
     from memoriter.backends._protocol import WatchRun
     from memoriter.backends._reranking import Reranking
-    from memoriter.search import Calibration, CosineBaseline, Reader, SearchSettings
+    from memoriter.search import CosineBaseline, Reader, SearchSettings
     from memoriter.sync import IndexJob, Plan, Progress
     from memoriter.types import (
         BackgroundRun,
@@ -79,7 +78,7 @@ class BuiltinBackend:
         self.reranking = reranking
         self._context = BackendContext(workspace, settings, embedding, clocks)
         self._indexing = Indexing(self._context)
-        self._baseline: tuple[Store, int, ModelSpec, CosineBaseline, Calibration | None] | None = None
+        self._baseline: tuple[Store, int, ModelSpec, CosineBaseline] | None = None
         self._verifier = Verifier(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
 
     @property
@@ -188,10 +187,7 @@ class BuiltinBackend:
         """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
         scope = scope_of(question.query.filters, self.settings.sources, index.corpus().kinds)
         settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
-        verified, traces, known = Verified(index, self._verifier, question.watch), list[Trace](), self._baseline
-        calibration = known[4] if known is not None and known[0] is index else None
-        if question.vector is not None and question.query.min_score is None:
-            settings = with_lowest_score(settings, calibration, question.text)
+        verified, traces = Verified(index, self._verifier, question.watch), list[Trace]()
         with question.watch.stage("rank"):
             reader, typed = cast("Reader", verified), question.typed
             ranked = partial(rank, reader, question.text, question.vector) if typed is None else lines_of(reader, typed)
@@ -203,15 +199,8 @@ class BuiltinBackend:
                 trace=traces.append,
                 rescorer=question.rescoring,
             )
-            judge = question.rescoring is not None and question.rescoring.weight is not None
-            certainty = (judged(traces[-1]) if judge else None) or (
-                calibration
-                and (
-                    certainty_of(calibration, index, question.text, traces[-1].candidates, settings)
-                    if typed is None
-                    else certainty_of_lines(calibration, index, traces[-1].lines, settings)
-                )
-            )
+        judged = question.rescoring is not None and question.rescoring.weight is not None
+        certainty = certainty_of(traces[-1], judged=judged)
         return Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()), certainty)
 
     def _settings(self, index: Store, query: Query) -> SearchSettings:
@@ -226,12 +215,12 @@ class BuiltinBackend:
         return settings
 
     def _baseline_of(self, index: Store, spec: ModelSpec) -> CosineBaseline:
-        """Return the baseline of the active vectors; it and the calibration are read once until the index changes."""
+        """Return the baseline of the active vectors, which is read once until the index changes."""
         version, known = index.version(), self._baseline
         if known is not None and known[0] is index and known[1:3] == (version, spec):
             return known[3]
         background = background_of(index, spec)
-        self._baseline = index, version, spec, background, stored_calibration(index, spec)
+        self._baseline = index, version, spec, background
         return background
 
     def sync(

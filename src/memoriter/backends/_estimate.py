@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memoriter.backends._calibrating import questions_to_embed
 from memoriter.errors import EmbeddingError, PathRefused
 from memoriter.ids import text_key
 from memoriter.sync import WORTH_A_BATCH, make_plan, new_chunks, note_of, texts_of
@@ -34,7 +33,7 @@ def estimate_of(backend: Inspected, index: Store, sync: Sync, *, measured: bool 
         sync: the workspace and the same index.
         measured: also measure how long the vectors will take, if the model runs here; this loads the model.
     """
-    embedding, settings = backend.embedding, backend.settings
+    embedding = backend.embedding
     scan, indexed = sync.workspace.scan(), index.files()
     plan = make_plan(scan.sources, indexed)
     rebuild = sync.outdated
@@ -54,11 +53,7 @@ def estimate_of(backend: Inspected, index: Store, sync: Sync, *, measured: bool 
     keys = [text_key(text) for text in texts]
     shared = _shared_keys(index, keys)
     texts = tuple(text for text, key in zip(texts, keys, strict=True) if key not in shared)
-    gone = () if rebuild else (*(item.source.path for item in changed), *plan.removed)
-    left = 0 if rebuild else index.corpus().chunks - sum(len(index.ids_at(path)) for path in gone)
-    asked = questions_to_embed(index, embedding, settings, [chunk.text for chunk in chunks], chunks=left + len(chunks))
-    has_model = index.spec or embedding.unknown
-    tokens, asked_tokens = (sum(map(estimate_tokens, each)) if has_model else 0 for each in (texts, asked))
+    tokens = sum(map(estimate_tokens, texts)) if index.spec or embedding.unknown else 0
     choice = embedding.current.choice
     account = embedding.account(choice) if choice else None
     in_batches = embedding.rules is not None and len(texts) >= WORTH_A_BATCH
@@ -68,9 +63,8 @@ def estimate_of(backend: Inspected, index: Store, sync: Sync, *, measured: bool 
         changed=len(changed) + len(transcripts.keys() & indexed.keys()),
         removed=len(plan.removed),
         chunks=len(chunks),
-        tokens=tokens + asked_tokens,
-        question_tokens=asked_tokens,
-        price=_price(account, tokens, asked_tokens, in_batches=in_batches),
+        tokens=tokens,
+        price=_price(account, tokens, in_batches=in_batches),
         price_seen=account.seen if account else "",
         skipped=scan.skipped,
         seconds=_measured_seconds(embedding, texts, tokens) if measured and tokens else None,
@@ -83,12 +77,9 @@ def _shared_keys(index: Store, keys: Sequence[bytes]) -> set[bytes]:
     return {key for start in starts for key in index.shared_vectors(keys[start : start + KEYS_AT_ONCE])}
 
 
-def _price(account: UsageMeter | None, tokens: int, asked_tokens: int, *, in_batches: bool) -> float | None:
-    """Return the price in US dollars of passages and of questions, which are never sent in batches; None: unknown."""
-    if account is None:
-        return 0.0
-    passages, questions = account.price(tokens, batch=in_batches), account.price(asked_tokens)
-    return None if passages is None or questions is None else passages + questions
+def _price(account: UsageMeter | None, tokens: int, *, in_batches: bool) -> float | None:
+    """Return the price of the passages in US dollars; None: unknown."""
+    return 0.0 if account is None else account.price(tokens, batch=in_batches)
 
 
 MEASURED = frozenset({"bundled", "onnx"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._calibrating import measure_if_due
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._context import FIRST_EMBEDDING_MS, WrittenNotes
 from memoriter.backends._health import scan_staleness
@@ -225,7 +224,6 @@ class Indexing:
                 if task.question and choice and choice.kind != "remote" and index.pending():
                     embedding.query_vector(task.question)
                 report = sync.embed(open_provider, report, task)
-                measure_if_due(self.context, index, open_provider, task, diagnostics)
                 break
             except IndexBusy:
                 if task.embed_by is None:

@@ -12,7 +12,6 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.backends._background import last_run
-from memoriter.backends._calibrating import calibration_state
 from memoriter.backends._health import confirmed
 from memoriter.backends._service_records import KEPT
 from memoriter.errors import EmbeddingError
@@ -98,7 +97,6 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         last_attempt=backend.embedding.last_attempt if choice and choice.kind in KEPT else None,
         sources=tuple(SourceCount(kind, *corpus.kinds.get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
         reranker=reranking.state if reranking else None,
-        calibration=calibration_state(index, spec, settings.search),
     )
 
 

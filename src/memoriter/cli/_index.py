@@ -141,8 +141,6 @@ def _price(estimate: Estimate) -> str:
 
 
 def _estimate_lines(estimate: Estimate) -> list[Line]:
-    price, asked = _price(estimate), estimate.question_tokens
-    part = f" ({asked:,} of them to measure what is a match)" if asked else ""
     return [
         (
             (pluralize(estimate.files, "file"), "bold"),
@@ -150,7 +148,7 @@ def _estimate_lines(estimate: Estimate) -> list[Line]:
         ),
         (
             (f"{pluralize(estimate.chunks, 'chunk')} to index, about ", ""),
-            (f"{pluralize(estimate.tokens, 'token')} to embed{part}: {price}.", ""),
+            (f"{pluralize(estimate.tokens, 'token')} to embed: {_price(estimate)}.", ""),
         ),
         ((f"Left out: {pluralize(len(estimate.skipped), 'path')}; memoriter status lists them.", "dim"),),
     ]

@@ -287,9 +287,5 @@ def stats_rows(found: LongTermStats) -> Iterator[tuple[str, str]]:
         yield "search", f"an index of {state.indexed:,} vectors" if found.uses_index else "compares all vectors"
     if found.model:
         yield "model", found.model
-    if found.limit == "measured":
-        yield "recall", "a limit measured for this model decides what matches a message"
-    elif found.limit == "fixed":
-        yield "recall", "a fixed similarity decides what matches a message; memoriter ltm rebuild measures a limit"
     for model, count in found.other_models.items():
         yield "other model", f"{count} with vectors of {model}, which are not used"

@@ -104,7 +104,7 @@ class GlobalOptions:
         """Open the selected memory without notices.
 
         Args:
-            spare: whether to use few threads, as suits a process that ends soon.
+            spare: whether to use few threads and load no judge, as suits a process that ends soon.
             scratch: what models store goes to this folder, and nothing else is written; None: the memory may write.
             by_person: whether a person who stands in the current folder typed a command; agents need trust.
             attended: whether a person sees notices; if not, text is sent only to services that one was informed about.
@@ -127,6 +127,7 @@ class GlobalOptions:
                 scratch=scratch,
                 by_person=by_person,
                 attended=attended,
+                brief=spare,
             )
         )
 

@@ -158,7 +158,6 @@ def status_rows(state: Status) -> Iterator[tuple[str, str]]:
         yield from _sidecar_rows(state.sidecar)
     if (count := state.long_term_memories) is not None:
         yield "long-term", f"{count:,} {'memory' if count == 1 else 'memories'}: memoriter ltm stats"
-    yield from _certainty_rows(state)
 
 
 def _sidecar_rows(state: SidecarStatus) -> Iterator[tuple[str, str]]:
@@ -183,27 +182,6 @@ def _sidecar_rows(state: SidecarStatus) -> Iterator[tuple[str, str]]:
 def _time(seconds: float) -> str:
     """Return seconds since 1970 as a time in UTC."""
     return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _certainty_rows(state: Status) -> Iterator[tuple[str, str]]:
-    """Yield what decides about a match, and how often it is wrong."""
-    known = state.calibration
-    if known is None:
-        if state.scoring == "calibrated":
-            yield "match", "a fixed score decides; the rate of false matches is not measured in this index"
-        return
-    questions = sum(each.questions for each in known.scripts)
-    measured = sum(each.measured * each.questions for each in known.scripts) / questions
-    held_out = f"{measured:.1%} of {questions} that are held out"
-    yield "match", f"at most {known.rate:.1%} of foreign questions; measured: {held_out}"
-    parts = [f"{each.script} {each.threshold:.2f} ({each.questions})" for each in known.scripts]
-    yield "certainty", f"above {', '.join(parts)}"
-    if known.own_questions:
-        found, without = known.own_matched, known.own_matched_without
-        yield (
-            "own notes",
-            f"of {known.own_questions} questions made from them, {found} match, {without} without their passage",
-        )
 
 
 def _skipped_lines(state: Status, *, everything: bool) -> Iterator[Line]:

@@ -183,7 +183,8 @@ def range_text(doc: Doc) -> str:
 
 def provider_problems(key: Key, value: str, custom: Mapping[str, object]) -> Iterator[Problem]:
     reranks = key[-2] == "rerank"
-    built_in = (OFF, *RERANKERS) if reranks else (*BY_NAME, NONE) if key[-1] == "fallback" else (AUTO, *BY_NAME, NONE)
+    own = (OFF, *RERANKERS) if reranks else (*BY_NAME, NONE)
+    built_in = own if key[-1] == "fallback" else (AUTO, *own)
     names = [*built_in, *(() if reranks else ELSEWHERE), *custom]
     if value in names:
         return

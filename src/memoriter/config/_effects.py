@@ -60,9 +60,6 @@ CONDITIONS: dict[Key, str] = {
     (*SEARCH, "sync", "intervalMinutes"): WATCHER,
     (*SEARCH, "sync", "sessions"): SESSIONS,
     (*SEARCH, "query", "maxPerNote"): '`query.scoring` is not `"classic"`',
-    (*SEARCH, "query", "falseMatchRate"): (
-        '`query.scoring` is `"calibrated"`, and `memoriter status` shows `certainty`; or memories are recalled'
-    ),
     (*SEARCH, "query", "rerank"): '`query.scoring` is not `"classic"`, and `query.rerank.provider` is not `"off"`',
     (*SEARCH, "query", "rerank", "provider"): '`query.scoring` is not `"classic"`',
     (*SEARCH, "query", "rerank", "remote"): "the reranker is a service",

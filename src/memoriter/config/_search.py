@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from memoriter.config._section import Doc, Section, Whole
 from memoriter.config._store import Store
-from memoriter.providers import AUTO, DEFAULT_LOCAL_MODEL, OFF, default_model
+from memoriter.providers import AUTO, DEFAULT_LOCAL_MODEL, default_model
 from memoriter.types import SourceKind
 from memoriter.values import dataclass, field
 
@@ -202,13 +202,14 @@ class Rerank(Section):
     provider: Annotated[
         str,
         Doc(
-            "Who reads the best hits once more: `off`, `judge` (memoriter's own), `cohere`, `jina`, `voyage`, "
-            "`compatible`, `onnx`, `local`, or an id of `models.providers`"
+            "Who reads the best hits once more: `auto` (the judge, where a process serves more than one question), "
+            "`off`, `judge` (memoriter's own, in every process), `cohere`, `jina`, `voyage`, `compatible`, `onnx`, "
+            "`local`, or an id of `models.providers`"
         ),
-    ] = OFF
+    ] = AUTO
     model: Annotated[str, Doc("Reranking model; empty: the provider's default")] = ""
     candidates: Annotated[
-        Whole | None, Doc("Hits that are read once more; unset: 8 by the judge, 20 by others", low=2, high=50)
+        Whole | None, Doc("Hits that are read once more; unset: 3 by the judge, 20 by others", low=2, high=50)
     ] = None
     remote: Annotated[RerankRemote, Doc("Reranking over the network")] = RerankRemote()
     local: Annotated[RerankLocal, Doc("Reranking by a model file of your own")] = RerankLocal()
@@ -222,14 +223,7 @@ class QuerySettings(Section):
     max_per_note: Annotated[
         Whole | None, Doc("Most hits of one note if other notes have hits; unset: no limit", low=1)
     ] = None
-    min_score: Annotated[
-        float,
-        Doc("Lowest score of a hit; the default is lowered where all scores are low", limits="kept within 0..1"),
-    ] = 0.35
-    false_match_rate: Annotated[
-        float,
-        Doc("Share of questions about something else that may be called a match", limits="kept within 0.03..0.5"),
-    ] = 0.05
+    min_score: Annotated[float, Doc("Lowest score of a hit", limits="kept within 0..1")] = 0.35
     scoring: Annotated[
         Scoring, Doc("`calibrated` scores mean the same for every model; `classic` is OpenClaw's formula")
     ] = "calibrated"
@@ -316,7 +310,6 @@ def resolved(search: MemorySearch) -> MemorySearch:
         query=replace(
             search.query,
             min_score=clamped(search.query.min_score, 0.0, 1.0),
-            false_match_rate=clamped(search.query.false_match_rate, 0.03, 0.5),
             hybrid=hybrid(search.query.hybrid),
         ),
         cache=replace(search.cache, max_entries=max(1, search.cache.max_entries)),

@@ -80,8 +80,7 @@ def forgotten_memories_json(receipt: LongTermForgotten) -> dict[str, Any]:
 
 def rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
     """Return what a rebuild did."""
-    counts = {name: getattr(rebuilt, name) for name in ("memories", "added", "changed", "removed", "numbered")}
-    return {**counts, **_reasons(rebuilt.reasons)}
+    return {name: getattr(rebuilt, name) for name in ("memories", "added", "changed", "removed", "numbered")}
 
 
 def stats_json(stats: LongTermStats) -> dict[str, Any]:
@@ -96,7 +95,6 @@ def stats_json(stats: LongTermStats) -> dict[str, Any]:
         "stored": stats.stored,
         "database": stats.database,
         "model": stats.model,
-        **({"limit": stats.limit} if stats.limit else {}),
         "principal": stats.principal,
         **({"openclaw": openclaw_json(stats.openclaw)} if stats.openclaw else {}),
         **({"fragments": state.fragments, "versions": state.versions, "bytes": state.bytes} if state else {}),

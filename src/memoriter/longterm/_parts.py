@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from memoriter.backends import Embedding, ForeignMessages, MemoryBackend
+    from memoriter.backends import Embedding, MemoryBackend
     from memoriter.longterm._own_statements import OwnStatementsFile
     from memoriter.longterm._records import Origin
     from memoriter.longterm._store import LongTermStore
@@ -30,10 +30,6 @@ class LongTermParts:
     database: str
     vectors: VectorFile
     """A copy of the vectors, for recall before a turn."""
-    foreign: ForeignMessages
-    """Messages that bear on no memory, from which the limit of a match is measured."""
-    false_match_rate: float
-    """Share of such messages that may be called a match, 0..1."""
     principal: str
     """Whose memories these are."""
     shared: bool

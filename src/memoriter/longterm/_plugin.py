@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.backends import ForeignMessages
 from memoriter.config import expand, in_home, workspace_key
 from memoriter.errors import ConfigError
 from memoriter.hookspecs import hookimpl
@@ -182,9 +181,7 @@ def _parts(context: PluginContext) -> LongTermParts:
         embedding=services.embedding(embedding_settings(settings, context.memory.settings)),
         open_store=open_store,
         database=database,
-        vectors=VectorFile(vectors := services.home / "memory" / "long-term-vectors", note),
-        foreign=ForeignMessages(vectors),
-        false_match_rate=context.memory.settings.query.false_match_rate,
+        vectors=VectorFile(services.home / "memory" / "long-term-vectors", note),
         principal=(principal := principal_of(settings, note)),
         shared=not principal.startswith(OWN_FOLDER),
         note=note,

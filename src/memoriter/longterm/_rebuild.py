@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, sentence
+from memoriter.errors import IndexUnavailable, MemoriterError
 from memoriter.longterm._note import PATH
 from memoriter.longterm._openclaw import openclaw_state
 from memoriter.longterm._results import LongTermStats, Rebuilt
 from memoriter.longterm._vector_file import key_of
 from memoriter.types import Diagnostic
-
-NOT_MEASURED = "A fixed similarity decides which memories match a message, because no limit was measured"
 
 if TYPE_CHECKING:
     from memoriter.longterm._memories import LongTermMemories
@@ -51,22 +49,9 @@ def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
     store.maintain(erase=bool(gone))
     memories.parts.vectors.remove(gone)
     memories.keep_vectors({row.id: (key_of(row.text), vector) for row, vector in zip(fresh, vectors, strict=True)})
-    reasons = _measure_limit(memories) if current else ()
     added = sum(memory.id not in stored for memory in fresh)
     changed = len(fresh) - added + len(others)
-    return Rebuilt(len(current), added, changed, removed, len(numbered), reasons)
-
-
-def _measure_limit(memories: LongTermMemories) -> tuple[Diagnostic, ...]:
-    """Embed the messages from which the limit of a match is measured, and return why that failed."""
-    try:
-        memories.parts.foreign.measure(memories.parts.embedding.open())
-    except EmbeddingError as error:
-        return (Diagnostic(error.code, f"{NOT_MEASURED}: {error.message}", error.remedy),)
-    except OSError as error:
-        message = f"{NOT_MEASURED}: {sentence(error.strerror or error)}"
-        return (Diagnostic("failed", message, "Free the disk, and run `memoriter ltm rebuild` again."),)
-    return ()
+    return Rebuilt(len(current), added, changed, removed, len(numbered))
 
 
 def _text_of(stored: dict[str, LongTermMemory], memory: LongTermMemory) -> str | None:
@@ -90,17 +75,14 @@ def stats(memories: LongTermMemories) -> LongTermStats:
     """Return the state of the long-term memories. A database that cannot be read is a diagnostic."""
     known = [entry.memory for entry in memories.entries()]
     parts, reasons = memories.parts, list[Diagnostic]()
-    stored, model, state, others, limit = None, "", None, dict[str, int](), None
+    stored, model, state, others = None, "", None, dict[str, int]()
     try:
         spec = memories.spec()
         model = f"{spec.provider}, {spec.model}, {spec.dimensions} dimensions"
-        limit = "fixed" if parts.foreign.load(spec) is None else "measured"
         store = memories.opened()
         state = store.state()
         stored, others = store.count(principal=parts.principal), store.other_models(principal=parts.principal)
         reasons += _differences(memories, store, known, others)
-    except EmbeddingError as error:
-        reasons.append(Diagnostic(error.code, error.message, error.remedy))
     except MemoriterError as error:
         reasons.append(Diagnostic(error.code, error.message, error.remedy))
     current = [memory for memory in known if memory.status == "active"]
@@ -119,7 +101,6 @@ def stats(memories: LongTermMemories) -> LongTermStats:
         database=parts.database,
         model=model,
         state=state,
-        limit=limit,
         other_models=others,
         principal=parts.principal,
         openclaw=openclaw,

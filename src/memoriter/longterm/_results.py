@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from memoriter.longterm._store import EXACT_BELOW
 from memoriter.values import dataclass, field
@@ -83,7 +83,6 @@ class Rebuilt:
     removed: int
     numbered: int
     """Items of the note that got an id, because they were written by hand."""
-    reasons: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +123,6 @@ class LongTermStats:
     database: str
     model: str
     state: StoreState | None
-    limit: Literal["measured", "fixed"] | None
-    """What decides that a memory matches a message: a limit that was measured for the model, or a fixed similarity.
-
-    None: the model is not known.
-    """
     other_models: dict[str, int]
     principal: str
     openclaw: OpenClawState | None = None

@@ -137,8 +137,6 @@ class SearchSettings:
     """Similarity of unrelated chunks."""
     max_per_note: int | None = None
     """Most hits of one note if other notes have any; `None`: no limit. Classic scoring has none."""
-    false_match_rate: float = 0.05
-    """Share of foreign questions that may be called a match, where the index has a calibration."""
     kinds: tuple[SourceKind, ...] = ()
     """Kinds of sources that share the hits, if there are several."""
 

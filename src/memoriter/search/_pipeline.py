@@ -21,7 +21,6 @@ from memoriter.search._score import (
     MATCH,
     MEANING_PENALTY,
     NAME_BONUS,
-    SURE,
     VECTOR_WEIGHT,
     WITH_VECTORS,
     ZERO_SCORE,
@@ -199,17 +198,12 @@ def _choose(
 def outcome_of(hits: tuple[Hit, ...], *, certain: bool = True, certainty: Certainty | None = None) -> Outcome:
     """Return `match` if the certainty exceeds its threshold, else `weak`, or `none` without hits.
 
-    Unless the judge has read the hits, a passage with a score of at least `SURE` has nearly all words of the query, and
-    is a match too. Without a certainty, the best score must be at least `MATCH`. If the search was not `certain` to
-    find the best passage, no outcome is better than `weak`.
+    Without a certainty, the best score must be at least `MATCH`. If the search was not `certain` to find the best
+    passage, no outcome is better than `weak`.
     """
     if not hits:
         return "none"
-    best = max([hit.score for hit in hits])
-    if certainty is None:
-        is_match = best >= MATCH
-    else:
-        is_match = certainty.value > certainty.threshold or (best >= SURE and not certainty.judged)
+    is_match = max([hit.score for hit in hits]) >= MATCH if certainty is None else certainty.value > certainty.threshold
     return "match" if certain and is_match else "weak"
 
 

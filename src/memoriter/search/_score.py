@@ -205,8 +205,6 @@ def blend(vector: float | None, keyword: float, weight: float) -> float:
 
 MATCH, WEAK = 0.5, 0.35
 """Lowest scores of a match and of a weak match."""
-SURE = 0.62
-"""Lowest score that is a match whatever the certainty, which knows nothing of words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,6 @@ from memoriter.types._content import (
 from memoriter.types._map import MapGroup, MapPoint, NearDuplicates, PassageMap
 from memoriter.types._reports import (
     BackgroundRun,
-    CalibratedScript,
-    CalibrationState,
     Canary,
     CompactReport,
     Estimate,
@@ -56,8 +54,6 @@ __all__ = [
     "STAGES",
     "Attempt",
     "BackgroundRun",
-    "CalibratedScript",
-    "CalibrationState",
     "Canary",
     "Candidacy",
     "Certainty",

@@ -190,16 +190,12 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Certainty:
-    """How certain it is that a passage answers."""
+    """How certain it is that the first hit answers."""
 
     value: float
-    """If the judge has read the hits: the log-odds that one of them answers. Else: how far the nearest passage stands
-    out, in standard deviations of the same score for questions about something else."""
+    """The sum of its score, its nearness in meaning, and what the judge says, if it has read the hit."""
     threshold: float
-    """The value that a match exceeds; without the judge, for the rate of false matches that is set and the script of
-    the query."""
-    judged: bool = False
-    """Whether the judge has read the hits."""
+    """The value that a match exceeds."""
 
 
 @dataclass(frozen=True, slots=True)

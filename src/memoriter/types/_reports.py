@@ -85,8 +85,6 @@ class Estimate:
     seconds: float | None = None
     """The time that the vectors will take, from a measurement; None: it was not measured."""
     skipped: tuple[Skipped, ...] = ()
-    question_tokens: int = 0
-    """Those of the tokens that are of questions, by which what is called a match is measured with a service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,35 +132,6 @@ class RerankerState:
     key_source: str = ""
     """Where the key of the service is from; never the key."""
     leaves_machine: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CalibratedScript:
-    """The threshold of a match for queries in one script."""
-
-    script: str
-    threshold: float
-    questions: int
-    """Foreign questions from which it was measured."""
-    measured: float
-    """Share of held-out foreign questions called a match, 0..1."""
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationState:
-    """How well searches separate questions that the notes answer from others, as measured in the index."""
-
-    rate: float
-    """The rate of false matches that is set."""
-    chunks: int
-    """Chunks of the index when it was measured."""
-    scripts: tuple[CalibratedScript, ...]
-    own_questions: int
-    """Questions made from passages that a search found."""
-    own_matched: int
-    """How many of them are called a match."""
-    own_matched_without: int
-    """How many of them are called a match if their passage is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +233,6 @@ class Status:
     """None if searches use no reranker."""
     long_term_memories: int | None = None
     """Number of long-term memories; None if their plugin is not active."""
-    calibration: CalibrationState | None = None
-    """None if scores alone decide what is a match."""
     sidecar: SidecarStatus | None = None
     """The program that answers searches; None if the builtin engine does by itself."""
 

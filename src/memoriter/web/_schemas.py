@@ -186,7 +186,7 @@ SCHEMAS: dict[str, Schema] = {
         {"restored": list_schema(reference("Memory")), "candidates": list_schema(reference("Memory")), "left": REASONS},
     ),
     "MemoryStats": object_schema({"memories": WHOLE, "byCategory": ANY, "byOrigin": ANY}, {"reasons": REASONS}),
-    "Rebuilt": object_schema(whole("memories", "added", "changed", "removed", "numbered"), {"reasons": REASONS}),
+    "Rebuilt": object_schema(whole("memories", "added", "changed", "removed", "numbered")),
     "Candidate": object_schema(
         {**text("id", "text", "category", "createdAt", "expiresAt", "origin"), "score": NUMBER},
         {"supersedes": TEXT, "session": TEXT, "span": ANY},
