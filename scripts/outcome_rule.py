@@ -1,11 +1,11 @@
 """Ask every question of sets of notes, let the judge read the best candidates, and keep what is known of each.
 
     .venv/bin/python scripts/outcome_rule.py collect CACHE FILE SETS...
-    .venv/bin/python scripts/outcome_rule.py fit FILE
+    .venv/bin/python scripts/outcome_rule.py fit FILE READ
 
 SETS are files or folders with sets of notes (docs/evaluation.md), CACHE is the folder of `memoriter eval --cache`.
 `collect` writes a line of JSON for each question. `fit` prints, with each family of sets left out in turn, the weight
-of the judge in the order of the hits, and the rule that calls an answer a match.
+of the judge in the order of the hits, and the rule that calls an answer a match, if the judge reads READ candidates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from memoriter.evals import VectorStore, load_sets, notes_workspace, with_foreig
 from memoriter.evals._formats import is_foreign_kind
 from memoriter.evals._pool import question_key
 from memoriter.search import Trace, clean_query, rank
-from memoriter.search._rerank import parts_of
+from memoriter.search._answering import LOGIT_WEIGHT
+from memoriter.search._rerank import JUDGE_WEIGHT, parts_of
 from memoriter.search._score import ZERO_SCORE
 from memoriter.types import Filters, Query
 
@@ -110,8 +111,9 @@ WEIGHTS = (0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08)
 LOGIT_LIMIT = 6.0
 TOP = 3
 KINDS = ("right", "near-miss", "foreign")
-FEATURES = ("logit", "score", "vector score")
-RIDGE = 1.0
+LOGIT_SHARES = (0.05, 0.1, 0.15, 0.2, 0.25)
+"""Weights of the judge's logit beside the sum of both scores."""
+THRESHOLDS = np.arange(0.85, 1.3, 0.01)
 
 
 def family_of(row: dict[str, Any]) -> str:
@@ -145,27 +147,24 @@ def places(row: dict[str, Any], weight: float) -> list[float]:
     return [float(any(each["note"] for each in found[:TOP])), float(bool(first["found"])), float(exact), gain / ideal]
 
 
-def features(row: dict[str, Any], weight: float) -> list[float]:
-    """Return what the rule knows of an answer."""
-    first = next((each for each in ordered(row, weight) if each["read"]), None)
-    return [-LOGIT_LIMIT, 0.0, 0.0] if first is None else [bounded(first), first["score"], first["v"] or 0.0]
+def engine_sum(row: dict[str, Any], weight: float) -> float:
+    """Return the score of the first hit and its score by vectors, added; below every threshold for an unknown name."""
+    first = next(iter(ordered(row, weight)), None)
+    return -1.0 if first is None or row["unknown"] else first["score"] + (first["v"] or 0.0)
 
 
-def logistic(values: Any, targets: Any, weights: Any) -> Any:
-    """Return the coefficients of a logistic regression with a ridge penalty, the intercept last (Newton's method)."""
-    inputs = np.hstack([values, np.ones((len(values), 1))])
-    beta = np.zeros(inputs.shape[1])
-    penalty = np.diag([RIDGE] * values.shape[1] + [0.0])
-    for _ in range(30):
-        p = 1 / (1 + np.exp(-inputs @ beta))
-        gradient = inputs.T @ (weights * (targets - p)) - penalty @ beta
-        beta += np.linalg.solve((inputs * (weights * p * (1 - p))[:, None]).T @ inputs + penalty, gradient)
-    return beta
+def logit_of(row: dict[str, Any], weight: float) -> float:
+    """Return what the judge says of the first hit; the lowest value if it has not read it."""
+    first = next(iter(ordered(row, weight)), None)
+    return bounded(first) if first is not None and first["read"] else -LOGIT_LIMIT
 
 
-def fit(file: Path) -> None:
+def fit(file: Path, read: int) -> None:
     """Print the figures of the order and of the rule, each chosen on the other families."""
     rows = [json.loads(line) for line in file.open(encoding="utf-8")]
+    for row in rows:
+        for unread in row["candidates"][read:]:
+            unread["read"] = None
     families = sorted({family_of(row) for row in rows})
     answered = {family: [row for row in rows if row["answers"] and family_of(row) == family] for family in families}
     tried = {
@@ -182,44 +181,62 @@ def fit(file: Path) -> None:
         every = np.round(np.concatenate(list(found.values())).mean(axis=0), 3)
         means = np.round(np.mean([each.mean(axis=0) for each in found.values()], axis=0), 3)
         print(f"{weight:6.2f} ", every, means, *(family for family in families if best[family] == weight))
-    for weight in WEIGHTS[1:3]:
-        fit_rule(rows, families, weight)
+    print("\nwith the judge")
+    fit_rule(rows, families, JUDGE_WEIGHT, LOGIT_SHARES)
+    print("\nwithout it")
+    fit_rule(rows, families, 0.0, (0.0,))
 
 
-def fit_rule(rows: list[dict[str, Any]], families: list[str], weight: float) -> None:
-    """Print the rule with one weight, and how often it calls questions a match that it was not fitted on."""
-    shown = {id(row): any(each["found"] for each in ordered(row, weight)[:TOP]) for row in rows}
-    kept = [row for row in rows if row["kind"] != "right" or shown[id(row)]]
-    values, target = (
-        np.array([features(row, weight) for row in kept]),
-        np.array([row["kind"] == "right" for row in kept]),
-    )
-    names, kinds = np.array([family_of(row) for row in kept]), np.array([row["kind"] for row in kept])
-    held = np.zeros(len(kept))
+class Outcomes:
+    """Questions with what the rule knows of each; right answers count where they are among the first three hits."""
+
+    def __init__(self, rows: list[dict[str, Any]], weight: float) -> None:
+        kept = [row for row in rows if row["kind"] != "right" or _is_shown(row, weight)]
+        self.sums = np.array([engine_sum(row, weight) for row in kept])
+        self.logits = np.array([logit_of(row, weight) for row in kept])
+        self.kinds = np.array([row["kind"] for row in kept])
+        self.families = np.array([family_of(row) for row in kept])
+
+    def called(self, share: float, threshold: float) -> Any:
+        """Return whether each answer is called a match: (n,)."""
+        return self.sums + share * self.logits > threshold
+
+    def quality(self, rule: tuple[float, float], families: list[str]) -> float:
+        """Return the share of right answers called a match, less those of near-misses and of foreign questions."""
+        called = self.called(*rule)
+        signs = zip(KINDS, (1, -1, -1), strict=True)
+        return float(
+            sum(
+                sign * np.mean([called[own].mean() for family in families if (own := self._own(kind, family)).any()])
+                for kind, sign in signs
+            )
+        )
+
+    def _own(self, kind: str, family: str) -> Any:
+        return (self.kinds == kind) & (self.families == family)
+
+
+def fit_rule(rows: list[dict[str, Any]], families: list[str], weight: float, shares: tuple[float, ...]) -> None:
+    """Print the rule, and how often it calls questions a match that it was not fitted on."""
+    outcomes = Outcomes(rows, weight)
+    rules = [(share, float(threshold)) for share in shares for threshold in THRESHOLDS]
+    held = np.zeros(len(outcomes.sums), bool)
     for family in families:
-        own, weights = names == family, _balanced(names, kinds)
-        beta = logistic(values[~own], target[~own], weights[~own])
-        held[own] = values[own] @ beta[:-1] + beta[-1]
-    every = logistic(values, target, _balanced(names, kinds))
-    print(f"\nweight {weight}:", dict(zip((*FEATURES, "constant"), np.round(every, 3).tolist(), strict=True)))
-    print("threshold  right, near-misses and foreign called a match: of all questions, and the mean of the families")
-    for threshold in np.arange(-0.6, 0.3, 0.1):
-        called = held > threshold
-        shares = [called[kinds == kind].mean() for kind in KINDS]
-        pairs = [(kinds == kind) & (names == family) for kind in KINDS for family in families]
-        by_kind = [[called[own].mean() for own in pairs if own.any() and (kinds[own] == kind).all()] for kind in KINDS]
-        print(f"{threshold:9.1f} ", np.round(shares, 3), np.round([np.mean(each) for each in by_kind], 3))
+        others, own = [each for each in families if each != family], outcomes.families == family
+        rule = max(rules, key=lambda rule, others=others: outcomes.quality(rule, others))
+        held[own] = outcomes.called(*rule)[own]
+        print(f"without {family}: weight of the logit {rule[0]}, threshold {rule[1]:.2f}")
+    print("called a match by a rule fitted on other families:", _shares(outcomes, held))
+    for rule in ((shares[-1] and LOGIT_WEIGHT, threshold) for threshold in (0.95, 1.0, 1.05, 1.1)):
+        print(f"weight {rule[0]}, threshold {rule[1]}:", _shares(outcomes, outcomes.called(*rule)))
 
 
-def _balanced(names: Any, kinds: Any) -> Any:
-    """Return weights with which each kind of question of each family counts alike, and foreign questions more."""
-    weights = np.zeros(len(names))
-    for name in set(names.tolist()):
-        for kind in set(kinds.tolist()):
-            own = (names == name) & (kinds == kind)
-            if own.any():
-                weights[own] = (60.0 if kind == "foreign" else 40.0) / own.sum()
-    return weights
+def _shares(outcomes: Outcomes, called: Any) -> dict[str, float]:
+    return {kind: round(float(called[outcomes.kinds == kind].mean()), 3) for kind in KINDS}
+
+
+def _is_shown(row: dict[str, Any], weight: float) -> bool:
+    return any(each["found"] for each in ordered(row, weight)[:TOP])
 
 
 if __name__ == "__main__":
@@ -227,4 +244,4 @@ if __name__ == "__main__":
     if command == "collect":
         collect(Path(rest[0]), Path(rest[1]), [Path(each) for each in rest[2:]])
     else:
-        fit(Path(rest[0]))
+        fit(Path(rest[0]), int(rest[1]))

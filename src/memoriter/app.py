@@ -157,8 +157,8 @@ def assemble(
     With a `scratch` folder, which holds what models store, the memory only inspects: nothing else is written. With
     `by_person`, a person typed a command, so that the current folder need not be trusted. If not `attended`, nobody
     would see a notice, so text is sent only to services that a person was informed about before. A `brief` process ends
-    after one answer and does not load the judge unasked. For a measurement, `adjust` changes the settings of search, and
-    `index_file` takes the place of the configured index.
+    after one answer, and does not load the judge unasked. For a measurement, `adjust` changes the settings of search,
+    and `index_file` takes the place of the configured index.
     """
     env = env or read_environment()
     place, configuration, chosen = settle(env, workspace, config, agent, by_person=by_person)

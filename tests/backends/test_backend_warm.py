@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from threading import Event
+from contextlib import ExitStack
+from threading import Event, Timer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.backends import _embedding
+from memoriter.backends import _builtin, _embedding, _indexing
 from memoriter.errors import ProviderUnavailable
 from memory_env import QUESTION, MemoryEnv, codes, paths
 
@@ -54,6 +55,32 @@ def test_words_answer_while_the_model_is_loaded_and_both_legs_afterwards(env: Me
     env.wait()
     second = memory.search(QUESTION)
     assert (paths(second)[0], second.mode, codes(second)) == ("MEMORY.md", "hybrid", [])
+
+
+def test_the_first_search_of_all_waits_for_the_model(
+    env: MemoryEnv, gate: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_builtin, "WARMING_SECONDS", 0.0)
+    monkeypatch.setattr(_indexing, "FIRST_VECTORS_SECONDS", LIMIT)
+    memory = env.open()
+    memory.warm()
+    Timer(0.3, gate.set).start()
+    first = memory.search(QUESTION)
+    assert (paths(first)[0], first.mode, codes(first)) == ("MEMORY.md", "hybrid", [])
+
+
+def test_a_search_without_any_vectors_waits_for_a_process_that_computes_them(
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_indexing, "WAIT_SECONDS", 0.0)
+    other, memory = env.open(), env.open()
+    for seconds, mode in ((0.0, "keyword"), (LIMIT, "hybrid")):
+        monkeypatch.setattr(_indexing, "FIRST_VECTORS_SECONDS", seconds)
+        with ExitStack() as stack:
+            stack.enter_context(other._backend.index.embedding_lease(wait=LIMIT))  # type: ignore[attr-defined]
+            if seconds:
+                Timer(0.3, stack.pop_all().close).start()
+            assert memory.search(QUESTION).mode == mode
 
 
 def test_a_model_that_cannot_be_loaded_is_told_by_the_next_search(

@@ -308,10 +308,7 @@ def test_a_value_that_is_not_the_one_in_force_is_named_when_it_is_set(program: P
     clamped = program("config", "set", "minScore", "7")
     assert (clamped.exit_code, clamped.err) == (
         0,
-        (
-            "The value in force is 1.0: Lowest score of a hit; the default is lowered where all scores are low "
-            "(kept within 0..1).\n"
-        ),
+        "The value in force is 1.0: Lowest score of a hit (kept within 0..1).\n",
     )
     program("config", "set", "maxResults", "4", "--here")
     outvoted = program("config", "set", "maxResults", "9")

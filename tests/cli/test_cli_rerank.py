@@ -227,7 +227,8 @@ def test_each_configuration_of_the_page_chooses_the_reranker_of_its_name(tmp_pat
         around = Environment(environ, tmp_path, tmp_path, time.time, time.monotonic)
         configuration = load(file, home=tmp_path, environ=environ)
         search = configuration.search_for("main")
-        reranking = reranking_of(configuration, search, around, embedding_of(configuration, search, around))
+        embedding = embedding_of(configuration, search, around)
+        reranking = reranking_of(configuration, search, around, embedding, brief=True)
         assert reranking is not None
         state = reranking.state
         chosen[state.provider] = (state.model, state.endpoint, state.key_source, state.leaves_machine)

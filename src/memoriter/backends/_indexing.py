@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._context import FIRST_EMBEDDING_MS, WrittenNotes
+from memoriter.backends._embedding import LOADED
 from memoriter.backends._health import scan_staleness
 from memoriter.backends._protocol import WatchRun
 from memoriter.backends._verified import existing_sources, prepare_repair, repaired, unrepaired
@@ -34,6 +35,8 @@ INDEXING_SHARE = 0.9
 """The share of a search's time that indexing may take. The rest is for the search itself."""
 WAIT_SECONDS, OWN_WAIT_SECONDS = 0.25, 1.0
 """Seconds that a search waits for another indexing process; the second applies if a note of ours must be indexed."""
+FIRST_VECTORS_SECONDS = 3.0
+"""The longest wait of a search without any vectors: for another process that is indexing, or for the model to load."""
 SLICE_SECONDS, SLICE_SCANS = 3.0, 10.0
 """A watcher's run pauses after this many seconds, or this many times the duration of its scan, whichever is longer.
 
@@ -103,7 +106,8 @@ class Indexing:
         if changes is not None and not changes.needed:
             return self._finish_scan(changes.skipped, written, whole=due)
         embed_by = self._embed_by(deadline, FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS)
-        wait = min(OWN_WAIT_SECONDS if paths else WAIT_SECONDS, embed_by.left)
+        usual = OWN_WAIT_SECONDS if paths else WAIT_SECONDS
+        wait = min(FIRST_VECTORS_SECONDS if self._lacks_vectors(index) else usual, embed_by.left)
         task = Task(
             embed_by=embed_by,
             read_by=None if first else embed_by,
@@ -138,11 +142,16 @@ class Indexing:
         sync = self.new_sync(index)
         if not whole and not sync.outdated:
             return changes_for(IndexJob(paths, paths), self.context.workspace, index, young=NEVER, due=sync.due)
-        changes = sync.scan(vectors=requested or self._retry_due())
+        changes = sync.scan(vectors=requested or self._retry_due() or self._lacks_vectors(index))
         if not paths:
             return changes
         sources = map(self.context.workspace.find, paths)
         return replace(changes, first=frozenset(source[0] for source in sources if source))
+
+    def _lacks_vectors(self, index: Store) -> bool:
+        """Return whether a model in this process is to compute vectors and has computed none."""
+        choice = self.context.embedding.current.choice
+        return choice is not None and choice.kind in LOADED and not index.vectors()
 
     def _retry_due(self) -> bool:
         """Return whether missing vectors may be requested again: at most once per debounce interval."""
@@ -211,6 +220,8 @@ class Indexing:
             if provider.problem is not None:
                 diagnostics.append(provider.problem)
                 break
+            if task.question and task.embed_by is not None and self._lacks_vectors(index):
+                embedding.await_model(min(FIRST_VECTORS_SECONDS, task.embed_by.left))
             if embedding.warming or provider.choice is None or provider.choice.kind == "none":
                 break
             if (paused := embedding.paused) is not None:

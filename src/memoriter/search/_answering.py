@@ -43,6 +43,6 @@ def certainty_of(trace: Trace, *, judged: bool) -> Certainty | None:
 
 
 def _nearness(trace: Trace, candidates: Candidates, row: int) -> float | None:
-    """Return the score of a hit by vectors alone, 0..1. Nearness to a `hyde` line, a supposed answer, proves nothing."""
+    """Return the score of a hit by vectors alone, 0..1. Nearness to a `hyde` line, a supposed answer, says nothing."""
     asked = [line.candidates for line in trace.lines if line.line.kind == "vec"] if trace.lines else [candidates]
     return max((each.vector_scores[row] for each in asked if row in each.vector_scores), default=None)
