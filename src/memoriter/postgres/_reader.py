@@ -166,6 +166,19 @@ class PostgresReader:
             ((count,),) = connection.execute(statement.encode(), scope.values).fetchall()
             return int(count)
 
+    def newest(self, filters: Filters, limit: int) -> list[int]:
+        with self._opened() as (connection, content):
+            scope = self._scope(connection, content, filters)
+            statement = (
+                "SELECT id, day, path FROM (SELECT chunks.id, chunks.day, files.path,"  # noqa: S608 (fixed text; values are bound)
+                " row_number() OVER (PARTITION BY chunks.file, chunks.day ORDER BY chunks.id) AS place FROM chunks"
+                " JOIN files ON files.space = chunks.space AND files.edition = chunks.edition AND files.id = chunks.file"
+                f" WHERE {scope.where} AND chunks.day > 0) AS placed ORDER BY place, day DESC, path, id LIMIT %s"
+            )
+            rows = connection.execute(statement.encode(), (*scope.values, max(limit, 0))).fetchall()
+            found = [(int(row), int(day), restored(path)) for row, day, path in rows]
+            return [row for row, _, _ in sorted(found, key=lambda row: (-row[1], row[2], row[0]))]
+
     def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
         with self._opened() as (connection, content):
             scope = self._scope(connection, content, filters)

@@ -7,7 +7,7 @@ from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import path_date, terms_of_day
 from memoriter.search._inputs import EmbeddedLine, Reader, Scoring, SearchSettings, TypedQuery
-from memoriter.search._pipeline import Trace, clean_query, outcome_of, rank
+from memoriter.search._pipeline import Trace, clean_query, newest, outcome_of, rank
 from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
 from memoriter.search._score import MATCH, WEAK
 from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms, words_pattern
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memoriter.search._foreign_questions import FOREIGN_QUESTIONS
     from memoriter.search._foreign_tasks import FOREIGN_TASKS
     from memoriter.search._message_certainty import MOST_TEXTS, NEAREST, EmbeddedTexts, message_margin
+    from memoriter.search._named_time import in_order_of_time, in_time, nothing_then, of_time
     from memoriter.search._projection import Drawing, draw
     from memoriter.search._smallest_change import RankedQuery
     from memoriter.search._typed import understand
@@ -61,10 +62,15 @@ __all__ = [
     "draw",
     "examine",
     "ids_with_words",
+    "in_order_of_time",
+    "in_time",
     "judged",
     "link_terms",
     "measure",
     "message_margin",
+    "newest",
+    "nothing_then",
+    "of_time",
     "outcome_of",
     "pack",
     "pack_vectors",
@@ -88,6 +94,10 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _typed
 
         return _typed.understand
+    if name in {"in_order_of_time", "in_time", "nothing_then", "of_time"}:
+        from memoriter.search import _named_time
+
+        return getattr(_named_time, name)
     if name in {"search_without_limits", "diagnose_empty"}:
         from memoriter.search import _empty_result
 

@@ -161,6 +161,17 @@ def hits_of(
     return tuple([_hit(chunks[item.row], item, each) for item, each in pairs if item.row in chunks])
 
 
+def newest(reader: Reader, settings: SearchSettings, *, filters: Filters) -> tuple[Hit, ...]:
+    """Return the newest passages, the newest day first, whatever they say; passages without a day are left out.
+
+    If there is no place for all, every note first gets one for its beginning. The score of each is 1, because it is all
+    that was asked.
+    """
+    rows = reader.newest(filters, settings.max_results)
+    chunks = reader.rows(rows)
+    return tuple([_hit(chunks[row], RankedRow(row, 1.0), None) for row in rows if row in chunks])
+
+
 def _choose(
     reader: Reader, ranked: list[RankedRow], candidates: Candidates, settings: SearchSettings
 ) -> tuple[list[RankedRow], Mapping[int, StoredChunkLike]]:

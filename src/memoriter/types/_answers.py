@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.codes import DiagnosticCode
+    from memoriter.times import Days
 
 
 LineKind = Literal["lex", "vec", "hyde"]
@@ -84,6 +85,12 @@ class Query:
     """What a typed query is for; it chooses among the passages of one note."""
     session: str | None = None
     """The key of the conversation that asks, such as `agent:main:slack:group:7`; None: the owner asks."""
+    any_day: bool = False
+    """Whether the caller has decided about days, so that no time is read from the text."""
+    time: Days | None = None
+    """The days that the text names, whose hits come first."""
+    newest: bool = False
+    """Whether nothing is asked besides the filters: the hits are the newest passages that pass them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +148,8 @@ class Hit:
     """The whole passage."""
     answer_lines: tuple[int, int] | None = None
     """The first and the last line that most likely answer, if the judge has read the passage."""
+    outside_time: bool = False
+    """Whether the question names a time, and the passage is not of that time."""
 
     @property
     def citation(self) -> str:
