@@ -172,6 +172,8 @@ HIT = plain("path", "start_line", "end_line", "score", "snippet", "source")
 HIT_DETAILS = {
     "heading": Field(list, omit="empty"),
     "date": Field(date.isoformat, omit="none"),
+    "changed": Field(date.isoformat, omit="none"),
+    "outside_time": Field(omit="empty"),
     "answer_lines": Field(list, omit="none"),
     "explanation": Field(object_of(EXPLANATION), omit="none", key="explain"),
 }
@@ -210,6 +212,8 @@ def result_json(result: SearchResult, *, citations: bool = True, texts: bool = F
     }
     if result.fallback is not None:
         answer["fallback"] = {"from": result.fallback_from or result.provider, "reason": result.fallback.message}
+    if result.newest:
+        answer["newest"] = True
     if result.understood is not None:
         answer["understood"] = dict(result.understood)
     if result.reasons:

@@ -57,8 +57,8 @@ class Filter:
     """The field of `Filters`, and the argument of `Memory.search`."""
     parameter: str
     """The parameter of the agent's tool; with two hyphens, the option of the command line."""
-    kind: Literal["source", "day", "text", "tags"]
-    """The type of the value: kinds of sources, a day, any text, or names of tags."""
+    kind: Literal["source", "day", "text", "tags", "flag"]
+    """The type of the value: kinds of sources, a day, any text, names of tags, or True."""
     help: str
     """Text for people."""
     description: str
@@ -80,6 +80,8 @@ class Filter:
                 return f"{self.parameter} {value!r}"
             case "tags":
                 return f"{self.parameter} {' and '.join(sorted(value))}"
+            case "flag":
+                return self.parameter
 
 
 FILTERS = (
@@ -94,9 +96,9 @@ FILTERS = (
         "since",
         "since",
         "day",
-        f"Only passages of this day or later: {DAY_FORMS}. Of any: whatever the day is, even if the question names one.",
-        "Only what is dated this day or later: YYYY-MM-DD, or words such as last week. any: whatever the day is, even if"
-        " the query names a time.",
+        f"Only passages of this day or later: {DAY_FORMS}. With any, a time in the question is left unread.",
+        "Only what is dated this day or later: YYYY-MM-DD, or words such as last week. With any, a time in the query is"
+        " left unread.",
     ),
     Filter(
         "until",
@@ -104,6 +106,13 @@ FILTERS = (
         "day",
         "Only passages of this day or earlier.",
         "Only what is dated this day or earlier: YYYY-MM-DD, or words such as last week.",
+    ),
+    Filter(
+        "changed",
+        "changed",
+        "flag",
+        "For a note without a day, count the day of the last change of its file.",
+        "With days: count the last change of its file as the day of a note that has none.",
     ),
     Filter(
         "path",
@@ -179,6 +188,7 @@ class SearchArguments(TypedDict, total=False):
     since: date | str | None
     until: date | str | None
     on: date | str | None
+    changed: bool | None
     path: str | None
     tags: Collection[str] | None
 
@@ -193,6 +203,7 @@ def make_query(
     since: date | str | None = None,
     until: date | str | None = None,
     on: date | str | None = None,
+    changed: bool | None = None,
     path: str | None = None,
     tags: Collection[str] | None = None,
     explain: bool = False,
@@ -213,14 +224,16 @@ def make_query(
     check_range("min_score", min_score, 0.0, 1.0)
     check_range("deadline_ms", deadline_ms, 1, 86_400_000)
     first = last = None
-    given = {name: day for name, day in (("since", since), ("until", until), ("on", on)) if day is not None}
+    given = not (since is until is on is None)
     if given:
-        days = day_range(**{name: _days_of(name, day, today) for name, day in given.items()})
+        arguments = {"since": since, "until": until, "on": on}
+        days = day_range(*(_days_of(name, day, today) for name, day in arguments.items()))
         first, last = days.first, days.last
     wanted = _split_tags([tags] if isinstance(tags, str) else tags) if tags else None
     if tags and not wanted:
         raise UsageError(f"There is no tag in {tags!r}.", remedy="Give one, such as `recipe` or `work/plan`.")
-    filters = Filters(frozenset(sources) if sources else None, first, last, path, wanted or None)
+    kinds = frozenset(sources) if sources else None
+    filters = Filters(kinds, first, last, path, wanted or None, changed=(changed and given) or None)
     query = Query(text, max_results, min_score, filters, explain, deadline_ms, update, session=session)
     return in_days(replace(query, any_day=True)) if given else query
 
@@ -270,17 +283,16 @@ def check_range(name: str, value: float | None, low: float, high: float) -> None
         )
 
 
-def _days_of(name: str, value: date | str, today: Callable[[], date]) -> Days:
+def _days_of(name: str, value: date | str | None, today: Callable[[], date]) -> Days | None:
     """Return the days that an argument means; a time means its day. Raises UsageError."""
     from datetime import date, datetime
 
     from memoriter.times import Days
 
-    if isinstance(value, str):
-        days = parse_days(value, today())
-        if days is not None:
-            return days
-    elif isinstance(value, date):
+    days = parse_days(value, today()) if isinstance(value, str) else None
+    if days is not None or value is None:
+        return days
+    if isinstance(value, date):
         day = value.date() if isinstance(value, datetime) else value
         return Days(day, day)
     raise UsageError(

@@ -116,6 +116,7 @@ class Memory:
         since: date | str | None = None,
         until: date | str | None = None,
         on: date | str | None = None,
+        changed: bool | None = None,
         path: str | None = None,
         tags: Collection[str] | None = None,
         explain: bool = False,
@@ -139,6 +140,7 @@ class Memory:
             until: the last day.
             on: the only day or days, instead of `since` and `until`. With days, there is no minimum score unless one
                 is given, and a blank question returns the newest passages.
+            changed: for a note without a day, let `since`, `until` and `on` count the day of its file's last change.
             path: a file, a folder or a glob, as in citations.
             tags: only notes with all of these tags; `a` includes `a/b`.
             explain: add how each hit got its score, and the time of each stage.
@@ -157,8 +159,9 @@ class Memory:
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
         limits: dict[str, Any] = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
-        limits |= {"since": since, "until": until, "on": on, "tags": tags, "session": session}
-        request = make_query(query, self._today, explain=explain, deadline_ms=deadline_ms, update=update, **limits)
+        limits |= {"since": since, "until": until, "on": on, "changed": changed, "tags": tags}
+        limits |= {"explain": explain, "deadline_ms": deadline_ms, "update": update, "session": session}
+        request = make_query(query, self._today, **limits)
         request = self._understood(request) if operators else request
         result = self._assembly.trusted.backend.search(request, progress=progress)
         self.on_search(result)

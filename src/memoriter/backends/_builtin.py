@@ -180,6 +180,7 @@ class BuiltinBackend:
             truncated_by="deadline" if is_late else None,
             reasons=empty_reasons,
             understood=query.understood,
+            newest=query.newest,
             certainty=ranking.certainty if certain else None,
         )
 

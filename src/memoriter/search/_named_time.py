@@ -1,10 +1,9 @@
 """The time that a question names, and the hits of that time.
 
 Hits of the time come first, but some places are kept for the best of other days: a note about May may be dated in June,
-and a note such as MEMORY.md has no day. Measured on 44 questions of development data that name a time: the right note is
-among six hits for 44, and first for 39. Without reading the time, these are 43 and 35; with the time as a filter, which
-leaves out what is dated otherwise, 32 and 30. The words of the time stay in the text that is searched for: without
-them, one question less has the right note first.
+and MEMORY.md has no day. Of 44 questions of development data that name a time, the right note is then among six hits
+for 44, and first for 39. If no time is read, it is for 43 and 35; if the time excludes what is dated otherwise, for 32
+and 30. The words of the time stay in the text that is searched for: without them, one question less has it first.
 """
 
 from __future__ import annotations

@@ -306,7 +306,7 @@ def apply_decay(
 def _decay_factor(row: ScoringRowLike, half_life_days: float, now: float) -> float:
     if row.source == "memory" and is_evergreen(row.path):
         return 1.0
-    return decay(age_in_days(start_of(date.fromordinal(row.day)), now), half_life_days)
+    return decay(age_in_days(start_of(date.fromordinal(abs(row.day))), now), half_life_days)
 
 
 def sort(candidates: Candidates, ranked: list[RankedRow]) -> list[RankedRow]:
@@ -355,6 +355,7 @@ def _hit(stored: StoredChunkLike, item: RankedRow, explanation: Explanation | No
         heading=stored.chunk.heading,
         explanation=explanation,
         date=date.fromordinal(stored.day) if stored.day > 0 else None,
+        changed=date.fromordinal(-stored.day) if stored.day < 0 else None,
         text=stored.chunk.text,
         answer_lines=item.reranked and item.reranked.lines,
     )

@@ -1,6 +1,6 @@
-"""The words for times in each language, as data: regular expressions with names in braces for numbers and names.
+r"""The words for times in each language, as data: regular expressions with names in braces for numbers and names.
 
-Where `{n} {unit}` stands, `\\s` is optional in Chinese, Japanese and Korean. A form of `with_preposition` counts only
+Where `{n} {unit}` stands, `\s` is optional in Chinese, Japanese and Korean. A form of `with_preposition` counts only
 after (in Korean, Chinese and Japanese: before) a word of `at`, `since`, `after`, `before` or `until`, because "May",
 "2024" and "Monday" alone may mean something else.
 """
@@ -107,11 +107,11 @@ ENGLISH = Language(
     unless=r"\s+(?:of|in the|before last)\b",
     distance="days?|weeks?|weekend|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)day",
     future="will|shall|tomorrow|next|upcoming|due|deadline|going to|planned|scheduled|should|must|remind",
-    fillers="what which who whom did do does i we you they my our us me have has had was were is are it there the a an "
-    "and or of on in at to up all any anything everything something else happen happened happens going went go done "
-    "been made make note notes noted daily diary journal log logs entry entries write wrote written record recorded "
-    "records show list tell give summarize summarise summary recap work worked working so far new news about for "
-    "from since after before until till during please",
+    fillers="what which who whom did do does i we you they my our us me have has had was were is are it there the a "
+    "an and or of on in at to up all any anything everything something else happen happened happens going went go "
+    "done been made make note notes noted daily diary journal log logs entry entries write wrote written record "
+    "recorded records show list tell give summarize summarise summary recap work worked working so far new news "
+    "about for from since after before until till during please",
 )
 GERMAN = Language(
     hints="heu gester tag woche monat jahr mittw sonnab jan jän feb mär maer apr mai jun jul aug sep okt nov dez 19 20",
@@ -193,10 +193,13 @@ FRENCH = Language(
     future="demain|prochaine?|prévue?s?|vais|va|allons|dois|devons|faut",
     fillers="qu ai je j on nous tu a as est ce que c qui quoi fait avons avez ont s il y passé passe était noté écrit "
     "notes note journal tout mes mon ma les la le en au l montre montre-moi travaillé sur et de d du",
-    evidence={"hier": r"(?i)\b(?:je|j['’]\w+|qu['’]\w+|nous|vous|quoi|quel(?:le)?|avons|avez|est|fait|avec|dans|sur)\b"},
+    evidence={
+        "hier": r"(?i)\b(?:je|j['’]\w+|qu['’]\w+|nous|vous|quoi|quel(?:le)?|avons|avez|est|fait|avec|dans|sur)\b"
+    },
 )
 SPANISH = Language(
-    hints="hoy ayer antier seman mes año pasad ltim hace nes nero ebre marz abri mayo juni juli gost tiembr ctubr viembr ciembr 19 20",
+    hints="hoy ayer antier seman mes año pasad ltim hace nes nero ebre marz abri mayo juni juli gost tiembr ctubr "
+    "viembr ciembr 19 20",
     periods={
         r"hoy": ("day", 0),
         r"ayer": ("day", -1),
@@ -230,11 +233,12 @@ SPANISH = Language(
     unless=r"\s+(?:de|del)\b",
     distance="días?|semanas?|mes(?:es)?|años?",
     future="mañana|próxim[oa]|voy a|vamos a|debo|debemos|previst[oa]|tengo que",
-    fillers="qué que hice hicimos hizo he hemos ha pasó paso ocurrió sucedió hay hubo había yo nosotros lo el la los las "
-    "en de y mi mis notas nota diario anoté escribí todo trabajé trabajamos muestra muéstrame dime apunté cosas",
+    fillers="qué que hice hicimos hizo he hemos ha pasó paso ocurrió sucedió hay hubo había yo nosotros lo el la los "
+    "las en de y mi mis notas nota diario anoté escribí todo trabajé trabajamos muestra muéstrame dime apunté cosas",
 )
 PORTUGUESE = Language(
-    hints="hoje ontem seman mês mes ano passad ltim há atrás janei fever março abri maio junh julh agost setem outub novem dezem 19 20",
+    hints="hoje ontem seman mês mes ano passad ltim há atrás janei fever março abri maio junh julh agost setem outub "
+    "novem dezem 19 20",
     periods={
         r"hoje": ("day", 0),
         r"ontem": ("day", -1),
@@ -267,11 +271,12 @@ PORTUGUESE = Language(
     unless=r"\s+(?:de|do|da)\b",
     distance="dias?|semanas?|m[êe]s(?:es)?|anos?",
     future="amanhã|próxim[oa]|vou|vamos|devo|devemos|previst[oa]|preciso",
-    fillers="o que a os as eu nós fiz fizemos fez foi feito aconteceu houve há em no na de e minhas minha meu notas nota "
-    "diário anotei escrevi tudo trabalhei trabalhamos mostre mostra me diga coisas",
+    fillers="o que a os as eu nós fiz fizemos fez foi feito aconteceu houve há em no na de e minhas minha meu notas "
+    "nota diário anotei escrevi tudo trabalhei trabalhamos mostre mostra me diga coisas",
 )
 RUSSIAN = Language(
-    hints="сегодня вчера недел месяц год лет дн ден назад понед вторн сред четв пятн субб воскр январ феврал март апрел ма июн июл авгус сентяб октяб нояб декаб",
+    hints="сегодня вчера недел месяц год лет дн ден назад понед вторн сред четв пятн субб воскр январ феврал март "
+    "апрел ма июн июл авгус сентяб октяб нояб декаб",
     periods={
         r"сегодня": ("day", 0),
         r"вчера": ("day", -1),
@@ -291,8 +296,8 @@ RUSSIAN = Language(
     ago=(r"{n} {unit} назад", r"{unit} назад"),
     past=(r"(?:за|в) последни[ехй]{1,2} {n} {unit}",),
     weekdays="понедельник вторник сред[ау] четверг пятниц[ау] суббот[ау] воскресенье",
-    months="январ[ьяе] феврал[ьяе] март[ае]? апрел[ьяе] ма[йяе] июн[ьяе] июл[ьяе] август[ае]? сентябр[ьяе] октябр[ьяе] "
-    "ноябр[ьяе] декабр[ьяе]",
+    months="январ[ьяе] феврал[ьяе] март[ае]? апрел[ьяе] ма[йяе] июн[ьяе] июл[ьяе] август[ае]? сентябр[ьяе] "
+    "октябр[ьяе] ноябр[ьяе] декабр[ьяе]",
     alone=(
         r"{day}(?:-го)? {month} {year}(?: года?| г\.)?",
         r"{month} {year}(?: года?| г\.)?",
@@ -307,8 +312,8 @@ RUSSIAN = Language(
     until="по",
     distance="день|дня|дней|недел[яюьи]|месяца?|месяцев|год|года|лет",
     future="завтра|следующ\\w+|будет|будем|буду|должн\\w+|нужно|планиру\\w+|запланирован\\w+",
-    fillers="что я мы делал делала делали сделал сделала сделали было были произошло случилось происходило какие у меня "
-    "нас мои заметки записи записал записала дневник всё все покажи над чем работал работала и в на за",
+    fillers="что я мы делал делала делали сделал сделала сделали было были произошло случилось происходило какие у "
+    "меня нас мои заметки записи записал записала дневник всё все покажи над чем работал работала и в на за",
 )
 KOREAN = Language(
     hints="오늘 어제 그저께 그제 주 달 월 년 해 일 전",
@@ -347,9 +352,10 @@ KOREAN = Language(
     before="이전에|이전|전에|전",
     until="까지",
     future="내일|다음|예정|계획|할 ?일|해야|마감|까지 ?해",
-    fillers="에는 에도 에서 에 의 은 는 이 가 을 를 도 나는 내가 제가 저는 우리가 우리는 우리 나 뭐를 뭐 뭘 무엇을 무엇이 무엇 "
-    "무슨 어떤 일이 일을 일들 일 했었지 했지 했더라 했나요 했나 했어요 했어 했는지 했던 한 하고 있었지 있었어 있었나 "
-    "있었던 있었 알려줘 보여줘 정리해줘 요약해줘 정리 요약 모두 전부 메모 노트 기록 일기 적었지 적은 썼지 쓴 것들 것 거 작성한 좀",
+    fillers="에는 에도 에서 에 의 은 는 이 가 을 를 도 나는 내가 제가 저는 우리가 우리는 우리 나 뭐를 뭐 뭘 무엇을 "
+    "무엇이 무엇 무슨 어떤 일이 일을 일들 일 했었지 했지 했더라 했나요 했나 했어요 했어 했는지 했던 한 하고 있었지 "
+    "있었어 있었나 있었던 있었 알려줘 보여줘 정리해줘 요약해줘 정리 요약 모두 전부 메모 노트 기록 일기 적었지 적은 "
+    "썼지 쓴 것들 것 거 작성한 좀",
     spaced=False,
 )
 CHINESE = Language(
@@ -395,8 +401,8 @@ CHINESE = Language(
     unless="[末刊号度底代初式版期边邊围圍身岁歲转轉到龙龍革雨晴分]|天(?![气氣])|年[级級]|往|[0-9]",
     not_after="哪几幾多晚早马馬路网網线線以每下",
     future="明天|后天|後天|下周|下週|下个|下個|下星期|计划|計劃|打算|将|將|要做|待办|待辦|安排",
-    fillers="我们 我們 我 咱们 你 做过 做過 做 干 幹 了 过 過 什么 什麼 啥 事情 事 哪些 有 发生 發生 写 寫 记录 記錄 记 記 "
-    "的 吗 嗎 呢 都 在 工作 笔记 筆記 日记 日記 总结 總結 一下 所有 内容 內容 些 里 裡 请 請 列出",
+    fillers="我们 我們 我 咱们 你 做过 做過 做 干 幹 了 过 過 什么 什麼 啥 事情 事 哪些 有 发生 發生 写 寫 记录 記錄 "
+    "记 記 的 吗 嗎 呢 都 在 工作 笔记 筆記 日记 日記 总结 總結 一下 所有 内容 內容 些 里 裡 请 請 列出",
     spaced=False,
 )
 JAPANESE = Language(
@@ -438,9 +444,9 @@ JAPANESE = Language(
     unless="[末号度代初式版底雨晴分]|年生",
     not_after="来翌毎再哪几幾何",
     future="明日|来週|来月|来年|次の|予定|つもり|すべき|締め切り|締切",
-    fillers="に は が を の も で と へ 私 僕 俺 我々 何を 何が 何 なに どんな こと 事 し た まし か ました しました した やった やりました "
-    "やって いた いました あった あり ありました 起きた 起こった 書いた 書きました 記録 メモ ノート 日記 まとめて 教えて 見せて "
-    "ください 全部 すべて 仕事 作業 について",
+    fillers="に は が を の も で と へ 私 僕 俺 我々 何を 何が 何 なに どんな こと 事 し た まし か ました しました "
+    "した やった やりました やって いた いました あった あり ありました 起きた 起こった 書いた 書きました 記録 メモ "
+    "ノート 日記 まとめて 教えて 見せて ください 全部 すべて 仕事 作業 について",
     spaced=False,
 )
 LANGUAGES = (ENGLISH, GERMAN, FRENCH, SPANISH, PORTUGUESE, RUSSIAN, KOREAN, CHINESE, JAPANESE)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memoriter.times._days import Days, month_of, past, period_of
 from memoriter.times._languages import KOREAN, LANGUAGES, Language
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from memoriter.times._days import Unit
 
@@ -166,7 +166,7 @@ class _Mention(NamedTuple):
         if self.weekday is not None:
             day = today - timedelta(days=(today.weekday() - self.weekday - 1) % 7 + 1)
             return Days(day, day)
-        year = int(parts["year"]) if parts.get("year") else year
+        year = int(parts.get("year") or 0) or year
         named = _place(self.language.months, parts.get("month"))
         if named is None:
             return None if year is None else Days(date(year, 1, 1), date(year, 12, 31))
@@ -248,9 +248,12 @@ def _mentions(text: str, *, bare: bool = False) -> Iterator[_Mention]:
 @cache
 def _patterns(language: Language) -> Sequence[tuple[Kind, re.Pattern[str]]]:
     """Return the compiled forms of a language."""
-    forms: list[tuple[Kind, str]] = [("period", f"(?P<period>{'|'.join(language.periods)})")]
-    for kind in ("ago", "past", "alone", "with_preposition", "of_week"):
-        forms += [(cast("Kind", kind), form) for form in getattr(language, kind)]
+    forms = list[tuple[Kind, str]]()
+    forms.append(("period", f"(?P<period>{'|'.join(language.periods)})"))
+    kinds: tuple[Kind, ...] = ("ago", "past", "alone", "with_preposition", "of_week")
+    for kind in kinds:
+        names: Iterable[str] = getattr(language, kind)
+        forms += [(kind, form) for form in names]
     return [(kind, _pattern(form, language, whole=False)) for kind, form in forms]
 
 

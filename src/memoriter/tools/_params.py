@@ -12,9 +12,10 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from memoriter.errors import UsageError, sentence
-from memoriter.filters import FILTERS
+from memoriter.filters import FILTERS, parse_days
 from memoriter.types import SourceKind
 
+_SOME_DAY = date(2026, 2, 10)
 ALL_SOURCES = ("all", "both", "memory,sessions", "sessions,memory")
 
 
@@ -61,20 +62,28 @@ def _integer(value: Any) -> int | None:
     return None if number is None else math.trunc(number)
 
 
-def _day(value: Any) -> date | None:
-    """Return the day in an ISO 8601 text."""
+def _day(value: Any) -> str | None:
+    """Return a text that names a day, or several. Which they are depends on today, so the memory finds out."""
     text = _text(value)
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError as error:
+    if text and parse_days(text, _SOME_DAY) is None:
         raise PydanticCustomError(
-            "day", "must be a day such as 2026-02-10, not {value}", {"value": repr(value)}
-        ) from error
+            "day", "must be a day such as 2026-02-10 or last week, not {value}", {"value": repr(value)}
+        )
+    return text
+
+
+def _flag(value: Any) -> bool | None:
+    """Return True, or None if it is not set."""
+    if isinstance(value, str):
+        value = {"true": True, "false": False, "": None}.get(value.strip().lower(), value)
+    if value not in (True, False, None):
+        raise PydanticCustomError("flag", "must be true or false, not {value}", {"value": repr(value)})
+    return value or None
 
 
 Text = Annotated[str | None, BeforeValidator(_text)]
 Whole = Annotated[int | None, BeforeValidator(_integer)]
-Day = Annotated[date | None, BeforeValidator(_day)]
+Day = Annotated[str | None, BeforeValidator(_day)]
 
 
 class _Params(BaseModel):
@@ -104,6 +113,7 @@ FILTER_TYPES: Mapping[str, Any] = {
     "day": Day,
     "text": Text,
     "tags": Annotated[str | None, BeforeValidator(_names)],
+    "flag": Annotated[bool | None, BeforeValidator(_flag)],
 }
 """The type of each kind of filter."""
 _FILTER_FIELDS: dict[str, Any] = {each.parameter: (FILTER_TYPES[each.kind], None) for each in FILTERS}

@@ -143,11 +143,13 @@ class Hit:
     heading: tuple[str, ...] = ()
     explanation: Explanation | None = None
     date: date | None = None
-    """The day of its note: in the front matter, else in the path, else of the last change (UTC)."""
+    """The day of its note: in the front matter, else in the path; None if neither has one."""
     text: str = ""
     """The whole passage."""
     answer_lines: tuple[int, int] | None = None
     """The first and the last line that most likely answer, if the judge has read the passage."""
+    changed: date | None = None
+    """The day (UTC) of the last change of its file, for a note without a day."""
     outside_time: bool = False
     """Whether the question names a time, and the passage is not of that time."""
 
@@ -232,6 +234,8 @@ class SearchResult:
     """Milliseconds of each stage, if the query asked to explain."""
     understood: Mapping[str, Any] | None = field(default=None, compare=False)
     """`Query.understood`."""
+    newest: bool = False
+    """Whether the hits are the newest passages, because nothing is asked besides filters."""
     certainty: Certainty | None = field(default=None, compare=False)
     """What decided between `match` and `weak`; None if the score of the best hit did."""
 

@@ -196,10 +196,11 @@ def newest(connection: Database, filters: Filters, limit: int) -> list[int]:
     If there are more than `limit`, those come in that are the first of their file, then the second ones, and so on.
     """
     where, values = condition(filters)
+    day = "abs(chunks.day)" if filters.changed else "chunks.day"
     statement = (
-        "SELECT id, day, path FROM (SELECT chunks.id, chunks.day, files.path,"  # noqa: S608 (fixed text; values are bound)
+        f"SELECT id, day, path FROM (SELECT chunks.id, {day} AS day, files.path,"  # noqa: S608 (fixed text; values are bound)
         " row_number() OVER (PARTITION BY chunks.file, chunks.day ORDER BY chunks.id) AS place"
-        f" FROM chunks JOIN files ON files.id = chunks.file WHERE {where} AND chunks.day > 0)"
+        f" FROM chunks JOIN files ON files.id = chunks.file WHERE {where} AND {day} > 0)"
         " ORDER BY place, day DESC, path, id LIMIT ?"
     )
     found = connection.execute(statement, (*values, max(limit, 0))).fetchall()
