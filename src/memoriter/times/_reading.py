@@ -12,7 +12,7 @@ from memoriter.times._languages import KOREAN, LANGUAGES, Language
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from memoriter.times._days import Unit
 
@@ -248,13 +248,16 @@ def _mentions(text: str, *, bare: bool = False) -> Iterator[_Mention]:
 @cache
 def _patterns(language: Language) -> Sequence[tuple[Kind, re.Pattern[str]]]:
     """Return the compiled forms of a language."""
-    forms = list[tuple[Kind, str]]()
-    forms.append(("period", f"(?P<period>{'|'.join(language.periods)})"))
-    kinds: tuple[Kind, ...] = ("ago", "past", "alone", "with_preposition", "of_week")
-    for kind in kinds:
-        names: Iterable[str] = getattr(language, kind)
-        forms += [(kind, form) for form in names]
-    return [(kind, _pattern(form, language, whole=False)) for kind, form in forms]
+    return tuple((kind, _pattern(form, language, whole=False)) for kind, form in _forms(language))
+
+
+def _forms(language: Language) -> Iterator[tuple[Kind, str]]:
+    yield "period", f"(?P<period>{'|'.join(language.periods)})"
+    yield from (("ago", form) for form in language.ago)
+    yield from (("past", form) for form in language.past)
+    yield from (("alone", form) for form in language.alone)
+    yield from (("with_preposition", form) for form in language.with_preposition)
+    yield from (("of_week", form) for form in language.of_week)
 
 
 @cache
