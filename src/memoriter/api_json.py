@@ -212,8 +212,6 @@ def result_json(result: SearchResult, *, citations: bool = True, texts: bool = F
     }
     if result.fallback is not None:
         answer["fallback"] = {"from": result.fallback_from or result.provider, "reason": result.fallback.message}
-    if result.newest:
-        answer["newest"] = True
     if result.understood is not None:
         answer["understood"] = dict(result.understood)
     if result.reasons:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memoriter.times import Days
     from memoriter.types import Filters, Query, SourceKind
 
-DAY_FORMS = "YYYY-MM-DD, today, yesterday, last week, October 2025, or 7d for seven days ago"
+DAY_FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago, or words such as last week or October 2025"
 """The forms of a day as text. Words are understood in nine languages."""
 ANY = "any"
 """The text that means all days where a day is given, so that no time is read from the question."""
@@ -96,7 +96,7 @@ FILTERS = (
         "since",
         "since",
         "day",
-        f"Only passages of this day or later: {DAY_FORMS}. With any, a time in the question is left unread.",
+        f"Only passages of this day or later: {DAY_FORMS}. With `any`, a time in the question is left unread.",
         "Only what is dated this day or later: YYYY-MM-DD, or words such as last week. With any, a time in the query is"
         " left unread.",
     ),
@@ -243,7 +243,9 @@ def in_days(query: Query) -> Query:
     if query.filters.since is None and query.filters.until is None:
         return query
     score = 0.0 if query.min_score is None else query.min_score
-    return replace(query, min_score=score, newest=query.newest or not query.text.strip())
+    if not query.newest and query.text.strip():
+        return replace(query, min_score=score)
+    return replace(query, min_score=score, newest=True, understood={**(query.understood or {}), "newest": True})
 
 
 def day_range(

@@ -138,9 +138,8 @@ class Memory:
             since: the first day: a date, or text such as `2026-02-10`, `last week`, `October 2025` or `7d`; `any`: no
                 day, and a time in the question is not read.
             until: the last day.
-            on: the only day or days, instead of `since` and `until`. With days, there is no minimum score unless one
-                is given, and a blank question returns the newest passages.
-            changed: for a note without a day, let `since`, `until` and `on` count the day of its file's last change.
+            on: the only day or days, instead of both. With days, a blank question returns the newest passages.
+            changed: for a note without a day, count the day of its file's last change.
             path: a file, a folder or a glob, as in citations.
             tags: only notes with all of these tags; `a` includes `a/b`.
             explain: add how each hit got its score, and the time of each stage.

@@ -158,7 +158,6 @@ class BuiltinBackend:
         if observe is not None:
             observe(index, question, ranking)
         hits, time = ranking.hits, query.time
-        empty_reasons = () if hits and time is None else explain_hits(index, question, ranking)
         missed = unsearched(query, vectors, problem) if query.lines else None
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, missed))]
         reasons += [rescoring.problem] if rescoring and rescoring.problem else []
@@ -178,9 +177,8 @@ class BuiltinBackend:
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",
             truncated_by="deadline" if is_late else None,
-            reasons=empty_reasons,
+            reasons=() if hits and time is None else explain_hits(index, question, ranking),
             understood=query.understood,
-            newest=query.newest,
             certainty=ranking.certainty if certain else None,
         )
 

@@ -57,7 +57,7 @@ class Segment:
         return self.size >= SEGMENT[cutting.words]
 
     def entries(self, cutting: ChunkingSettings, undated: int) -> list[ChunkRecord]:
-        """Return the index entries. `undated` is the day of messages without a time, as in `entry_of`."""
+        """Return the index entries. `undated` is the day of messages without a time, as `date.toordinal()`."""
         if not self.messages:
             return []
         chunks = chunks_of("\n".join(message.text for message in self.messages), cutting)
@@ -200,7 +200,7 @@ class Reading:
 
     @property
     def _undated(self) -> int:
-        return -day_at(self.transcript.source.mtime_ns / 1e9).toordinal()
+        return day_at(self.transcript.source.mtime_ns / 1e9).toordinal()
 
     def _note(self, known: bool, too_long: int | None) -> None:
         if known and not self.tail.known:

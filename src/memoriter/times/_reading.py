@@ -31,6 +31,7 @@ NUMERIC = (
     r"(?P<either>\d{1,2})/(?P<other>\d{1,2})/" + _YEAR,
 )
 """Dates in numbers alone. Of `12/10/2025`, nobody knows the month, unless only one of both numbers can be one."""
+_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ISO_MONTH = re.compile(r"(?P<year>(?:19|20)\d\d)-(?P<month>1[0-2]|0[1-9])")
 _AGO = re.compile(r"(\d{1,5})d")
 Kind = Literal["period", "ago", "past", "alone", "with_preposition", "of_week", "numeric"]
@@ -82,6 +83,9 @@ def days_named(text: str, today: date) -> Days | None:
     try:
         if ago := _AGO.fullmatch(text):
             return period_of("day", -int(ago[1]), today)
+        if _ISO_DAY.fullmatch(text):
+            day = date.fromisoformat(text)
+            return Days(day, day)
         if month := _ISO_MONTH.fullmatch(text):
             return month_of(int(month["year"]), int(month["month"]))
     except (ValueError, OverflowError):
@@ -253,11 +257,16 @@ def _patterns(language: Language) -> Sequence[tuple[Kind, re.Pattern[str]]]:
 
 def _forms(language: Language) -> Iterator[tuple[Kind, str]]:
     yield "period", f"(?P<period>{'|'.join(language.periods)})"
-    yield from (("ago", form) for form in language.ago)
-    yield from (("past", form) for form in language.past)
-    yield from (("alone", form) for form in language.alone)
-    yield from (("with_preposition", form) for form in language.with_preposition)
-    yield from (("of_week", form) for form in language.of_week)
+    for form in language.ago:
+        yield "ago", form
+    for form in language.past:
+        yield "past", form
+    for form in language.alone:
+        yield "alone", form
+    for form in language.with_preposition:
+        yield "with_preposition", form
+    for form in language.of_week:
+        yield "of_week", form
 
 
 @cache
@@ -292,7 +301,7 @@ def _surrounded(core: str, languages: Sequence[Language], *, spaced: bool) -> st
     unless = "|".join(filter(None, (language.unless for language in languages if len(languages) == 1)))
     unless = f"(?!{_TO_NUMBER})" + (f"(?!{unless})" if unless else "")
     if spaced:
-        return rf"(?<![\w@#/-])(?:(?:{prepositions})\s+)?{core}(?![0-9a-z_@/]|-\w|\.\w|[^\W\d_]){unless}"
+        return rf"(?<![\w@#/:-])(?:(?:{prepositions})\s+)?{core}(?![0-9a-z_@/]|-\w|\.\w|[^\W\d_]){unless}"
     (language,) = languages
     if language is KOREAN:  # it has spaces, and its particles follow without one
         return rf"(?<![\w.-]){core}(?:\s?(?:{prepositions}))?(?!\w){unless}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date
 from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args
 
@@ -62,13 +63,13 @@ def _integer(value: Any) -> int | None:
     return None if number is None else math.trunc(number)
 
 
-def _day(value: Any) -> str | None:
-    """Return a text that names a day, or several. Which they are depends on today, so the memory finds out."""
+def _day(value: Any) -> date | str | None:
+    """Return the day in an ISO 8601 text, or a text with words for days, which depend on today."""
     text = _text(value)
-    if text and parse_days(text, _SOME_DAY) is None:
-        raise PydanticCustomError(
-            "day", "must be a day such as 2026-02-10 or last week, not {value}", {"value": repr(value)}
-        )
+    with suppress(ValueError):
+        return date.fromisoformat(text) if text else None
+    if parse_days(text, _SOME_DAY) is None:
+        raise PydanticCustomError("day", "must be a day such as 2026-02-10, not {value}", {"value": repr(value)})
     return text
 
 
@@ -83,7 +84,7 @@ def _flag(value: Any) -> bool | None:
 
 Text = Annotated[str | None, BeforeValidator(_text)]
 Whole = Annotated[int | None, BeforeValidator(_integer)]
-Day = Annotated[str | None, BeforeValidator(_day)]
+Day = Annotated[date | str | None, BeforeValidator(_day)]
 
 
 class _Params(BaseModel):
@@ -103,7 +104,7 @@ class _SearchParams(_Params):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         since, until = self.filters["since"], self.filters["until"]
-        if since and until and since > until:
+        if isinstance(since, date) and isinstance(until, date) and since > until:
             raise PydanticCustomError("order", "since must not be later than until")
         return self
 

@@ -77,7 +77,6 @@ OUTPUT: dict[str, Any] = {
         "reasons": {"type": "array", "items": {"type": "object"}},
         "health": {"type": "object"},
         "truncatedBy": {"type": "string"},
-        "newest": {"type": "boolean"},
         "understood": {"type": "object"},
         "unavailable": {"type": "boolean"},
         "error": {"type": "string"},

@@ -234,14 +234,17 @@ class SearchResult:
     """Milliseconds of each stage, if the query asked to explain."""
     understood: Mapping[str, Any] | None = field(default=None, compare=False)
     """`Query.understood`."""
-    newest: bool = False
-    """Whether the hits are the newest passages, because nothing is asked besides filters."""
     certainty: Certainty | None = field(default=None, compare=False)
     """What decided between `match` and `weak`; None if the score of the best hit did."""
 
     @property
     def results(self) -> tuple[Hit, ...]:
         return self.hits
+
+    @property
+    def newest(self) -> bool:
+        """Whether the hits are the newest passages, because nothing is asked besides filters."""
+        return self.understood is not None and bool(self.understood.get("newest"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,6 @@ SCHEMAS: dict[str, Schema] = {
         {
             **dict.fromkeys(("understood", "timings", "fallback", "certainty"), ANY),
             "reasons": REASONS,
-            "newest": FLAG,
             "truncatedBy": TEXT,
         },
     ),
