@@ -108,7 +108,11 @@ def camel_case(name: str) -> str:
         pytest.param(estimate_json, Estimate(1, 2, 3, 4, 5, 6, None, seconds=7.0), {}, id="estimate"),
         pytest.param(
             lambda hit: hit_json(hit, citations=False, texts=True),
-            Hit("MEMORY.md", 1, 2, 0.5, "Tea.", "memory", ("Drinks",), EXPLANATION, date(2026, 2, 10), "Tea.", (1, 2)),
+            Hit(
+                *("MEMORY.md", 1, 2, 0.5, "Tea.", "memory", ("Drinks",), EXPLANATION, date(2026, 2, 10), "Tea.", (1, 2)),
+                changed=date(2026, 2, 11),
+                outside_time=True,
+            ),
             {"explanation": "explain"},
             id="hit",
         ),

@@ -113,7 +113,7 @@ def test_recall_quotes_what_a_client_remembers_as_the_words_of_an_agent(
 
     private = json.loads(recalled(session="private"))["hookSpecificOutput"]["additionalContext"]
     assert "codex:memories/MEMORY.md" in private
-    assert "\n> Written by agent (its own memory), changed 20" in private
+    assert "\n> Written by agent (its own memory), 20" in private
     assert f"\n> - {CODEX}" in private
     assert CODEX not in recalled("--shared", session="shared")
 
