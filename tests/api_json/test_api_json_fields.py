@@ -109,7 +109,19 @@ def camel_case(name: str) -> str:
         pytest.param(
             lambda hit: hit_json(hit, citations=False, texts=True),
             Hit(
-                *("MEMORY.md", 1, 2, 0.5, "Tea.", "memory", ("Drinks",), EXPLANATION, date(2026, 2, 10), "Tea.", (1, 2)),
+                *(
+                    "MEMORY.md",
+                    1,
+                    2,
+                    0.5,
+                    "Tea.",
+                    "memory",
+                    ("Drinks",),
+                    EXPLANATION,
+                    date(2026, 2, 10),
+                    "Tea.",
+                    (1, 2),
+                ),
                 changed=date(2026, 2, 11),
                 outside_time=True,
             ),

@@ -57,8 +57,8 @@ def test_passages_of_the_named_time_come_first_and_others_are_marked_and_keep_a_
 
 def test_what_is_dated_otherwise_is_still_found_and_what_is_of_the_time_needs_no_score(memory: Memory) -> None:
     found = asked(memory, "the garden budget in euros last week")
-    assert "MEMORY.md" in paths(found)
-    assert next(hit for hit in found.hits if hit.path == "MEMORY.md").outside_time
+    assert found.hits[0].path == "MEMORY.md", "what is dated otherwise and answers is before what does not"
+    assert [hit.outside_time for hit in found.hits] == [True, *[False] * (len(found.hits) - 1)]
 
 
 @pytest.mark.parametrize(

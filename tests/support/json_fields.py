@@ -41,7 +41,7 @@ mode | text | `hybrid`, `keyword` or `vector`: the retrievers that took part
 citations | text | `on` if snippets end with their source, otherwise `off`
 health | [Health] | the state of the memory during the search
 fallback | [Fallback] | the provider that should have answered | if that provider answered
-understood | object | the operators or typed lines that were read from the question; `time`: the time that it names, with `words`, `since` and `until`; `newest`: true if nothing is asked besides days, so that the newest passages are returned | if there were none
+understood | object | operators, typed lines or a `time` of the question; `newest`: only days were asked for | if none
 reasons | list of [Reason] | why nothing was found | if there are hits or `health` has the cause
 truncatedBy | text | the setting that limited the size of the answer | if nothing was cut
 timings | object | milliseconds of each stage | without `--explain`

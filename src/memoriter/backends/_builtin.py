@@ -21,8 +21,8 @@ from memoriter.errors import IndexBusy
 from memoriter.search import (
     Trace,
     clean_query,
+    deciding,
     in_order_of_time,
-    in_time,
     judged,
     newest,
     of_time,
@@ -169,7 +169,7 @@ class BuiltinBackend:
         by_words = self.settings.search.hybrid if not query.lines else "lex" in [each.kind for each in query.lines]
         return SearchResult(
             hits=hits,
-            outcome=outcome_of(hits if time is None else in_time(hits), certain=certain, certainty=ranking.certainty),
+            outcome=outcome_of(hits if time is None else deciding(hits), certain=certain, certainty=ranking.certainty),
             provider=self.embedding.provider_name,
             model=spec.model if spec else "",
             mode="keyword" if not vectors else "hybrid" if by_words else "vector",
@@ -219,9 +219,9 @@ class BuiltinBackend:
             if (time := question.query.time) is not None:
                 every = settings if question.query.min_score is not None else replace(settings, min_score=0.0)
                 inside = ranked(every, filters=of_time(scope.filters, time))
-                if not inside:
+                hits = in_order_of_time(inside, hits, time, settings)
+                if not hits or hits[0].outside_time:
                     traces.pop()  # what decides about a match is the ranking with the first hit
-                hits = in_order_of_time(inside, hits, time, settings.max_results)
             judge = question.rescoring is not None and question.rescoring.weight is not None
             certainty = (judged(traces[-1]) if judge else None) or (
                 calibration

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memoriter.search._foreign_questions import FOREIGN_QUESTIONS
     from memoriter.search._foreign_tasks import FOREIGN_TASKS
     from memoriter.search._message_certainty import MOST_TEXTS, NEAREST, EmbeddedTexts, message_margin
-    from memoriter.search._named_time import in_order_of_time, in_time, nothing_then, of_time
+    from memoriter.search._named_time import deciding, in_order_of_time, nothing_then, of_time
     from memoriter.search._projection import Drawing, draw
     from memoriter.search._smallest_change import RankedQuery
     from memoriter.search._typed import understand
@@ -58,12 +58,12 @@ __all__ = [
     "calibrate",
     "classic_terms",
     "clean_query",
+    "deciding",
     "diagnose_empty",
     "draw",
     "examine",
     "ids_with_words",
     "in_order_of_time",
-    "in_time",
     "judged",
     "link_terms",
     "measure",
@@ -94,7 +94,7 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _typed
 
         return _typed.understand
-    if name in {"in_order_of_time", "in_time", "nothing_then", "of_time"}:
+    if name in {"deciding", "in_order_of_time", "nothing_then", "of_time"}:
         from memoriter.search import _named_time
 
         return getattr(_named_time, name)

@@ -1,9 +1,11 @@
 """The time that a question names, and the hits of that time.
 
 Hits of the time come first, but some places are kept for the best of other days: a note about May may be dated in June,
-and MEMORY.md has no day. Of 44 questions of development data that name a time, the right note is then among six hits
-for 44, and first for 39. If no time is read, it is for 43 and 35; if the time excludes what is dated otherwise, for 32
-and 30. The words of the time stay in the text that is searched for: without them, one question less has it first.
+and MEMORY.md has no day. Passages of the time need no minimum score; those below it come last.
+
+Of 44 questions of development data that name a time, the right note is then among six hits for 44, and first for 39. If
+no time is read, it is for 43 and 35; if the time excludes what is dated otherwise, for 31 and 30. The words of the time
+stay in the text that is searched for: without them, one question less has it first.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
+    from memoriter.search._inputs import SearchSettings
     from memoriter.times import Days
     from memoriter.types import Filters, Hit, Query
 
@@ -53,23 +56,28 @@ def with_time(query: Query, text: str, today: date) -> Query:
     return in_days(replace(query, newest=True, filters=of_time(query.filters, days)))
 
 
-def in_order_of_time(inside: Sequence[Hit], hits: Sequence[Hit], time: Days, limit: int) -> tuple[Hit, ...]:
-    """Return hits of a time first, and the best of other days after them.
+def in_order_of_time(
+    inside: Sequence[Hit], hits: Sequence[Hit], time: Days, settings: SearchSettings
+) -> tuple[Hit, ...]:
+    """Return hits of a time, then the best of other days, then those of the time with too low a score.
 
     Args:
-        inside: the hits of a search among what is dated in the time.
+        inside: the hits of a search among what is dated in the time, whatever their score.
         hits: the hits of a search among everything.
         time: the time.
-        limit: the number of hits.
+        settings: the number of hits, and the score that a hit has at least if no time is named.
     """
+    limit, min_score = settings.max_results, settings.min_score
     others = [replace(hit, outside_time=True) for hit in hits if hit.date not in time]
     others = others[: max(limit // OTHER_DAYS_SHARE, limit - len(inside))]
-    return (*inside[: limit - len(others)], *others)
+    inside = inside[: limit - len(others)]
+    first = [hit for hit in inside if hit.score >= min_score]
+    return (*first, *others, *(hit for hit in inside if hit.score < min_score))
 
 
-def in_time(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return the hits of the time that the question names; all of them if none is."""
-    return tuple([hit for hit in hits if not hit.outside_time]) or tuple(hits)
+def deciding(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits that decide about a match: those of the time that the question names, if one of them is first."""
+    return tuple([hit for hit in hits if hits[0].outside_time or not hit.outside_time])
 
 
 def nothing_then(query: Query) -> Diagnostic:
