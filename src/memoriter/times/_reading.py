@@ -76,7 +76,7 @@ def read_time(text: str, today: date) -> NamedTime | None:
 def days_named(text: str, today: date) -> Days | None:
     """Return the days that a whole text names, such as `yesterday`, `October 2025` or `7d`; None if it names none.
 
-    >>> days_named("7d", date(2026, 2, 10)), days_named("monday morning", date(2026, 2, 10))
+    >>> days_named("7d", date(2026, 2, 10)), days_named("monday meeting", date(2026, 2, 10))
     (Days(first=datetime.date(2026, 2, 3), last=datetime.date(2026, 2, 3)), None)
     """
     text = " ".join(text.lower().split())
@@ -135,6 +135,11 @@ class _Mention(NamedTuple):
         """Whether it has no year."""
         return self.match.groupdict().get("year") is None
 
+    @property
+    def says_last(self) -> bool:
+        """Whether it is a weekday or month with a word such as "last"; in spaced languages, they have no other form."""
+        return self.kind == "alone" and self.language.spaced and self.floating and not self.match.groupdict().get("day")
+
     def _counts_from(self, text: str) -> bool:
         """Return whether the text has a distance from the time, as in "two weeks before 3 May"."""
         distance = self.language.distance
@@ -144,7 +149,7 @@ class _Mention(NamedTuple):
 
     def _is_ahead(self, text: str) -> bool:
         future = self.language.future
-        if "last" in self.match[0].lower() or not future:
+        if self.says_last:
             return False
         words = rf"(?<!\w)(?:{future})(?!\w)" if self.language.spaced else future
         return re.search(words, text, re.IGNORECASE) is not None
@@ -178,7 +183,7 @@ class _Mention(NamedTuple):
         if day:
             return _day_of_month(year, month, day, today)
         if year is None:
-            year = today.year - (month > today.month or (month == today.month and self.match[0].startswith("last ")))
+            year = today.year - (month > today.month or (month == today.month and self.says_last))
         return month_of(year, month)
 
     def _bounded(self, days: Days) -> Days:
