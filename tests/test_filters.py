@@ -43,7 +43,14 @@ OTHER_ARGUMENTS = {
 OPERATORS = {"phrases", "without"}
 """Filters that only a query can set."""
 DAY = date(2026, 2, 10)
-VALUES = {"sources": frozenset({"memory"}), "since": DAY, "until": DAY, "path": "memory", "tags": frozenset({"work"})}
+VALUES = {
+    "sources": frozenset({"memory"}),
+    "since": DAY,
+    "until": DAY,
+    "changed": True,
+    "path": "memory",
+    "tags": frozenset({"work"}),
+}
 
 
 def test_every_filter_has_a_field_and_one_sql_condition() -> None:
@@ -79,9 +86,9 @@ def test_a_search_with_a_filter_is_not_unfiltered_and_consists_of_that_part(name
 
 def test_the_parts_of_a_search_on_one_day_name_the_day_once_and_first_in_remedies() -> None:
     parts = list(split_filters(Filters(**VALUES)))
-    assert [part.words for part in parts] == ["source memory", "on 2026-02-10", "path 'memory'", "tag work"]
-    assert days_first(part.option for part in parts) == ["--on", "--source", "--path", "--tag"]
-    assert all_options() == ["--since", "--until", "--on", "--source", "--path", "--tag"]
+    assert [part.words for part in parts] == ["source memory", "on 2026-02-10", "changed", "path 'memory'", "tag work"]
+    assert days_first(part.option for part in parts) == ["--on", "--source", "--changed", "--path", "--tag"]
+    assert all_options() == ["--since", "--until", "--on", "--source", "--changed", "--path", "--tag"]
 
 
 @pytest.fixture
@@ -120,7 +127,7 @@ def test_a_day_is_a_date_or_text(memory: Memory, days: dict[str, Any], found: li
 @pytest.mark.parametrize(
     ("days", "message"),
     [
-        ({"since": "10.2.2026"}, "The value of since is '10.2.2026', which is not a day."),
+        ({"since": "10/2/2026"}, "The value of since is '10/2/2026', which is not a day."),
         ({"until": 7}, "The value of until is 7, which is not a day."),
         ({"on": "2026-02-30"}, "The value of on is '2026-02-30', which is not a day."),
         ({"on": DAY, "since": DAY}, "The argument on is one day: it cannot be combined with since or until."),

@@ -166,6 +166,8 @@ HIT = plain("path", "start_line", "end_line", "score", "snippet", "source")
 HIT_DETAILS = {
     "heading": Field(list, omit="empty"),
     "date": Field(date.isoformat, omit="none"),
+    "changed": Field(date.isoformat, omit="none"),
+    "outside_time": Field(omit="empty"),
     "answer_lines": Field(list, omit="none"),
     "explanation": Field(object_of(EXPLANATION), omit="none", key="explain"),
 }

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from memoriter.errors import UsageError
@@ -15,33 +15,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import date
 
+    from memoriter.times import Days
     from memoriter.types import Filters, Query, SourceKind
 
-DAY_FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago"
-"""The forms of a day as text."""
+DAY_FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago, or words such as last week or October 2025"
+"""The forms of a day as text. Words are understood in nine languages."""
+ANY = "any"
+"""The text that means all days where a day is given, so that no time is read from the question."""
 ON = "--on"
-"""The option of the command line that sets `since` and `until` to the same day."""
+"""The option of the command line that sets `since` and `until` to the same day or days."""
+
+
+def parse_days(text: str, today: date) -> Days | None:
+    """Return the days that a text names, or None if it names none.
+
+    >>> from datetime import date
+    >>> parse_days("last month", date(2026, 2, 10)).in_words()
+    '2026-01-01 … 2026-01-31'
+    """
+    from memoriter.times import ANY_DAY, days_named
+
+    return ANY_DAY if text.strip().lower() == ANY else days_named(text, today)
 
 
 def parse_day(text: str, today: date) -> date | None:
-    """Return the day that a text names, or None if it cannot be parsed.
+    """Return the day that a text names, or None if it names none, or more than one.
 
     >>> from datetime import date
-    >>> parse_day("7d", date(2026, 2, 10))
-    datetime.date(2026, 2, 3)
+    >>> parse_day("7d", date(2026, 2, 10)), parse_day("last week", date(2026, 2, 10))
+    (datetime.date(2026, 2, 3), None)
     """
-    from datetime import date, timedelta
-
-    word = text.strip().lower()
-    if word in {"today", "yesterday"}:
-        return today - timedelta(days=1 if word == "yesterday" else 0)
-    if ago := re.fullmatch(r"(\d{1,5})d", word):
-        days = int(ago[1])
-        return today - timedelta(days=days) if days < today.toordinal() else None
-    try:
-        return date.fromisoformat(word) if re.fullmatch(r"\d{4}-\d\d-\d\d", word) else None
-    except ValueError:
-        return None
+    days = parse_days(text, today)
+    return days.first if days is not None and days.first == days.last else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +57,8 @@ class Filter:
     """The field of `Filters`, and the argument of `Memory.search`."""
     parameter: str
     """The parameter of the agent's tool; with two hyphens, the option of the command line."""
-    kind: Literal["source", "day", "text", "tags"]
-    """The type of the value: kinds of sources, a day, any text, or names of tags."""
+    kind: Literal["source", "day", "text", "tags", "flag"]
+    """The type of the value: kinds of sources, a day, any text, names of tags, or True."""
     help: str
     """Text for people."""
     description: str
@@ -75,6 +80,8 @@ class Filter:
                 return f"{self.parameter} {value!r}"
             case "tags":
                 return f"{self.parameter} {' and '.join(sorted(value))}"
+            case "flag":
+                return self.parameter
 
 
 FILTERS = (
@@ -89,15 +96,23 @@ FILTERS = (
         "since",
         "since",
         "day",
-        f"Only passages of this day or later: {DAY_FORMS}.",
-        "Only what is dated this day or later: YYYY-MM-DD.",
+        f"Only passages of this day or later: {DAY_FORMS}. With `any`, a time in the question is left unread.",
+        "Only what is dated this day or later: YYYY-MM-DD, or words such as last week. With any, a time in the query is"
+        " left unread.",
     ),
     Filter(
         "until",
         "until",
         "day",
         "Only passages of this day or earlier.",
-        "Only what is dated this day or earlier: YYYY-MM-DD.",
+        "Only what is dated this day or earlier: YYYY-MM-DD, or words such as last week.",
+    ),
+    Filter(
+        "changed",
+        "changed",
+        "flag",
+        "For a note without a day, count the day of the last change of its file.",
+        "With days: count the last change of its file as the day of a note that has none.",
     ),
     Filter(
         "path",
@@ -173,6 +188,7 @@ class SearchArguments(TypedDict, total=False):
     since: date | str | None
     until: date | str | None
     on: date | str | None
+    changed: bool | None
     path: str | None
     tags: Collection[str] | None
 
@@ -187,6 +203,7 @@ def make_query(
     since: date | str | None = None,
     until: date | str | None = None,
     on: date | str | None = None,
+    changed: bool | None = None,
     path: str | None = None,
     tags: Collection[str] | None = None,
     explain: bool = False,
@@ -195,6 +212,8 @@ def make_query(
     session: str | None = None,
 ) -> Query:
     """Return the query for the arguments of `Memory.search`; `today` returns the day for `yesterday` or `7d`.
+
+    With days, there is no minimum score unless one is given; a blank text then asks for the newest passages.
 
     Raises:
         UsageError: a number is out of its range, a text is no day, the days exclude each other, or a tag has no name.
@@ -205,24 +224,40 @@ def make_query(
     check_range("min_score", min_score, 0.0, 1.0)
     check_range("deadline_ms", deadline_ms, 1, 86_400_000)
     first = last = None
-    if not (since is until is on is None):
-        days = {"since": since, "until": until, "on": on}
-        first, last = day_range(*(_day_of(name, day, today) for name, day in days.items()))
+    given = not (since is until is on is None)
+    if given:
+        arguments = {"since": since, "until": until, "on": on}
+        days = day_range(*(_days_of(name, day, today) for name, day in arguments.items()))
+        first, last = days.first, days.last
     wanted = _split_tags([tags] if isinstance(tags, str) else tags) if tags else None
     if tags and not wanted:
         raise UsageError(f"There is no tag in {tags!r}.", remedy="Give one, such as `recipe` or `work/plan`.")
-    filters = Filters(frozenset(sources) if sources else None, first, last, path, wanted or None)
-    return Query(text, max_results, min_score, filters, explain, deadline_ms, update, session=session)
+    kinds = frozenset(sources) if sources else None
+    filters = Filters(kinds, first, last, path, wanted or None, changed=(changed and given) or None)
+    query = Query(text, max_results, min_score, filters, explain, deadline_ms, update, session=session)
+    return in_days(replace(query, any_day=True)) if given else query
+
+
+def in_days(query: Query) -> Query:
+    """Return a query with what the days among its filters mean: no minimum score, and a listing if nothing is asked."""
+    if query.filters.since is None and query.filters.until is None:
+        return query
+    score = 0.0 if query.min_score is None else query.min_score
+    if not query.newest and query.text.strip():
+        return replace(query, min_score=score)
+    return replace(query, min_score=score, newest=True, understood={**(query.understood or {}), "newest": True})
 
 
 def day_range(
-    since: date | None, until: date | None, on: date | None, *, prefix: str = ""
-) -> tuple[date | None, date | None]:
-    """Return the first and the last day of a search; messages put `prefix` before the names of the arguments.
+    since: Days | None = None, until: Days | None = None, on: Days | None = None, *, prefix: str = ""
+) -> Days:
+    """Return the days of a search; messages put `prefix` before the names of the arguments.
 
     Raises:
         UsageError: `on` is given together with `since` or `until`, or the first day is later than the last.
     """
+    from memoriter.times import Days
+
     since_name, until_name, on_name = (f"{prefix}{name}" for name in ("since", "until", "on"))
     if on is not None and (since or until):
         kind = "option" if prefix else "argument"
@@ -230,13 +265,15 @@ def day_range(
             f"The {kind} {on_name} is one day: it cannot be combined with {since_name} or {until_name}.",
             remedy=f"Give {on_name} alone, or {since_name} and {until_name} without it.",
         )
-    first, last = on or since, on or until
-    if first and last and first > last:
+    if on is not None:
+        return on
+    days = Days(since and since.first, until and until.last)
+    if days.first and days.last and days.first > days.last:
         raise UsageError(
-            f"The day of {since_name}, {first}, is later than that of {until_name}, {last}.",
+            f"The day of {since_name}, {days.first}, is later than that of {until_name}, {days.last}.",
             remedy="Swap the two days.",
         )
-    return first, last
+    return days
 
 
 def check_range(name: str, value: float | None, low: float, high: float) -> None:
@@ -248,15 +285,18 @@ def check_range(name: str, value: float | None, low: float, high: float) -> None
         )
 
 
-def _day_of(name: str, value: date | str | None, today: Callable[[], date]) -> date | None:
-    """Return the day that an argument means; a time means its day. Raises UsageError."""
+def _days_of(name: str, value: date | str | None, today: Callable[[], date]) -> Days | None:
+    """Return the days that an argument means; a time means its day. Raises UsageError."""
     from datetime import date, datetime
 
-    day = parse_day(value, today()) if isinstance(value, str) else value
-    if isinstance(day, datetime):
-        return day.date()
-    if isinstance(day, date) or value is None:
-        return day
+    from memoriter.times import Days
+
+    days = parse_days(value, today()) if isinstance(value, str) else None
+    if days is not None or value is None:
+        return days
+    if isinstance(value, date):
+        day = value.date() if isinstance(value, datetime) else value
+        return Days(day, day)
     raise UsageError(
         f"The value of {name} is {value!r}, which is not a day.",
         remedy=f"Give a date, or one of these texts: {DAY_FORMS}.",

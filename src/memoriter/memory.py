@@ -116,6 +116,7 @@ class Memory:
         since: date | str | None = None,
         until: date | str | None = None,
         on: date | str | None = None,
+        changed: bool | None = None,
         path: str | None = None,
         tags: Collection[str] | None = None,
         explain: bool = False,
@@ -134,15 +135,18 @@ class Memory:
             max_results: the maximum number of hits (1 to 1,000); None: as configured, 6.
             min_score: the minimum score (0..1); None: as configured, .35.
             sources: what to search: `memory`, `sessions`; None: both.
-            since: the first day: a date, or text such as `2026-02-10`, `yesterday` or `7d`.
+            since: the first day: a date, or text such as `2026-02-10`, `last week`, `October 2025` or `7d`; `any`: no
+                day, and a time in the question is not read.
             until: the last day.
-            on: the only day, instead of `since` and `until`.
+            on: the only day or days, instead of both. With days, a blank question returns the newest passages.
+            changed: for a note without a day, count the day of its file's last change.
             path: a file, a folder or a glob, as in citations.
             tags: only notes with all of these tags; `a` includes `a/b`.
             explain: add how each hit got its score, and the time of each stage.
             deadline_ms: return what is found within this time (1 to 86,400,000 ms); None: as configured.
             update: index all changes first, and compute vectors; if False, only the words of a few small changes.
-            operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`, and `lex:` lines and the like.
+            operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`, `lex:` lines and the like, and a
+                time such as "last week", whose hits then come first.
             session: the key of the conversation that asks, for the rules of `memory.qmd.scope`; None: the owner asks.
             progress: called while the index is being built.
 
@@ -154,8 +158,9 @@ class Memory:
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
         limits: dict[str, Any] = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
-        limits |= {"since": since, "until": until, "on": on, "tags": tags, "session": session}
-        request = make_query(query, self._today, explain=explain, deadline_ms=deadline_ms, update=update, **limits)
+        limits |= {"since": since, "until": until, "on": on, "changed": changed, "tags": tags}
+        limits |= {"explain": explain, "deadline_ms": deadline_ms, "update": update, "session": session}
+        request = make_query(query, self._today, **limits)
         request = self._understood(request) if operators else request
         result = self._assembly.trusted.backend.search(request, progress=progress)
         self.on_search(result)

@@ -463,7 +463,7 @@ def test_a_record_can_be_taken_back_and_does_not_return(compact: Callable[..., O
     done = program(*here, "capture", "undo", capture["id"].upper(), "--yes")
     assert (done.exit_code, "Gone: 9 lines" in done.out) == (0, True)
     assert re.sub(r"- \d\d:\d\d The standup moved to ten\.\n", "", log(program)) == before
-    assert "March" not in program(*here, "search", "VLAN 20 printers in March", "--json").out.partition('"results"')[2]
+    assert "March" not in program(*here, "search", "VLAN 20 printers, March", "--json").out.partition('"results"')[2]
     compact(SUMMARY)
     assert list_of(program) == []
     again = program(*here, "capture", "undo", capture["id"], "--yes")

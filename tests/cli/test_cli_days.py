@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.cli._search import parse_day
+from memoriter.filters import parse_day
 
 TODAY = date(2026, 3, 1)
 

@@ -82,8 +82,8 @@ def test_an_answer_that_is_not_there_is_no_failure_and_says_what_to_try(program:
     assert answer.exit_code == 0
     assert answer.out == (
         "Nothing in your notes answers this.\n"
-        "3 chunks could answer; the best scores 0.309, and the lowest score that counts is 0.9. Ask with other words,"
-        " a name or a date. With --min-score 0.30 (minScore) you see what is nearest.\n"
+        "1 chunk could answer; the best scores 0.277, and the lowest score that counts is 0.9. Ask with other words,"
+        " a name or a date. With --min-score 0.27 (minScore) you see what is nearest.\n"
     )
 
 

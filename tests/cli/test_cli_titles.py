@@ -81,9 +81,12 @@ def test_every_hit_has_the_day_of_its_note(program: Program) -> None:
     write(program, "memory/kb.md", KITCHEN)
     write(program, "memory/2026-02-11.md", "---\nauthor: me\n---\n- The painter was late.\n")
     hits = program("search", "painter", "--min-score", "0", "--json").json["results"]
-    days = {hit["path"]: hit["date"] for hit in hits}
+    days = {hit["path"]: hit.get("date") for hit in hits}
     assert (days["memory/kb.md"], days["memory/2026-02-11.md"]) == ("2025-05-04", "2026-02-11")
-    assert len(days["MEMORY.md"]) == len("2026-02-11")
+    changed = {hit["path"]: hit["changed"] for hit in hits if "changed" in hit}
+    assert days["MEMORY.md"] is None
+    assert len(changed["MEMORY.md"]) == len("2026-02-11")
+    assert changed.keys().isdisjoint({"memory/kb.md", "memory/2026-02-11.md"})
     assert "memory/kb.md" in places(program("search", "painter", "--on", "2025-05-04", "--json"))
 
 

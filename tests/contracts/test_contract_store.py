@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date
 from functools import partial
 from os import getpid
 from pathlib import Path
@@ -340,6 +342,30 @@ def test_compacting_changes_no_result(store: Store) -> None:
     store.compact(max_entries=0, max_bytes=0)
     assert (store.vector_search(unit(1), limit=5, filters=ANYTHING), found(store, "tea")) == (hits, ["green tea"])
     store.check()
+
+
+def test_the_newest_chunks_are_those_of_the_newest_days_and_each_file_comes_in_with_its_first_ones(
+    store: Store,
+) -> None:
+    days = {"a.md": 30, "b.md": 20, "c.md": -40, "d.md": 10}
+    for path, day in days.items():
+        with store.lease():
+            store.put_file(source(path), path, [replace(each, day=day) for each in entries(f"{path} 1", f"{path} 2")])
+
+    def newest(limit: int, filters: Filters = ANYTHING) -> list[str]:
+        return texts(store, store.newest(filters, limit))
+
+    assert newest(2) == ["a.md 1", "b.md 1"]
+    assert newest(4) == ["a.md 1", "a.md 2", "b.md 1", "d.md 1"]
+    assert newest(99) == ["a.md 1", "a.md 2", "b.md 1", "b.md 2", "d.md 1", "d.md 2"]
+    assert newest(0) == []
+    last = Filters(until=date.fromordinal(20))
+    assert newest(99, last) == ["b.md 1", "b.md 2", "d.md 1", "d.md 2"]
+    assert newest(99, Filters(since=date.fromordinal(20), path="b.md")) == ["b.md 1", "b.md 2"]
+    assert newest(1, Filters(changed=True)) == ["c.md 1"]
+    since = Filters(since=date.fromordinal(15))
+    counts = [store.count(each) for each in (last, since, replace(since, changed=True), replace(last, changed=True))]
+    assert counts == [4, 4, 6, 4]
 
 
 def test_only_chunks_that_pass_the_filters_are_passing(store: Store) -> None:

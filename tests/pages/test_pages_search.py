@@ -155,3 +155,33 @@ def test_why_not_this_follows_a_passage_to_the_stage_that_loses_it(open_tab: Cal
     assert (tab.serious_faults(), tab.overflow() <= 0) == ([], True)
     tab.go("/search/why-not?q=ledger&path=MEMORY.md&line=3")
     tab.expect_text("[role=status]", "is hit 1 of")
+
+
+def test_a_time_in_the_question_is_shown_as_a_filter_that_a_link_removes(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/search?q=router in February 2026")
+    tab.expect_text("#results", "Time understood: in February 2026 = 2026-02-01 … 2026-02-28.")
+    hits = tab.page.locator("#results .hits > li")
+    assert "memory/2026-02-10.md" in hits.first.inner_text()
+    assert "other time" not in hits.first.inner_text()
+    tab.page.get_by_role("link", name="Remove this filter").click()
+    tab.page.wait_for_url("**since=any**")
+    assert "Time understood" not in tab.text("#results")
+    assert tab.page.get_by_label("Any day, even if the question names a time").is_checked()
+    tab.page.get_by_label("Any day, even if the question names a time").uncheck()
+    tab.page.get_by_role("button", name="Search").click()
+    tab.expect_text("#results", "Time understood: in February 2026")
+
+
+def test_a_time_alone_lists_what_is_newest_without_scores(open_tab: Callable[..., Tab]) -> None:
+    for address in ("/search?q=in February 2026", "/search?since=2026-02-01&until=2026-02-28"):
+        tab = open_tab(address)
+        tab.expect_text("#results .outcome", "The newest passages; nothing else was asked.")
+        tab.expect_text("#results .hits", "memory/2026-02-10.md")
+        assert tab.page.locator("#results .hits meter").count() == 0
+
+
+def test_a_passage_of_another_time_and_one_without_a_day_say_so(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab("/search?q=which database for the ledger in February 2026")
+    place = tab.page.locator("#results .hits > li", has_text="MEMORY.md").locator(".place").inner_text()
+    assert "other time" in place
+    assert "changed 20" in place

@@ -41,7 +41,7 @@ mode | text | `hybrid`, `keyword` or `vector`: the retrievers that took part
 citations | text | `on` if snippets end with their source, otherwise `off`
 health | [Health] | the state of the memory during the search
 fallback | [Fallback] | the provider that should have answered | if that provider answered
-understood | object | the operators or typed lines that were read from the question | if there were none
+understood | object | operators, typed lines or a `time` of the question; `newest`: only days were asked for | if none
 reasons | list of [Reason] | why nothing was found | if there are hits or `health` has the cause
 truncatedBy | text | the setting that limited the size of the answer | if nothing was cut
 timings | object | milliseconds of each stage | without `--explain`
@@ -65,7 +65,9 @@ snippet | text | the beginning of the passage, at most 700 characters, and its s
 source | text | `memory` for notes, `sessions` for transcripts
 citation | text | path and lines, such as `MEMORY.md#L3-L5` | with citations turned off
 heading | list of text | the headings above the passage | if there are none
-date | text | the day of the note | if it is unknown
+date | text | the day of the note | if it has none
+changed | text | the day (UTC) of the last change of its file | if the note has a day
+outsideTime | boolean | true: it is not of the time that the question names | if it is, or if there is no such time
 answerLines | list of integer | first and last line that most likely answer | if the judge did not read the passage
 author | text | who wrote it, such as `agent, 2026-02-10`; tools and HTTP only | if only the owner did
 explain | [Explanation] | how the score was computed | without `--explain`
@@ -822,6 +824,8 @@ text | text | a sentence
 """
 COMMANDS = """
 search | [Result]
+day | [Result]
+recent | [Result]
 get | [Excerpt], or [Refusal]
 why-not | [WhyNot]
 remember | [Entry]

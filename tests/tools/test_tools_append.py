@@ -170,7 +170,12 @@ OPTIONAL = {
 }
 
 
-@given(st.fixed_dictionaries({"query": st.just("which database for the ledger")}, optional=OPTIONAL))
+@given(
+    st.fixed_dictionaries(
+        {"query": st.just("which database for the ledger"), "changed": st.sampled_from([True, "true", "True "])},
+        optional=OPTIONAL,
+    )
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @pytest.mark.slow
 def test_arguments_that_mean_the_same_give_the_same_answer(memory: Memory, params: dict[str, Any]) -> None:

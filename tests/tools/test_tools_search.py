@@ -210,8 +210,8 @@ def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> No
         ({"query": "x", "minScore": float("nan")}, "The parameter minScore must be a number, not nan."),
         ({"query": "x", "source": "mail"}, "The parameter source must be memory, sessions or all, not 'mail'."),
         (
-            {"query": "x", "since": "10.2.2026"},
-            "The parameter since must be a day such as 2026-02-10, not '10.2.2026'.",
+            {"query": "x", "since": "10/2/2026"},
+            "The parameter since must be a day such as 2026-02-10, not '10/2/2026'.",
         ),
         (
             {"query": "x", "since": "2026-02-02", "until": "2026-02-01"},

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def answers(notes: Path, home: Path) -> list[str]:
     with Memory.open(notes, home=home) as memory:
-        result = memory.search("which database?", since=date(2026, 1, 1), until="today", max_results=3)
+        result = memory.search("which database?", since=date(2026, 1, 1), until="today", changed=True, max_results=3)
         assert_type(result, SearchResult)
         assert_type(memory.search("which database?", on="2026-01-01"), SearchResult)
         assert all(memory.file_of(hit.path) == notes / hit.path for hit in result.hits)
@@ -37,7 +37,7 @@ def answers(notes: Path, home: Path) -> list[str]:
 
 async def awaited(notes: Path, home: Path) -> list[str]:
     async with await AsyncMemory.open(notes, home=home) as memory:
-        result = await memory.search("which database?", since=date(2026, 1, 1), max_results=3)
+        result = await memory.search("which database?", since=date(2026, 1, 1), changed=True, max_results=3)
         assert_type(result, SearchResult)
         assert_type(await memory.remember("The office moved to Lisbon."), Remembered)
         return [line(hit) for hit in result.hits]
@@ -47,6 +47,7 @@ def line(hit: Hit) -> str:
     assert_type(hit.score, float)
     assert_type(hit.start_line, int)
     assert_type(hit.date, date | None)
+    assert_type(hit.changed, date | None)
     return f"{hit.citation}: {hit.text}"
 
 

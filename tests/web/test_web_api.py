@@ -44,6 +44,20 @@ def test_a_search_finds_the_same_as_the_command(env: MemoryEnv, owner: ApiClient
     }
 
 
+def test_a_time_in_the_question_and_words_in_the_limits_are_understood(owner: ApiClient) -> None:
+    answer = owner.post("/search", query="which router in February 2026").json()
+    time = {"words": "in February 2026", "since": "2026-02-01", "until": "2026-02-28"}
+    assert answer["understood"] == {"text": "which router in February 2026", "time": time}
+    assert "outsideTime" not in answer["results"][0]
+    assert answer["results"][0]["date"] == "2026-02-10"
+    unread = owner.post("/search", query="which router in February 2026", since="any").json()
+    assert "understood" not in unread
+    listed = owner.post("/search", query="", on="February 2026").json()
+    assert [hit["path"] for hit in listed["results"]] == ["memory/2026-02-10.md"]
+    assert listed["understood"] == {"newest": True}
+    problem(owner.post("/search", query="", since="any"), 400, "query")
+
+
 def test_a_search_takes_the_limits_of_the_command(owner: ApiClient) -> None:
     assert owner.post("/search", query=QUESTION, path="memory/work").json()["results"] == []
     assert len(owner.post("/search", query="the", maxResults=1, minScore=0).json()["results"]) <= 1

@@ -11,13 +11,23 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from memoriter.backends._background import index_words, last_run, run_in_background
 from memoriter.backends._changes import content_changes
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
-from memoriter.backends._health import are_to_come, explain_empty, health_of, standing_health
+from memoriter.backends._health import are_to_come, explain_hits, health_of, standing_health
 from memoriter.backends._indexing import Indexing
 from memoriter.backends._query_vectors import lines_of, query_vectors, texts_of, typed_query, unsearched
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch, work_until
 from memoriter.errors import IndexBusy
-from memoriter.search import Trace, certainty_of, clean_query, outcome_of, rank
+from memoriter.search import (
+    Trace,
+    certainty_of,
+    clean_query,
+    deciding,
+    in_order_of_time,
+    newest,
+    of_time,
+    outcome_of,
+    rank,
+)
 from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult
 
@@ -94,7 +104,7 @@ class BuiltinBackend:
         observe: Callable[[Store, Question, Ranking], None] | None = None,
     ) -> SearchResult:
         """Return the hits of a query; `observe` receives index, question and ranking. Raises InvalidQuery."""
-        text, watch = clean_query(query.text), Stopwatch(self.clocks.monotonic)
+        text, watch = "" if query.newest else clean_query(query.text), Stopwatch(self.clocks.monotonic)
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
         hasty = query.deadline_ms is not None and query.deadline_ms < self.settings.deadline_ms
@@ -135,7 +145,7 @@ class BuiltinBackend:
             else:
                 index_words(self._indexing, index, deadline)
         with watch.stage("embed"):
-            texts: list[tuple[str, Role]] = texts_of(query) if query.lines else [(text, "query")]
+            texts: list[tuple[str, Role]] = texts_of(query) if query.lines else [(text, "query")] if text else []
             vectors, problem = query_vectors(self._context, index, texts, deadline, hasty=hasty)
         asked = f"{query.intent} {text}".lstrip()
         rescoring = self.reranking and self.reranking.question(asked, deadline, watch, hasty=hasty)
@@ -146,7 +156,7 @@ class BuiltinBackend:
             ranking, _ = self._rank_verified(index, question, most=1)
         if observe is not None:
             observe(index, question, ranking)
-        empty_reasons = () if (hits := ranking.hits) else explain_empty(index, question, ranking)
+        hits, time = ranking.hits, query.time
         missed = unsearched(query, vectors, problem) if query.lines else None
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, missed))]
         reasons += [rescoring.problem] if rescoring and rescoring.problem else []
@@ -158,7 +168,7 @@ class BuiltinBackend:
         by_words = self.settings.search.hybrid if not query.lines else "lex" in [each.kind for each in query.lines]
         return SearchResult(
             hits=hits,
-            outcome=outcome_of(hits, certain=certain, certainty=ranking.certainty),
+            outcome=outcome_of(hits if time is None else deciding(hits), certain=certain, certainty=ranking.certainty),
             provider=self.embedding.provider_name,
             model=spec.model if spec else "",
             mode="keyword" if not vectors else "hybrid" if by_words else "vector",
@@ -166,7 +176,7 @@ class BuiltinBackend:
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",
             truncated_by="deadline" if is_late else None,
-            reasons=empty_reasons,
+            reasons=() if hits and time is None else explain_hits(index, question, ranking),
             understood=query.understood,
             certainty=ranking.certainty if certain else None,
         )
@@ -188,17 +198,26 @@ class BuiltinBackend:
         scope = scope_of(question.query.filters, self.settings.sources, index.corpus().kinds)
         settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
         verified, traces = Verified(index, self._verifier, question.watch), list[Trace]()
+        if question.query.newest:
+            hits = newest(cast("Reader", verified), settings, filters=scope.filters)
+            refused = tuple(verified.refused.values())
+            return Ranking(hits, settings, scope.filters, now, scope.reasons, refused, certainty=None)
         with question.watch.stage("rank"):
             reader, typed = cast("Reader", verified), question.typed
-            ranked = partial(rank, reader, question.text, question.vector) if typed is None else lines_of(reader, typed)
-            hits = ranked(
-                settings,
-                filters=scope.filters,
+            ranked = partial(
+                partial(rank, reader, question.text, question.vector) if typed is None else lines_of(reader, typed),
                 now=now,
                 explain=question.query.explain,
                 trace=traces.append,
                 rescorer=question.rescoring,
             )
+            hits = ranked(settings, filters=scope.filters)
+            if (time := question.query.time) is not None:
+                every = settings if question.query.min_score is not None else replace(settings, min_score=0.0)
+                inside = ranked(every, filters=of_time(scope.filters, time))
+                hits = in_order_of_time(inside, hits, time, settings)
+                if not hits or hits[0].outside_time:
+                    traces.pop()  # what decides about a match is the ranking with the first hit
         judged = question.rescoring is not None and question.rescoring.weight is not None
         certainty = certainty_of(traces[-1], judged=judged)
         return Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()), certainty)

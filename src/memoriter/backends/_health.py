@@ -175,7 +175,20 @@ def are_to_come(problem: Diagnostic | None, reasons: Sequence[Diagnostic]) -> bo
     return problem in {None, WARMING} and PROVIDER_FAILURES.isdisjoint(each.code for each in reasons)
 
 
-def explain_empty(index: Store, question: Question, ranking: Ranking) -> tuple[Diagnostic, ...]:
+def explain_hits(index: Store, question: Question, ranking: Ranking) -> tuple[Diagnostic, ...]:
+    """Return why there are no hits, or none of the time that the question names, and what would give some."""
+    query, hits = question.query, ranking.hits
+    reasons = list[Diagnostic]()
+    if query.time is not None and all(hit.outside_time for hit in hits):
+        from memoriter.search import nothing_then
+
+        reasons = [nothing_then(query)]
+    if not hits and not (reasons and query.newest):
+        reasons += _explain_empty(index, question, ranking)
+    return tuple(reasons)
+
+
+def _explain_empty(index: Store, question: Question, ranking: Ranking) -> tuple[Diagnostic, ...]:
     """Return why there are no hits, and what would give some."""
     from memoriter.search import diagnose_empty, search_without_limits
 
@@ -183,4 +196,7 @@ def explain_empty(index: Store, question: Question, ranking: Ranking) -> tuple[D
     unlimited = search_without_limits(
         index, text, vector, settings, filters=ranking.filters, now=ranking.now, typed=question.typed
     )
-    return diagnose_empty(unlimited)
+    reasons = diagnose_empty(unlimited)
+    if question.query.newest:  # no words were asked for
+        return tuple(reason for reason in reasons if reason.code == "filtered_out")
+    return reasons

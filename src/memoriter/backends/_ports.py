@@ -112,6 +112,13 @@ class Store(WritableStore, Reader, Protocol):
         """Return the chunk ids of a file, in file order."""
         ...
 
+    def newest(self, filters: Filters, limit: int) -> list[int]:
+        """Return chunks that pass the filters and have a day, the newest day first, then by path and line.
+
+        If there are more than `limit`, those come in that are the first of their file, then the second ones, and so on.
+        """
+        ...
+
     def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
         """Return those of the chunks that pass the filters."""
         ...

@@ -74,7 +74,7 @@ def explain_miss(backend: Searcher, query: Query, citation: str) -> WhyNot:
 
     Args:
         backend: the memory.
-        query: the query.
+        query: the query; a time that it names plays no part, because it excludes nothing.
         citation: the passage: `path`, `path#L5`, `path#L5-L9` or `path:5`.
 
     Raises:
@@ -86,6 +86,7 @@ def explain_miss(backend: Searcher, query: Query, citation: str) -> WhyNot:
             "This query has typed lines, and an explanation follows one question.",
             remedy="Ask with the text of one line, without its type.",
         )
+    query = replace(query, time=None, newest=False)
     answer = _explain_once(backend, query, citation)
     if answer.fix is not None and not answer.fix.verified:  # the index changed between both searches
         answer = _explain_once(backend, query, citation)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from datetime import date
 from itertools import takewhile, zip_longest
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.cli._explanation import certainty_lines, understood_lines
+from memoriter.cli._explanation import certainty_lines, time_lines, understood_lines
 from memoriter.errors import UsageError
-from memoriter.filters import FILTERS, all_options
+from memoriter.filters import all_options
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -54,10 +53,6 @@ class SearchRequest:
 
     def search(self, memory: Memory, progress: Callable[[Progress], None]) -> SearchResult:
         """Search a memory. Raises MemoriterError."""
-        days = {each.name for each in FILTERS if each.kind == "day"}
-        filters: dict[str, Any] = {
-            name: date.fromisoformat(value) if value and name in days else value for name, value in self.filters.items()
-        }
         return memory.search(
             self.text,
             max_results=self.max_results,
@@ -67,7 +62,7 @@ class SearchRequest:
             operators=True,
             session=self.session,
             progress=progress,
-            **filters,
+            **self.filters,
         )
 
     def answer(self, memory: Memory, result: SearchResult) -> Any:
@@ -96,7 +91,7 @@ class SearchRequest:
 
     def query_of(self, result: SearchResult) -> str:
         """Return the question without its operators."""
-        return result.understood["text"] if result.understood else self.text
+        return result.understood.get("text", "") if result.understood else self.text
 
     def show(self, screen: Screen, answer: Any) -> None:
         """Print the answer on stdout."""
@@ -141,11 +136,13 @@ def answer_lines(
     for number, (hit, file) in enumerate(zip_longest(result.hits, files), 1):
         if above is not None and above.path == hit.path:
             lines.pop()  # hits of one note stand together
-        lines += [_title_line(number, hit, above, file), *_text_lines(hit, terms, marked=marked), ()]
+        title = _title_line(number, hit, above, file, listed=result.newest)
+        lines += [title, *_text_lines(hit, terms, marked=marked), ()]
         above = hit
     timings = [] if result.timings is None else [((timing_row(result.timings), "cyan"),)]
     outcome = outcome_lines(result, narrowed=narrowed)
-    return [*lines, *outcome, *understood_lines(result), *certainty_lines(result), *timings]
+    understood = [*time_lines(result), *understood_lines(result)]
+    return [*lines, *outcome, *understood, *certainty_lines(result), *timings]
 
 
 def grep_lines(result: SearchResult, query: str, files: Sequence[Path | None], *, marked: bool) -> list[Line]:
@@ -194,10 +191,16 @@ def timing_row(timings: Mapping[str, float]) -> str:
     return f"milliseconds: {', '.join(rows)}"
 
 
-def _title_line(number: int, hit: Hit, above: Hit | None, file: Path | None) -> Line:
-    """Return the line with the place of a hit; headings that it shares with a hit of its note above it are left out."""
+def _title_line(number: int, hit: Hit, above: Hit | None, file: Path | None, *, listed: bool) -> Line:
+    """Return the line with the place of a hit; headings that it shares with a hit of its note above it are left out.
+
+    A hit that is `listed`, because nothing else was asked, has its day in place of a score.
+    """
     style = f"bold link {file.as_uri()}" if file else "bold"
-    title: list[Span] = [(f"{number}. ", "dim"), (hit.citation, style), (f"  {hit.score:.2f}", "green")]
+    title: list[Span] = [(f"{number}. ", "dim"), (hit.citation, style)]
+    title.append((f"  {hit.date or f'changed {hit.changed}'}" if listed else f"  {hit.score:.2f}", "green"))
+    if hit.outside_time:
+        title.append((f"  of {hit.date}" if hit.date else "  without a day", "yellow"))
     pairs = zip(hit.heading[:-1], above.heading, strict=False) if above and above.path == hit.path else ()
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     if hit.heading:
@@ -283,6 +286,8 @@ def outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
     """Return the lines for the confidence of a result; `narrowed`: options restricted the search."""
     lines: list[Line]
     match result.outcome:
+        case "match" if result.newest:
+            lines = [(("The newest passages; nothing else was asked.", "green"),)]
         case "match" if result.hits:
             lines = [((f"Best match: 1. {result.hits[0].citation}", "green"),)]
         case "weak":
@@ -290,6 +295,8 @@ def outcome_lines(result: SearchResult, *, narrowed: bool) -> list[Line]:
         case "match" | "none":
             nearest = " These passages are the nearest." if result.hits else ""
             lines = [((f"Nothing in your notes answers this.{nearest}", "yellow"),), *_empty_result_lines(result)]
+    if result.reasons and result.hits:
+        lines += _empty_result_lines(result)
     if result.outcome != "match" and narrowed and not result.reasons:
         options = ", ".join([*all_options(), "--min-score"])
         lines.append(((f"Or search everywhere: leave out {options}.", ""),))

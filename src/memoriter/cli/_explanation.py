@@ -11,6 +11,16 @@ if TYPE_CHECKING:
     from memoriter.types import SearchResult
 
 
+def time_lines(result: SearchResult) -> list[Line]:
+    """Return the line that shows which time the question names, and how it is left unread."""
+    time = (result.understood or {}).get("time")
+    if time is None:
+        return []
+    first, last = time.get("since", ""), time.get("until", "")
+    days = first if first == last else f"{first} … {last}".strip()
+    return [((f"Time understood: {time['words']} = {days}. Without it: --since any.", "cyan"),)]
+
+
 def understood_lines(result: SearchResult) -> list[Line]:
     """Return the lines that show which operators or typed lines the query has, if the result explains itself."""
     if result.timings is None or result.understood is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
 SECTIONS = {
-    "Find": {"search": "_search", "get": "_notes", "why-not": "_why_not"},
+    "Find": {"search": "_search", "day": "_days", "recent": "_days", "get": "_notes", "why-not": "_why_not"},
     "Keep": {"remember": "_notes", "index": "_index", "watch": "_index", "capture": "_notes", "forget": "_notes"},
     "For agents": {
         "mcp": "_mcp",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,10 +13,11 @@ import click
 from memoriter.cli._answer import SearchRequest, find_editor, open_hit
 from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, egress_line, parsed_options
 from memoriter.cli._render import diagnostic_lines, is_painted
-from memoriter.filters import DAY_FORMS, FILTERS, ON, day_range, parse_day, search_arguments
+from memoriter.filters import ANY, DAY_FORMS, FILTERS, ON, day_range, parse_days, search_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import date
     from pathlib import Path
 
     from memoriter.cli._render import Line
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from memoriter.filters import Filter
     from memoriter.memory import Memory
     from memoriter.sync import Progress
+    from memoriter.times import Days
     from memoriter.types import Diagnostic, SearchResult
 
 PATH = "/command/search"
@@ -42,14 +44,14 @@ With more of them the process works itself, and shows its progress.
 """
 
 
-def read_day(context: click.Context, parameter: click.Parameter, value: str | None) -> date | None:
-    """Parse a day from the command line, relative to the local day. Raises click's usage error."""
+def read_days(context: click.Context, parameter: click.Parameter, value: str | None) -> Days | None:
+    """Parse a day, or several, from the command line, relative to the local day. Raises click's usage error."""
     if value is None:
         return None
-    day = parse_day(value, local_day())
-    if day is None:
+    days = parse_days(value, local_day())
+    if days is None:
         raise click.BadParameter(f"{value!r} is not a day. Write {DAY_FORMS}.", context, parameter)
-    return day
+    return days
 
 
 def _environment() -> Environment:
@@ -63,7 +65,7 @@ def local_day() -> date:
     return datetime.fromtimestamp(_environment().wall(), tz=UTC).astimezone().date()
 
 
-DAY: dict[str, Any] = {"callback": read_day, "metavar": "DAY"}
+DAY: dict[str, Any] = {"callback": read_days, "metavar": "DAY"}
 
 
 def _filter_option(each: Filter) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -77,22 +79,28 @@ def _filter_option(each: Filter) -> Callable[[Callable[..., None]], Callable[...
             return click.option(each.option, metavar=each.parameter.upper(), help=each.help)
         case "tags":
             return click.option(each.option, metavar=each.parameter.upper(), multiple=True, help=each.help)
+        case "flag":
+            return click.option(each.option, is_flag=True, default=None, help=each.help)
 
 
 def filter_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of all filters to a command."""
     options = [_filter_option(each) for each in FILTERS]
     until = [each.name for each in FILTERS].index("until")
-    options.insert(until + 1, click.option(ON, **DAY, help="Only passages of this day."))
+    options.insert(until + 1, click.option(ON, **DAY, help="Only passages of this day, week, month or year."))
     for option in reversed(options):
         function = option(function)
     return function
 
 
-def search_limits(*, on: date | None, **filters: Any) -> dict[str, Any]:
-    """Return the arguments of `Memory.search` for the options of all filters. Raises UsageError."""
-    since, until = day_range(filters["since"], filters["until"], on, prefix="--")
-    return search_arguments({**filters, "since": since, "until": until})
+def search_limits(*, on: Days | None, **filters: Any) -> dict[str, Any]:
+    """Return the arguments of `Memory.search` for the options of all filters, with days as text. Raises UsageError."""
+    since, until = filters["since"], filters["until"]
+    days = day_range(since, until, on, prefix="--")
+    ends = {"since": days.first and days.first.isoformat(), "until": days.last and days.last.isoformat()}
+    if (since or until or on) is not None and not any(ends.values()):
+        ends["since"] = ANY
+    return search_arguments({**filters, **ends})
 
 
 def _store_form(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
@@ -161,7 +169,7 @@ def search_command(
     explain: bool,
     deadline_ms: int | None,
     session: str | None,
-    on: date | None,
+    on: Days | None,
     **filters: Any,
 ) -> None:
     """Find the passages of your notes that answer a question.
@@ -170,10 +178,12 @@ def search_command(
         memoriter search "release train" --since 7d -n 3
         memoriter search ER605 --path memory/home --explain --json
         memoriter search 'router "VLAN 10" -guest tag:home since:30d'
+        memoriter search what did I do last week
         memoriter search "release train" --open
 
     In the question, a "phrase in quotes" must occur as it is, -word must not occur, and tag:NAME, path:FOLDER,
-    since:DAY and until:DAY restrict the search. All else is plain text. Several lines that begin with lex: (words),
+    since:DAY and until:DAY restrict the search. Passages of a time that it names, such as "last week", come first;
+    --since any leaves it unread. All else is plain text. Several lines that begin with lex: (words),
     vec: (a question) or hyde: (a supposed answer) are searched one by one and fused. QUERY `-` reads stdin.
 
     Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search. A
@@ -182,11 +192,12 @@ def search_command(
     """
     options = GlobalOptions.current()
     arguments = search_limits(on=on, **filters)
+    has_days = arguments["since"] not in {None, ANY} or arguments["until"] is not None
     request = SearchRequest(
-        text=_query_text(query, query_option),
+        text="" if has_days and not query and query_option is None else _query_text(query, query_option),
         max_results=max_results,
         min_score=min_score,
-        filters={name: value.isoformat() if isinstance(value, date) else value for name, value in arguments.items()},
+        filters=arguments,
         explain=explain,
         deadline_ms=deadline_ms,
         form=_form_of(options, form, explain=explain, opened=bool(opened)),
@@ -197,7 +208,13 @@ def search_command(
     )
     if opened:
         _open_hit(options, request, opened)
-    elif not _show_answer_of_server(options, request):
+    else:
+        answer_request(options, request)
+
+
+def answer_request(options: GlobalOptions, request: SearchRequest) -> None:
+    """Print the answer to a search: that of a server with this memory, or of this process. Raises MemoriterError."""
+    if not _show_answer_of_server(options, request):
         _search_here(options, request)
 
 

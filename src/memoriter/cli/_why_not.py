@@ -17,11 +17,11 @@ from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import date
 
     from memoriter.cli._render import Line, Screen
     from memoriter.evals import SettingEffect
     from memoriter.memory import Memory
+    from memoriter.times import Days
     from memoriter.types import StageStatus, WhyNot
 
 MARKS: dict[StageStatus, tuple[str, str]] = {
@@ -58,7 +58,7 @@ def why_not_command(
     min_score: float | None,
     eval_file: str | None,
     add: bool,
-    on: date | None,
+    on: Days | None,
     **filters: Any,
 ) -> None:
     """Explain why a search does not find a passage.

@@ -168,6 +168,11 @@ class IndexReader:
         with self._file.reading() as connection:
             return _files.count(connection, filters)
 
+    def newest(self, filters: Filters, limit: int) -> list[int]:
+        """Return the newest chunks that pass the filters; see `_files.newest`."""
+        with self._file.reading() as connection:
+            return _files.newest(connection, filters, limit)
+
     def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
         """Return those of the chunks that pass the filters."""
         with self._file.reading() as connection:

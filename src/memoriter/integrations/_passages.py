@@ -68,6 +68,7 @@ def _passage(memory: Memory, hit: Hit, result: SearchResult, *, cited: bool) -> 
     owned = not (memory.place.origin or author_of_hit(memory, hit))
     head = [hit.citation] if cited else []
     head += [hit.date.isoformat()] if hit.date else []
+    head += [f"changed {hit.changed}"] if hit.changed else []
     head += [WEAK] if result.outcome != "match" else []
     head += [] if owned else [FOREIGN]
     text = neutral(hit.text or hit.snippet).strip()

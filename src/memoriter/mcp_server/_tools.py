@@ -222,6 +222,7 @@ def _lean_hit(hit: dict[str, Any]) -> dict[str, Any]:
         shown["author"] = hit["author"]
     if date and date not in hit["path"]:
         shown["date"] = date
+    shown |= {key: hit[key] for key in ("changed", "outsideTime") if key in hit}
     if (answer := hit.get("answerLines", [start, end])) != [start, end]:
         shown["answerLines"] = answer
     if heading and heading[-1] not in snippet.partition("\n")[0]:
@@ -241,6 +242,8 @@ def _search_text(lean: dict[str, Any]) -> str:
     lines = [OUTCOMES.get(lean.get("outcome", ""), "")]
     for number, hit in enumerate(lean["results"], 1):
         details = [f"{hit['score']:.2f}", *(hit[key] for key in ("source", "date", "heading") if key in hit)]
+        details += [f"changed {hit['changed']}"] if "changed" in hit else []
+        details += ["of another time"] if "outsideTime" in hit else []
         details += [f"written by {hit['author']}"] if "author" in hit else []
         details += [f"most likely line {hit['answerLines'][0]}"] if "answerLines" in hit else []
         lines += ["", f"[{number}] {hit['citation']} ({', '.join(details)})", _HEADER.sub(r"\1(\2)", hit["snippet"])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError
+from memoriter.filters import ANY
 from memoriter.pages._addresses import address_of
 from memoriter.pages._figures import SCORE, figures_of
 from memoriter.pages._page import Page, PageRoute
@@ -60,7 +61,7 @@ async def show(visit: Visit) -> Response:
     explain = bool(visit.parameter("explain"))
     values: dict[str, Any] = {"query": query, "explain": explain, "problem": None, "result": None, "hits": []}
     status = 200
-    if query:
+    if query or visit.parameter("since") not in {"", ANY} or visit.parameter("until"):
         try:
             result = await visit.perform("search", query=query, explain=explain, **limits_of(visit))
         except MemoriterError as error:
@@ -71,7 +72,13 @@ async def show(visit: Visit) -> Response:
             values |= {"result": result, "hits": [shown_hit(hit, query, marker) for hit in result["results"]]}
     template = "search/_results.html" if visit.fragment == "results" else "search/page.html"
     filters = {name: visit.parameter(name) for name in (*FILTERS, "source")}
-    constants: dict[str, Any] = {"outcomes": OUTCOMES, "score": SCORE, "stages": STAGES, "sources": SOURCES}
+    constants: dict[str, Any] = {
+        "any_day": ANY,
+        "outcomes": OUTCOMES,
+        "score": SCORE,
+        "stages": STAGES,
+        "sources": SOURCES,
+    }
     return await visit.render(template, status, filters=filters, **constants, **values)
 
 

@@ -57,9 +57,10 @@ def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str
         where = " AND ".join(files)
         parts.append(f"chunks.file IN (SELECT id FROM files WHERE space = %s AND edition = %s AND {where})")  # noqa: S608 (fixed text; values are bound)
         all_values += [space, edition, *values]
-    for sign, day in ((">=", filters.since), ("<=", filters.until)):
+    of_day = "abs(chunks.day)" if filters.changed else "chunks.day"
+    for sign, day in ((">=", filters.since), ("BETWEEN 1 AND", filters.until)):
         if day is not None:
-            parts.append(f"chunks.day {sign} %s")
+            parts.append(f"{of_day} {sign} %s")
             all_values.append(day.toordinal())
     return Condition(" AND ".join(parts) or "true", tuple(all_values))
 

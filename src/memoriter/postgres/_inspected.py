@@ -134,6 +134,10 @@ class AbsentStore(InspectedStore):
         del filters
         return 0
 
+    def newest(self, filters: Filters, limit: int) -> list[int]:
+        del filters, limit
+        return []
+
     def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
         del ids, filters
         return set()

@@ -166,6 +166,20 @@ class PostgresReader:
             ((count,),) = connection.execute(statement.encode(), scope.values).fetchall()
             return int(count)
 
+    def newest(self, filters: Filters, limit: int) -> list[int]:
+        with self._opened() as (connection, content):
+            scope = self._scope(connection, content, filters)
+            day = "abs(chunks.day)" if filters.changed else "chunks.day"
+            statement = (
+                f"SELECT id, day, path FROM (SELECT chunks.id, {day} AS day, files.path,"  # noqa: S608 (fixed text; values are bound)
+                " row_number() OVER (PARTITION BY chunks.file, chunks.day ORDER BY chunks.id) AS place FROM chunks"
+                " JOIN files ON (files.space, files.edition, files.id) = (chunks.space, chunks.edition, chunks.file)"
+                f" WHERE {scope.where} AND {day} > 0) AS placed ORDER BY place, day DESC, path, id LIMIT %s"
+            )
+            rows = connection.execute(statement.encode(), (*scope.values, max(limit, 0))).fetchall()
+            found = [(int(row), int(day), restored(path)) for row, day, path in rows]
+            return [row for row, _, _ in sorted(found, key=lambda row: (-row[1], row[2], row[0]))]
+
     def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
         with self._opened() as (connection, content):
             scope = self._scope(connection, content, filters)

@@ -7,13 +7,14 @@ from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import path_date, terms_of_day
 from memoriter.search._inputs import EmbeddedLine, Reader, Scoring, SearchSettings, TypedQuery
-from memoriter.search._pipeline import Trace, clean_query, outcome_of, rank
+from memoriter.search._pipeline import Trace, clean_query, newest, outcome_of, rank
 from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
 from memoriter.search._score import MATCH, WEAK
 from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms, words_pattern
 
 if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
+    from memoriter.search._named_time import deciding, in_order_of_time, nothing_then, of_time
     from memoriter.search._projection import Drawing, draw
     from memoriter.search._smallest_change import RankedQuery
     from memoriter.search._typed import understand
@@ -43,12 +44,17 @@ __all__ = [
     "certainty_of",
     "classic_terms",
     "clean_query",
+    "deciding",
     "diagnose_empty",
     "draw",
     "examine",
     "ids_with_words",
+    "in_order_of_time",
     "link_terms",
     "measure",
+    "newest",
+    "nothing_then",
+    "of_time",
     "outcome_of",
     "pack",
     "path_date",
@@ -69,6 +75,10 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _typed
 
         return _typed.understand
+    if name in {"deciding", "in_order_of_time", "nothing_then", "of_time"}:
+        from memoriter.search import _named_time
+
+        return getattr(_named_time, name)
     if name in {"search_without_limits", "diagnose_empty"}:
         from memoriter.search import _empty_result
 

@@ -85,7 +85,7 @@ def classic_ranking(
 def _apply_decay(stored: StoredChunkLike, score: float, settings: SearchSettings, now: float) -> float:
     if settings.half_life_days is None or not settings.hybrid:
         return score
-    modified = None if stored.source == "sessions" else start_of(date.fromordinal(stored.day))
+    modified = None if stored.source == "sessions" else start_of(date.fromordinal(abs(stored.day)))
     start = classic_start(stored.path, stored.source, modified)
     return score if start is None else score * decay(age_in_days(start, now), settings.half_life_days)
 

@@ -44,6 +44,8 @@ class EmptyResult:
     """True if the vector retriever was used."""
     has_words: bool = True
     """True if the query contains a term."""
+    undated: int = 0
+    """Number of chunks without a day that would pass if the last change of their file counted as their day."""
     is_classic: bool = False
     """True for classic scoring, in which a chunk must contain all words of the query."""
 
@@ -75,6 +77,7 @@ def search_without_limits(
         filters = _together(filters, own)
     chunks = reader.corpus().chunks
     searched = chunks if filters.empty else max(counts)
+    is_dated = filters.since is not None or filters.until is not None
     return EmptyResult(
         chunks=chunks,
         searched=searched,
@@ -83,6 +86,7 @@ def search_without_limits(
         best_unfiltered=max((hit.score for hit in unfiltered), default=None),
         filters=filters,
         passing_alone={} if searched else _count_alone(reader, filters),
+        undated=reader.count(replace(filters, changed=True)) if is_dated and not searched else 0,
         has_vector=vector is not None,
         has_words=any(map(query_terms, words)),
         is_classic=settings.scoring == "classic",
@@ -158,6 +162,8 @@ def _filter_remedy(result: EmptyResult) -> str:
     """Return the remedy. The same query finds what the remedy promises."""
     options = days_first(part.option for part in split_filters(result.filters))
     remedy = f"Leave out {' and '.join(options)}."
+    if result.undated:
+        remedy += f" Or add --changed: {_chunk_count(result.undated)} without a day changed then."
     return (
         remedy
         if result.best_unfiltered is None or result.best_unfiltered >= result.min_score

@@ -1,4 +1,6 @@
-"""Operators in a query: `"exact phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`. All else is plain text.
+"""Operators in a query: `"exact phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`, and a time in its words.
+
+All else is plain text.
 
 `_typed.py` reads typed queries, with the operators of this file in their lines.
 """
@@ -9,7 +11,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memoriter.filters import parse_day
+from memoriter.filters import ANY, parse_days
+from memoriter.search._named_time import with_time
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -40,6 +43,8 @@ class Operators:
     path: str | None = None
     since: date | None = None
     until: date | None = None
+    any_day: bool = False
+    """Whether `since:any` or `until:any` says that a time in the text is not to be read."""
 
     @property
     def restricts(self) -> bool:
@@ -47,10 +52,11 @@ class Operators:
 
 
 def read_question(query: Query, today: date) -> Query:
-    """Return the query with its operators as filters, and its text without them.
+    """Return the query with its operators as filters and the time that it names, and its text without the operators.
 
     An operator with a value that is not valid is plain text, and so is a path or day that a filter already sets. A
-    query of operators alone is also searched for the words in them, and then every score counts.
+    query of operators alone is also searched for the words in them, and then every score counts; with a day among them,
+    it is a request for everything of this day.
 
     Args:
         query: the query as it was asked.
@@ -59,19 +65,22 @@ def read_question(query: Query, today: date) -> Query:
     operators = Operators([], [], [])
     text = take_operators(query.text, operators, query.filters, today)
     if text is None:
-        return query
+        return with_time(query, query.text, today)
     min_score = query.min_score
     if not has_letters(text):
         if not operators.restricts:
             return query
-        text, min_score = words_of(operators), 0.0 if min_score is None else min_score
-    return replace(
+        dates = operators.since, operators.until, query.filters.since, query.filters.until
+        text, min_score = "" if any(dates) else words_of(operators), 0.0 if min_score is None else min_score
+    restricted = replace(
         query,
         text=text,
         min_score=min_score,
         filters=merged(query.filters, operators),
+        any_day=query.any_day or operators.any_day,
         understood=as_json(text, operators),
     )
+    return with_time(restricted, " ".join(_TOKEN.sub(" ", query.text).split()), today)
 
 
 def take_operators(text: str, operators: Operators, filters: Filters, today: date) -> str | None:
@@ -109,9 +118,15 @@ def _read(match: re.Match[str], operators: Operators, filters: Filters, today: d
         return tag is not None
     if getattr(operators, key) is not None or getattr(filters, key) is not None:
         return False
-    found = value if key == "path" else parse_day(value, today)
-    setattr(operators, key, found)
-    return found is not None
+    if key == "path":
+        operators.path = value
+        return True
+    if value.lower() == ANY:
+        operators.any_day = True
+        return True
+    days = parse_days(value, today)
+    setattr(operators, key, days and (days.first if key == "since" else days.last))
+    return days is not None
 
 
 def merged(filters: Filters, operators: Operators) -> Filters:
@@ -130,8 +145,7 @@ def merged(filters: Filters, operators: Operators) -> Filters:
 
 def words_of(operators: Operators) -> str:
     """Return what to search for in a query of nothing but operators."""
-    days = [day.isoformat() for day in (operators.since, operators.until) if day]
-    return " ".join([*operators.tags, *([operators.path] if operators.path else []), *days])
+    return " ".join([*operators.tags, *([operators.path] if operators.path else [])])
 
 
 def as_json(text: str, operators: Operators) -> dict[str, Any]:

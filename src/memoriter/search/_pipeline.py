@@ -160,6 +160,17 @@ def hits_of(
     return tuple([_hit(chunks[item.row], item, each) for item, each in pairs if item.row in chunks])
 
 
+def newest(reader: Reader, settings: SearchSettings, *, filters: Filters) -> tuple[Hit, ...]:
+    """Return the newest passages, the newest day first, whatever they say; passages without a day are left out.
+
+    If there is no place for all, every note first gets one for its beginning. The score of each is 1, because it is all
+    that was asked.
+    """
+    rows = reader.newest(filters, settings.max_results)
+    chunks = reader.rows(rows)
+    return tuple([_hit(chunks[row], RankedRow(row, 1.0), None) for row in rows if row in chunks])
+
+
 def _choose(
     reader: Reader, ranked: list[RankedRow], candidates: Candidates, settings: SearchSettings
 ) -> tuple[list[RankedRow], Mapping[int, StoredChunkLike]]:
@@ -289,7 +300,7 @@ def apply_decay(
 def _decay_factor(row: ScoringRowLike, half_life_days: float, now: float) -> float:
     if row.source == "memory" and is_evergreen(row.path):
         return 1.0
-    return decay(age_in_days(start_of(date.fromordinal(row.day)), now), half_life_days)
+    return decay(age_in_days(start_of(date.fromordinal(abs(row.day))), now), half_life_days)
 
 
 def sort(candidates: Candidates, ranked: list[RankedRow]) -> list[RankedRow]:
@@ -338,6 +349,7 @@ def _hit(stored: StoredChunkLike, item: RankedRow, explanation: Explanation | No
         heading=stored.chunk.heading,
         explanation=explanation,
         date=date.fromordinal(stored.day) if stored.day > 0 else None,
+        changed=date.fromordinal(-stored.day) if stored.day < 0 else None,
         text=stored.chunk.text,
         answer_lines=item.reranked and item.reranked.lines,
     )

@@ -325,6 +325,7 @@ def to_reason(error: Exception, name: str) -> Diagnostic:
 def _unsupported(query: Query, name: str) -> Diagnostic | None:
     """Return why a program cannot answer a query, although nothing is wrong; None if it can."""
     filters = [part.words for part in split_filters(replace(query.filters, sources=None))]
+    filters += [] if query.time is None else [f"the time {query.time.in_words()}"]
     if filters:
         message = f"The builtin engine answered, because {name} cannot restrict a search to {', '.join(filters)}."
     elif query.explain:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memoriter.types import Chunk, Item, Source
     from memoriter.workspace import Note
 
-ANALYSIS = 1
+ANALYSIS = 2
 """Increased whenever the same text would give other chunks or other terms, unless a migration has files read again.
 
 Older indexes are then rebuilt.
@@ -86,10 +86,11 @@ def analyze_file(source: Source, text: str, cutting: ChunkingSettings) -> list[C
 def analyze_note(source: Source, note: Note, cutting: ChunkingSettings) -> list[ChunkRecord]:
     """Return the index entries of a note.
 
-    Their day is the one in its front matter, or else in its path, or else that (UTC) of the last change.
+    Their day is the one in its front matter, or else in its path. Without one, it is that (UTC) of the last change,
+    with a minus, because a file that was copied or touched is no newer.
     """
     named = note.day or path_date(source.path)
-    day = (named or datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date()).toordinal()
+    day = named.toordinal() if named else -datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date().toordinal()
     names, properties = analyse("\n".join(note.names)), analyse("\n".join(note.properties))
     return [
         entry_of(chunk, day, cutting, named=named, names=() if at else [*names, *properties])
@@ -104,7 +105,7 @@ def entry_of(
 
     Args:
         chunk: the chunk.
-        day: its day as `date.toordinal()`.
+        day: its day as `date.toordinal()`; with a minus, the day of the last change of its file.
         cutting: the chunking settings.
         named: the day that its note or path names, if any.
         names: terms of its note, which the chunk gets once each unless it has them.

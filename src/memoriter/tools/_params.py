@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date
 from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args
 
@@ -12,9 +13,10 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from memoriter.errors import UsageError, sentence
-from memoriter.filters import FILTERS
+from memoriter.filters import FILTERS, parse_days
 from memoriter.types import SourceKind
 
+_SOME_DAY = date(2026, 2, 10)
 ALL_SOURCES = ("all", "both", "memory,sessions", "sessions,memory")
 
 
@@ -61,20 +63,28 @@ def _integer(value: Any) -> int | None:
     return None if number is None else math.trunc(number)
 
 
-def _day(value: Any) -> date | None:
-    """Return the day in an ISO 8601 text."""
+def _day(value: Any) -> date | str | None:
+    """Return the day in an ISO 8601 text, or a text with words for days, which depend on today."""
     text = _text(value)
-    try:
+    with suppress(ValueError):
         return date.fromisoformat(text) if text else None
-    except ValueError as error:
-        raise PydanticCustomError(
-            "day", "must be a day such as 2026-02-10, not {value}", {"value": repr(value)}
-        ) from error
+    if parse_days(text, _SOME_DAY) is None:
+        raise PydanticCustomError("day", "must be a day such as 2026-02-10, not {value}", {"value": repr(value)})
+    return text
+
+
+def _flag(value: Any) -> bool | None:
+    """Return True, or None if it is not set."""
+    if isinstance(value, str):
+        value = {"true": True, "false": False, "": None}.get(value.strip().lower(), value)
+    if value not in (True, False, None):
+        raise PydanticCustomError("flag", "must be true or false, not {value}", {"value": repr(value)})
+    return value or None
 
 
 Text = Annotated[str | None, BeforeValidator(_text)]
 Whole = Annotated[int | None, BeforeValidator(_integer)]
-Day = Annotated[date | None, BeforeValidator(_day)]
+Day = Annotated[date | str | None, BeforeValidator(_day)]
 
 
 class _Params(BaseModel):
@@ -94,7 +104,7 @@ class _SearchParams(_Params):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         since, until = self.filters["since"], self.filters["until"]
-        if since and until and since > until:
+        if isinstance(since, date) and isinstance(until, date) and since > until:
             raise PydanticCustomError("order", "since must not be later than until")
         return self
 
@@ -104,6 +114,7 @@ FILTER_TYPES: Mapping[str, Any] = {
     "day": Day,
     "text": Text,
     "tags": Annotated[str | None, BeforeValidator(_names)],
+    "flag": Annotated[bool | None, BeforeValidator(_flag)],
 }
 """The type of each kind of filter."""
 _FILTER_FIELDS: dict[str, Any] = {each.parameter: (FILTER_TYPES[each.kind], None) for each in FILTERS}

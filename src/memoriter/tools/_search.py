@@ -32,7 +32,9 @@ Search before answering anything that depends on earlier conversations or stored
 people, dates, plans, what happened. It searches the notes you keep about this user and their work. Ask a whole \
 question or name what you look for, in any language; exact names and ids work too. \
 In the query, a "phrase in quotes" must occur as it is, -word must not occur, and tag:NAME, path:FOLDER, since:DAY, \
-until:DAY restrict the search; `understood` says what was read as such. For several formulations at once, write lines: \
+until:DAY restrict the search. Passages of a time that it names, such as "last week" or "in October 2025", come \
+first, and those of other days have `outsideTime`; a query with nothing but a time returns what is newest. \
+`understood` says what was read as such. For several formulations at once, write lines: \
 lex: words, vec: a question, hyde: a supposed answer; intent: what for.
 Returns passages, best first, each with its citation (path and lines), a score from 0 to 1 and its text. `outcome` \
 says how far to trust them: "match" (use it and cite it), "weak" (related, may not answer), "none" (nothing is noted; \
@@ -45,7 +47,10 @@ SCHEMA = input_schema(
     {
         "maxResults": {"type": "integer", "minimum": 1, "maximum": 100, "description": "At most so many passages."},
         "minScore": {"type": "number", "minimum": 0, "maximum": 1, "description": "Leave out lower scores."},
-        **{each.parameter: {"type": "string", "description": each.description} for each in FILTERS},
+        **{
+            each.parameter: {"type": "boolean" if each.kind == "flag" else "string", "description": each.description}
+            for each in FILTERS
+        },
     },
 )
 
@@ -57,6 +62,8 @@ HIT: dict[str, Any] = {
         "snippet": {"type": "string"},
         "source": {"type": "string"},
         "date": {"type": "string"},
+        "changed": {"type": "string"},
+        "outsideTime": {"type": "boolean"},
         "author": {"type": "string"},
         "answerLines": {"type": "array", "items": {"type": "integer"}},
     },
@@ -100,10 +107,10 @@ def _search(memory: MemoryLike, params: Mapping[str, Any], session_key: str | No
     from memoriter.tools._params import SearchParams, parse_params  # listing the tools must not import pydantic
 
     request = parse_params(SearchParams, params)
-    if request.query is None:
+    if request.query is None and not (request.filters["since"] or request.filters["until"]):
         raise UsageError("query required", remedy=f"Call {NAME} again with a question in `query`.")
     result = memory.search(
-        request.query,
+        request.query or "",
         max_results=request.max_results,
         min_score=request.min_score,
         operators=True,

@@ -50,6 +50,7 @@ class MemoryLike(Protocol):
         sources: Collection[SourceKind] | None = None,
         since: date | str | None = None,
         until: date | str | None = None,
+        changed: bool | None = None,
         path: str | None = None,
         tags: Collection[str] | None = None,
         explain: bool = False,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.codes import DiagnosticCode
+    from memoriter.times import Days
 
 
 LineKind = Literal["lex", "vec", "hyde"]
@@ -84,6 +85,12 @@ class Query:
     """What a typed query is for; it chooses among the passages of one note."""
     session: str | None = None
     """The key of the conversation that asks, such as `agent:main:slack:group:7`; None: the owner asks."""
+    any_day: bool = False
+    """Whether the caller has decided about days, so that no time is read from the text."""
+    time: Days | None = None
+    """The days that the text names, whose hits come first."""
+    newest: bool = False
+    """Whether nothing is asked besides the filters: the hits are the newest passages that pass them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +143,15 @@ class Hit:
     heading: tuple[str, ...] = ()
     explanation: Explanation | None = None
     date: date | None = None
-    """The day of its note: in the front matter, else in the path, else of the last change (UTC)."""
+    """The day of its note: in the front matter, else in the path; None if neither has one."""
     text: str = ""
     """The whole passage."""
     answer_lines: tuple[int, int] | None = None
     """The first and the last line that most likely answer, if the judge has read the passage."""
+    changed: date | None = None
+    """The day (UTC) of the last change of its file, for a note without a day."""
+    outside_time: bool = False
+    """Whether the question names a time, and the passage is not of that time."""
 
     @property
     def citation(self) -> str:
@@ -225,6 +236,11 @@ class SearchResult:
     @property
     def results(self) -> tuple[Hit, ...]:
         return self.hits
+
+    @property
+    def newest(self) -> bool:
+        """Whether the hits are the newest passages, because nothing is asked besides filters."""
+        return self.understood is not None and bool(self.understood.get("newest"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,8 @@ class Filters:
     """Texts that a chunk or its headings must contain."""
     without: tuple[str, ...] = ()
     """Texts that neither a chunk nor its headings may contain."""
+    changed: bool | None = None
+    """Whether the day of the last change counts as the day of a note that has none."""
 
     @property
     def empty(self) -> bool:

@@ -10,13 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from memoriter.errors import UsageError, sentence
+from memoriter.filters import DAY_FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 Question = Annotated[str, Field(min_length=1, max_length=10_000, description="The question, or the words to look for.")]
 NotePath = Annotated[str, Field(min_length=1, max_length=1_024, description="The path of a note, as it is cited.")]
-Day = Annotated[str, Field(max_length=40, description="YYYY-MM-DD, today, yesterday, or 7d for seven days ago.")]
+SearchText = Annotated[
+    str, Field(max_length=10_000, description="The question, or the words to look for; empty: what is newest.")
+]
+Day = Annotated[str, Field(max_length=40, description=f"{DAY_FORMS}. Of any: whatever the day is.")]
 AsOfDay = Annotated[
     str, Field(max_length=40, description="As the memories were at the end of this day (UTC): 2026-02-10 or 7d.")
 ]
@@ -39,6 +43,7 @@ class _Limits(Request):
     since: Day | None = None
     until: Day | None = None
     on: Day | None = None
+    changed: Annotated[bool, Field(description="Count the last change of a note without a day.")] | None = None
     path: Annotated[str, Field(min_length=1, max_length=1_024, description="A file, a folder or a pattern.")] | None = (
         None
     )
@@ -53,7 +58,7 @@ class _Limits(Request):
 class SearchRequest(_Limits):
     """A search, as `memoriter search --json`."""
 
-    query: Question
+    query: SearchText
     deadline_ms: Annotated[int, Field(ge=1, le=86_400_000, description="Return what is found in this time.")] | None = (
         None
     )
@@ -63,7 +68,7 @@ class SearchRequest(_Limits):
 class ExplainRequest(_Limits):
     """A search with how each score was computed, as `memoriter search --explain --json`."""
 
-    query: Question
+    query: SearchText
     deadline_ms: Annotated[int, Field(ge=1, le=86_400_000, description="Return what is found in this time.")] | None = (
         None
     )

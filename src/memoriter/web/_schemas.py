@@ -67,7 +67,8 @@ SCHEMAS: dict[str, Schema] = {
     "Hit": object_schema(
         {**text("path", "snippet", "source", "text"), **whole("startLine", "endLine"), "score": SHARE},
         {
-            **text("citation", "date", "author"),
+            **text("citation", "date", "changed", "author"),
+            "outsideTime": FLAG,
             "heading": list_schema(TEXT),
             "answerLines": list_schema(WHOLE),
             "explain": ANY,
@@ -82,7 +83,11 @@ SCHEMAS: dict[str, Schema] = {
             "citations": {"enum": ["on", "off"]},
             "health": reference("Health"),
         },
-        {"reasons": REASONS, "understood": ANY, "truncatedBy": TEXT, "timings": ANY, "fallback": ANY, "certainty": ANY},
+        {
+            **dict.fromkeys(("understood", "timings", "fallback", "certainty"), ANY),
+            "reasons": REASONS,
+            "truncatedBy": TEXT,
+        },
     ),
     "WhyNot": object_schema(
         {

@@ -27,7 +27,8 @@ def hit_authors(memory: MemoryWithAuthors, hit: Hit) -> tuple[str, ...]:
     Conversations, and what clients remember by themselves, count as written by the owner's agents.
     """
     count = hit.end_line - hit.start_line + 1
-    day = f", {hit.date.isoformat()}" if hit.date else ""
+    at = hit.date or hit.changed
+    day = f", {at.isoformat()}" if at else ""
     if hit.source != "memory":
         return (f"agent (conversation){day}",) * count
     if is_client_memory(hit.path):

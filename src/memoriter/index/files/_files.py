@@ -190,6 +190,23 @@ def count(connection: Database, filters: Filters) -> int:
     return int(connection.execute(f"SELECT count(*) FROM chunks WHERE {where}", values).get)  # noqa: S608 (fixed text; values are bound)
 
 
+def newest(connection: Database, filters: Filters, limit: int) -> list[int]:
+    """Return the ids of chunks that pass the filters and have a day, the newest day first, then by path and line.
+
+    If there are more than `limit`, those come in that are the first of their file, then the second ones, and so on.
+    """
+    where, values = condition(filters)
+    day = "abs(chunks.day)" if filters.changed else "chunks.day"
+    statement = (
+        f"SELECT id, day, path FROM (SELECT chunks.id, {day} AS day, files.path,"  # noqa: S608 (fixed text; values are bound)
+        " row_number() OVER (PARTITION BY chunks.file, chunks.day ORDER BY chunks.id) AS place"
+        f" FROM chunks JOIN files ON files.id = chunks.file WHERE {where} AND {day} > 0)"
+        " ORDER BY place, day DESC, path, id LIMIT ?"
+    )
+    found = connection.execute(statement, (*values, max(limit, 0))).fetchall()
+    return [row for row, _, _ in sorted(found, key=lambda row: (-row[1], row[2], row[0]))]
+
+
 def passing(connection: Database, ids: Iterable[int], filters: Filters) -> set[int]:
     """Return those of the chunks that pass the filters."""
     where, values = condition(filters)

@@ -60,7 +60,14 @@ def _since(day: date) -> Condition:
 
 
 def _until(day: date) -> Condition:
-    return Condition("chunks.day <= ?", (day.toordinal(),))
+    """Return the condition on the last day. A day with a minus is only that of the last change of a file."""
+    return Condition("chunks.day BETWEEN 1 AND ?", (day.toordinal(),))
+
+
+def _changed(counts: bool) -> Condition:
+    """Return no condition of its own: `condition` lets the day of the last change count for the others."""
+    del counts
+    return Condition()
 
 
 FILE_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {"sources": _sources, "path": _path, "tags": _tags}
@@ -80,6 +87,7 @@ def _without(phrases: Collection[str]) -> Condition:
 CHUNK_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {
     "since": _since,
     "until": _until,
+    "changed": _changed,
     "phrases": _phrases,
     "without": _without,
 }
@@ -92,7 +100,8 @@ def condition(filters: Filters) -> tuple[str, tuple[str | int, ...]]:
         return "1", ()
     file, chunk = _joined(filters, FILE_CONDITIONS), _joined(filters, CHUNK_CONDITIONS)
     of_file = f"chunks.file IN (SELECT files.id FROM files WHERE {file.sql})" if file.sql else ""  # noqa: S608 (fixed text; values are bound)
-    return " AND ".join(filter(None, (of_file, chunk.sql))) or "1", (*file.values, *chunk.values)
+    days = chunk.sql.replace("chunks.day ", "abs(chunks.day) ") if filters.changed else chunk.sql
+    return " AND ".join(filter(None, (of_file, days))) or "1", (*file.values, *chunk.values)
 
 
 def _joined(filters: Filters, conditions: Mapping[str, Callable[[Any], Condition]]) -> Condition:

@@ -1,0 +1,90 @@
+"""The commands about days: `memoriter day` and `memoriter recent`. Both are searches that ask for nothing but days."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from memoriter.cli._answer import SearchRequest
+from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._render import is_painted
+from memoriter.cli._search import answer_request, local_day
+from memoriter.filters import ANY, DAY_FORMS, parse_days, search_arguments
+
+MOST_OF_A_DAY, MOST_RECENT = 100, 10
+CHANGED = click.option(
+    "--changed", is_flag=True, default=None, help="Also notes without a day, by the last change of their files."
+)
+
+
+def _most(number: int) -> Any:
+    return click.option(
+        "-n",
+        "--max-results",
+        type=click.IntRange(1, 1000),
+        default=number,
+        show_default=True,
+        metavar="N",
+        help="At most N passages.",
+    )
+
+
+@click.command(cls=Command, name="day")
+@click.argument("day", nargs=-1, metavar="[DAY]")
+@_most(MOST_OF_A_DAY)
+@CHANGED
+def day_command(day: tuple[str, ...], max_results: int, *, changed: bool | None) -> None:
+    """Show what is dated a day, a week, a month or a year.
+
+        memoriter day
+        memoriter day yesterday
+        memoriter day last week -n 20
+        memoriter day 2026-02-10 --json
+
+    Without DAY, it is today. The newest day comes first, and each day in the order of its notes. If there is no place
+    for all passages, those at the beginning of each note come in. The day of a note is the one in its front matter, or
+    else in its path. Next: memoriter get PATH.
+    """
+    text = " ".join(day) or "today"
+    days = parse_days(text, local_day())
+    if days is None or text.lower() == ANY:
+        raise click.BadParameter(f"{text!r} is not a day. Write {DAY_FORMS}.", param_hint="'DAY'")
+    ends = {"since": days.first and days.first.isoformat(), "until": days.last and days.last.isoformat()}
+    _list_newest(ends, max_results, changed=changed)
+
+
+@click.command(cls=Command, name="recent")
+@_most(MOST_RECENT)
+@CHANGED
+def recent_command(max_results: int, *, changed: bool | None) -> None:
+    """Show the newest notes, by their days.
+
+        memoriter recent
+        memoriter recent -n 30
+        memoriter recent --changed
+
+    Each note comes in with its beginning, and with more of it if there are fewer than N notes. The day of a note is the
+    one in its front matter, or else in its path, up to today. Next: memoriter day DAY.
+    """
+    _list_newest({"since": None, "until": local_day().isoformat()}, max_results, changed=changed)
+
+
+def _list_newest(ends: dict[str, str | None], max_results: int, *, changed: bool | None) -> None:
+    """Print the newest passages between two days."""
+    options = GlobalOptions.current()
+    filters = {"source": ("memory",), "path": None, "tag": (), "changed": changed, **ends}
+    request = SearchRequest(
+        text="",
+        max_results=max_results,
+        min_score=None,
+        filters=search_arguments(filters),
+        explain=False,
+        deadline_ms=None,
+        form="json" if options.json else "text",
+        quiet=options.quiet,
+        marked=is_painted(sys.stdout),
+        linked=sys.stdout.isatty(),
+    )
+    answer_request(options, request)
