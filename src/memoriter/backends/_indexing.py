@@ -106,8 +106,7 @@ class Indexing:
         if changes is not None and not changes.needed:
             return self._finish_scan(changes.skipped, written, whole=due)
         embed_by = self._embed_by(deadline, FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS)
-        usual = OWN_WAIT_SECONDS if paths else WAIT_SECONDS
-        wait = min(FIRST_VECTORS_SECONDS if self._lacks_vectors(index) else usual, embed_by.left)
+        wait = FIRST_VECTORS_SECONDS if self._lacks_vectors(index) else OWN_WAIT_SECONDS if paths else WAIT_SECONDS
         task = Task(
             embed_by=embed_by,
             read_by=None if first else embed_by,
@@ -115,7 +114,7 @@ class Indexing:
             everything=False,
             first=lambda: ids_with_words(index, question, limit=FIRST_CANDIDATES),
             question=question,
-            wait=wait,
+            wait=min(wait, embed_by.left),
         )
         try:
             with watch.stage("index"):
