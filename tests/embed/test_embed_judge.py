@@ -91,8 +91,8 @@ def test_the_graph_computes_what_was_trained(engine: JudgeEngine, cache: Path, q
     finally:
         engine._states = states  # type: ignore[method-assign]
     weights = _tuned.tuned_weights(released_weights(cache), _tuned.JUDGE, _judge.JUDGE_SHA256)
-    with _tuned.checked_patch(_tuned.JUDGE, _judge.JUDGE_SHA256) as stored:
-        patch = {name: stored[name].astype(np.float32) for name in stored.files}
+    stored = _tuned.read_patch(_tuned.JUDGE, _judge.JUDGE_SHA256)
+    patch = {name: values.astype(np.float32) for name, values in stored.items()}
     expected = judge_reference.states(weights, patch, seen["ids"], seen["asked"])
     assert said.logit == pytest.approx(judge_reference.logit(patch, expected, seen["asked"]), abs=0.35)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
+from memoriter.array_file import read_arrays
 from memoriter.ids import text_key
 from memoriter.permissions import make_private_folder
 
@@ -35,11 +36,9 @@ class VectorFile:
 
     def read(self, model: str) -> Rows:
         """Return the vectors of a model; none if the file is missing or damaged."""
-        import numpy as np
-
         try:
-            with np.load(self._path(model), allow_pickle=False) as stored:
-                ids, keys, vectors = stored["ids"], stored["keys"], stored["vectors"]
+            stored = read_arrays(self._path(model))
+            ids, keys, vectors = stored["ids"], stored["keys"], stored["vectors"]
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return {}
         return {str(ids[at]): (str(keys[at]), vectors[at]) for at in range(min(len(ids), len(keys), len(vectors)))}

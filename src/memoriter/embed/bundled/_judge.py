@@ -16,7 +16,7 @@ from memoriter.embed._artefact import load_or_create
 from memoriter.embed.bundled._bundled import clean
 from memoriter.embed.bundled._graph import BUILD, convert_weights, open_session, split_weights
 from memoriter.embed.bundled._native import JUDGE_SHA256, vocabulary_file
-from memoriter.embed.bundled._tuned import JUDGE, checked_patch, tuned_weights
+from memoriter.embed.bundled._tuned import JUDGE, read_patch, tuned_weights
 from memoriter.embed.bundled._weightfile import Tokenizer, open_weights, unpack
 from memoriter.values import dataclass
 
@@ -74,18 +74,18 @@ class JudgeEngine:
             self._tokenizer = vocabulary.result()
 
     def _load(self, weights: WeightFile, released: Path, cache_dir: Path) -> None:
-        with checked_patch(JUDGE, JUDGE_SHA256) as patch:
-            names = (
-                "seg",
-                "enc.pos",
-                "pool.weight",
-                "pool.bias",
-                "score.weight",
-                "score.bias",
-                "tag.weight",
-                "tag.bias",
-            )
-            arrays = {name: patch[name].astype(np.float32) for name in names}
+        patch = read_patch(JUDGE, JUDGE_SHA256)
+        names = (
+            "seg",
+            "enc.pos",
+            "pool.weight",
+            "pool.bias",
+            "score.weight",
+            "score.bias",
+            "tag.weight",
+            "tag.bias",
+        )
+        arrays = {name: patch[name].astype(np.float32) for name in names}
         cached = cache_dir / f"judge-{JUDGE_SHA256[:16]}-{BUILD}" / "weights"
         converted = load_or_create(cached, lambda: convert_weights(tuned_weights(released, JUDGE, JUDGE_SHA256)))
         self._session = open_session(split_weights(converted, weights.shape))

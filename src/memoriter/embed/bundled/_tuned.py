@@ -8,10 +8,11 @@ these: the new scale is the old one times 1 + gain. `docs/model.md` says what wa
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from memoriter.array_file import read_arrays
 from memoriter.embed._artefact import sha256_of
 from memoriter.embed.bundled._weightfile import MATRICES, NORMS, matrix_size, open_weights
 from memoriter.errors import ProviderUnavailable
@@ -19,7 +20,6 @@ from memoriter.errors import ProviderUnavailable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.lib.npyio import NpzFile
     from numpy.typing import NDArray
 
     from memoriter.embed.bundled._weightfile import WeightFile
@@ -39,19 +39,18 @@ def tuned_weights(released: Path, patch: Path, sha256: str) -> WeightFile:
         ProviderUnavailable: the patch is missing, or it is not the released one.
     """
     weights = open_weights(released, writable=True)
-    with checked_patch(patch, sha256) as arrays:
-        apply(arrays, weights)
+    apply(read_patch(patch, sha256), weights)
     return weights
 
 
-def checked_patch(patch: Path, sha256: str) -> NpzFile:
-    """Open a patch. Raises ProviderUnavailable if it is missing, or not the released one."""
+def read_patch(patch: Path, sha256: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a patch. Raises ProviderUnavailable if it is missing, or not the released one."""
     if not patch.is_file() or sha256_of(patch) != sha256:
         raise ProviderUnavailable(
             f"The weights that memoriter has trained are missing or damaged: {patch}.",
             remedy="Install memoriter again, with the option `--force-reinstall`.",
         )
-    return cast("NpzFile", np.load(patch))
+    return read_arrays(patch)
 
 
 def apply(patch: Mapping[str, NDArray[Any]], weights: WeightFile) -> None:

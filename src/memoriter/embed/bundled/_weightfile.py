@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from memoriter.array_file import read_arrays
 from memoriter.embed._artefact import load_or_create
 from memoriter.values import dataclass
 
@@ -173,11 +174,11 @@ class _Pieces:
 
     def __init__(self, weights: WeightFile, cache: Path) -> None:
         stored = load_or_create(cache, lambda: _grouped_pieces(weights))
-        with np.load(io.BytesIO(stored)) as arrays:
-            self._text = arrays["pieces"].tobytes().decode()
-            self._ids = arrays["ids"]
-            self._bounds = arrays["bounds"]
-            prefixes = arrays["prefixes"].tobytes().decode().split("\n")
+        arrays = read_arrays(io.BytesIO(stored))
+        self._text = arrays["pieces"].tobytes().decode()
+        self._ids = arrays["ids"]
+        self._bounds = arrays["bounds"]
+        prefixes = arrays["prefixes"].tobytes().decode().split("\n")
         self._groups = dict(zip(prefixes, range(len(prefixes)), strict=True))
         self.starting = lru_cache(_CACHED_WORDS)(self._starting)
 
