@@ -6,16 +6,18 @@ from dataclasses import replace
 from functools import partial, reduce
 from math import log1p
 from operator import attrgetter
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from memoriter.ids import fold_name
+from memoriter.search._hits import beyond
 from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, vector_weight, weigh
 from memoriter.search._terms import link_term, needle, query_terms
 from memoriter.types import Filters
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     import numpy as np
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 
 MIN_CANDIDATES = 24
 """Least number from each retriever, enough for the default six hits: a search for one hit returns the first of six."""
+
+FURTHER = (8, 64)
+"""Times as many proposals of a retriever that are looked at when one note crowds out the others, and again if it still
+does."""
 
 LONGEST_NAME = 200
 """Characters of the longest query that may be the name of a note."""
@@ -67,20 +73,25 @@ class Candidates:
 
     @property
     def itemized_share(self) -> float:
-        """Share of the chunks with items among those that the vector retriever proposed, 0..1."""
-        nearest = self.vector_ranking
-        return len(self.best_lines.keys() & set(nearest)) / len(nearest) if nearest else 0.0
+        """Share of chunks with items that the vector retriever proposed, 0..1; all notes count alike."""
+        return self._itemized(self.vector_ranking)
 
     @property
     def itemized_shares(self) -> dict[str, float]:
         """The same share, 0..1, for each source of the chunks that the vector retriever proposed."""
-        present = [row for row in self.vector_ranking if row in self.scoring_rows]
-        sources = [self.scoring_rows[row].source for row in present]
-        itemized = [row in self.best_lines for row in present]
-        return {
-            source: sum(has for has, of in zip(itemized, sources, strict=True) if of == source) / sources.count(source)
-            for source in dict.fromkeys(sources)
-        }
+        rows_by_source: dict[str, list[int]] = {}
+        for row in self.vector_ranking:
+            if row in self.scoring_rows:
+                rows_by_source.setdefault(self.scoring_rows[row].source, []).append(row)
+        return {source: self._itemized(rows) for source, rows in rows_by_source.items()}
+
+    def _itemized(self, rows: Sequence[int]) -> float:
+        """Return the mean of the notes' shares of chunks with items, so that no note outweighs the others."""
+        by_note: dict[str, list[bool]] = {}
+        for row in rows:
+            if row in self.scoring_rows:
+                by_note.setdefault(self.scoring_rows[row].path, []).append(row in self.best_lines)
+        return fmean(sum(each) / len(each) for each in by_note.values()) if by_note else 0.0
 
     def retrievers(self, row: int) -> tuple[str, ...]:
         """Return the names of the retrievers that proposed a candidate."""
@@ -173,21 +184,31 @@ def gather(
     corpus, frequency = reader.corpus(), reader.document_frequency(query.terms)
     weighted = weigh(query.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
     by_keywords = use_keywords and query.terms
-    weights = dict(zip(weighted.terms, weighted.idf, strict=True))
-    by_keyword = list[int]()
-    if by_keywords:
-        hits = reader.keyword_search(weighted.terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
-        by_keyword = [row for row, _ in hits]
+    with_words = partial(
+        _with_words,
+        reader,
+        weighted.terms,
+        filters=filters,
+        frequency=frequency,
+        weights=dict(zip(weighted.terms, weighted.idf, strict=True)),
+    )
+    nearest = partial(_nearest, reader, query.vector, baseline, filters=filters)
+    by_keyword, by_vector = with_words(limit) if by_keywords else [], nearest(limit)
+    linking = list[int]()
     if by_keywords and corpus.has_other_names and (links := _links(reader, query.text, weighted)):
         weighted = replace(weighted, links=tuple((needle(link), places) for link, places in links.items()))
-        linking = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
-        by_keyword = list(dict.fromkeys((*by_keyword, *(row for row, _ in linking))))
-    by_vector = _nearest(reader, query.vector, baseline, limit=limit, filters=filters)
-    proposed = {*by_keyword, *by_vector}
+        linking = _with_words(reader, list(links), limit, filters=filters)
+    stored = reader.scoring_rows(_around(by_keyword, linking, by_vector))
+    crowded = [_is_crowded(stored, rows, limit) for rows in (by_keyword, by_vector)]
+    if any(crowded):
+        by_keyword = _spread(reader, with_words, limit) if crowded[0] else by_keyword
+        by_vector = _spread(reader, nearest, limit) if crowded[1] else by_vector
+        stored = reader.scoring_rows(_around(by_keyword, linking, by_vector))
+    by_keyword = list(dict.fromkeys((*by_keyword, *linking)))
     near_keywords = set[int]()
     if replace(filters, sources=None).empty:  # every neighbour in the same file passes whenever the chunk does
         near_keywords = {row + step for row in by_keyword[: limit // 2] for step in (-1, 1)}
-    stored = reader.scoring_rows({row + step for row in proposed for step in (-1, 0, 1)} | near_keywords)
+    proposed = {*by_keyword, *by_vector}
     chosen = {
         row: stored[row] for row in stored if row in proposed or _is_adjacent(stored, row, by_keyword, near_keywords)
     }
@@ -209,6 +230,45 @@ def gather(
         named=_named(alike, query.text) if alike else frozenset(),
         has_unknown_name=weighted.has_unknown_name,
     )
+
+
+def _with_words(
+    reader: Reader,
+    terms: Sequence[str],
+    limit: int,
+    *,
+    filters: Filters,
+    frequency: Mapping[str, int] | None = None,
+    weights: Mapping[str, float] | None = None,
+) -> list[int]:
+    """Return the rows of the chunks that contain most of the terms by weight, best first."""
+    found = reader.keyword_search(terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
+    return [row for row, _ in found]
+
+
+def _around(*rankings: Sequence[int]) -> set[int]:
+    """Return the rows of several rankings and those beside them."""
+    return {row + step for rows in rankings for row in rows for step in (-1, 0, 1)}
+
+
+def _is_crowded(stored: Mapping[int, ScoringRowLike], rows: Sequence[int], limit: int) -> bool:
+    """Return whether one note has more than half of the places, and there may be more proposals."""
+    return len(rows) >= limit and bool(beyond([stored[row].path for row in rows if row in stored], limit // 2))
+
+
+def _spread(reader: Reader, propose: Callable[[int], list[int]], limit: int) -> list[int]:
+    """Return the best `limit` proposals of a retriever, at most half of them from one note if others have as many."""
+    chosen = list[int]()
+    for wanted in (limit * each for each in FURTHER):
+        rows = propose(wanted)
+        stored = reader.scoring_rows(rows)
+        present = [row for row in rows if row in stored]
+        late = beyond([stored[row].path for row in present], limit // 2)
+        order = [*sorted(set(range(len(present))).difference(late)), *late]
+        chosen = [present[at] for at in sorted(order[:limit])]
+        if len(rows) < wanted or len(present) - len(late) >= limit:
+            break
+    return chosen
 
 
 def _named(paths: Mapping[int, str], text: str) -> set[int]:
@@ -249,7 +309,7 @@ def _is_adjacent(
 
 
 def _nearest(
-    reader: Reader, vector: NDArray[np.float32] | None, baseline: CosineBaseline, *, limit: int, filters: Filters
+    reader: Reader, vector: NDArray[np.float32] | None, baseline: CosineBaseline, limit: int, *, filters: Filters
 ) -> list[int]:
     """Return the rows of the chunks that stand out most from the baseline, best first."""
     if vector is None:

@@ -59,6 +59,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     return {name: re.compile(f"[{span}]") for name, span in _RANGES.items()}
 
 
+SAMPLING = 2
+"""The number of the way in which chunks are sampled. Raise it when others are chosen from the same notes."""
 PAIRS = 8_000
 """Pairs of chunks in the sample."""
 PRIOR_CHUNKS = 10.0
@@ -114,7 +116,7 @@ class CosineBaseline:
     )
     """Centres (dims,) of general questions by script, as far as they are known for the model."""
     content: str = field(default="", compare=False)
-    """The name of the content it was measured on; empty if nothing was measured or the name was not stored."""
+    """The name of the content it was measured on; empty if nothing was measured, or not from such a sample as today."""
 
     @property
     def figures(self) -> tuple[float, float]:
@@ -242,7 +244,15 @@ class CosineBaseline:
             name: [base64.b64encode(group.mean.astype("<f4").tobytes()).decode(), group.chunks, group.spread]
             for name, group in self.groups.items()
         }
-        return json.dumps({"content": self.content, "cosine": self.cosine, "spread": self.spread, "groups": groups})
+        return json.dumps(
+            {
+                "sampling": SAMPLING,
+                "content": self.content,
+                "cosine": self.cosine,
+                "spread": self.spread,
+                "groups": groups,
+            }
+        )
 
     @classmethod
     def loads(cls, text: str) -> CosineBaseline:
@@ -254,7 +264,8 @@ class CosineBaseline:
             name: Group(np.frombuffer(base64.b64decode(mean), "<f4"), int(chunks), float(spread))
             for name, (mean, chunks, spread) in stored["groups"].items()
         }
-        return cls(float(stored["cosine"]), float(stored["spread"]), groups, content=str(stored.get("content", "")))
+        content = str(stored.get("content", "")) if stored.get("sampling") == SAMPLING else ""
+        return cls(float(stored["cosine"]), float(stored["spread"]), groups, content=content)
 
 
 def measure(
