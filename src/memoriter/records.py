@@ -145,7 +145,7 @@ class TextPlace(NamedTuple):
     chunk: int
     path: str
     sketch: bytes
-    """The first `SKETCH_BYTES` of its packed term counts; near-copies have the same."""
+    """The first `SKETCH_BYTES` of its packed term counts; near-copies have the same. Empty without terms."""
 
 
 def sampled(texts: Iterable[TextPlace], count: int) -> list[int]:
@@ -154,8 +154,11 @@ def sampled(texts: Iterable[TextPlace], count: int) -> list[int]:
     for text in texts:
         if len(chosen) == count:
             break
-        if text.sketch not in sketches and of_file[text.path] < COUNTED_OF_FILE:
+        if text.sketch in sketches:
+            continue
+        if text.sketch:
+            sketches.add(text.sketch)
+        if of_file[text.path] < COUNTED_OF_FILE:
             of_file[text.path] += 1
             chosen.append(text.chunk)
-        sketches.add(text.sketch)
     return chosen
