@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial, reduce
 from math import log1p
 from operator import attrgetter
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from memoriter.ids import fold_name
-from memoriter.search._hits import beyond
+from memoriter.search._proposals import around, propose
 from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, vector_weight, weigh
 from memoriter.search._terms import link_term, needle, query_terms
 from memoriter.types import Filters
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     import numpy as np
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 MIN_CANDIDATES = 24
 """Least number from each retriever, enough for the default six hits: a search for one hit returns the first of six."""
 
-FURTHER = (8, 64)
-"""Times as many proposals of a retriever that are looked at when one note crowds out the others, and again if it still
-does."""
-
+BEHIND = 2.0
+"""Added to the mean cosine of a script, it puts its chunks behind all others: cosines differ by less."""
 LONGEST_NAME = 200
 """Characters of the longest query that may be the name of a note."""
 MAX_NAME_WORDS = 64
@@ -87,11 +85,10 @@ class Candidates:
 
     def _itemized(self, rows: Sequence[int]) -> float:
         """Return the mean of the notes' shares of chunks with items, so that no note outweighs the others."""
-        by_note: dict[str, list[bool]] = {}
-        for row in rows:
-            if row in self.scoring_rows:
-                by_note.setdefault(self.scoring_rows[row].path, []).append(row in self.best_lines)
-        return fmean(sum(each) / len(each) for each in by_note.values()) if by_note else 0.0
+        present = [row for row in rows if row in self.scoring_rows]
+        chunks = Counter(self.scoring_rows[row].path for row in present)
+        itemized = Counter(self.scoring_rows[row].path for row in present if row in self.best_lines)
+        return sum(itemized[path] / chunks[path] for path in itemized) / len(chunks) if chunks else 0.0
 
     def retrievers(self, row: int) -> tuple[str, ...]:
         """Return the names of the retrievers that proposed a candidate."""
@@ -184,34 +181,34 @@ def gather(
     corpus, frequency = reader.corpus(), reader.document_frequency(query.terms)
     weighted = weigh(query.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
     by_keywords = use_keywords and query.terms
-    with_words = partial(
-        _with_words,
-        reader,
-        weighted.terms,
-        filters=filters,
-        frequency=frequency,
-        weights=dict(zip(weighted.terms, weighted.idf, strict=True)),
-    )
-    nearest = partial(_nearest, reader, query.vector, baseline, filters=filters)
-    by_keyword, by_vector = with_words(limit) if by_keywords else [], nearest(limit)
     linking = list[int]()
     if by_keywords and corpus.has_other_names and (links := _links(reader, query.text, weighted)):
         weighted = replace(weighted, links=tuple((needle(link), places) for link, places in links.items()))
-        linking = _with_words(reader, list(links), limit, filters=filters)
-    stored = reader.scoring_rows(_around(by_keyword, linking, by_vector))
-    crowded = [_is_crowded(stored, rows, limit) for rows in (by_keyword, by_vector)]
-    if any(crowded):
-        by_keyword = _spread(reader, with_words, limit) if crowded[0] else by_keyword
-        by_vector = _spread(reader, nearest, limit) if crowded[1] else by_vector
-        stored = reader.scoring_rows(_around(by_keyword, linking, by_vector))
-    by_keyword = list(dict.fromkeys((*by_keyword, *linking)))
+        hits = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
+        linking = [row for row, _ in hits]
+
+    def with_words(limit: int) -> list[int]:
+        if not by_keywords:
+            return []
+        weights = dict(zip(weighted.terms, weighted.idf, strict=True))
+        hits = reader.keyword_search(weighted.terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
+        return [row for row, _ in hits]
+
+    def nearest(limit: int, last: str) -> list[int]:
+        return _nearest(reader, query.vector, baseline, limit=limit, filters=filters, last=last)
+
+    proposals = propose(reader, with_words, nearest, limit=limit)
+    by_vector, stored = proposals.by_vector, proposals.stored
+    if linking:
+        stored = {**stored, **reader.scoring_rows(around(linking))}
+    by_keyword = list(dict.fromkeys((*proposals.by_keyword, *linking)))
     near_keywords = set[int]()
     if replace(filters, sources=None).empty:  # every neighbour in the same file passes whenever the chunk does
         near_keywords = {row + step for row in by_keyword[: limit // 2] for step in (-1, 1)}
-    proposed = {*by_keyword, *by_vector}
-    chosen = {
-        row: stored[row] for row in stored if row in proposed or _is_adjacent(stored, row, by_keyword, near_keywords)
-    }
+    having_words = set(by_keyword)
+    adjacent = {row for row in near_keywords if _is_adjacent(stored, row, having_words)}
+    proposed = having_words.union(by_vector, adjacent)
+    chosen = {row: each for row, each in stored.items() if row in proposed}
     cosines, scores = _vector_scores(reader, query, baseline, chosen)
     best_items = _best_items(reader, query, baseline, chosen)
     for row, (best, _) in best_items.items():
@@ -230,45 +227,6 @@ def gather(
         named=_named(alike, query.text) if alike else frozenset(),
         has_unknown_name=weighted.has_unknown_name,
     )
-
-
-def _with_words(
-    reader: Reader,
-    terms: Sequence[str],
-    limit: int,
-    *,
-    filters: Filters,
-    frequency: Mapping[str, int] | None = None,
-    weights: Mapping[str, float] | None = None,
-) -> list[int]:
-    """Return the rows of the chunks that contain most of the terms by weight, best first."""
-    found = reader.keyword_search(terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
-    return [row for row, _ in found]
-
-
-def _around(*rankings: Sequence[int]) -> set[int]:
-    """Return the rows of several rankings and those beside them."""
-    return {row + step for rows in rankings for row in rows for step in (-1, 0, 1)}
-
-
-def _is_crowded(stored: Mapping[int, ScoringRowLike], rows: Sequence[int], limit: int) -> bool:
-    """Return whether one note has more than half of the places, and there may be more proposals."""
-    return len(rows) >= limit and bool(beyond([stored[row].path for row in rows if row in stored], limit // 2))
-
-
-def _spread(reader: Reader, propose: Callable[[int], list[int]], limit: int) -> list[int]:
-    """Return the best `limit` proposals of a retriever, at most half of them from one note if others have as many."""
-    chosen = list[int]()
-    for wanted in (limit * each for each in FURTHER):
-        rows = propose(wanted)
-        stored = reader.scoring_rows(rows)
-        present = [row for row in rows if row in stored]
-        late = beyond([stored[row].path for row in present], limit // 2)
-        order = [*sorted(set(range(len(present))).difference(late)), *late]
-        chosen = [present[at] for at in sorted(order[:limit])]
-        if len(rows) < wanted or len(present) - len(late) >= limit:
-            break
-    return chosen
 
 
 def _named(paths: Mapping[int, str], text: str) -> set[int]:
@@ -296,25 +254,36 @@ def _links(reader: Reader, text: str, weighted: WeightedTerms) -> dict[str, tupl
     return {link: tuple(sorted(places)) for link, places in positions.items() if places}
 
 
-def _is_adjacent(
-    stored: Mapping[int, ScoringRowLike], row: int, by_keyword: Sequence[int], near_keywords: AbstractSet[int]
-) -> bool:
+def _is_adjacent(stored: Mapping[int, ScoringRowLike], row: int, having_words: AbstractSet[int]) -> bool:
     """Return whether a chunk is next to one that the keyword retriever proposed, in the same source."""
-    if row not in near_keywords:
-        return False
-    return any(
-        other in by_keyword and other in stored and stored[other].path == stored[row].path
+    return row in stored and any(
+        other in having_words and other in stored and stored[other].path == stored[row].path
         for other in (row - 1, row + 1)
     )
 
 
 def _nearest(
-    reader: Reader, vector: NDArray[np.float32] | None, baseline: CosineBaseline, limit: int, *, filters: Filters
+    reader: Reader,
+    vector: NDArray[np.float32] | None,
+    baseline: CosineBaseline,
+    *,
+    limit: int,
+    filters: Filters,
+    last: str = "",
 ) -> list[int]:
-    """Return the rows of the chunks that stand out most from the baseline, best first."""
+    """Return the rows of the chunks that stand out most from the baseline, best first.
+
+    With `last`, chunks in this script come after all others; there are none if only one script was measured.
+    """
     if vector is None:
         return []
-    matches = reader.vector_search(vector, limit=limit, filters=filters, levels=baseline.levels(vector))
+    levels = baseline.levels(vector)
+    if last:
+        if levels is None:
+            return []
+        mean, deviation = levels.get(last, levels[""])
+        levels = {**levels, last: (mean + BEHIND, deviation)}
+    matches = reader.vector_search(vector, limit=limit, filters=filters, levels=levels)
     return [row for row, _ in matches]
 
 

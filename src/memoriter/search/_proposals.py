@@ -1,0 +1,100 @@
+"""What both retrievers propose. No note and no script takes all places.
+
+A note with thousands of passages would otherwise take the places of the right one, and notes in the language of a
+question those of notes in another script: texts in one language are near each other whatever they are about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from memoriter.search._hits import beyond
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from memoriter.search._inputs import Reader, ScoringRowLike
+
+FURTHER = (8, 64)
+"""Times as many chunks that are looked at when one note crowds out the others, and again if it still does."""
+OTHER_SCRIPTS = 8
+"""One chunk in so many that are near to a question is in another script than most, if there are any."""
+
+
+class _Nearest(Protocol):
+    def __call__(self, limit: int, last: str) -> list[int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """The chunks that the retrievers propose, best first."""
+
+    by_keyword: Sequence[int]
+    by_vector: Sequence[int]
+    """At the end, some more in other scripts than most."""
+    stored: Mapping[int, ScoringRowLike]
+    """These chunks and those beside them, by row."""
+
+
+def propose(
+    reader: Reader,
+    with_words: Callable[[int], list[int]],
+    nearest: _Nearest,
+    *,
+    limit: int,
+) -> Proposals:
+    """Return what the retrievers propose.
+
+    Args:
+        reader: the index.
+        with_words: returns so many chunks with the words of the query.
+        nearest: returns so many chunks near to the query, those in a script, if one is named, after all others.
+        limit: chunks from each retriever.
+    """
+    near = partial(nearest, last="")
+    by_keyword, by_vector = with_words(limit), near(limit)
+    stored = reader.scoring_rows(around(by_keyword, by_vector))
+    if _is_crowded(stored, by_keyword, limit):
+        by_keyword = _spread(reader, with_words, limit)
+        stored = {**stored, **reader.scoring_rows(around(by_keyword))}
+    if _is_crowded(stored, by_vector, limit):
+        by_vector = _spread(reader, near, limit)
+        stored = {**stored, **reader.scoring_rows(around(by_vector))}
+    scripts = Counter(stored[row].script for row in by_vector if row in stored)
+    script, places = scripts.most_common(1)[0] if scripts else ("", 0)
+    if len(by_vector) >= limit and scripts.total() - places < limit // OTHER_SCRIPTS:
+        known = set(by_vector)
+        found = [row for row in nearest(limit // OTHER_SCRIPTS, script) if row not in known]
+        stored = {**stored, **reader.scoring_rows(around(found))} if found else stored
+        by_vector += [row for row in found if row in stored and stored[row].script != script]
+    return Proposals(by_keyword, by_vector, stored)
+
+
+def around(*rankings: Sequence[int]) -> set[int]:
+    """Return the rows of several rankings and those beside them."""
+    return {row + step for rows in rankings for row in rows for step in (-1, 0, 1)}
+
+
+def _is_crowded(stored: Mapping[int, ScoringRowLike], rows: Sequence[int], limit: int) -> bool:
+    """Return whether one note has more than half of the places, and there may be more proposals."""
+    if len(rows) < limit:
+        return False
+    return max(Counter(stored[row].path for row in rows if row in stored).values(), default=0) > limit // 2
+
+
+def _spread(reader: Reader, propose: Callable[[int], list[int]], limit: int) -> list[int]:
+    """Return the best `limit` proposals of a retriever, at most half of them from one note if others have as many."""
+    chosen = list[int]()
+    for wanted in (limit * each for each in FURTHER):
+        rows = propose(wanted)
+        stored = reader.scoring_rows(rows)
+        present = [row for row in rows if row in stored]
+        late = beyond([stored[row].path for row in present], limit // 2)
+        order = [*sorted(set(range(len(present))).difference(late)), *late]
+        chosen = [present[at] for at in sorted(order[:limit])]
+        if len(rows) < wanted or len(present) - len(late) >= limit:
+            break
+    return chosen
