@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from memoriter.search._cosine_baseline import CosineBaseline
     from memoriter.search._inputs import Reader, ScoringRowLike, SearchSettings
+    from memoriter.search._proposals import Proposals
     from memoriter.search._score import Saturations, WeightedTerms
     from memoriter.types import QueryLine
 
@@ -187,27 +188,15 @@ def gather(
         hits = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
         linking = [row for row, _ in hits]
 
-    def with_words(limit: int) -> list[int]:
-        if not by_keywords:
-            return []
-        weights = dict(zip(weighted.terms, weighted.idf, strict=True))
-        hits = reader.keyword_search(weighted.terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
-        return [row for row, _ in hits]
-
-    def nearest(limit: int, last: str) -> list[int]:
-        return _nearest(reader, query.vector, baseline, limit=limit, filters=filters, last=last)
-
-    proposals = propose(reader, with_words, nearest, limit=limit)
+    words = (weighted, frequency) if by_keywords else None
+    proposals = _proposals(reader, query.vector, words, baseline, limit=limit, filters=filters)
     by_vector, stored = proposals.by_vector, proposals.stored
     if linking:
         stored = {**stored, **reader.scoring_rows(around(linking))}
     by_keyword = list(dict.fromkeys((*proposals.by_keyword, *linking)))
-    near_keywords = set[int]()
-    if replace(filters, sources=None).empty:  # every neighbour in the same file passes whenever the chunk does
-        near_keywords = {row + step for row in by_keyword[: limit // 2] for step in (-1, 1)}
-    having_words = set(by_keyword)
-    adjacent = {row for row in near_keywords if _is_adjacent(stored, row, having_words)}
-    proposed = having_words.union(by_vector, adjacent)
+    # every neighbour in the same file passes whenever the chunk does, if nothing but kinds of sources is filtered
+    first_words = by_keyword[: limit // 2] if replace(filters, sources=None).empty else []
+    proposed = {*by_keyword, *by_vector, *_adjacent(stored, first_words, by_keyword)}
     chosen = {row: each for row, each in stored.items() if row in proposed}
     cosines, scores = _vector_scores(reader, query, baseline, chosen)
     best_items = _best_items(reader, query, baseline, chosen)
@@ -227,6 +216,31 @@ def gather(
         named=_named(alike, query.text) if alike else frozenset(),
         has_unknown_name=weighted.has_unknown_name,
     )
+
+
+def _proposals(
+    reader: Reader,
+    vector: NDArray[np.float32] | None,
+    words: tuple[WeightedTerms, Mapping[str, int]] | None,
+    baseline: CosineBaseline,
+    *,
+    limit: int,
+    filters: Filters,
+) -> Proposals:
+    """Return what the retrievers propose. `words` are the terms and the number of chunks with each."""
+
+    def with_words(limit: int) -> list[int]:
+        if words is None:
+            return []
+        weighted, frequency = words
+        weights = dict(zip(weighted.terms, weighted.idf, strict=True))
+        hits = reader.keyword_search(weighted.terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
+        return [row for row, _ in hits]
+
+    def nearest(limit: int, last: str) -> list[int]:
+        return _nearest(reader, vector, baseline, limit=limit, filters=filters, last=last)
+
+    return propose(reader, with_words, nearest, limit=limit)
 
 
 def _named(paths: Mapping[int, str], text: str) -> set[int]:
@@ -254,12 +268,14 @@ def _links(reader: Reader, text: str, weighted: WeightedTerms) -> dict[str, tupl
     return {link: tuple(sorted(places)) for link, places in positions.items() if places}
 
 
-def _is_adjacent(stored: Mapping[int, ScoringRowLike], row: int, having_words: AbstractSet[int]) -> bool:
-    """Return whether a chunk is next to one that the keyword retriever proposed, in the same source."""
-    return row in stored and any(
-        other in having_words and other in stored and stored[other].path == stored[row].path
-        for other in (row - 1, row + 1)
-    )
+def _adjacent(stored: Mapping[int, ScoringRowLike], first: Sequence[int], having_words: Sequence[int]) -> set[int]:
+    """Return the rows beside the `first` that are next to a chunk with words in the same source."""
+    found, known = set[int](), set(having_words)
+    for row in {row + step for row in first for step in (-1, 1)} & stored.keys():
+        path = stored[row].path
+        if any(other in known and other in stored and stored[other].path == path for other in (row - 1, row + 1)):
+            found.add(row)
+    return found
 
 
 def _nearest(
