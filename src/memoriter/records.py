@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from memoriter.types import Chunk, Item, SourceKind
 
 
-COUNTED_OF_FILE = 4
-"""Chunks of one file that count in what is measured on all, so that no file changes the scores of the others. With 8,
-the scores of right hits become .01 lower when a note of 3,000 headings is added; with 2, some notes rank worse."""
+COUNTED_OF_FILE = 8
+"""Chunks of one file that count in what is measured on all, so that no file changes the scores of the others. With 4,
+two messages about no note are taken for questions in the example workspace; 16 let one note change more scores."""
 SKETCH_BYTES = 16
 """Length of the sketches by which near-copies are recognized: the four lowest hashes of terms, with which packed term
 counts begin (MinHash: Broder 1997, "On the resemblance and containment of documents")."""

@@ -152,7 +152,17 @@ def test_a_growing_file_keeps_its_first_chunks_and_new_ones_get_consecutive_ids(
 
 
 def test_a_sample_has_a_few_chunks_of_each_file_and_near_copies_once(store: Store) -> None:
-    subjects = ("bread oven flour", "tide harbour crane", "violin string bow", "orchid soil pot", "goal keeper pitch")
+    subjects = (
+        "bread oven flour",
+        "tide harbour crane",
+        "violin string bow",
+        "orchid soil pot",
+        "goal keeper pitch",
+        "loom thread dye",
+        "chess rook pawn",
+        "kiln glaze clay",
+        "sail mast rope",
+    )
     with store.lease():
         store.put_file(source("many.md"), "many", counted(*(f"{each} log {each[::-1]}" for each in subjects * 3)))
         store.put_file(source("copies.md"), "copies", counted(*["one two three four five six"] * 3))
@@ -167,7 +177,7 @@ def test_a_sample_has_a_few_chunks_of_each_file_and_near_copies_once(store: Stor
 
 
 def test_the_mean_length_of_chunks_counts_a_few_of_each_file(store: Store) -> None:
-    put(store, "long.md", *["one two three four five six seven eight"] * 4)
+    put(store, "long.md", *["one two three four five six seven eight"] * COUNTED_OF_FILE)
     put(store, "bulk.md", *["one two"] * 400)
     assert store.corpus().mean_length == pytest.approx(5.0)
 

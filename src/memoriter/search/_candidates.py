@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from memoriter.ids import fold_name
-from memoriter.search._proposals import around, propose
+from memoriter.search._proposals import make_room
 from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, vector_weight, weigh
 from memoriter.search._terms import link_term, needle, query_terms
 from memoriter.types import Filters
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from memoriter.search._cosine_baseline import CosineBaseline
     from memoriter.search._inputs import Reader, ScoringRowLike, SearchSettings
-    from memoriter.search._proposals import Proposals
     from memoriter.search._score import Saturations, WeightedTerms
     from memoriter.types import QueryLine
 
@@ -87,9 +86,9 @@ class Candidates:
     def _itemized(self, rows: Sequence[int]) -> float:
         """Return the mean of the notes' shares of chunks with items, so that no note outweighs the others."""
         present = [row for row in rows if row in self.scoring_rows]
-        chunks = Counter(self.scoring_rows[row].path for row in present)
-        itemized = Counter(self.scoring_rows[row].path for row in present if row in self.best_lines)
-        return sum(itemized[path] / chunks[path] for path in itemized) / len(chunks) if chunks else 0.0
+        chunks = Counter([self.scoring_rows[row].path for row in present])
+        itemized = Counter([self.scoring_rows[row].path for row in present if row in self.best_lines])
+        return sum([itemized[path] / chunks[path] for path in itemized]) / len(chunks) if chunks else 0.0
 
     def retrievers(self, row: int) -> tuple[str, ...]:
         """Return the names of the retrievers that proposed a candidate."""
@@ -182,22 +181,25 @@ def gather(
     corpus, frequency = reader.corpus(), reader.document_frequency(query.terms)
     weighted = weigh(query.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
     by_keywords = use_keywords and query.terms
-    linking = list[int]()
+    weights = dict(zip(weighted.terms, weighted.idf, strict=True))
+    with_words = partial(reader.keyword_search, weighted.terms, filters=filters, frequency=frequency, weights=weights)
+    by_keyword = [row for row, _ in with_words(limit=limit)] if by_keywords else []
+    linking: Sequence[tuple[int, float]] = ()
     if by_keywords and corpus.has_other_names and (links := _links(reader, query.text, weighted)):
         weighted = replace(weighted, links=tuple((needle(link), places) for link, places in links.items()))
-        hits = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
-        linking = [row for row, _ in hits]
-
-    words = (weighted, frequency) if by_keywords else None
-    proposals = _proposals(reader, query.vector, words, baseline, limit=limit, filters=filters)
-    by_vector, stored = proposals.by_vector, proposals.stored
-    if linking:
-        stored = {**stored, **reader.scoring_rows(around(linking))}
-    by_keyword = list(dict.fromkeys((*proposals.by_keyword, *linking)))
-    # every neighbour in the same file passes whenever the chunk does, if nothing but kinds of sources is filtered
-    first_words = by_keyword[: limit // 2] if replace(filters, sources=None).empty else []
-    proposed = {*by_keyword, *by_vector, *_adjacent(stored, first_words, by_keyword)}
-    chosen = {row: each for row, each in stored.items() if row in proposed}
+        linking = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
+    nearest = partial(_nearest, reader, query.vector, baseline, filters=filters)
+    by_vector = nearest(limit=limit)
+    if len(by_keyword) >= limit or len(by_vector) >= limit:
+        by_keyword, by_vector = make_room(reader, by_keyword, by_vector, with_words, nearest, limit=limit)
+    by_keyword = list(dict.fromkeys([*by_keyword, *[row for row, _ in linking]]))
+    proposed = {*by_keyword, *by_vector}
+    both_pass = replace(filters, sources=None).empty  # every neighbour in the same file passes whenever the chunk does
+    near_keywords = {row + step for row in by_keyword[: limit // 2] for step in (-1, 1) if both_pass}
+    stored = reader.scoring_rows({row + step for row in proposed for step in (-1, 0, 1)} | near_keywords)
+    chosen = {
+        row: stored[row] for row in stored if row in proposed or _is_adjacent(stored, row, by_keyword, near_keywords)
+    }
     cosines, scores = _vector_scores(reader, query, baseline, chosen)
     best_items = _best_items(reader, query, baseline, chosen)
     for row, (best, _) in best_items.items():
@@ -216,31 +218,6 @@ def gather(
         named=_named(alike, query.text) if alike else frozenset(),
         has_unknown_name=weighted.has_unknown_name,
     )
-
-
-def _proposals(
-    reader: Reader,
-    vector: NDArray[np.float32] | None,
-    words: tuple[WeightedTerms, Mapping[str, int]] | None,
-    baseline: CosineBaseline,
-    *,
-    limit: int,
-    filters: Filters,
-) -> Proposals:
-    """Return what the retrievers propose. `words` are the terms and the number of chunks with each."""
-
-    def with_words(limit: int) -> list[int]:
-        if words is None:
-            return []
-        weighted, frequency = words
-        weights = dict(zip(weighted.terms, weighted.idf, strict=True))
-        hits = reader.keyword_search(weighted.terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
-        return [row for row, _ in hits]
-
-    def nearest(limit: int, last: str) -> list[int]:
-        return _nearest(reader, vector, baseline, limit=limit, filters=filters, last=last)
-
-    return propose(reader, with_words, nearest, limit=limit)
 
 
 def _named(paths: Mapping[int, str], text: str) -> set[int]:
@@ -268,14 +245,16 @@ def _links(reader: Reader, text: str, weighted: WeightedTerms) -> dict[str, tupl
     return {link: tuple(sorted(places)) for link, places in positions.items() if places}
 
 
-def _adjacent(stored: Mapping[int, ScoringRowLike], first: Sequence[int], having_words: Sequence[int]) -> set[int]:
-    """Return the rows beside the `first` that are next to a chunk with words in the same source."""
-    found, known = set[int](), set(having_words)
-    for row in {row + step for row in first for step in (-1, 1)} & stored.keys():
-        path = stored[row].path
-        if any(other in known and other in stored and stored[other].path == path for other in (row - 1, row + 1)):
-            found.add(row)
-    return found
+def _is_adjacent(
+    stored: Mapping[int, ScoringRowLike], row: int, by_keyword: Sequence[int], near_keywords: AbstractSet[int]
+) -> bool:
+    """Return whether a chunk is next to one that the keyword retriever proposed, in the same source."""
+    if row not in near_keywords:
+        return False
+    return any(
+        other in by_keyword and other in stored and stored[other].path == stored[row].path
+        for other in (row - 1, row + 1)
+    )
 
 
 def _nearest(

@@ -7,11 +7,9 @@ question those of notes in another script: texts in one language are near each o
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.search._hits import beyond
-from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,64 +23,53 @@ OTHER_SCRIPTS = 8
 
 
 class _Nearest(Protocol):
-    def __call__(self, limit: int, last: str) -> list[int]: ...
+    def __call__(self, *, limit: int, last: str = "") -> list[int]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Proposals:
-    """The chunks that the retrievers propose, best first."""
-
-    by_keyword: Sequence[int]
-    by_vector: Sequence[int]
-    """At the end, some more in other scripts than most."""
-    stored: Mapping[int, ScoringRowLike]
-    """These chunks and those beside them, by row."""
+class _KeywordSearch(Protocol):
+    def __call__(self, *, limit: int) -> Sequence[tuple[int, float]]: ...
 
 
-def propose(
+def make_room(
     reader: Reader,
-    with_words: Callable[[int], list[int]],
+    by_keyword: list[int],
+    by_vector: list[int],
+    with_words: _KeywordSearch,
     nearest: _Nearest,
     *,
     limit: int,
-) -> Proposals:
-    """Return what the retrievers propose.
+) -> tuple[list[int], list[int]]:
+    """Return the proposals of both retrievers with room for other notes and other scripts than those with most.
 
     Args:
         reader: the index.
-        with_words: returns so many chunks with the words of the query.
+        by_keyword: chunks with the words of the query, best first.
+        by_vector: chunks near to the query, best first.
+        with_words: finds so many chunks with the words of the query.
         nearest: returns so many chunks near to the query, those in a script, if one is named, after all others.
         limit: chunks from each retriever.
     """
-    near = partial(nearest, last="")
-    by_keyword, by_vector = with_words(limit), near(limit)
-    stored = reader.scoring_rows(around(by_keyword, by_vector))
+    stored = reader.scoring_rows({*by_keyword, *by_vector})
     if _is_crowded(stored, by_keyword, limit):
-        by_keyword = _spread(reader, with_words, limit)
-        stored = {**stored, **reader.scoring_rows(around(by_keyword))}
+        by_keyword = _spread(reader, lambda wanted: [row for row, _ in with_words(limit=wanted)], limit)
     if _is_crowded(stored, by_vector, limit):
-        by_vector = _spread(reader, near, limit)
-        stored = {**stored, **reader.scoring_rows(around(by_vector))}
-    scripts = Counter(stored[row].script for row in by_vector if row in stored)
+        by_vector = _spread(reader, lambda wanted: nearest(limit=wanted), limit)
+        stored = reader.scoring_rows(by_vector)
+    scripts = Counter([stored[row].script for row in by_vector if row in stored])
     script, places = scripts.most_common(1)[0] if scripts else ("", 0)
-    if len(by_vector) >= limit and scripts.total() - places < limit // OTHER_SCRIPTS:
-        known = set(by_vector)
-        found = [row for row in nearest(limit // OTHER_SCRIPTS, script) if row not in known]
-        stored = {**stored, **reader.scoring_rows(around(found))} if found else stored
-        by_vector += [row for row in found if row in stored and stored[row].script != script]
-    return Proposals(by_keyword, by_vector, stored)
-
-
-def around(*rankings: Sequence[int]) -> set[int]:
-    """Return the rows of several rankings and those beside them."""
-    return {row + step for rows in rankings for row in rows for step in (-1, 0, 1)}
+    if len(by_vector) < limit or scripts.total() - places >= limit // OTHER_SCRIPTS:
+        return by_keyword, by_vector
+    known = set(by_vector)
+    more = [row for row in nearest(limit=limit // OTHER_SCRIPTS, last=script) if row not in known]
+    found = reader.scoring_rows(more)
+    return by_keyword, by_vector + [row for row in more if row in found and found[row].script != script]
 
 
 def _is_crowded(stored: Mapping[int, ScoringRowLike], rows: Sequence[int], limit: int) -> bool:
     """Return whether one note has more than half of the places, and there may be more proposals."""
     if len(rows) < limit:
         return False
-    return max(Counter(stored[row].path for row in rows if row in stored).values(), default=0) > limit // 2
+    return max(Counter([stored[row].path for row in rows if row in stored]).values(), default=0) > limit // 2
 
 
 def _spread(reader: Reader, propose: Callable[[int], list[int]], limit: int) -> list[int]:
