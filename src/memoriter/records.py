@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from memoriter.types import Chunk, Item, SourceKind
+
+
+COUNTED_OF_FILE = 8
+"""Chunks of one file that count in what is measured on all, so that no file changes the scores of the others. With 4,
+two messages about no note are taken for questions in the example workspace; 16 let one note change more scores."""
+SKETCH_BYTES = 16
+"""Length of the sketches by which near-copies are recognized: the four lowest hashes of terms, with which packed term
+counts begin (MinHash: Broder 1997, "On the resemblance and containment of documents")."""
+SEEN_PER_SAMPLED = 100
+"""Texts that are looked at for each one that a sample may have."""
 
 
 class ItemRecord(NamedTuple):
@@ -126,3 +137,28 @@ class Corpus:
     """Whether any note has more than one name."""
     kinds: Mapping[SourceKind, KindCount] = field(default_factory=dict["SourceKind", "KindCount"])
     """Totals of each kind of source that is indexed."""
+
+
+class TextPlace(NamedTuple):
+    """A chunk with a text, and the first of the files that have it."""
+
+    chunk: int
+    path: str
+    sketch: bytes
+    """The first `SKETCH_BYTES` of its packed term counts; near-copies have the same. Empty without terms."""
+
+
+def sampled(texts: Iterable[TextPlace], count: int) -> list[int]:
+    """Return the first `count` chunks of different texts, near-copies once and at most `COUNTED_OF_FILE` of a file."""
+    chosen, of_file, sketches = list[int](), Counter[str](), set[bytes]()
+    for text in texts:
+        if len(chosen) == count:
+            break
+        if text.sketch in sketches:
+            continue
+        if text.sketch:
+            sketches.add(text.sketch)
+        if of_file[text.path] < COUNTED_OF_FILE:
+            of_file[text.path] += 1
+            chosen.append(text.chunk)
+    return chosen

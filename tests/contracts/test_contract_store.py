@@ -19,7 +19,8 @@ from memoriter.errors import IndexBusy
 from memoriter.ids import text_key, vector_key
 from memoriter.index import ENGINES, EngineName, Index
 from memoriter.postgres import PostgresStore, ServerSettings, _graphs
-from memoriter.records import ChunkRecord, ItemRecord
+from memoriter.records import COUNTED_OF_FILE, ChunkRecord, ItemRecord
+from memoriter.search import analyse, pack
 from memoriter.types import Chunk, Filters, Item, ModelSpec, Source, SourceKind
 from postgres_server import postgres_dsn
 
@@ -103,6 +104,11 @@ def embed(store: Store) -> None:
         store.put_vectors([key for key, _ in missing], np.stack([unit(len(text) % 4) for _, text in missing]))
 
 
+def counted(*texts: str) -> list[ChunkRecord]:
+    """Return chunks with their packed term counts."""
+    return [replace(entry, term_counts=pack(analyse(entry.chunk.text))) for entry in entries(*texts)]
+
+
 def texts(store: Store, ids: Sequence[int]) -> list[str]:
     rows = store.rows(ids)
     return [rows[row].chunk.text for row in ids]
@@ -144,6 +150,37 @@ def test_a_growing_file_keeps_its_first_chunks_and_new_ones_get_consecutive_ids(
         store.touch_file(source("a.jsonl", size=9), tail="there")
     assert (store.files()["a.jsonl"].size, store.files()["a.jsonl"].tail) == (9, "there")
     assert store.corpus().kinds["sessions"].chunks == 4
+
+
+def test_a_sample_has_a_few_chunks_of_each_file_and_near_copies_once(store: Store) -> None:
+    subjects = (
+        "bread oven flour",
+        "tide harbour crane",
+        "violin string bow",
+        "orchid soil pot",
+        "goal keeper pitch",
+        "loom thread dye",
+        "chess rook pawn",
+        "kiln glaze clay",
+        "sail mast rope",
+    )
+    with store.lease():
+        store.put_file(source("many.md"), "many", counted(*(f"{each} log {each[::-1]}" for each in subjects * 3)))
+        store.put_file(source("copies.md"), "copies", counted(*["one two three four five six"] * 3))
+        store.put_file(source("few.md"), "few", counted("a kettle", "a saddle", "one, two: three four five six."))
+    embed(store)
+    sampled, vectors = store.sample(100)
+    assert len([text for text in sampled if "log" in text]) == COUNTED_OF_FILE
+    assert sorted(text for text in sampled if "log" not in text)[:2] == ["a kettle", "a saddle"]
+    assert len([text for text in sampled if "three" in text]) == 1
+    assert len(vectors) == len(sampled)
+    assert store.sample(3)[0] == sampled[:3]
+
+
+def test_the_mean_length_of_chunks_counts_a_few_of_each_file(store: Store) -> None:
+    put(store, "long.md", *["one two three four five six seven eight"] * COUNTED_OF_FILE)
+    put(store, "bulk.md", *["one two"] * 400)
+    assert store.corpus().mean_length == pytest.approx(5.0)
 
 
 def test_filters_narrow_both_retrievers(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from contextlib import ExitStack
@@ -19,6 +20,7 @@ from memoriter.environment import Deadline
 from memoriter.errors import EmbeddingError, IndexBusy, PathRefused
 from memoriter.index import Index
 from memoriter.sync import ChunkingSettings, Plan, Progress, Sync, SyncSettings, Task, background_of, make_plan
+from memoriter.sync._apply import background_key
 from memoriter.types import Source
 from memoriter.workspace import Workspace
 
@@ -372,6 +374,19 @@ def test_a_background_that_a_run_could_not_measure_is_measured_by_the_next_one(e
     after = background_figures(env)
     assert after == background_figures(again) != before
     again.index.close()
+
+
+def test_a_background_of_another_way_to_sample_serves_until_it_is_measured_again(env: SyncEnv) -> None:
+    env.run()
+    measured = env.index.get_meta(key := background_key(FakeProvider.spec))
+    assert measured is not None
+    older = json.loads(measured)
+    del older["sampling"]
+    older["cosine"] = 0.123
+    env.index.set_meta(key, json.dumps(older))
+    assert background_of(env.index, FakeProvider.spec).figures[0] == 0.123
+    assert env.run().changed == 0
+    assert env.index.get_meta(key) == measured
 
 
 paths = st.sampled_from(["MEMORY.md", "memory/a.md", "memory/b.md", "memory/deep/c.md"])

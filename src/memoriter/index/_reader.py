@@ -315,8 +315,9 @@ class IndexReader:
             return self._file.vectors.of_items(ids)
 
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
-        """Return texts and vectors of up to `count` chunks with different texts: (m texts, (m, dims)).
+        """Return texts and vectors of up to `count` chunks with different texts, a few of each file: (m, (m, dims)).
 
+        Near-copies count once.
         The hashes of the texts determine the selection and its order, so the same notes give the same sample.
         """
         with self._file.reading():

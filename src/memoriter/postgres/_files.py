@@ -10,7 +10,7 @@ from unicodedata import normalize
 from memoriter.postgres._conditions import all_storable, escaped, storable
 from memoriter.postgres._vectors import make_chunk
 from memoriter.postgres._words import as_tsvector, distinct, fold
-from memoriter.records import Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
+from memoriter.records import COUNTED_OF_FILE, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -184,13 +184,15 @@ def listing_of(connection: Connection, place: Place, paths: Collection[str]) -> 
 
 def corpus(connection: Connection, place: Place) -> Corpus:
     rows = connection.execute(
-        "SELECT kind, count(*), sum(chunks)::bigint, sum(length)::bigint FROM files"  # noqa: S608 (fixed text)
-        f" WHERE {_HERE} GROUP BY kind ORDER BY kind",
-        place,
+        "SELECT kind, count(*), sum(chunks)::bigint, sum(least(chunks, %s))::bigint,"  # noqa: S608 (fixed text)
+        " sum(length::float8 * least(chunks, %s) / greatest(chunks, 1))"
+        f" FROM files WHERE {_HERE} GROUP BY kind ORDER BY kind",
+        (COUNTED_OF_FILE, COUNTED_OF_FILE, *place),
     ).fetchall()
-    kinds: dict[SourceKind, KindCount] = {kind: KindCount(int(files), int(chunks)) for kind, files, chunks, _ in rows}
+    kinds: dict[SourceKind, KindCount] = {kind: KindCount(int(files), int(chunks)) for kind, files, chunks, *_ in rows}
     files, chunks = (sum(column) for column in zip(*kinds.values(), strict=True)) if kinds else (0, 0)
-    mean = sum(int(length) for *_, length in rows) / chunks if chunks else 0.0
+    counted = sum(int(each) for *_, each, _ in rows)
+    mean = sum(float(length) for *_, length in rows) / counted if counted else 0.0
     ((names,),) = connection.execute(f"SELECT EXISTS (SELECT 1 FROM names WHERE {_HERE})", place).fetchall()  # noqa: S608 (fixed text)
     return Corpus(files, chunks, mean, bool(names), kinds)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from memoriter.errors import BadVector, EmbeddingError
 from memoriter.ids import fingerprint
 from memoriter.postgres._conditions import restored
+from memoriter.records import SEEN_PER_SAMPLED, SKETCH_BYTES, TextPlace, sampled
 from memoriter.short_vectors import full_bytes, read_stored, shorten
 from memoriter.types import Chunk, Item
 
@@ -338,14 +339,24 @@ def _stacked(rows: Sequence[NDArray[np.float32]], vectors: VectorSet) -> NDArray
 
 
 def sample(connection: Connection, vectors: VectorSet, count: int) -> tuple[list[str], NDArray[np.float32]]:
-    """Return texts and vectors of up to `count` chunks with different texts, in the order of their hashes."""
-    statement = (
-        "SELECT chunks.text, vector_send(known.vector) FROM (SELECT known.key, min(chunks.id) AS id"  # noqa: S608 (fixed text)
-        f" {_EMBEDDED.format(table='vectors')} GROUP BY known.key ORDER BY known.key LIMIT %s) AS first"
-        " JOIN chunks ON chunks.id = first.id AND chunks.space = %s AND chunks.edition = %s"
-        f" JOIN vectors AS known ON known.key = first.key AND {_OWN} ORDER BY first.key"
+    """Return texts and vectors of up to `count` chunks with different texts, a few of each file, by their hashes."""
+    texts = (
+        f"SELECT DISTINCT ON (known.key) chunks.id, files.path, substr(chunks.term_counts, 1, {SKETCH_BYTES})"  # noqa: S608 (fixed text)
+        " FROM vectors AS known JOIN chunks USING (space, edition, key)"
+        " JOIN files ON files.space = chunks.space AND files.edition = chunks.edition AND files.id = chunks.file"
+        f" WHERE {_OWN} ORDER BY known.key, files.path LIMIT %s"
     )
-    values = (*vectors.key, count, vectors.space, vectors.edition, *vectors.key)
+    # A cursor, because most samples are complete long before all texts are read.
+    with connection.transaction(), connection.cursor("sampled", binary=True) as cursor:
+        cursor.itersize = 2 * count
+        cursor.execute(texts.encode(), (*vectors.key, SEEN_PER_SAMPLED * count))
+        chosen = sampled((TextPlace(int(row), str(path), bytes(sketch)) for row, path, sketch in cursor), count)
+    statement = (
+        "SELECT chunks.text, vector_send(known.vector) FROM unnest(%s::bigint[]) WITH ORDINALITY AS chosen(id, place)"  # noqa: S608 (fixed text)
+        " JOIN chunks ON chunks.id = chosen.id AND chunks.space = %s AND chunks.edition = %s"
+        f" JOIN vectors AS known ON known.key = chunks.key AND {_OWN} ORDER BY chosen.place"
+    )
+    values = (chosen, vectors.space, vectors.edition, *vectors.key)
     rows = connection.execute(statement.encode(), values, binary=True).fetchall()
     return [restored(str(text)) for text, _ in rows], decode([blob for _, blob in rows], vectors.dimensions)
 

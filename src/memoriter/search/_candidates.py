@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial, reduce
 from math import log1p
@@ -9,6 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from memoriter.ids import fold_name
+from memoriter.search._proposals import make_room
 from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, vector_weight, weigh
 from memoriter.search._terms import link_term, needle, query_terms
 from memoriter.types import Filters
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 MIN_CANDIDATES = 24
 """Least number from each retriever, enough for the default six hits: a search for one hit returns the first of six."""
 
+BEHIND = 2.0
+"""Added to the mean cosine of a script, it puts its chunks behind all others: cosines differ by less."""
 LONGEST_NAME = 200
 """Characters of the longest query that may be the name of a note."""
 MAX_NAME_WORDS = 64
@@ -67,20 +71,24 @@ class Candidates:
 
     @property
     def itemized_share(self) -> float:
-        """Share of the chunks with items among those that the vector retriever proposed, 0..1."""
-        nearest = self.vector_ranking
-        return len(self.best_lines.keys() & set(nearest)) / len(nearest) if nearest else 0.0
+        """Share of chunks with items that the vector retriever proposed, 0..1; all notes count alike."""
+        return self._itemized(self.vector_ranking)
 
     @property
     def itemized_shares(self) -> dict[str, float]:
         """The same share, 0..1, for each source of the chunks that the vector retriever proposed."""
-        present = [row for row in self.vector_ranking if row in self.scoring_rows]
-        sources = [self.scoring_rows[row].source for row in present]
-        itemized = [row in self.best_lines for row in present]
-        return {
-            source: sum(has for has, of in zip(itemized, sources, strict=True) if of == source) / sources.count(source)
-            for source in dict.fromkeys(sources)
-        }
+        rows_by_source: dict[str, list[int]] = {}
+        for row in self.vector_ranking:
+            if row in self.scoring_rows:
+                rows_by_source.setdefault(self.scoring_rows[row].source, []).append(row)
+        return {source: self._itemized(rows) for source, rows in rows_by_source.items()}
+
+    def _itemized(self, rows: Sequence[int]) -> float:
+        """Return the mean of the notes' shares of chunks with items, so that no note outweighs the others."""
+        present = [row for row in rows if row in self.scoring_rows]
+        chunks = Counter([self.scoring_rows[row].path for row in present])
+        itemized = Counter([self.scoring_rows[row].path for row in present if row in self.best_lines])
+        return sum([itemized[path] / chunks[path] for path in itemized]) / len(chunks) if chunks else 0.0
 
     def retrievers(self, row: int) -> tuple[str, ...]:
         """Return the names of the retrievers that proposed a candidate."""
@@ -174,19 +182,20 @@ def gather(
     weighted = weigh(query.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
     by_keywords = use_keywords and query.terms
     weights = dict(zip(weighted.terms, weighted.idf, strict=True))
-    by_keyword = list[int]()
-    if by_keywords:
-        hits = reader.keyword_search(weighted.terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
-        by_keyword = [row for row, _ in hits]
+    with_words = partial(reader.keyword_search, weighted.terms, filters=filters, frequency=frequency, weights=weights)
+    by_keyword = [row for row, _ in with_words(limit=limit)] if by_keywords else []
+    linking: Sequence[tuple[int, float]] = ()
     if by_keywords and corpus.has_other_names and (links := _links(reader, query.text, weighted)):
         weighted = replace(weighted, links=tuple((needle(link), places) for link, places in links.items()))
         linking = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
-        by_keyword = list(dict.fromkeys((*by_keyword, *(row for row, _ in linking))))
-    by_vector = _nearest(reader, query.vector, baseline, limit=limit, filters=filters)
+    nearest = partial(_nearest, reader, query.vector, baseline, filters=filters)
+    by_vector = nearest(limit=limit)
+    if len(by_keyword) >= limit or len(by_vector) >= limit:
+        by_keyword, by_vector = make_room(reader, by_keyword, by_vector, with_words, nearest, limit=limit)
+    by_keyword = list(dict.fromkeys([*by_keyword, *[row for row, _ in linking]]))
     proposed = {*by_keyword, *by_vector}
-    near_keywords = set[int]()
-    if replace(filters, sources=None).empty:  # every neighbour in the same file passes whenever the chunk does
-        near_keywords = {row + step for row in by_keyword[: limit // 2] for step in (-1, 1)}
+    both_pass = replace(filters, sources=None).empty  # every neighbour in the same file passes whenever the chunk does
+    near_keywords = {row + step for row in by_keyword[: limit // 2] for step in (-1, 1) if both_pass}
     stored = reader.scoring_rows({row + step for row in proposed for step in (-1, 0, 1)} | near_keywords)
     chosen = {
         row: stored[row] for row in stored if row in proposed or _is_adjacent(stored, row, by_keyword, near_keywords)
@@ -249,12 +258,27 @@ def _is_adjacent(
 
 
 def _nearest(
-    reader: Reader, vector: NDArray[np.float32] | None, baseline: CosineBaseline, *, limit: int, filters: Filters
+    reader: Reader,
+    vector: NDArray[np.float32] | None,
+    baseline: CosineBaseline,
+    *,
+    limit: int,
+    filters: Filters,
+    last: str = "",
 ) -> list[int]:
-    """Return the rows of the chunks that stand out most from the baseline, best first."""
+    """Return the rows of the chunks that stand out most from the baseline, best first.
+
+    With `last`, chunks in this script come after all others; there are none if only one script was measured.
+    """
     if vector is None:
         return []
-    matches = reader.vector_search(vector, limit=limit, filters=filters, levels=baseline.levels(vector))
+    levels = baseline.levels(vector)
+    if last:
+        if levels is None:
+            return []
+        mean, deviation = levels.get(last, levels[""])
+        levels = {**levels, last: (mean + BEHIND, deviation)}
+    matches = reader.vector_search(vector, limit=limit, filters=filters, levels=levels)
     return [row for row, _ in matches]
 
 

@@ -9,7 +9,7 @@ from unicodedata import normalize
 from memoriter.index.files import _queries
 from memoriter.index.files._queries import condition
 from memoriter.index.store._connection import counter, storable
-from memoriter.records import Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
+from memoriter.records import COUNTED_OF_FILE, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
 from memoriter.types import Chunk
 
 if TYPE_CHECKING:
@@ -175,11 +175,17 @@ def listing_of(connection: Database, paths: Collection[str]) -> dict[str, Indexe
 
 def corpus(connection: Database) -> Corpus:
     """Return totals, from the rows of files and names."""
-    statement = "SELECT kind, count(*), sum(chunks), sum(length) FROM files GROUP BY kind ORDER BY kind"
-    rows = cast("list[tuple[SourceKind, int, int, int]]", connection.execute(statement).fetchall())
-    kinds: dict[SourceKind, KindCount] = {kind: KindCount(files, chunks) for kind, files, chunks, _ in rows}
+    statement = (
+        "SELECT kind, count(*), sum(chunks), sum(min(chunks, ?1)), sum(length * 1.0 * min(chunks, ?1) / max(chunks, 1))"
+        " FROM files GROUP BY kind ORDER BY kind"
+    )
+    rows = cast(
+        "list[tuple[SourceKind, int, int, int, float]]", connection.execute(statement, (COUNTED_OF_FILE,)).fetchall()
+    )
+    kinds: dict[SourceKind, KindCount] = {kind: KindCount(files, chunks) for kind, files, chunks, *_ in rows}
     files, chunks = (sum(column) for column in zip(*kinds.values(), strict=True)) if kinds else (0, 0)
-    mean_length = sum(length for *_, length in rows) / chunks if chunks else 0.0
+    counted = sum(each for *_, each, _ in rows)
+    mean_length = sum(length for *_, length in rows) / counted if counted else 0.0
     names = connection.execute("SELECT EXISTS (SELECT 1 FROM names)").get
     return Corpus(files, chunks, mean_length, bool(names), kinds)
 

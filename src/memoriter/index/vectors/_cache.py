@@ -14,6 +14,7 @@ from memoriter.index.files import _files
 from memoriter.index.store._connection import increment, storable
 from memoriter.index.store._soundness import REBUILD
 from memoriter.index.vectors._forms import decode, encode, known_sizes
+from memoriter.records import SEEN_PER_SAMPLED, SKETCH_BYTES, TextPlace, sampled
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -322,12 +323,14 @@ def vectors_by_id(
 
 
 def sample_chunks(connection: Database, vector_set: VectorSet, count: int) -> list[int]:
-    """Return up to `count` chunks, one for each distinct text, in the order of the hashes of their texts."""
+    """Return up to `count` chunks with different texts, a few of each file, in the order of the hashes of the texts."""
     statement = (
-        "SELECT min(chunks.id) FROM embedding_cache AS known CROSS JOIN chunks ON chunks.key = known.key"
+        "SELECT chunks.id, min(files.path), substr(chunks.term_counts, 1, ?) FROM embedding_cache AS known"
+        " CROSS JOIN chunks ON chunks.key = known.key CROSS JOIN files ON files.id = chunks.file"
         " WHERE known.set_id = ? GROUP BY known.key ORDER BY known.key LIMIT ?"
     )
-    return [cast("int", chunk_id) for (chunk_id,) in connection.execute(statement, (vector_set.id, count))]
+    rows = connection.execute(statement, (SKETCH_BYTES, vector_set.id, SEEN_PER_SAMPLED * count))
+    return sampled(map(TextPlace._make, cast("Iterable[tuple[int, str, bytes]]", rows)), count)
 
 
 def embedded_chunks(connection: Database, vector_set: VectorSet) -> list[int]:

@@ -251,7 +251,7 @@ class Vectors:
         return rows
 
     def sample_texts(self, count: int, *, version: int) -> tuple[list[str], NDArray[np.float32]]:
-        """Return texts and vectors of up to `count` chunks with different texts, in the order of their hashes."""
+        """Return texts and vectors of up to `count` chunks with different texts, a few of each file."""
         chosen = _cache.sample_chunks(self._connection, self.active(), count)
         found_ids, vectors = self.at(chosen, version=version)
         positions = {chunk_id: position for position, chunk_id in enumerate(found_ids)}

@@ -1,0 +1,87 @@
+"""What both retrievers propose. No note and no script takes all places.
+
+A note with thousands of passages would otherwise take the places of the right one, and notes in the language of a
+question those of notes in another script: texts in one language are near each other whatever they are about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+from memoriter.search._hits import beyond
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from memoriter.search._inputs import Reader, ScoringRowLike
+
+FURTHER = (8, 64)
+"""Times as many chunks that are looked at when one note crowds out the others, and again if it still does."""
+OTHER_SCRIPTS = 8
+"""One chunk in so many that are near to a question is in another script than most, if there are any."""
+
+
+class _Nearest(Protocol):
+    def __call__(self, *, limit: int, last: str = "") -> list[int]: ...
+
+
+class _KeywordSearch(Protocol):
+    def __call__(self, *, limit: int) -> Sequence[tuple[int, float]]: ...
+
+
+def make_room(
+    reader: Reader,
+    by_keyword: list[int],
+    by_vector: list[int],
+    with_words: _KeywordSearch,
+    nearest: _Nearest,
+    *,
+    limit: int,
+) -> tuple[list[int], list[int]]:
+    """Return the proposals of both retrievers with room for other notes and other scripts than those with most.
+
+    Args:
+        reader: the index.
+        by_keyword: chunks with the words of the query, best first.
+        by_vector: chunks near to the query, best first.
+        with_words: finds so many chunks with the words of the query.
+        nearest: returns so many chunks near to the query, those in a script, if one is named, after all others.
+        limit: chunks from each retriever.
+    """
+    stored = reader.scoring_rows({*by_keyword, *by_vector})
+    if _is_crowded(stored, by_keyword, limit):
+        by_keyword = _spread(reader, lambda wanted: [row for row, _ in with_words(limit=wanted)], limit)
+    if _is_crowded(stored, by_vector, limit):
+        by_vector = _spread(reader, lambda wanted: nearest(limit=wanted), limit)
+        stored = reader.scoring_rows(by_vector)
+    scripts = Counter([stored[row].script for row in by_vector if row in stored])
+    script, places = scripts.most_common(1)[0] if scripts else ("", 0)
+    if len(by_vector) < limit or scripts.total() - places >= limit // OTHER_SCRIPTS:
+        return by_keyword, by_vector
+    known = set(by_vector)
+    more = [row for row in nearest(limit=limit // OTHER_SCRIPTS, last=script) if row not in known]
+    found = reader.scoring_rows(more)
+    return by_keyword, by_vector + [row for row in more if row in found and found[row].script != script]
+
+
+def _is_crowded(stored: Mapping[int, ScoringRowLike], rows: Sequence[int], limit: int) -> bool:
+    """Return whether one note has more than half of the places, and there may be more proposals."""
+    if len(rows) < limit:
+        return False
+    return max(Counter([stored[row].path for row in rows if row in stored]).values(), default=0) > limit // 2
+
+
+def _spread(reader: Reader, propose: Callable[[int], list[int]], limit: int) -> list[int]:
+    """Return the best `limit` proposals of a retriever, at most half of them from one note if others have as many."""
+    chosen = list[int]()
+    for wanted in (limit * each for each in FURTHER):
+        rows = propose(wanted)
+        stored = reader.scoring_rows(rows)
+        present = [row for row in rows if row in stored]
+        late = beyond([stored[row].path for row in present], limit // 2)
+        order = [*sorted(set(range(len(present))).difference(late)), *late]
+        chosen = [present[at] for at in sorted(order[:limit])]
+        if len(rows) < wanted or len(present) - len(late) >= limit:
+            break
+    return chosen
