@@ -185,39 +185,6 @@ class CosineBaseline:
         from_chunks = self._centre_products(query_group, vectors) - self._centre_product(query_group, group)
         return np.asarray(raw - from_query - QUERY_SHARE * from_chunks, dtype=np.float64)
 
-    def score_matrix(
-        self,
-        query_scripts: Sequence[str],
-        queries: NDArray[np.float32],
-        scripts: Sequence[str],
-        vectors: NDArray[np.float32],
-    ) -> NDArray[np.float64]:
-        """Return the `vector_scores` of m chunks for each of n queries, (n, m).
-
-        Args:
-            query_scripts: scripts of the queries.
-            queries: vectors of the queries (n, dims), unit length.
-            scripts: scripts of the chunks.
-            vectors: vectors of the chunks (m, dims), unit length.
-        """
-        import numpy as np
-
-        products = np.asarray(queries @ vectors.T, dtype=np.float64)
-        rows, columns = np.array(query_scripts), np.array(scripts)
-        for script in dict.fromkeys(scripts):
-            group, at = self.groups.get(script), np.flatnonzero(columns == script)
-            products[:, at] -= np.reshape(self._centre_products(group, queries), (-1, 1))
-            for query_script in dict.fromkeys(query_scripts):
-                query_group, centre = self.groups.get(query_script), self.questions.get(query_script)
-                from_chunks = self._centre_products(query_group, vectors[at]) - self._centre_product(query_group, group)
-                near = QUERY_SHARE * from_chunks
-                if centre is not None:
-                    from_questions = _dots(vectors[at], centre) - self._centre_products(group, centre)
-                    near = PASSAGE_CENTRE_SHARE * from_chunks + QUESTION_CENTRE_SHARE * from_questions
-                products[np.ix_(rows == query_script, at)] -= near
-            products[:, at] /= (group.spread if group else self.spread) * FULL_SCORE_DEVIATIONS
-        return np.clip(products, -1.0, 1.0)
-
     def levels(self, query: NDArray[np.float32]) -> ScriptBaselines | None:
         """Return mean and deviation of the query's cosines in each script, or None if only one script was measured."""
         if len(self.groups) < 2:
