@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from functools import partial, reduce
 from math import log1p
@@ -10,7 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from memoriter.ids import fold_name
-from memoriter.search._proposals import make_room
+from memoriter.search._proposals import Proposals, make_room
 from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, vector_weight, weigh
 from memoriter.search._terms import link_term, needle, query_terms
 from memoriter.types import Filters
@@ -85,9 +84,12 @@ class Candidates:
 
     def _itemized(self, rows: Sequence[int]) -> float:
         """Return the mean of the notes' shares of chunks with items, so that no note outweighs the others."""
-        present = [row for row in rows if row in self.scoring_rows]
-        chunks = Counter([self.scoring_rows[row].path for row in present])
-        itemized = Counter([self.scoring_rows[row].path for row in present if row in self.best_lines])
+        chunks, itemized = dict[str, int](), dict[str, int]()
+        for row in rows:
+            if (stored := self.scoring_rows.get(row)) is not None:
+                chunks[stored.path] = chunks.get(stored.path, 0) + 1
+                if row in self.best_lines:
+                    itemized[stored.path] = itemized.get(stored.path, 0) + 1
         return sum([itemized[path] / chunks[path] for path in itemized]) / len(chunks) if chunks else 0.0
 
     def retrievers(self, row: int) -> tuple[str, ...]:
@@ -184,22 +186,22 @@ def gather(
     weights = dict(zip(weighted.terms, weighted.idf, strict=True))
     with_words = partial(reader.keyword_search, weighted.terms, filters=filters, frequency=frequency, weights=weights)
     by_keyword = [row for row, _ in with_words(limit=limit)] if by_keywords else []
-    linking: Sequence[tuple[int, float]] = ()
-    if by_keywords and corpus.has_other_names and (links := _links(reader, query.text, weighted)):
-        weighted = replace(weighted, links=tuple((needle(link), places) for link, places in links.items()))
-        linking = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
+    linking = list[int]()
+    if by_keywords and corpus.has_other_names:
+        weighted, linking = _with_links(reader, query.text, weighted, limit=limit, filters=filters)
     nearest = partial(_nearest, reader, query.vector, baseline, filters=filters)
     by_vector = nearest(limit=limit)
+    stored = reader.scoring_rows({row + step for row in (*by_keyword, *linking, *by_vector) for step in (-1, 0, 1)})
     if len(by_keyword) >= limit or len(by_vector) >= limit:
-        by_keyword, by_vector = make_room(reader, by_keyword, by_vector, with_words, nearest, limit=limit)
-    by_keyword = list(dict.fromkeys([*by_keyword, *[row for row, _ in linking]]))
+        proposals = Proposals(by_keyword, by_vector, stored)
+        by_keyword, by_vector, stored = make_room(reader, proposals, with_words, nearest, limit=limit)
+    by_keyword = list(dict.fromkeys([*by_keyword, *linking]))
     proposed = {*by_keyword, *by_vector}
     both_pass = replace(filters, sources=None).empty  # every neighbour in the same file passes whenever the chunk does
     near_keywords = {row + step for row in by_keyword[: limit // 2] for step in (-1, 1) if both_pass}
-    stored = reader.scoring_rows({row + step for row in proposed for step in (-1, 0, 1)} | near_keywords)
-    chosen = {
-        row: stored[row] for row in stored if row in proposed or _is_adjacent(stored, row, by_keyword, near_keywords)
-    }
+    beside = (near_keywords - proposed) & stored.keys()
+    proposed |= {row for row in beside if _is_adjacent(stored, row, by_keyword)}
+    chosen = {row: each for row, each in stored.items() if row in proposed}
     cosines, scores = _vector_scores(reader, query, baseline, chosen)
     best_items = _best_items(reader, query, baseline, chosen)
     for row, (best, _) in best_items.items():
@@ -228,6 +230,17 @@ def _named(paths: Mapping[int, str], text: str) -> set[int]:
     return {row for row, path in paths.items() if fold_name(path.rpartition("/")[2].rpartition(".")[0]) == name}
 
 
+def _with_links(
+    reader: Reader, text: str, weighted: WeightedTerms, *, limit: int, filters: Filters
+) -> tuple[WeightedTerms, list[int]]:
+    """Return the terms with the links that stand for some of them, and the rows of the chunks that link so."""
+    if not (links := _links(reader, text, weighted)):
+        return weighted, []
+    hits = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
+    needles = tuple((needle(link), places) for link, places in links.items())
+    return replace(weighted, links=needles), [row for row, _ in hits]
+
+
 def _links(reader: Reader, text: str, weighted: WeightedTerms) -> dict[str, tuple[int, ...]]:
     """Return the terms of links by other names to a note that the query names, with the positions of that name's terms.
 
@@ -245,12 +258,8 @@ def _links(reader: Reader, text: str, weighted: WeightedTerms) -> dict[str, tupl
     return {link: tuple(sorted(places)) for link, places in positions.items() if places}
 
 
-def _is_adjacent(
-    stored: Mapping[int, ScoringRowLike], row: int, by_keyword: Sequence[int], near_keywords: AbstractSet[int]
-) -> bool:
+def _is_adjacent(stored: Mapping[int, ScoringRowLike], row: int, by_keyword: Sequence[int]) -> bool:
     """Return whether a chunk is next to one that the keyword retriever proposed, in the same source."""
-    if row not in near_keywords:
-        return False
     return any(
         other in by_keyword and other in stored and stored[other].path == stored[row].path
         for other in (row - 1, row + 1)

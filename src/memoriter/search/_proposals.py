@@ -7,7 +7,7 @@ question those of notes in another script: texts in one language are near each o
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memoriter.search._hits import beyond
 
@@ -30,39 +30,47 @@ class _KeywordSearch(Protocol):
     def __call__(self, *, limit: int) -> Sequence[tuple[int, float]]: ...
 
 
+class Proposals(NamedTuple):
+    """The chunks that the retrievers propose, best first."""
+
+    by_keyword: list[int]
+    by_vector: list[int]
+    stored: Mapping[int, ScoringRowLike]
+    """These chunks and those beside them, by row."""
+
+
 def make_room(
-    reader: Reader,
-    by_keyword: list[int],
-    by_vector: list[int],
-    with_words: _KeywordSearch,
-    nearest: _Nearest,
-    *,
-    limit: int,
-) -> tuple[list[int], list[int]]:
-    """Return the proposals of both retrievers with room for other notes and other scripts than those with most.
+    reader: Reader, proposals: Proposals, with_words: _KeywordSearch, nearest: _Nearest, *, limit: int
+) -> Proposals:
+    """Return the proposals with room for other notes and other scripts than those that have most places.
 
     Args:
         reader: the index.
-        by_keyword: chunks with the words of the query, best first.
-        by_vector: chunks near to the query, best first.
+        proposals: what the retrievers propose at first.
         with_words: finds so many chunks with the words of the query.
         nearest: returns so many chunks near to the query, those in a script, if one is named, after all others.
         limit: chunks from each retriever.
     """
-    stored = reader.scoring_rows({*by_keyword, *by_vector})
+    by_keyword, by_vector, stored = proposals
     if _is_crowded(stored, by_keyword, limit):
         by_keyword = _spread(reader, lambda wanted: [row for row, _ in with_words(limit=wanted)], limit)
+        stored = {**stored, **_around(reader, by_keyword)}
     if _is_crowded(stored, by_vector, limit):
         by_vector = _spread(reader, lambda wanted: nearest(limit=wanted), limit)
-        stored = reader.scoring_rows(by_vector)
+        stored = {**stored, **_around(reader, by_vector)}
     scripts = Counter([stored[row].script for row in by_vector if row in stored])
     script, places = scripts.most_common(1)[0] if scripts else ("", 0)
-    if len(by_vector) < limit or scripts.total() - places >= limit // OTHER_SCRIPTS:
-        return by_keyword, by_vector
-    known = set(by_vector)
-    more = [row for row in nearest(limit=limit // OTHER_SCRIPTS, last=script) if row not in known]
-    found = reader.scoring_rows(more)
-    return by_keyword, by_vector + [row for row in more if row in found and found[row].script != script]
+    if len(by_vector) >= limit and scripts.total() - places < limit // OTHER_SCRIPTS:
+        known = set(by_vector)
+        if more := [row for row in nearest(limit=limit // OTHER_SCRIPTS, last=script) if row not in known]:
+            stored = {**stored, **_around(reader, more)}
+            by_vector = by_vector + [row for row in more if row in stored and stored[row].script != script]
+    return Proposals(by_keyword, by_vector, stored)
+
+
+def _around(reader: Reader, rows: Sequence[int]) -> Mapping[int, ScoringRowLike]:
+    """Return what is stored of chunks and of those beside them, by row."""
+    return reader.scoring_rows({row + step for row in rows for step in (-1, 0, 1)})
 
 
 def _is_crowded(stored: Mapping[int, ScoringRowLike], rows: Sequence[int], limit: int) -> bool:
