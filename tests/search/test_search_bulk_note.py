@@ -41,7 +41,7 @@ WORDS = {
 
 
 EDGE = 0.02
-"""Distance from the lowest score of a match, or from the next note, at which a question's outcome or place may change."""
+"""Distance from the lowest score of a match, or from the next note, at which outcome or place may change."""
 DRIFT = 0.05
 """By how much a score may change. The bulk note changed scores by up to .19 before passages of a note were limited."""
 

@@ -279,17 +279,19 @@ def test_the_owner_is_answered_before_the_many_requests_of_a_caller_are(
     number = 64
     owner.post("/search", query="the ledger")  # opens the index
 
-    def answered_before_the_owner() -> int:
+    def answered() -> tuple[int, int]:
+        """How many were answered before the owner asked, and how many while the owner waited."""
         with ThreadPoolExecutor(number) as pool:
             asked = [pool.submit(HEAVY[kind], greedy) for _ in range(number)]
             wait(asked, LIMIT, FIRST_COMPLETED)
-            assert owner.post("/search", query="the ledger").status_code == 200
             before = sum(each.done() for each in asked)
+            assert owner.post("/search", query="the ledger").status_code == 200
+            after = sum(each.done() for each in asked)
             assert {each.result().status_code for each in asked} <= {200, 429}
-        return before
+        return before, after - before
 
     # A busy machine may send the owner's request late, but not each time.
-    assert min(answered_before_the_owner() for _ in range(3)) < number // 2
+    assert any(max(answered()) < number // 2 for _ in range(5))
 
 
 @pytest.mark.slow

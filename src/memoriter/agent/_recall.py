@@ -280,6 +280,7 @@ class SearchableMemory(Protocol):
         *,
         max_results: int | None = None,
         sources: Collection[SourceKind] | None = None,
+        since: str | None = None,
         explain: bool = False,
         deadline_ms: int | None = None,
         update: bool = True,
@@ -318,6 +319,7 @@ class MarkdownRecall:
             self.memory.search,
             query,
             sources=sources,
+            since="any",  # a time in a message excludes and prefers nothing
             explain=True,
             deadline_ms=deadline_ms,
             update=self.update,

@@ -14,7 +14,7 @@ from memoriter.search._terms import analyse, classic_terms, link_terms, pack, qu
 
 if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
-    from memoriter.search._named_time import deciding, in_order_of_time, nothing_then, of_time
+    from memoriter.search._named_time import deciding, in_order_of_time, nothing_then, of_time, with_time
     from memoriter.search._projection import Drawing, draw
     from memoriter.search._smallest_change import RankedQuery
     from memoriter.search._typed import understand
@@ -65,6 +65,7 @@ __all__ = [
     "search_without_limits",
     "terms_of_day",
     "understand",
+    "with_time",
     "words_pattern",
 ]
 
@@ -75,7 +76,7 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _typed
 
         return _typed.understand
-    if name in {"deciding", "in_order_of_time", "nothing_then", "of_time"}:
+    if name in {"deciding", "in_order_of_time", "nothing_then", "of_time", "with_time"}:
         from memoriter.search import _named_time
 
         return getattr(_named_time, name)
