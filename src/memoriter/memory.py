@@ -187,11 +187,15 @@ class Memory:
 
     def _understood(self, query: Query, *, operators: bool) -> Query:
         """Return the query with the time that it names, and with its operators if they are to be read."""
-        from memoriter.search import understand, with_time
-
         if self.settings.query.scoring == "classic":
             return query
-        return understand(query, self._today()) if operators else with_time(query, query.text, self._today())
+        if operators:
+            from memoriter.search import understand
+
+            return understand(query, self._today())
+        from memoriter.search import with_time
+
+        return with_time(query, query.text, self._today)
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Return lines of a memory file; the text of a file that does not exist yet is empty. Raises PathRefused.

@@ -10,7 +10,7 @@ import pytest
 
 from memoriter.ids import vector_key
 from memoriter.index import Index
-from memoriter.records import ChunkRecord, ItemRecord
+from memoriter.records import COUNTED_OF_FILE, ChunkRecord, ItemRecord
 from memoriter.search import CosineBaseline, analyse, measure, pack, query_terms
 from memoriter.search._candidates import MIN_CANDIDATES, Candidates, ParsedQuery, gather
 from memoriter.types import Chunk, Filters, Item, ModelSpec, Source
@@ -89,12 +89,12 @@ def test_a_note_has_the_places_that_no_other_note_needs(index: Index) -> None:
         assert (len(places), places.count("other.md")) == (MIN_CANDIDATES, 1)
 
 
-def test_the_share_of_chunks_with_items_counts_all_notes_alike(index: Index) -> None:
+def test_the_share_of_chunks_with_items_counts_a_few_chunks_of_each_note(index: Index) -> None:
     put(index, "bulk.md", *bulk(10))
     put(index, "one.md", "A list about the sea", items=True)
     put(index, "two.md", "A list about the sky", items=True)
-    assert gathered(index).itemized_share == pytest.approx(2 / 3)
-    assert gathered(index).itemized_shares == {"memory": pytest.approx(2 / 3)}
+    assert gathered(index).itemized_share == pytest.approx(2 / (COUNTED_OF_FILE + 2))
+    assert gathered(index).itemized_shares == {"memory": pytest.approx(2 / (COUNTED_OF_FILE + 2))}
 
 
 def test_notes_in_another_script_have_places_although_many_in_the_language_of_the_question_are_nearer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
@@ -20,7 +21,12 @@ SENTENCES = {"sentence", "message", "remedy", "default_remedy"}
 @cache
 def parsed(file: Path) -> ast.Module:
     """Return a source file as Python reads it; several tests share one reading."""
-    return ast.parse(file.read_text(encoding="utf-8"))
+    # CPython before 3.11.8 may fail if the collector runs meanwhile and another thread parses (python/cpython#106905).
+    gc.disable()
+    try:
+        return ast.parse(file.read_text(encoding="utf-8"))
+    finally:
+        gc.enable()
 
 
 class SourceTexts:

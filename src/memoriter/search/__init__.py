@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.search._answering import certainty_of
 from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import path_date, terms_of_day
 from memoriter.search._inputs import EmbeddedLine, Reader, Scoring, SearchSettings, TypedQuery
-from memoriter.search._pipeline import Trace, clean_query, newest, outcome_of, rank
+from memoriter.search._pipeline import Trace, certainty_of, clean_query, newest, outcome_of, rank
 from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
 from memoriter.search._score import MATCH, WEAK
 from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms, words_pattern
@@ -79,7 +78,8 @@ def __getattr__(name: str) -> Any:
     if name in {"deciding", "in_order_of_time", "nothing_then", "of_time", "with_time"}:
         from memoriter.search import _named_time
 
-        return getattr(_named_time, name)
+        globals()[name] = getattr(_named_time, name)  # asked for by each search
+        return globals()[name]
     if name in {"search_without_limits", "diagnose_empty"}:
         from memoriter.search import _empty_result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial, reduce
 from math import log1p
@@ -9,6 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from memoriter.ids import fold_name
+from memoriter.records import COUNTED_OF_FILE
 from memoriter.search._proposals import Proposals, make_room
 from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, vector_weight, weigh
 from memoriter.search._terms import link_term, needle, query_terms
@@ -70,7 +72,7 @@ class Candidates:
 
     @property
     def itemized_share(self) -> float:
-        """Share of chunks with items that the vector retriever proposed, 0..1; all notes count alike."""
+        """Share of chunks with items that the vector retriever proposed, 0..1; each note counts with a few of them."""
         return self._itemized(self.vector_ranking)
 
     @property
@@ -83,14 +85,13 @@ class Candidates:
         return {source: self._itemized(rows) for source, rows in rows_by_source.items()}
 
     def _itemized(self, rows: Sequence[int]) -> float:
-        """Return the mean of the notes' shares of chunks with items, so that no note outweighs the others."""
-        chunks, itemized = dict[str, int](), dict[str, int]()
-        for row in rows:
-            if (stored := self.scoring_rows.get(row)) is not None:
-                chunks[stored.path] = chunks.get(stored.path, 0) + 1
-                if row in self.best_lines:
-                    itemized[stored.path] = itemized.get(stored.path, 0) + 1
-        return sum([itemized[path] / chunks[path] for path in itemized]) / len(chunks) if chunks else 0.0
+        """Return the share of chunks with items; a note counts with a few chunks, so that none outweighs the others."""
+        present = [row for row in rows if row in self.scoring_rows]
+        chunks = Counter([self.scoring_rows[row].path for row in present])
+        itemized = Counter([self.scoring_rows[row].path for row in present if row in self.best_lines])
+        counted = {path: min(count, COUNTED_OF_FILE) for path, count in chunks.items()}
+        of_notes = [itemized[path] / chunks[path] * counted[path] for path in itemized]
+        return sum(of_notes) / sum(counted.values()) if counted else 0.0
 
     def retrievers(self, row: int) -> tuple[str, ...]:
         """Return the names of the retrievers that proposed a candidate."""

@@ -65,7 +65,7 @@ def read_question(query: Query, today: date) -> Query:
     operators = Operators([], [], [])
     text = take_operators(query.text, operators, query.filters, today)
     if text is None:
-        return with_time(query, query.text, today)
+        return with_time(query, query.text, lambda: today)
     min_score = query.min_score
     if not has_letters(text):
         if not operators.restricts:
@@ -80,7 +80,7 @@ def read_question(query: Query, today: date) -> Query:
         any_day=query.any_day or operators.any_day,
         understood=as_json(text, operators),
     )
-    return with_time(restricted, " ".join(_TOKEN.sub(" ", query.text).split()), today)
+    return with_time(restricted, " ".join(_TOKEN.sub(" ", query.text).split()), lambda: today)
 
 
 def take_operators(text: str, operators: Operators, filters: Filters, today: date) -> str | None:

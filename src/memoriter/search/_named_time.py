@@ -17,7 +17,7 @@ from memoriter.filters import in_days
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import date
 
     from memoriter.search._inputs import SearchSettings
@@ -28,7 +28,7 @@ OTHER_DAYS_SHARE = 3
 """One in so many hits may be of other days although there are enough of the time."""
 
 
-def with_time(query: Query, text: str, today: date) -> Query:
+def with_time(query: Query, text: str, today: Callable[[], date]) -> Query:
     """Return a question with the time that it names, or as a request for everything of its days.
 
     A question with days of its own, such as `since:7d` or an option, is not searched for a time.
@@ -36,14 +36,14 @@ def with_time(query: Query, text: str, today: date) -> Query:
     Args:
         query: the question, with its operators as filters.
         text: its text without anything in quotes.
-        today: the user's day.
+        today: returns the user's day.
     """
-    from memoriter.times import asks_for_all, read_time
+    from memoriter.times import asks_for_all, time_in
 
     if query.any_day or query.filters.since or query.filters.until:
         dated = bool(query.filters.since or query.filters.until)
         return in_days(replace(query, newest=query.newest or (dated and asks_for_all(text))))
-    named = read_time(text, today)
+    named = time_in(text, today)
     if named is None:
         return query
     days = named.days

@@ -13,7 +13,7 @@ from memoriter.search._candidates import Candidates, ParsedQuery, RankedLine, ga
 from memoriter.search._classic import classic_ranking
 from memoriter.search._dates import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._hits import beyond, interleave, mmr_order, repeated_rows, snippet
-from memoriter.search._rerank import rerank
+from memoriter.search._rerank import bounded, rerank
 from memoriter.search._score import (
     CHANCE_CONTEXT,
     CONTEXT_DISTANCE,
@@ -29,7 +29,7 @@ from memoriter.search._score import (
     context_share,
 )
 from memoriter.search._terms import members, query_terms
-from memoriter.types import Explanation, Hit
+from memoriter.types import Certainty, Explanation, Hit
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from memoriter.search._inputs import Reader, ScoringRowLike, SearchSettings, StoredChunkLike
     from memoriter.search._rerank import Reranked, Rescorer
-    from memoriter.types import Certainty, Filters, Outcome
+    from memoriter.types import Filters, Outcome
 
 MAX_QUERY_LENGTH = 4_000
 """Characters of a query that are used. The rest would change its terms and its vector little."""
@@ -48,6 +48,15 @@ MAX_TERMS = 64
 """Distinct terms of a query that are searched."""
 RRF_CONSTANT = 60
 """k of reciprocal rank fusion, as in Cormack, Clarke and Büttcher 2009."""
+
+
+LOGIT_WEIGHT = 0.15
+"""Weight of the judge's logit beside the sum of the score and the nearness in meaning."""
+JUDGED, UNJUDGED = 1.0, 1.05
+"""The sum that a match exceeds, if the judge has read the hit, and if not.
+
+Of 618 questions with and 811 without an answer, 76 % of the right answers are called a match, 35 % of the near-misses,
+and 4 % of the questions about something else; without the judge 74 %, 40 % and 3 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +213,35 @@ def _choose(
             del unread[row]
         chosen = choose(repeated_rows(rows, chunks))
     return chosen, chunks
+
+
+def certainty_of(trace: Trace, *, judged: bool) -> Certainty | None:
+    """Return how certain it is that the first hit answers; `judged` if the relevance of the hits is the judge's.
+
+    Words that a passage shares with a question say little about whether it answers, so the nearness in meaning counts
+    beside the score, which contains it already. The judge knows more, but is unsure of long logs with several speakers.
+    The rule is the same for all notes, languages and models. `scripts/outcome_rule.py` fits it with each family of
+    notes left out in turn.
+
+    None if its score alone tells: without vectors, and if the question names something that no passage contains, which
+    keeps all scores below those of a match.
+    """
+    first, candidates = next(iter(trace.kept), None), trace.candidates
+    if first is None or candidates is None or candidates.has_unknown_name:
+        return None
+    nearness = _nearness(trace, candidates, first.row)
+    if judged and first.reranked is not None:
+        engine = first.score + (first.score if nearness is None else nearness)
+        return Certainty(engine + LOGIT_WEIGHT * bounded(first.reranked.relevance), JUDGED)
+    return None if nearness is None else Certainty(first.score + nearness, UNJUDGED)
+
+
+def _nearness(trace: Trace, candidates: Candidates, row: int) -> float | None:
+    """Return the score of a hit by vectors alone, 0..1. Nearness to a `hyde` line, a supposed answer, says nothing."""
+    if not trace.lines:
+        return candidates.vector_scores.get(row)
+    asked = [line.candidates for line in trace.lines if line.line.kind == "vec"]
+    return max((each.vector_scores[row] for each in asked if row in each.vector_scores), default=None)
 
 
 def outcome_of(hits: tuple[Hit, ...], *, certain: bool = True, certainty: Certainty | None = None) -> Outcome:

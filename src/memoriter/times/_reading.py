@@ -12,7 +12,7 @@ from memoriter.times._languages import KOREAN, LANGUAGES, Language
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from memoriter.times._days import Unit
 
@@ -58,14 +58,23 @@ def read_time(text: str, today: date) -> NamedTime | None:
     >>> read_time("last week of the project", date(2026, 11, 27)) is None
     True
     """
+    return time_in(text, lambda: today)
+
+
+def time_in(text: str, today: Callable[[], date]) -> NamedTime | None:
+    """Return what `read_time` does; `today` is called only if the text may name a time."""
     if len(text) > LONGEST_TEXT or "\n" in text:
         return None
-    found = [each for each in _longest(_mentions(text)) if each.days(text, today) is not None]
+    mentions = list(_mentions(text))
+    if not mentions:
+        return None
+    day = today()
+    found = [each for each in _longest(mentions) if each.days(text, day) is not None]
     spans = [each.span for each in found]
     if len(found) == 2:
-        joined = _joined(found[0], found[1], text, today)
+        joined = _joined(found[0], found[1], text, day)
     else:
-        joined = found[0].days(text, today) if len(found) == 1 else None
+        joined = found[0].days(text, day) if len(found) == 1 else None
     if joined is None:
         return None
     start, end = spans[0][0], spans[-1][1]
@@ -221,7 +230,7 @@ def _joined(first: _Mention, second: _Mention, text: str, today: date) -> Days |
     return other.days(text, today, year=days.first.year) if unit == "year" else None
 
 
-def _longest(mentions: Iterator[_Mention]) -> list[_Mention]:
+def _longest(mentions: Iterable[_Mention]) -> list[_Mention]:
     """Return the mentions that are no part of a longer one, in the order of the text."""
     kept = list[_Mention]()
     for each in sorted(mentions, key=lambda each: (each.span[0] - each.span[1], each.span[0])):
