@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.embed.bundled import _judge
+from memoriter.search import MATCH
 from memory_env import MemoryEnv, codes
 
 if TYPE_CHECKING:
@@ -142,3 +143,11 @@ def test_status_names_the_judge_and_that_nothing_leaves_the_machine(env: MemoryE
     state = opened(env).status().reranker
     assert state is not None
     assert (state.provider, state.model, state.leaves_machine) == ("judge", "memoriter-judge-q4", False)
+
+
+@pytest.mark.parametrize("rerank", ["judge", "off"])
+def test_with_the_scores_of_another_scoring_they_alone_decide_about_a_match(env: MemoryEnv, rerank: str) -> None:
+    assert opened(env, rerank=rerank).search("When does the plumber come?").certainty is not None
+    result = opened(env, rerank=rerank, scoring="rrf").search("When does the plumber come?")
+    assert result.certainty is None
+    assert (result.outcome == "match") == (max(hit.score for hit in result.hits) >= MATCH)

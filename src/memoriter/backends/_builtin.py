@@ -219,7 +219,7 @@ class BuiltinBackend:
                 if not hits or hits[0].outside_time:
                     traces.pop()  # what decides about a match is the ranking with the first hit
         judged = question.rescoring is not None and question.rescoring.weight is not None
-        certainty = certainty_of(traces[-1], judged=judged)
+        certainty = certainty_of(traces[-1], judged=judged) if settings.scoring == "calibrated" else None
         return Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()), certainty)
 
     def _settings(self, index: Store, query: Query) -> SearchSettings:

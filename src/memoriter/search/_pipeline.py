@@ -48,8 +48,6 @@ MAX_TERMS = 64
 """Distinct terms of a query that are searched."""
 RRF_CONSTANT = 60
 """k of reciprocal rank fusion, as in Cormack, Clarke and Büttcher 2009."""
-
-
 LOGIT_WEIGHT = 0.15
 """Weight of the judge's logit beside the sum of the score and the nearness in meaning."""
 JUDGED, UNJUDGED = 1.0, 1.05
