@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memoriter.cli._answer import SearchRequest
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import is_painted
-from memoriter.cli._search import answer_request, local_day
-from memoriter.filters import ANY, DAY_FORMS, parse_days, search_arguments
+from memoriter.cli._search import answer_request, local_day, search_limits
+from memoriter.filters import ANY, DAY_FORMS, parse_days
+
+if TYPE_CHECKING:
+    from memoriter.times import Days
 
 MOST_OF_A_DAY, MOST_RECENT = 100, 10
 CHANGED = click.option(
@@ -51,8 +54,7 @@ def day_command(day: tuple[str, ...], max_results: int, *, changed: bool | None)
     days = parse_days(text, local_day())
     if days is None or text.lower() == ANY:
         raise click.BadParameter(f"{text!r} is not a day. Write {DAY_FORMS}.", param_hint="'DAY'")
-    ends = {"since": days.first and days.first.isoformat(), "until": days.last and days.last.isoformat()}
-    _list_newest(ends, max_results, changed=changed)
+    _list_newest(max_results, on=days, changed=changed)
 
 
 @click.command(cls=Command, name="recent")
@@ -68,18 +70,20 @@ def recent_command(max_results: int, *, changed: bool | None) -> None:
     Each note comes in with its beginning, and with more of it if there are fewer than N notes. The day of a note is the
     one in its front matter, or else in its path, up to today. Next: memoriter day DAY.
     """
-    _list_newest({"since": None, "until": local_day().isoformat()}, max_results, changed=changed)
+    from memoriter.times import Days
+
+    _list_newest(max_results, until=Days(last=local_day()), changed=changed)
 
 
-def _list_newest(ends: dict[str, str | None], max_results: int, *, changed: bool | None) -> None:
-    """Print the newest passages between two days."""
+def _list_newest(max_results: int, *, on: Days | None = None, until: Days | None = None, changed: bool | None) -> None:
+    """Print the newest passages of some days, or until one."""
     options = GlobalOptions.current()
-    filters = {"source": ("memory",), "path": None, "tag": (), "changed": changed, **ends}
+    limits = search_limits(on=on, since=None, until=until, source=("memory",), path=None, tag=(), changed=changed)
     request = SearchRequest(
         text="",
         max_results=max_results,
         min_score=None,
-        filters=search_arguments(filters),
+        filters=limits,
         explain=False,
         deadline_ms=None,
         form="json" if options.json else "text",
