@@ -3,9 +3,7 @@
 Hits of the time come first, but some places are kept for the best of other days: a note about May may be dated in June,
 and MEMORY.md has no day. Passages of the time need no minimum score; those below it come last.
 
-Of 44 questions of development data that name a time, the right note is then among six hits for 44, and first for 38. If
-no time is read, it is for 43 and 35; if the time excludes what is dated otherwise, for 31 and 30. The words of the time
-stay in the text that is searched for: without them, one question less has it first.
+The words of the time stay in the text that is searched for, because notes have them too.
 """
 
 from __future__ import annotations
