@@ -177,7 +177,8 @@ def are_to_come(problem: Diagnostic | None, reasons: Sequence[Diagnostic]) -> bo
 
 def explain_hits(index: Store, question: Question, ranking: Ranking) -> tuple[Diagnostic, ...]:
     """Return why there are no hits, or none of the time that the question names, and what would give some."""
-    query, hits = question.query, ranking.hits
+    query = question.query
+    hits = ranking.hits
     reasons = list[Diagnostic]()
     if query.time is not None and all(hit.outside_time for hit in hits):
         from memoriter.search import nothing_then

@@ -223,7 +223,8 @@ class Judge:
 
     def __init__(self, cache_dir: Path, clock: Callable[[], float]) -> None:
         """Prepare the judge; `clock` returns monotonic seconds."""
-        self._cache_dir, self._clock = cache_dir, clock
+        self._cache_dir = cache_dir
+        self._clock = clock
         self._lock = threading.Lock()
         self._engine: JudgeEngine | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -262,7 +263,8 @@ class Judge:
     def close(self) -> None:
         """Release the model. Closing twice is harmless."""
         with self._lock:
-            pool, self._pool, self._engine = self._pool, None, None
+            pool = self._pool
+            self._pool = self._engine = None
         if pool is not None:
             pool.shutdown()
 

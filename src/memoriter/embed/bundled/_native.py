@@ -181,7 +181,8 @@ class NativeEngine:
         self._size = weights.shape.hidden
         with _single_thread_openmp():
             self._library = ctypes.CDLL(str(_library()))
-        load, free = self._library.e5_load_mem, self._library.e5_free
+        load = self._library.e5_load_mem
+        free = self._library.e5_free
         load.restype = ctypes.c_void_p
         load.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
         free.argtypes = [ctypes.c_void_p]

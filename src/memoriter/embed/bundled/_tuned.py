@@ -60,7 +60,8 @@ def apply(patch: Mapping[str, NDArray[Any]], weights: WeightFile) -> None:
         for matrix, parts in MATRICES.items():
             _, columns = matrix_size(matrix, shape)
             gain = 1 + patch[f"enc.layers.{layer}.{matrix}.gain"].astype(np.float32)
-            bias, row = patch[f"enc.layers.{layer}.{matrix}.bias"], 0
+            bias = patch[f"enc.layers.{layer}.{matrix}.bias"]
+            row = 0
             for part in parts:
                 blocks = weights.blocks(f"l{layer}.{part}.w", columns)
                 rows = slice(row, row + len(blocks))

@@ -242,7 +242,8 @@ class Tokenizer:
     def _divide(self, word: str) -> _Division:
         """Return the most likely division in 64 bits, by Viterbi's algorithm."""
         text = _SPACE + word
-        scores, starting = self._score_list, self._pieces.starting
+        scores = self._score_list
+        starting = self._pieces.starting
         size, close = len(text), False
         best = [0.0, *[-1e30] * size]
         last = [(0, _UNKNOWN)] * (size + 1)
