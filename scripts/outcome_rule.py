@@ -23,9 +23,9 @@ import numpy as np
 from memoriter.app import read_environment
 from memoriter.embed.bundled._judge import JudgeEngine
 from memoriter.embed.bundled._native import usable_weights
-from memoriter.evals import VectorStore, load_sets, notes_workspace, with_foreign
-from memoriter.evals._formats import is_foreign_kind
-from memoriter.evals._pool import question_key
+from memoriter.extensions.evals._formats import is_foreign_kind
+from memoriter.extensions.evals._pool import question_key
+from memoriter.extensions.evals.api import VectorStore, load_sets, notes_workspace, with_foreign
 from memoriter.search import Trace, clean_query, rank
 from memoriter.search._pipeline import LOGIT_WEIGHT
 from memoriter.search._rerank import JUDGE_WEIGHT, parts_of

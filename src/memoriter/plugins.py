@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from contextlib import nullcontext, redirect_stdout, suppress
+from contextlib import nullcontext, redirect_stdout
 from functools import partial
-from pathlib import Path
 from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
@@ -14,6 +13,7 @@ import pluggy
 
 from memoriter.agent import Listener, MarkdownRecall, RecallSource
 from memoriter.embedding_setup import embedding_of
+from memoriter.entry_points import entry_points
 from memoriter.errors import ConfigError, MissingPackage, sentence
 from memoriter.extras import require
 from memoriter.hookspecs import GROUP, HookSpecs, PluginContext, PluginServices, Tool, hookimpl
@@ -307,23 +307,4 @@ def services_for(host: PluginHost) -> PluginServices:
 
 def installed_plugins() -> tuple[Installed, ...]:
     """Return the plugins that installed packages offer. Nothing of them is imported."""
-    if not any(_offers(folder or ".", GROUP.encode()) for folder in sys.path):
-        return ()  # without the 30 ms that importlib.metadata takes to load
-    from importlib.metadata import entry_points
-
-    return tuple(Installed(point.name, point.load) for point in entry_points(group=GROUP))
-
-
-def _offers(folder: str, group: bytes) -> bool:
-    """Return whether a package in a folder of Python's path may offer plugins of the group; True if that is unclear."""
-    try:
-        packages = [path for path in Path(folder).iterdir() if path.suffix in {".dist-info", ".egg-info"}]
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True  # an archive
-    for package in packages:
-        with suppress(OSError):
-            if group in (package / "entry_points.txt").read_bytes():
-                return True
-    return False
+    return tuple(Installed(point.name, point.load) for point in entry_points(GROUP))

@@ -57,7 +57,7 @@ def test_a_note_of_an_export_that_is_too_large_makes_the_import_fail(
     file, empty = tmp_path / "n.zip", tmp_path / "empty"
     empty.mkdir()
     program("export", str(file))
-    monkeypatch.setattr("memoriter.importing.formats._memoriter.MAX_BYTES", 4_000)
+    monkeypatch.setattr("memoriter.extensions.importing.formats._memoriter.MAX_BYTES", 4_000)
     done = program("-w", str(empty), "import", "memoriter", str(file), "--own", "--json")
     assert (done.exit_code, done.json["notRestored"], done.json["leftOut"]) == (1, 1, 1)
 

@@ -10,11 +10,11 @@ import pytest
 
 import memoriter
 from exports import DAY, EXPORTS, FACT, SECRET
-from memoriter.importing import FORMATS, past_imports, plan_undo, run_import, undo
+from memoriter.extensions.importing.api import FORMATS, past_imports, plan_undo, run_import, undo
 from memoriter.workspace import Workspace, foreign_lines
 
 if TYPE_CHECKING:
-    from memoriter.importing import ImportReport
+    from memoriter.extensions.importing.api import ImportReport
 
 ROOT = Path(memoriter.__file__).parents[2]
 

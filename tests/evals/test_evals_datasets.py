@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memoriter.errors import UsageError
-from memoriter.evals import load_set, load_sets, set_files
+from memoriter.extensions.evals.api import load_set, load_sets, set_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.errors import UsageError
-from memoriter.evals import AnswerLines, EvalQuestion, append_question, locate, read_eval_file
-from memoriter.evals._eval_file import LAST_LINE
+from memoriter.questions import LAST_LINE, AnswerLines, EvalQuestion, append_question, locate, read_eval_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memoriter.errors import UsageError
-from memoriter.evals import AnswerLines, Dataset, EvalQuestion, load_set, set_files, with_foreign
+from memoriter.extensions.evals.api import Dataset, load_set, set_files, with_foreign
+from memoriter.questions import AnswerLines, EvalQuestion
 
 if TYPE_CHECKING:
     from pathlib import Path

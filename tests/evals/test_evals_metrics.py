@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.evals._metrics import (
+from memoriter.extensions.evals._metrics import (
     auc,
     estimate,
     estimate_auc,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memoriter.evals import Table
+from memoriter.extensions.evals.api import Table
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "paste_tables.py"

@@ -17,10 +17,10 @@ from click.testing import CliRunner
 
 from memoriter import Memory
 from memoriter.cli import main
-from memoriter.evals.peers import PEERS, PeerRun, serve_embeddings
-from memoriter.evals.peers._peer import PeerPlace, parse_json
-from memoriter.evals.peers._process import LineSession, PeerFailed, run_program
-from memoriter.evals.peers._programs import interpreter_of
+from memoriter.extensions.evals.peers import PEERS, PeerRun, serve_embeddings
+from memoriter.extensions.evals.peers._peer import PeerPlace, parse_json
+from memoriter.extensions.evals.peers._process import LineSession, PeerFailed, run_program
+from memoriter.extensions.evals.peers._programs import interpreter_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,7 @@ NOTE = "# House\n\n- Oye repairs the tiles of the roof.\n"
 def test_the_command_names_every_program_and_form():
     # They are written out there, so that help needs no import of the evaluation.
     from memoriter.cli import _eval
-    from memoriter.evals import FORMATS
+    from memoriter.extensions.evals.api import FORMATS
 
     assert set(_eval.PEER_NAMES) == PEERS.keys()
     assert _eval.FORMATS == FORMATS
@@ -62,7 +62,7 @@ def test_the_memory_of_a_program_is_known_if_it_is_more_than_that_of_the_process
 ):
     code = f"""
 import os, pathlib, sys
-from memoriter.evals.peers._process import run_program
+from memoriter.extensions.evals.peers._process import run_program
 
 ballast = b"x" * 100_000_000
 command = [sys.executable, "-c", "print(len(b'x' * {megabytes}_000_000))"]

@@ -9,9 +9,9 @@ import pytest
 
 from memoriter import Memory
 from memoriter.errors import UsageError
-from memoriter.evals import QuestionsReport, ask, load_questions
-from memoriter.evals._question_report import QuestionResult
-from memoriter.evals._questions import AnswerLines, EvalQuestion
+from memoriter.extensions.evals._question_report import QuestionResult
+from memoriter.extensions.evals.api import QuestionsReport, ask
+from memoriter.questions import AnswerLines, EvalQuestion, load_questions
 from memoriter.types import Hit
 
 if TYPE_CHECKING:

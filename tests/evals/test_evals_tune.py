@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.cli import main
-from memoriter.evals import AnswerLines, EvalQuestion
-from memoriter.evals._question_report import QuestionResult
-from memoriter.evals._tune import Change, choose, value_of
+from memoriter.extensions.evals._question_report import QuestionResult
+from memoriter.extensions.evals._tune import Change, choose, value_of
+from memoriter.questions import AnswerLines, EvalQuestion
 from memoriter.types import Hit
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.importing import FORMATS, ImportReport, run_import
+from memoriter.extensions.importing.api import FORMATS, ImportReport, run_import
 from memoriter.workspace import Workspace
 
 if TYPE_CHECKING:

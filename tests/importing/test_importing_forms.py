@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Target
-    from memoriter.importing import ImportReport
+    from memoriter.extensions.importing.api import ImportReport
 
 ACTIVITY = {
     "header": "Gemini-Apps",

@@ -9,7 +9,7 @@ import pytest
 
 from exports import archive, database, written
 from memoriter.errors import UsageError
-from memoriter.importing import plan_undo, undo
+from memoriter.extensions.importing.api import plan_undo, undo
 from memoriter.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoriter.importing import FORMATS, export_notes, past_imports, plan_undo, run_import, undo
+from memoriter.extensions.importing.api import FORMATS, export_notes, past_imports, plan_undo, run_import, undo
 from memoriter.workspace import Workspace, foreign_lines
 
 NAMES = st.text(st.characters(categories=["L", "N"], include_characters=" -_"), min_size=1, max_size=12).map(str.strip)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memoriter.embed import open_provider
-from memoriter.evals._datasets import Document, Pool
-from memoriter.evals._pool import OURS, PoolIndex
+from memoriter.extensions.evals._datasets import Document, Pool
+from memoriter.extensions.evals._pool import OURS, PoolIndex
 from memoriter.ids import text_key
 from memoriter.sync import ChunkingSettings, texts_of
 from memoriter.types import Chunk

@@ -43,7 +43,7 @@ means = {
 _questions.question_centres = lambda: means
 
 from memoriter.app import read_environment
-from memoriter.evals import load_set, measure_workspace, notes_workspace, pooled, notes_summary
+from memoriter.extensions.evals.api import load_set, measure_workspace, notes_workspace, pooled, notes_summary
 
 results = []
 for file in sets:

@@ -112,7 +112,7 @@ def cut_from_copies(query: CopyQuery, files: Iterable[Path]) -> list[Diagnostic]
 
 def drop_versions(sessions: Path, root: Path) -> None:
     """Delete the earlier versions of imported notes that are not there any more."""
-    from memoriter.importing import forget_versions
+    from memoriter.import_history import forget_versions
 
     if (folder := _records_of_imports(sessions)).is_dir():
         forget_versions(root, folder)
@@ -137,7 +137,7 @@ def versions(sessions: Path | None) -> Iterator[Path]:
 
 def _records_of_imports(sessions: Path) -> Path:
     """Return the folder of the records in memoriter's home, which is three folders above an agent's transcripts."""
-    from memoriter.importing import RECORDS
+    from memoriter.import_history import RECORDS
 
     return sessions.parents[2] / RECORDS
 

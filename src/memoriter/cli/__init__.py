@@ -1,5 +1,26 @@
-"""The command line: thin commands over `Memory`. No other room prints."""
+"""The command line: thin commands over `Memory`. No other room prints.
+
+Commands of other packages, which have entry points in the group `memoriter.commands`, are made with the rest of these
+names.
+"""
 
 from memoriter.cli._main import main
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions, global_options
+from memoriter.cli._render import DONE, FAILED, Line, Screen, is_interactive, pluralize
+from memoriter.cli._trust import check_trust, untrusted_notice
 
-__all__ = ["main"]
+__all__ = [
+    "DONE",
+    "FAILED",
+    "Command",
+    "CommandGroup",
+    "GlobalOptions",
+    "Line",
+    "Screen",
+    "check_trust",
+    "global_options",
+    "is_interactive",
+    "main",
+    "pluralize",
+    "untrusted_notice",
+]

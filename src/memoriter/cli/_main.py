@@ -6,6 +6,7 @@ import atexit
 import gc
 import sys
 from contextlib import contextmanager
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +14,8 @@ import click
 
 from memoriter.cli._options import GlobalOptions, global_options, with_examples
 from memoriter.cli._render import DONE, FAILED, USAGE, describe_failure
+from memoriter.entry_points import EntryPoint, entry_points
+from memoriter.errors import MemoriterError, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -30,7 +33,7 @@ SECTIONS = {
         "chat": "_chat",
         "ltm": "_ltm",
     },
-    "Move": {"import": "_import", "export": "_import", "store": "_store"},
+    "Move": {"store": "_store"},
     "Maintenance": {
         "status": "_status",
         "doctor": "_doctor",
@@ -38,10 +41,12 @@ SECTIONS = {
         "compact": "_index",
         "config": "_config",
         "init": "_config",
-        "eval": "_eval",
     },
 }
 """The sections of the help: each command with the module of its function, `NAME_command` with `_` for `-`."""
+EXTENSION_COMMANDS = "memoriter.commands"
+"""The group of entry points whose objects are commands of click; they may name a `section` of the help."""
+OTHER_SECTION = "More"
 
 
 WHOLE_SENTENCE = 200
@@ -49,7 +54,7 @@ WHOLE_SENTENCE = 200
 
 
 class LazyGroup(click.Group):
-    """A group that imports the module of a command on first use."""
+    """A group that imports the module of a command on first use, and commands of installed packages."""
 
     def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, str]], **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -58,8 +63,13 @@ class LazyGroup(click.Group):
         self.sections = sections
         self.modules = {name: module for commands in sections.values() for name, module in commands.items()}
 
+    @cached_property
+    def added(self) -> dict[str, EntryPoint]:
+        """The commands of installed packages; none has the name of an own command."""
+        return {point.name: point for point in entry_points(EXTENSION_COMMANDS) if point.name not in self.modules}
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*self.modules, *super().list_commands(ctx)]
+        return [*self.modules, *self.added, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if module := self.modules.get(cmd_name):
@@ -67,6 +77,8 @@ class LazyGroup(click.Group):
                 "click.Command",
                 getattr(import_module(f"memoriter.cli.{module}"), f"{cmd_name.replace('-', '_')}_command"),
             )
+        if point := self.added.get(cmd_name):
+            return _added_command(point)
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(
@@ -78,10 +90,33 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, names in self.sections.items():
+        sections = {title: list(names) for title, names in self.sections.items()}
+        for name in self.added:
+            section = getattr(self.get_command(ctx, name), "section", OTHER_SECTION)
+            sections.setdefault(section, []).append(name)
+        for title, names in sections.items():
             commands = [(name, command) for name in names if (command := self.get_command(ctx, name))]
             with formatter.section(title):
                 formatter.write_dl([(name, command.get_short_help_str(WHOLE_SENTENCE)) for name, command in commands])
+
+
+def _added_command(point: EntryPoint) -> click.Command:
+    """Return the command of an installed package; one that cannot be loaded says so when it is run."""
+    try:
+        command = point.load()
+        if isinstance(command, click.Command):
+            return command
+        reason = f"{point.place} is no command of click"
+    except Exception as error:  # noqa: BLE001 - third-party code
+        reason = f"{type(error).__name__}: {sentence(error)}"
+
+    def refuse(_: tuple[str, ...]) -> None:
+        message = f"The command {point.name!r} of an installed package cannot be loaded: {sentence(reason)}"
+        raise MemoriterError(message, remedy="Update the package, or remove it.")
+
+    words = click.Argument(["_"], nargs=-1, type=click.UNPROCESSED)
+    settings = {"ignore_unknown_options": True}
+    return click.Command(point.name, settings, refuse, [words], help="Cannot be loaded.")
 
 
 def _unknown_command_message(name: str, names: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -18,6 +17,7 @@ from memoriter.api_json import (
 )
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 from memoriter.cli._render import DONE, FAILED, USAGE, is_interactive, pluralize
+from memoriter.cli._trust import check_trust
 from memoriter.errors import PathRefused, UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from memoriter.agent import CapturedEntry
     from memoriter.backends import ForgetPlan, Forgotten
     from memoriter.cli._render import Line, Screen
-    from memoriter.config import Place
     from memoriter.memory import Memory
     from memoriter.types import Diagnostic
 
@@ -110,23 +109,6 @@ def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"], *
     if remembered.existing:
         screen.show([(("To add it again, repeat the command with --again.", "dim"),)])
     screen.show_diagnostics(remembered.reasons)
-
-
-def check_trust(place: Place, screen: Screen) -> None:
-    """Refuse to write into a repository that was only found, unless the owner trusts it. Raises UsageError.
-
-    It may be anybody's, and an entry in it may be published with it.
-    """
-    from memoriter.cli._trust import ask_to_trust
-    from memoriter.config import in_repository
-    from memoriter.environment import read_environment
-
-    if place.trust != "untrusted" or not in_repository(place.workspace):
-        return
-    if not ask_to_trust(place, read_environment(), screen):
-        message = f"Nothing was written, because you have not trusted the repository {str(place.workspace)!r}."
-        folder = quote(str(place.workspace))
-        raise UsageError(message, remedy=f"Run `memoriter trust {folder}`, or name a folder with -w DIR.")
 
 
 @click.command(cls=Command, name="forget")

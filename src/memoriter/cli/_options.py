@@ -242,7 +242,9 @@ def with_examples(text: str | None) -> str | None:
 class Command(click.Command):
     """A command with the global options."""
 
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
+    def __init__(self, *arguments: Any, section: str = "", **settings: Any) -> None:
+        """Create a command; `section` is its part of the help, for the command of an installed package."""
+        self.section = section
         settings.setdefault("epilog", GLOBAL_HELP)
         super().__init__(*arguments, **settings)
         self.help = with_examples(self.help)
@@ -257,7 +259,8 @@ class Command(click.Command):
 class CommandGroup(click.Group):
     """A group of subcommands with the global options."""
 
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
+    def __init__(self, *arguments: Any, section: str = "", **settings: Any) -> None:
+        self.section = section
         settings.setdefault("epilog", GLOBAL_HELP)
         super().__init__(*arguments, **settings)
         self.help = with_examples(self.help)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -114,6 +115,22 @@ def ask_to_trust(place: Place, env: Environment, screen: Screen) -> bool:
         return False
     TrustStore(env.home).add(folder)
     return True
+
+
+def check_trust(place: Place, screen: Screen) -> None:
+    """Refuse to write into a repository that was only found, unless the owner trusts it. Raises UsageError.
+
+    It may be anybody's, and an entry in it may be published with it.
+    """
+    from memoriter.config import in_repository
+    from memoriter.environment import read_environment
+
+    if place.trust != "untrusted" or not in_repository(place.workspace):
+        return
+    if not ask_to_trust(place, read_environment(), screen):
+        message = f"Nothing was written, because you have not trusted the repository {str(place.workspace)!r}."
+        folder = quote(str(place.workspace))
+        raise UsageError(message, remedy=f"Run `memoriter trust {folder}`, or name a folder with -w DIR.")
 
 
 def untrusted_notice(place: Place, screen: Screen) -> tuple[Diagnostic, ...]:

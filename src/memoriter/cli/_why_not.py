@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memoriter.cli._render import Line, Screen
-    from memoriter.evals import SettingEffect
     from memoriter.memory import Memory
+    from memoriter.questions import SettingEffect
     from memoriter.times import Days
     from memoriter.types import StageStatus, WhyNot
 
@@ -97,7 +97,7 @@ def why_not_command(
 
 
 def _file_of_questions(memory: Memory) -> Path:
-    from memoriter.evals import EVAL_FILE
+    from memoriter.questions import EVAL_FILE
 
     return memory.place.workspace / EVAL_FILE
 
@@ -108,7 +108,7 @@ def _effect(memory: Memory, report: WhyNot, file: Path, screen: Screen, *, is_gi
     Raises:
         UsageError: the file that was given cannot be used. For the one in the folder of notes, a notice is printed.
     """
-    from memoriter.evals import questions_about, setting_effect
+    from memoriter.questions import questions_about, setting_effect
 
     fix = report.fix
     if fix is None or not fix.changes or not fix.verified or not file.is_file():
@@ -200,7 +200,7 @@ def _is_to_be_added(report: WhyNot, file: Path, screen: Screen, *, asked: bool) 
 
 def _add(memory: Memory, report: WhyNot, question: str, file: Path, screen: Screen) -> bool:
     """Add the question to the owner's questions; return whether it was not there. Raises UsageError, WriteError."""
-    from memoriter.evals import LAST_LINE, AnswerLines, append_question
+    from memoriter.questions import LAST_LINE, AnswerLines, append_question
     from memoriter.workspace import split_citation
 
     path, first, count = split_citation(report.citation)

@@ -1,0 +1,57 @@
+"""Evaluation of retrieval quality: metrics, sets of questions, runs through the real engine, and reports."""
+
+from memoriter.extensions.evals._datasets import Dataset
+from memoriter.extensions.evals._formats import FORMATS, NotesSet, load_set, with_foreign
+from memoriter.extensions.evals._pool import VectorStore
+from memoriter.extensions.evals._question_report import QuestionsReport, ask
+from memoriter.extensions.evals._run import (
+    DatasetResult,
+    EvalRun,
+    documents_summary,
+    interval_table,
+    kinds_table,
+    system_table,
+    values,
+)
+from memoriter.extensions.evals._set_files import LoadedSets, load_sets, set_files
+from memoriter.extensions.evals._table import Table
+from memoriter.extensions.evals._tune import TuneCase, Tuned, tune
+from memoriter.extensions.evals._workspace_run import (
+    WorkspaceResult,
+    measure_workspace,
+    notes_summary,
+    notes_workspace,
+    pooled,
+)
+from memoriter.extensions.evals._written_report import write_report
+
+__all__ = [
+    "FORMATS",
+    "Dataset",
+    "DatasetResult",
+    "EvalRun",
+    "LoadedSets",
+    "NotesSet",
+    "QuestionsReport",
+    "Table",
+    "TuneCase",
+    "Tuned",
+    "VectorStore",
+    "WorkspaceResult",
+    "ask",
+    "documents_summary",
+    "interval_table",
+    "kinds_table",
+    "load_set",
+    "load_sets",
+    "measure_workspace",
+    "notes_summary",
+    "notes_workspace",
+    "pooled",
+    "set_files",
+    "system_table",
+    "tune",
+    "values",
+    "with_foreign",
+    "write_report",
+]

@@ -1,0 +1,341 @@
+"""`memoriter eval`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memoriter.cli import Command, CommandGroup, GlobalOptions, global_options
+from memoriter.errors import UsageError, WriteError, sentence
+from memoriter.extensions.evals._tune_command import READABLE, ask_about, opener, plain, question_options, tune
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memoriter.cli import Line
+    from memoriter.extensions.evals.api import Dataset, DatasetResult, LoadedSets, NotesSet, WorkspaceResult
+    from memoriter.extensions.evals.peers import PeerRun
+
+FORMATS = ("set", "notes", "workspace", "longmemeval", "beir")
+PEER_NAMES = ("qmd", "openclaw", "memsearch", "basic-memory")
+
+
+class EvalGroup(CommandGroup):
+    """A group whose command `run` is meant where none is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, with `run` before them unless a command or help follows the global options."""
+        given = (option for option in global_options(hidden=True) if isinstance(option, click.Option))
+        values = {name: not (option.is_flag or option.count) for option in given for name in option.opts}
+        first = 0
+        while first < len(args) and args[first] in values:
+            first += 1 + values[args[first]]
+        named = first < len(args) and (args[first] in self.commands or args[first] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named else ["run", *args])
+
+
+@click.group(cls=EvalGroup, name="eval", section="Maintenance")
+def eval_command() -> None:
+    """Measure the quality of the answers, and tune the settings.
+
+        memoriter eval
+        memoriter eval ~/datasets --baselines
+        memoriter eval tune
+
+    Without the name of a command, it runs `memoriter eval run`.
+    """
+
+
+@eval_command.command(cls=Command, name="run")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--sets", metavar="A,B", help="Only these sets: names of files without .json, or of BEIR folders.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="The form of the sets; default: as they contain.")
+@click.option(
+    "--limit-paragraphs",
+    type=click.IntRange(1),
+    default=250,
+    show_default=True,
+    metavar="N",
+    help="Use at most N documents of a set without groups.",
+)
+@click.option("--limit-questions", type=click.IntRange(1), metavar="N", help="Use at most N questions of a set.")
+@click.option("--by-type", is_flag=True, help="Also print tables by language and by type of question.")
+@click.option("--baselines", is_flag=True, help="Compare with grep, BM25, vectors alone, RRF and the classic ranking.")
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    type=click.Choice(PEER_NAMES),
+    help="Compare with this program on the same notes, if it is installed; may be repeated.",
+)
+@click.option(
+    "--peer-model", type=READABLE, metavar="FILE", help="The embedding model as a GGUF file, for `--peer qmd`."
+)
+@click.option(
+    "--cache", type=click.Path(path_type=Path), metavar="DIR", help="The folder in which to keep the vectors of sets."
+)
+@question_options
+@click.option(
+    "--together",
+    multiple=True,
+    metavar="A,B",
+    help="Also count the questions of these sets of notes together; may be repeated.",
+)
+@click.option(
+    "--report",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the report into this folder: report.md, results.json, and charts.",
+)
+def run(
+    paths: tuple[Path, ...],
+    sets: str | None,
+    form: Any,
+    limit_paragraphs: int,
+    limit_questions: int | None,
+    *,
+    by_type: bool,
+    baselines: bool,
+    peers: tuple[str, ...],
+    peer_model: Path | None,
+    provider: str,
+    cache: Path | None,
+    questions: Path | None,
+    unanswerable: Path | None,
+    together: tuple[str, ...],
+    report: Path | None,
+) -> None:
+    """Measure how well searches find known answers.
+
+        memoriter eval run
+        memoriter eval run --questions questions.json --unanswerable none.json -w ~/notes
+        memoriter eval run ~/datasets --sets locomo10_turns --by-type
+        memoriter eval run ~/datasets/notes --baselines
+
+    It asks the questions of eval.md in your folder of notes, or those of published sets: JSON files, or folders in the
+    form of BEIR, in a folder and its subfolders. docs/evaluation.md describes the forms. memoriter keeps the vectors,
+    so that the second run is fast.
+    Next: memoriter search --explain.
+    """
+    if paths and (questions or unanswerable):
+        raise click.UsageError("Give sets, or questions about the workspace.", click.get_current_context())
+    output = Report(report, perf_counter())
+    compared = Compared(baselines, tuple(dict.fromkeys(peers)), provider, peer_model)
+    if not paths:
+        result = _ask_workspace(questions, unanswerable, compared)
+        lines = _show(result.lines(details=True))
+        _finish(lines, [result], [], result.values(), output)
+        return
+    loaded = _load(paths, _names(sets or ""), form, limit_paragraphs, limit_questions)
+    _measure_sets(loaded, [_names(each) for each in together], compared, cache, output, by_type=by_type)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _load(paths: Sequence[Path], names: Sequence[str], form: Any, paragraphs: int, questions: int | None) -> LoadedSets:
+    """Return the sets, reduced to the limits, with a notice about files that are none. Raises UsageError."""
+    from memoriter.extensions.evals.api import LoadedSets, load_sets
+
+    loaded = load_sets(paths, names, form)
+    if loaded.left_out:
+        files = ", ".join(map(str, loaded.left_out))
+        GlobalOptions.current().screen.note(((f"Left out, because they are no sets: {files}.", "yellow"),))
+    return LoadedSets(
+        tuple(each.cut(paragraphs, questions) for each in loaded.documents),
+        tuple(each.cut(questions) for each in loaded.notes),
+    )
+
+
+def _measure_sets(
+    sets: LoadedSets,
+    together: Sequence[Sequence[str]],
+    compared: Compared,
+    cache: Path | None,
+    output: Report,
+    *,
+    by_type: bool,
+) -> None:
+    """Measure all sets, and show them one by one, then together."""
+    from memoriter.app import read_environment
+    from memoriter.extensions.evals.api import documents_summary, notes_summary, pooled, values, with_foreign
+
+    known = [each.name for each in sets.notes]
+    if unknown := [name for names in together for name in names if name not in known]:
+        raise UsageError(
+            f"There is no set of notes {unknown[0]!r} to count with others.", remedy=f"Choose from: {', '.join(known)}."
+        )
+    folder = (cache or read_environment().home / "eval").absolute()
+    lines: list[str] = []
+    measured: list[DatasetResult] = []
+    for each in sets.documents:
+        measured.append(_measure(each, compared.provider, folder, baselines=compared.baselines))
+        lines += _show(_dataset_lines(measured[-1], by_type=by_type))
+    asked: list[WorkspaceResult] = []
+    for each in with_foreign(sets.notes):
+        asked.append(_ask_set(each, folder, compared))
+        lines += _show(asked[-1].lines(details=by_type))
+    found = {**values(measured), "workspaces": [each.values() for each in asked]}
+    groups = [pooled([each for each in asked if each.name in names], ", ".join(names)) for names in together]
+    if len(asked) > 1:
+        everything = pooled(asked)
+        lines += _show([line for each in (*groups, everything) for line in each.lines(details=by_type)])
+        found |= {"together": everything.values(), "groups": [each.values() for each in groups]}
+        asked += [*groups, everything]
+    lines += _show(documents_summary(measured).lines()) if len(measured) > 1 else []
+    lines += _show(notes_summary(asked).lines()) if len(asked) > 1 else []
+    _finish(lines, asked, measured, found, output)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Where the report goes, and when the run began."""
+
+    folder: Path | None
+    begun: float
+    """Seconds of `perf_counter`."""
+
+    @property
+    def duration(self) -> str:
+        """How long the run has taken, as a sentence."""
+        return f"Measured in {perf_counter() - self.begun:.0f} s; memoriter itself used {process_time():.0f} s of it."
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What is measured besides memoriter."""
+
+    baselines: bool
+    peers: tuple[str, ...]
+    provider: str
+    """Provider of the vectors, also for the endpoint that other programs use."""
+    model_file: Path | None
+
+    def run(self, scratch: str, config: Path | None, provider: str) -> PeerRun | None:
+        """Return the measurement of the programs, or None if there are none."""
+        from memoriter.app import read_environment
+        from memoriter.extensions.evals.peers import PeerRun
+
+        env, folder = read_environment(), Path(scratch) / "programs"
+        if not self.peers:
+            return None
+        folder.mkdir()
+        model_file = self.model_file and self.model_file.absolute()
+        return PeerRun(self.peers, provider, env.home / "models", folder, env.environ, model_file, config)
+
+
+def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: Compared) -> WorkspaceResult:
+    from tempfile import TemporaryDirectory
+
+    from memoriter.extensions.evals.api import measure_workspace
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    with options.open_memory() as memory, TemporaryDirectory(prefix="memoriter-eval-") as scratch:
+        options.show_egress_notice(memory)
+        own = ask_about(memory, questions, unanswerable)
+        with screen.progress() as progress:
+            result = measure_workspace(
+                opener(options),
+                memory.place.workspace.name,
+                own.answerable,
+                own.unanswerable,
+                baselines=compared.baselines,
+                scratch=Path(scratch),
+                peers=compared.run(scratch, memory.configuration.path, memory.status().provider),
+                left_out=own.left_out,
+                progress=progress,
+            )
+    _note_faults(result)
+    return result
+
+
+def _ask_set(each: NotesSet, cache: Path, compared: Compared) -> WorkspaceResult:
+    from tempfile import TemporaryDirectory
+
+    from memoriter.app import read_environment
+    from memoriter.extensions.evals.api import measure_workspace, notes_workspace
+
+    screen = GlobalOptions.current().screen
+    screen.note(((f"{each.name}: {len(each.answerable)} questions", "dim"),))
+    with (
+        notes_workspace(each, cache, compared.provider, read_environment()) as (open_memory, config),
+        TemporaryDirectory(prefix="memoriter-eval-") as scratch,
+        screen.progress() as progress,
+    ):
+        result = measure_workspace(
+            open_memory,
+            each.name,
+            each.answerable,
+            each.unanswerable,
+            baselines=compared.baselines,
+            scratch=Path(scratch),
+            peers=compared.run(scratch, config, compared.provider),
+            progress=progress,
+        )
+    _note_faults(result)
+    return result
+
+
+def _note_faults(result: WorkspaceResult) -> None:
+    """Print which programs were not measured, and why."""
+    lines: list[Line] = [((program.fault, "yellow"),) for program in result.programs if program.fault]
+    GlobalOptions.current().screen.note(*lines)
+
+
+def _measure(dataset: Dataset, provider: str, cache: Path, *, baselines: bool) -> DatasetResult:
+    from tempfile import TemporaryDirectory
+
+    from memoriter.app import read_environment
+    from memoriter.extensions.evals.api import EvalRun, VectorStore
+
+    env, screen = read_environment(), GlobalOptions.current().screen
+    store = VectorStore(provider, cache, env.home / "models")
+    screen.note(((f"{dataset.name}: {len(dataset.documents)} documents, {len(dataset.needs)} questions", "dim"),))
+    with TemporaryDirectory(prefix="memoriter-eval-") as scratch, screen.progress() as progress:
+        return EvalRun(store, Path(scratch), env.wall, progress, baselines).measure(dataset)
+
+
+def _dataset_lines(result: DatasetResult, *, by_type: bool) -> list[str]:
+    from memoriter.extensions.evals.api import interval_table, kinds_table, system_table
+
+    tables = [system_table(result), interval_table(result), kinds_table(result) if by_type else None]
+    return [line for table in tables if table for line in table.lines()]
+
+
+def _show(lines: list[str]) -> list[str]:
+    """Print lines unless the output is JSON, and return them."""
+    screen = GlobalOptions.current().screen
+    if not screen.as_json:
+        screen.show(plain(lines), wrapped=False)
+    return lines
+
+
+def _finish(
+    lines: Sequence[str],
+    asked: Sequence[WorkspaceResult],
+    measured: Sequence[DatasetResult],
+    found: Any,
+    output: Report,
+) -> None:
+    """Print the JSON, and write the report into the folder if one is given. Raises WriteError."""
+    from memoriter.extensions.evals.api import write_report
+
+    screen = GlobalOptions.current().screen
+    if screen.as_json:
+        screen.json(found)
+    if output.folder is None:
+        return
+    try:
+        files = write_report(output.folder, asked, measured, [*lines, "", output.duration], found)
+    except OSError as error:
+        message = f"The report cannot be written: {sentence(error)}"
+        raise WriteError(message, remedy="Name another folder.") from error
+    screen.note(((f"The report is {files[0]}, with {len(files) - 2} charts.", "dim"),))
+
+
+eval_command.add_command(tune)

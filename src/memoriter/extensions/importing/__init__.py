@@ -1,0 +1,1 @@
+"""`memoriter import` and `memoriter export`; `api` has the functions for programs."""

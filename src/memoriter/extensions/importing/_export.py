@@ -1,0 +1,155 @@
+"""Export all notes of a folder as a ZIP archive: the bytes of each, and a list with origins, times and hashes."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from memoriter.errors import PathRefused, UsageError, WriteError, sentence
+from memoriter.extensions.importing._ignore_files import ignore_files
+from memoriter.ids import bytes_hash
+from memoriter.permissions import open_private
+from memoriter.values import dataclass
+from memoriter.workspace import marked_entries, read_note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from memoriter.workspace import Workspace
+
+VERSION = 1
+IGNORE = "ignore/"
+"""Folder of the `.memoryignore` files, numbered in the order in which `export.json` names them."""
+_FIRST_YEAR, _LAST_YEAR = 1980, 2107
+"""Of a time in a ZIP archive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export has."""
+
+    file: Path
+    notes: int
+    bytes: int
+    """Of all notes together."""
+    left_out: tuple[str, ...]
+    """Notes outside of the folder, or that changed or vanished meanwhile."""
+
+
+def export_notes(
+    workspace: Workspace,
+    file: Path,
+    *,
+    force: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Exported:
+    """Write all notes of a folder into a new ZIP archive that only its owner can read.
+
+    Args:
+        workspace: the folder of notes.
+        file: the archive.
+        force: whether to replace a file of this name.
+        progress: called with the number of notes that are done, and of all.
+
+    Raises:
+        UsageError: the file exists, or its folder does not.
+        WriteError: it cannot be written; nothing of it is left.
+    """
+    if os.path.lexists(file) and not force:
+        raise UsageError(f"The file {str(file)!r} exists.", remedy="Name another file, or add --force to replace it.")
+    if not file.parent.is_dir():
+        raise UsageError(f"The folder {str(file.parent)!r} does not exist.", remedy="Create it, or name another file.")
+    draft = file.with_name(f".{file.name}.{os.urandom(6).hex()}.part")
+    try:
+        with open(draft, "xb", opener=open_private) as opened:
+            with zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
+                exported = _write(workspace, file, archive, progress)
+            opened.flush()
+            os.fsync(opened.fileno())
+        draft.replace(file)
+    except OSError as error:
+        reason = sentence(error.strerror or error)
+        raise WriteError(f"The export {str(file)!r} could not be written: {reason}") from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return exported
+
+
+def _write(
+    workspace: Workspace, file: Path, archive: zipfile.ZipFile, progress: Callable[[int, int], None] | None
+) -> Exported:
+    scan = workspace.scan()
+    sources = [source for source in scan.sources if source.kind == "memory"]
+    lines, left_out, size = list[str](), list[str](), 0
+    for number, source in enumerate(sources):
+        if progress:
+            progress(number, len(sources))
+        content = _content(workspace, source.path)
+        if content is None:
+            left_out.append(source.path)
+            continue
+        size += len(content)
+        lines.append(json.dumps(_line(source.path, content, source.mtime_ns), ensure_ascii=False))
+        archive.writestr(_entry(f"notes/{source.path}", source.mtime_ns), content, zipfile.ZIP_DEFLATED)
+    archive.writestr(_entry("notes.jsonl", 0), "".join(f"{line}\n" for line in lines))
+    ignored = dict(ignore_files(workspace.root, workspace.layout))
+    for number, content in enumerate(ignored.values()):
+        archive.writestr(_entry(f"{IGNORE}{number}.txt", 0), content)
+    about: dict[str, Any] = {
+        "format": "memoriter",
+        "version": VERSION,
+        "layout": workspace.layout,
+        "notes": len(lines),
+        "ignoreFiles": list(ignored),
+    }
+    archive.writestr(_entry("export.json", 0), json.dumps(about, indent=2) + "\n")
+    return Exported(file, len(lines), size, tuple(left_out))
+
+
+def _content(workspace: Workspace, path: str) -> bytes | None:
+    """Return the bytes of a note below the folder, or None."""
+    if path.startswith(("/", "../")) or path[1:2] == ":" or not (workspace.root / path).is_file():
+        return None
+    try:
+        return workspace.content(path)
+    except PathRefused:
+        return None
+
+
+def _line(path: str, content: bytes, changed_ns: int) -> dict[str, Any]:
+    text = content.decode("utf-8", "replace")
+    note = read_note(path, text)
+    titles = (*note.names, "")
+    return {
+        "path": path,
+        "title": titles[0],
+        **({"date": note.day.isoformat()} if note.day else {}),
+        "tags": list(note.tags),
+        "origins": list(_origins(text)),
+        "sha256": bytes_hash(content),
+        "changed_ns": changed_ns,
+        "text": text,
+    }
+
+
+def _origins(text: str) -> Iterator[dict[str, Any]]:
+    """Yield who wrote which lines, where that is not the owner."""
+    for entry in marked_entries(text.split("\n")):
+        yield {"start_line": entry.start_line, "end_line": entry.end_line, "origin": entry.origin}
+
+
+def _entry(name: str, changed_ns: int) -> zipfile.ZipInfo:
+    """Return the entry of a file that only its owner may read; the times of an archive begin in 1980."""
+    try:
+        at = datetime.fromtimestamp(changed_ns / 1e9, UTC)
+    except (ValueError, OverflowError, OSError):
+        at = datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC)
+    at = at if _FIRST_YEAR <= at.year <= _LAST_YEAR else datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC)
+    entry = zipfile.ZipInfo(name, at.timetuple()[:6])
+    entry.external_attr = 0o600 << 16
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry

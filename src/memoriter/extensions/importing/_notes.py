@@ -1,0 +1,264 @@
+"""The Markdown of imported notes: where they are, their front matter, their marks, and what was read from them again.
+
+Everything about an import is in its notes, so nothing can disagree with them: `imported_from`, `imported_id` and
+`imported_by` say which program, which record and which import a note comes from, and `imported_hash` whether the note
+is as it was imported. Entries that share a note have their ids in their marks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from memoriter.environment import local_time
+from memoriter.ids import content_hash, normalize
+from memoriter.layout import FOLDER, SUFFIX
+from memoriter.masking import mask
+from memoriter.values import dataclass
+from memoriter.workspace import entry_of, marked, marked_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from memoriter.extensions.importing._records import Entry, Page
+
+IMPORTED = f"{FOLDER}/imported"
+"""The folder of imported notes, below the folder of notes."""
+_OWN_LINE = re.compile(r"^imported_(?:by|hash): [^\n]*\n", re.MULTILINE)
+_KEY = re.compile(r'^imported_(from|id|by|hash): ("(?:[^"\\]|\\.)*"|[^\n]*)$', re.MULTILINE)
+_FRONT = re.compile(r"---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
+_DATED = re.compile(r"^(?:date|created|updated)[ \t]*:", re.MULTILINE | re.IGNORECASE)
+_DAY_NAME = re.compile(r"\d{4}[-_.]?\d{2}[-_.]?\d{2}(?!\d)")
+_PLAIN_ID = re.compile(r"(?!.*--)[A-Za-z0-9_.@+/-]{1,40}")
+_IMPORT_LINE = re.compile(r"^imported_(?:from|id|by|hash): [^\n]*\n?", re.MULTILINE)
+_MARK = "import {source}"
+_ENTRY = re.compile(r"import ([\w-]+) \(([^()]+)\), ")
+_NOT_IN_SLUG = re.compile(r"[\W_]+")
+_NOT_IN_NAME = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/\u2028\u2029\ud800-\udfff]+')
+_RESERVED = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
+_NOT_IN_YAML = re.compile(r"[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff\ufeff]")
+_LONGEST_SLUG = 60
+_LONGEST_TITLE = 200
+_SLUG_BYTES = 200
+_NAME_BYTES = 255 - len(SUFFIX)
+"""Bytes of a name without its suffix: file systems take 255."""
+_DIGEST = 8
+"""Digits that tell names apart that were cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One import: its format, its id, and the owner's time zone."""
+
+    source: str
+    """The name of the format."""
+    id: str
+    zone: str | None
+    own: bool = False
+    """Whether the owner wrote what is imported, so that it gets no marks."""
+
+    def day(self, at: datetime | None) -> str:
+        """Return the owner's day of a time as `YYYY-MM-DD`, or an empty text."""
+        return f"{local_time(at.timestamp(), self.zone):%Y-%m-%d}" if at else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What the front matter of an imported note says."""
+
+    source: str
+    id: str
+    """Empty if the note has entries with ids of their own."""
+    run: str
+    hash: str
+
+    def is_unchanged(self, text: str) -> bool:
+        """Return whether the note is as it was imported."""
+        return bool(self.hash) and self.hash == hash_of(text)
+
+
+def hash_of(text: str) -> str:
+    """Return the hash of a note without the lines that say which import wrote it."""
+    return content_hash(_OWN_LINE.sub("", text, count=2))[:16]
+
+
+def read_imported(text: str) -> Imported | None:
+    """Return what the front matter of a note says of its import, or None if the note is not imported."""
+    front = _FRONT.match(text)
+    if front is None or "imported_from: " not in front[1]:
+        return None
+    found = {match[1]: _unquoted(match[2]) for match in _KEY.finditer(front[1])}
+    return Imported(found.get("from", ""), found.get("id", ""), found.get("by", ""), found.get("hash", ""))
+
+
+def page_note(page: Page, run: Run) -> str:
+    """Return the note of a page, without secrets."""
+    text, front = mask(_clean(page.text)).strip(), mask(_IMPORT_LINE.sub("", _clean(page.front))).strip("\n")
+    own = {**_title_of(page, front), **_day_of(page, front, run)}
+    lists = {"tags": page.tags, "aliases": page.aliases}
+    own |= {key: [mask(value) for value in values] for key, values in lists.items() if values}
+    if not run.own:
+        text = marked(f"{text}\n", _MARK.format(source=run.source), run.day(page.at) or "date unknown").strip()
+    return _with_hash(own, front, _without_secret(page.id), f"\n{text}\n", run)
+
+
+def entries_note(title: str, day: str, entries: Iterable[Entry], run: Run) -> str:
+    """Return the note of the entries of a day, oldest first, without secrets."""
+    ordered = sorted(entries, key=lambda entry: (entry.at is None, entry.at and entry.at.timestamp(), entry.id))
+    title = mask(title)
+    text = f"\n# {title}\n"
+    for lines in (entry_lines(entry, run) for entry in ordered):
+        is_list = lines.startswith("- ") and text.rpartition("\n\n")[2].startswith("- ")
+        text += lines if is_list else f"\n{lines}"
+    return _with_hash({"title": title, **({"date": day} if day else {})}, "", "", text, run)
+
+
+def entry_lines(entry: Entry, run: Run) -> str:
+    """Return the lines of an entry, with a mark that has its id."""
+    name = f"import {run.source} ({entry_key(entry.id)})"
+    return marked(entry_of(mask(_clean(entry.text))), name, run.day(entry.at) or "date unknown")
+
+
+def page_key(identifier: str) -> str:
+    """Return the id of a page as the front matter of its note has it when it is read again."""
+    return _unquoted(_quoted(_without_secret(identifier)))
+
+
+def entry_key(identifier: str) -> str:
+    """Return the id of an entry as its mark has it: a hash of the id if it is long, secret or has other characters."""
+    is_plain = _PLAIN_ID.fullmatch(identifier) and mask(identifier) == identifier
+    return identifier if is_plain else content_hash(identifier)[:32]
+
+
+def entries_in(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the ids of imported entries of a note, with their first and last line (1-based)."""
+    for entry in marked_entries(text.split("\n")):
+        if match := _ENTRY.match(entry.origin):
+            yield match[2], entry.start_line, entry.end_line
+
+
+def with_new_hash(text: str) -> str:
+    """Return an imported note with the hash of its present text."""
+    new = f"imported_hash: {hash_of(text)}"
+    return re.sub(r"^imported_hash: [^\n]*$", new, text, count=1, flags=re.MULTILINE)
+
+
+def page_path(page: Page, run: Run) -> str:
+    """Return the path of a page's note, without secrets: in the folders it names, or in that of its month."""
+    if page.path:
+        parts = [clean for part in mask(page.path).split("/") if (clean := file_name(part))]
+        return "/".join((IMPORTED, run.source, *(parts or ["note"]))) + SUFFIX
+    day = run.day(page.at)
+    slug = slug_of(mask(page.title)) or "untitled"
+    return f"{IMPORTED}/{run.source}/{day[:7] or 'undated'}/{f'{day}-' if day else ''}{slug}{SUFFIX}"
+
+
+def entries_path(group: str, day: str, run: Run) -> str:
+    """Return the path of the note of a day's entries, without secrets."""
+    folders = [clean for part in mask(group).split("/") if (clean := file_name(part))]
+    return "/".join((IMPORTED, run.source, *folders, day[:7] or "undated", day or "undated")) + SUFFIX
+
+
+def slug_of(title: str) -> str:
+    """Return a title as part of a file name.
+
+    >>> slug_of("Kitchen: budget & plans?")
+    'kitchen-budget-plans'
+    """
+    slug = _NOT_IN_SLUG.sub("-", normalize("NFC", title).casefold())[:_LONGEST_SLUG].strip("-")
+    return _cut_to_bytes(slug, _SLUG_BYTES)
+
+
+def file_name(part: str) -> str:
+    """Return a name from an export as the name of a file or folder that every system accepts; it may be empty.
+
+    A name that is too long is cut, and ends in digits of its hash, so that it stays another one than its like.
+
+    >>> file_name("What? / ..")
+    'What'
+    """
+    name = " ".join(_NOT_IN_NAME.sub(" ", normalize("NFC", part)).split()).strip(" .")
+    name = f"{name} note" if _RESERVED.match(name) else name
+    return _shortened(name, _NAME_BYTES)
+
+
+def clean_path(path: str) -> str:
+    """Return a path from an export with each part as the name of a file or folder; `.` and `..` stay."""
+    return "/".join(part if part in {"", ".", ".."} else file_name(part) for part in path.split("/"))
+
+
+def _shortened(name: str, limit: int) -> str:
+    if len(name.encode()) <= limit:
+        return name
+    return f"{_cut_to_bytes(name, limit - _DIGEST - 1)} {content_hash(name)[:_DIGEST]}"
+
+
+def numbered(path: str, number: int | str) -> str:
+    """Return the path of another note beside one: `a.md` and `2` are `a-2.md`."""
+    folder, slash, name = path.removesuffix(SUFFIX).rpartition("/")
+    end = f"-{number}"
+    return f"{folder}{slash}{_cut_to_bytes(name, _NAME_BYTES - len(end))}{end}{SUFFIX}"
+
+
+def _with_hash(own: dict[str, object], front: str, identifier: str, body: str, run: Run) -> str:
+    lines = [f"{key}: {_yaml(value)}" for key, value in own.items()]
+    lines += [f"imported_from: {run.source}", *([f"imported_id: {_quoted(identifier)}"] if identifier else [])]
+    lines += [f"imported_by: {run.id}", "imported_hash: "]
+    return with_new_hash("\n".join(["---", *([front] if front else []), *lines, "---", body]))
+
+
+def _without_secret(identifier: str) -> str:
+    """Return an id, with a hash in place of a secret that a name in it has."""
+    plain = mask(identifier)
+    return identifier if plain == identifier else f"{plain} {content_hash(identifier)[:8]}"
+
+
+def _clean(text: str) -> str:
+    """Return a text as it can be written and read again: without lone surrogates, NUL and other ends of lines."""
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.replace("\0", "\ufffd").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _title_of(page: Page, front: str) -> dict[str, object]:
+    written = not page.title or re.search(r"^title[ \t]*:", front, re.MULTILINE | re.IGNORECASE)
+    return {} if written else {"title": mask(page.title)}
+
+
+def _day_of(page: Page, front: str, run: Run) -> dict[str, object]:
+    named = page.path and _DAY_NAME.match(page.path.rpartition("/")[2])
+    day = "" if named or _DATED.search(front) else run.day(page.at)
+    return {"date": day} if day else {}
+
+
+def _yaml(value: object) -> str:
+    """Return a value in YAML: a day and a plain word as they are, another text in quotes as in JSON."""
+    if isinstance(value, str) and re.fullmatch(r"[a-z][a-z-]*|\d{4}-\d\d-\d\d", value):
+        return value
+    if isinstance(value, str):
+        value = " ".join(value.split())[:_LONGEST_TITLE]
+    return _quoted(value)
+
+
+def _quoted(value: object) -> str:
+    return _NOT_IN_YAML.sub("\ufffd", json.dumps(value, ensure_ascii=False))
+
+
+def _unquoted(value: str) -> str:
+    try:
+        return str(json.loads(value)) if value.startswith('"') else value.strip()
+    except ValueError:
+        return value.strip()
+
+
+def _cut_to_bytes(name: str, limit: int) -> str:
+    return name.encode()[:limit].decode("utf-8", "ignore").strip(" .-")
+
+
+def replace_lines(text: str, changes: Sequence[tuple[int, int, str]]) -> str:
+    """Return a text with other lines in place of some (first, last, 1-based and inclusive, and the new lines)."""
+    lines = text.split("\n")
+    for first, last, new in sorted(changes, reverse=True):
+        lines[first - 1 : last] = new.removesuffix("\n").split("\n")
+    return "\n".join(lines)

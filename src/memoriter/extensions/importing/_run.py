@@ -1,0 +1,369 @@
+"""Import an export: read it to its end, then write what is not there yet.
+
+The first pass writes nothing, so a broken export changes nothing. In the second pass, each note is written as a whole,
+with the ids of its records. If it is interrupted, the next run continues with what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing, contextmanager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, assert_never
+
+from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError, sentence
+from memoriter.extensions.importing._files import open_files
+from memoriter.extensions.importing._ignore_files import restore_ignore_file
+from memoriter.extensions.importing._known import entry_places, known_records
+from memoriter.extensions.importing._notes import (
+    Run,
+    entries_note,
+    entries_path,
+    entry_key,
+    entry_lines,
+    numbered,
+    page_key,
+    page_note,
+    page_path,
+    read_imported,
+    replace_lines,
+    with_new_hash,
+)
+from memoriter.extensions.importing._parts import beginning, parts_of, portions
+from memoriter.extensions.importing._records import Entry, IgnoreFile, LeftOut, NotesLayout, Original, Page
+from memoriter.extensions.importing._sources import OtherSources, records_of, run_id, source_name
+from memoriter.ids import bytes_hash, content_hash
+from memoriter.import_history import History
+from memoriter.permissions import folder_lock
+from memoriter.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from pathlib import Path
+
+    from memoriter.extensions.importing._known import KnownRecord
+    from memoriter.extensions.importing._records import Format, Record
+    from memoriter.import_history import RunRecord
+    from memoriter.workspace import Workspace
+
+PENDING_CHARS = 8 << 20
+"""Characters of entries that are held until their notes are written."""
+MOST_OF_A_NAME = 10_000
+"""Notes that differ only in a number in their name."""
+SAMPLES = 5
+SHOWN_LEFT_OUT = 20
+_STEP = 100
+"""Records between two reports of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A note that is written, and how it begins."""
+
+    path: str
+    text: str
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What an import did, or would do."""
+
+    source: str
+    id: str
+    """Names the import, to undo it; empty if it neither added nor changed a note, or restored notes as they were."""
+    dry_run: bool
+    notes: int = 0
+    """Notes that were added."""
+    records: int = 0
+    """Records that were added: pages, and entries of the notes of a day."""
+    updated: int = 0
+    """Records that say something else than at the last import; their notes were changed. Undo restores them."""
+    updated_of: list[str] = field(default_factory=list[str])
+    """The earlier imports whose notes were changed."""
+    present: int = 0
+    """Records that were there already."""
+    kept: list[str] = field(default_factory=list[str])
+    """Notes that were edited here and differ from the export; they stay as they are."""
+    left_out: int = 0
+    not_restored: int = 0
+    """Of those, notes of memoriter's own export that could not be put back at their place."""
+    reasons: list[LeftOut] = field(default_factory=list[LeftOut])
+    """The first ones that are left out."""
+    samples: list[Sample] = field(default_factory=list[Sample])
+
+
+def run_import(
+    workspace: Workspace,
+    form: Format,
+    path: Path,
+    *,
+    locks: Path,
+    zone: str | None = None,
+    own: bool = False,
+    name: str = "",
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> ImportReport:
+    """Import an export into a folder of notes.
+
+    Args:
+        workspace: the folder of notes.
+        form: the format of the export.
+        path: the file or folder.
+        locks: a private folder, which has what is needed to undo imports. Two imports run one after the other.
+        zone: the owner's time zone, an IANA name; None: that of the process.
+        own: whether the owner wrote all of it, so that it counts like their own notes.
+        name: what the owner calls the source. Imports of the same name belong to one source; empty: the file or folder
+            is the source.
+        dry_run: only count, and write nothing.
+        progress: called with the number of records that are done, and of all.
+
+    Raises:
+        UsageError: the export cannot be read, or is broken or hostile; nothing was written.
+        WriteError: a note could not be written. The next run continues there.
+    """
+    if own and not form.owned:
+        message = f"The option --own is not for {form.name}: an export of it has text that others wrote."
+        raise UsageError(message, remedy="Leave out --own.")
+    name = source_name(name)
+    with open_files(path, form.inner) as files, nullcontext() if dry_run else folder_lock(locks):
+        run = Run(form.name, run_id(form, path, name), zone, own)
+        report = ImportReport(form.name, run.id, dry_run)
+        known = known_records(workspace.root, form.name)
+        others = OtherSources(form, run, known, path, files.title)
+        with closing(records_of(form, files, own=own, name=name)) as records:
+            total = _check(records, form, path, others)
+        history, repeated = History(locks, workspace.root), any(each.run == run.id for each in known.values())
+        with _recording():
+            record = None if dry_run else history.begin(run, repeated=repeated)
+        report.id = record.id if record else history.id_of(run, repeated=repeated)
+        writing = _Writing(workspace, run, report, known, record)
+        with closing(records_of(form, files, own=own, name=name)) as records:
+            for number, each in enumerate(records):
+                if progress and number % _STEP == 0:
+                    progress(number, total)
+                writing.add(each)
+        writing.finish()
+        if progress:
+            progress(total, total)
+        if not (report.notes or report.updated):
+            report.id = run.id if repeated else ""
+    return report
+
+
+@contextmanager
+def _recording() -> Generator[None]:
+    """Raise WriteError if the record of the import cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        message = f"The import could not be recorded in {error.filename!r}: {sentence(error.strerror or error)}"
+        raise WriteError(message, remedy="Repeat the import: it continues where it stopped.") from error
+
+
+def _check(records: Iterator[Record], form: Format, path: Path, others: OtherSources) -> int:
+    """Read an export to its end, and return the number of its records. Raises UsageError."""
+    total = kept = 0
+    for record in records:
+        total += 1
+        kept += not isinstance(record, LeftOut | NotesLayout | IgnoreFile)
+        others.check(record)
+    if not kept:
+        message = f"There is nothing of {form.name} in {str(path)!r}."
+        remedy = "Name another format or path: docs/import.md lists what to give for each format."
+        raise UsageError(message, remedy=remedy)
+    return total
+
+
+class _Writing:
+    """The second pass."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        run: Run,
+        report: ImportReport,
+        known: dict[str, KnownRecord],
+        record: RunRecord | None,
+    ) -> None:
+        self._workspace, self._run, self._report, self._known = workspace, run, report, known
+        self._record = record
+        self._seen = set[str]()
+        self._pending = dict[tuple[str, str], list[Entry]]()
+        self._pending_chars = 0
+        self._changes: dict[str, list[tuple[Entry, KnownRecord]]] = {}
+
+    def add(self, record: Record) -> None:
+        match record:
+            case LeftOut():
+                self._report.not_restored += self._run.own and self._run.source == "memoriter"
+                self._leave_out(record)
+            case NotesLayout():
+                self._workspace.adopt_notes_layout(write=not self._report.dry_run)
+            case IgnoreFile():
+                self._restore_ignore_file(record)
+            case Original():
+                self._restore(record)
+            case Page():
+                self._add_page(record)
+            case Entry():
+                self._add_entry(record)
+            case _:
+                assert_never(record)
+
+    def finish(self) -> None:
+        self._write_entries()
+        for path, changes in self._changes.items():
+            self._update_entries(path, changes)
+        if self._record is not None:
+            with _recording():
+                self._record.finish(changed=bool(self._report.notes or self._report.updated))
+
+    def _add_page(self, page: Page) -> None:
+        for part in parts_of(page):
+            key = page_key(part.id)
+            known = None if key in self._seen else self._known.get(key)
+            if key in self._seen:
+                self._report.present += 1
+            elif known is None:
+                self._write_new(page_path(part, self._run), partial(page_note, part, self._run), key)
+            else:
+                self._update_page(part, known)
+            self._seen.add(key)
+
+    def _update_page(self, page: Page, known: KnownRecord) -> None:
+        run = Run(self._run.source, known.run, self._run.zone, self._run.own)
+        text = page_note(page, run)
+        front = read_imported(text)
+        if front is None or front.hash == known.hash:
+            self._report.present += 1
+        elif not known.unchanged:
+            self._report.kept.append(known.path)
+        else:
+            self._change(known.path, lambda _: text, [known])
+
+    def _add_entry(self, entry: Entry) -> None:
+        key = f"entry {entry_key(entry.id)}"
+        known = self._known.get(key)
+        if key in self._seen:
+            self._report.present += 1
+        elif known is None:
+            self._pending.setdefault((entry.group, self._run.day(entry.at)), []).append(entry)
+            self._pending_chars += len(entry.text)
+        elif known.hash == content_hash(entry_lines(entry, self._run)):
+            self._report.present += 1
+        elif known.unchanged:
+            self._changes.setdefault(known.path, []).append((entry, known))
+        else:
+            self._report.kept.append(known.path)
+        self._seen.add(key)
+        if self._pending_chars > PENDING_CHARS:
+            self._write_entries()
+
+    def _count_update(self, known: KnownRecord) -> None:
+        self._report.updated += 1
+        if known.run not in {self._run.id, *self._report.updated_of}:
+            self._report.updated_of.append(known.run)
+
+    def _write_entries(self) -> None:
+        for (group, day), entries in self._pending.items():
+            title = ", ".join(filter(None, (self._run.source, group, day or "undated")))
+            for part in portions(entries):
+                note = partial(entries_note, title, day, part, self._run)
+                self._write_new(entries_path(group, day, self._run), note, "", records=len(part))
+        self._pending.clear()
+        self._pending_chars = 0
+
+    def _update_entries(self, path: str, found: list[tuple[Entry, KnownRecord]]) -> None:
+        def with_entries(text: str) -> str:
+            places = entry_places(text)
+            changes = [(*places[entry_key(entry.id)], entry_lines(entry, self._run)) for entry, _ in found]
+            return with_new_hash(replace_lines(text, changes))
+
+        self._change(path, with_entries, [known for _, known in found])
+
+    def _change(self, path: str, edit: Callable[[str], str], known: list[KnownRecord]) -> None:
+        """Change a note of an earlier import, and keep the version that it had, unless somebody edits it meanwhile."""
+        if self._record is not None:
+            content = self._workspace.content(path) or b""
+            before = content.decode("utf-8", "replace")
+            front = read_imported(before)
+            if front is None or not front.is_unchanged(before):
+                self._report.kept.append(path)
+                return
+            text = edit(before)
+            with _recording():
+                self._record.add_changed(path, content, text)
+            try:
+                self._workspace.replace(path, text, expected=bytes_hash(content))
+            except WriteConflict:
+                self._report.kept.append(path)
+                return
+        for each in known:
+            self._count_update(each)
+
+    def _write_new(self, path: str, note: Callable[[], str], key: str, *, records: int = 1) -> None:
+        """Write a new note, beside a note that has the name already. A dry run makes only the notes that it shows."""
+        wants_sample = len(self._report.samples) < SAMPLES
+        text = note() if wants_sample or not self._report.dry_run else ""
+        if not self._report.dry_run:
+            try:
+                path = self._create(path, text, key)
+            except PathRefused as error:
+                self._leave_out(LeftOut(path, error.message))
+                return
+        self._report.notes += 1
+        self._report.records += records
+        if wants_sample:
+            self._report.samples.append(Sample(path, beginning(text)))
+
+    def _create(self, path: str, text: str, key: str) -> str:
+        """Create a note, and return its path. Raises PathRefused and WriteError."""
+        names = [path, *([numbered(path, content_hash(key)[:8])] if key else ())]
+        for name in (*names, *(numbered(path, number) for number in range(2, MOST_OF_A_NAME))):
+            if os.path.lexists(self._workspace.root / name):
+                continue
+            if self._record is not None:
+                with _recording():
+                    self._record.add_new(name, text)
+            try:
+                self._workspace.replace(name, text, expected=None)
+            except WriteConflict:
+                continue
+            return name
+        raise WriteError(f"There are {MOST_OF_A_NAME:,} notes like {path!r}; no more were written.")
+
+    def _restore_ignore_file(self, file: IgnoreFile) -> None:
+        try:
+            done = restore_ignore_file(self._workspace.root, file.path, file.content, dry_run=self._report.dry_run)
+        except PathRefused as error:
+            self._leave_out(LeftOut(file.path, error.message))
+            return
+        if not done:
+            self._report.kept.append(file.path)
+
+    def _restore(self, note: Original) -> None:
+        """Write a note of memoriter as it was, unless there is one."""
+        try:
+            present = self._workspace.content(note.path)
+            if present is not None:
+                self._report.present += present == note.content
+                self._report.kept += [note.path] if present != note.content else []
+                return
+            if not self._report.dry_run:
+                self._workspace.replace(note.path, note.content, expected=None)
+                self._report.id = ""
+                os.utime(self._workspace.root / note.path, ns=(note.changed_ns, note.changed_ns), follow_symlinks=False)
+        except PathRefused as error:
+            self._report.not_restored += 1
+            self._leave_out(LeftOut(note.path, error.message))
+            return
+        self._report.notes += 1
+        self._report.records += 1
+        if len(self._report.samples) < SAMPLES:
+            self._report.samples.append(Sample(note.path, beginning(note.content.decode("utf-8", "replace"))))
+
+    def _leave_out(self, record: LeftOut) -> None:
+        self._report.left_out += 1
+        if len(self._report.reasons) < SHOWN_LEFT_OUT:
+            self._report.reasons.append(record)

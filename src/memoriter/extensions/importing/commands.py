@@ -1,0 +1,277 @@
+"""`memoriter import` and `memoriter export`: bring text from other programs, and take all notes elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memoriter.cli import DONE, FAILED, Command, GlobalOptions, check_trust, is_interactive, pluralize
+from memoriter.errors import UsageError, sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from memoriter.app import Assembly
+    from memoriter.cli import Line, Screen
+    from memoriter.extensions.importing.api import ImportReport, UndoPlan
+    from memoriter.workspace import Workspace
+
+FORMATS = (
+    *("openclaw", "mem0", "basic-memory", "memsearch", "claude-mem", "chatgpt", "claude", "gemini-takeout"),
+    *("obsidian", "notion", "jsonl", "memoriter"),
+)
+SHOWN_NOTES = 10
+
+
+@click.command(cls=Command, name="import", section="Move")
+@click.argument("source", required=False, metavar="[FORMAT]", type=click.Choice(FORMATS))
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Only show what would be imported, with samples.")
+@click.option("--own", is_flag=True, help="You wrote all of it: it counts like your own notes, and gets no marks.")
+@click.option("--source", "name", metavar="NAME", default="", help="Name the source, to tell it from another one.")
+@click.option("--undo", "identifier", metavar="ID", help="Remove what an import added, restore what it changed.")
+@click.option("--list", "listed", is_flag=True, help="List the imports.")
+@click.option("--yes", is_flag=True, help="With --undo: do not ask for confirmation.")
+def import_command(
+    source: str | None,
+    path: Path | None,
+    *,
+    dry_run: bool,
+    own: bool,
+    name: str,
+    identifier: str | None,
+    listed: bool,
+    yes: bool,
+) -> None:
+    """Import conversations and memories of other programs.
+
+        memoriter import chatgpt ~/Downloads/chatgpt.zip --dry-run
+        memoriter import obsidian ~/Vault --own
+        memoriter import --list
+        memoriter import --undo 3f2a91bc
+
+    FORMAT is openclaw, mem0, basic-memory, memsearch, claude-mem, chatgpt, claude, gemini-takeout, obsidian, notion,
+    jsonl or memoriter. PATH is a file, a folder or a ZIP archive. The notes go into memory/imported/FORMAT/, with their
+    original dates and ids, and without secrets. A repeated import adds only what is new, changes what is different in
+    the export, and leaves alone what you edited; an interrupted one continues. Imported text has the origin import,
+    unless you say that it is your own. A broken or hostile file is refused, and nothing is written.
+    Next: memoriter search.
+    """
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    _check_words(source, path, identifier=identifier, listed=listed, own=own or bool(name))
+    assembly = _opened(options, screen, writes=not (listed or dry_run))
+    if listed:
+        _show_imports(assembly, screen)
+    elif identifier is not None:
+        _undo(assembly, identifier, screen, yes=yes, dry_run=dry_run)
+    elif source is not None and path is not None:
+        _import(assembly, source, path, screen, own=own, name=name, dry_run=dry_run)
+
+
+@click.command(cls=Command, name="export", section="Move")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace a file of this name.")
+def export_command(file: Path, *, force: bool) -> None:
+    """Write all notes into a ZIP archive.
+
+        memoriter export ~/notes.zip
+        memoriter export ~/notes.zip --force
+        memoriter -w ~/elsewhere import memoriter ~/notes.zip --own
+
+    The archive has every note, byte by byte, in notes/, and notes.jsonl, with one object for each: path, title, date,
+    tags, text, the origin of text that is not yours, hash and time. The long-term memories are in their note. Only you
+    can read the file. Transcripts, settings and the index are not in it. Next: memoriter import memoriter FILE --own.
+    """
+    from memoriter.extensions.importing.api import export_notes
+
+    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    assembly = _opened(options, screen, writes=False)
+    with screen.progress() as step:
+        exported = export_notes(
+            assembly.trusted.workspace, file.expanduser(), force=force, progress=_steps(step, "export")
+        )
+    if screen.as_json:
+        left = list(exported.left_out)
+        screen.json({"file": str(exported.file), "notes": exported.notes, "bytes": exported.bytes, "leftOut": left})
+        return
+    screen.show([((f"{pluralize(exported.notes, 'note')} in ", ""), (str(exported.file), "bold"), (".", ""))])
+    for name in exported.left_out[:SHOWN_NOTES]:
+        screen.note((("! ", "yellow"), (f"Left out, because it is not in the folder of notes: {name}", "")))
+
+
+def _check_words(source: str | None, path: Path | None, *, identifier: str | None, listed: bool, own: bool) -> None:
+    """Raise a usage error unless exactly one thing is asked for."""
+    asked = [source is not None, identifier is not None, listed]
+    if sum(asked) != 1 or (source is None and own):
+        raise click.UsageError("Give a FORMAT and a PATH, or --undo ID, or --list.")
+    if source is not None and path is None:
+        raise click.UsageError(f"Give the PATH of what {source} has exported.")
+
+
+def _opened(options: GlobalOptions, screen: Screen, *, writes: bool) -> Assembly:
+    from memoriter.app import assemble
+
+    assembly = assemble(options.workspace, config=options.config, agent=options.agent, by_person=True)
+    if writes:
+        check_trust(assembly.place, screen)
+    return assembly
+
+
+def _steps(step: Callable[[Any], None], stage: Any) -> Callable[[int, int], None]:
+    from memoriter.sync import Progress
+
+    return lambda done, total: step(Progress(stage, done, total))
+
+
+def _import(
+    assembly: Assembly, source: str, path: Path, screen: Screen, *, own: bool, name: str, dry_run: bool
+) -> None:
+    from memoriter.extensions.importing.api import FORMATS as FORMS
+    from memoriter.extensions.importing.api import run_import
+
+    workspace = assembly.trusted.workspace
+    with screen.progress() as step:
+        report = run_import(
+            workspace,
+            FORMS[source],
+            path.expanduser(),
+            locks=_records(assembly),
+            zone=assembly.configuration.settings.agents.defaults.user_timezone,
+            own=own,
+            name=name,
+            dry_run=dry_run,
+            progress=_steps(step, "import"),
+        )
+    if screen.as_json:
+        screen.json(_report_json(report, workspace))
+    else:
+        screen.show(list(_report_lines(report, workspace)))
+        screen.note(*_left_lines(report))
+    if report.not_restored:
+        click.get_current_context().exit(FAILED)
+
+
+def _report_json(report: ImportReport, workspace: Workspace) -> dict[str, Any]:
+    return {
+        "format": report.source,
+        "id": report.id,
+        "workspace": str(workspace.root),
+        "dryRun": report.dry_run,
+        "notes": report.notes,
+        "records": report.records,
+        "updated": report.updated,
+        "updatedOf": report.updated_of,
+        "present": report.present,
+        "kept": report.kept,
+        "leftOut": report.left_out,
+        "notRestored": report.not_restored,
+        "reasons": [{"name": each.name, "reason": each.reason} for each in report.reasons],
+        "samples": [{"path": each.path, "text": each.text} for each in report.samples],
+    }
+
+
+def _report_lines(report: ImportReport, workspace: Workspace) -> Iterator[Line]:
+    would = "Would add" if report.dry_run else "Added"
+    texts = f" with {pluralize(report.records, 'text')}" if report.records != report.notes else ""
+    rest = [f"{report.updated:,} changed"] if report.updated else []
+    rest += [f"{report.present:,} there already"] if report.present else []
+    rest += [f"{report.left_out:,} left out"] if report.left_out else []
+    yield (
+        (f"{would} {pluralize(report.notes, 'note')}{texts}", "bold"),
+        (f" to {workspace.root}", ""),
+        (f"; {', '.join(rest)}." if rest else ".", ""),
+    )
+    for sample in report.samples if report.dry_run else ():
+        yield ((f"  {sample.path}", "bold"),)
+        yield ((f"    {sample.text}", "dim"),)
+    if (report.notes or report.updated) and report.id and not report.dry_run:
+        yield ((f"To undo it: memoriter import --undo {report.id}", "dim"),)
+
+
+def _left_lines(report: ImportReport) -> Iterator[Line]:
+    if report.not_restored:
+        count = pluralize(report.not_restored, "note")
+        yield ("! ", "yellow"), (f"The export has {count} that could not be put back; the reasons are below.", "")
+        advice = 'Import into an empty folder, or set memory.layout to "notes" and memory.extraSuffixes as they were.'
+        yield ((f"  {advice}", ""),)
+    for path in report.kept[:SHOWN_NOTES]:
+        yield ("! ", "yellow"), (f"{path} was edited here and differs from the export; it stays as it is.", "")
+    if len(report.kept) > SHOWN_NOTES:
+        yield ((f"  ... and {len(report.kept) - SHOWN_NOTES:,} more.", ""),)
+    for each in report.reasons[:SHOWN_NOTES]:
+        yield ("- ", "dim"), (f"Left out: {each.name}: {sentence(each.reason)}", "")
+    if report.left_out > SHOWN_NOTES:
+        yield ((f"  ... and {report.left_out - SHOWN_NOTES:,} more; --json lists the first 20.", ""),)
+
+
+def _show_imports(assembly: Assembly, screen: Screen) -> None:
+    from memoriter.extensions.importing.api import past_imports
+
+    found = past_imports(assembly.trusted.workspace.root, _records(assembly))
+    if screen.as_json:
+        keys = {"id": "id", "format": "source", **{key: key for key in ("notes", "records", "edited", "changed")}}
+        rows = [{key: getattr(each, name) for key, name in keys.items()} for each in found]
+        screen.json({"imports": rows})
+        return
+    for each in found:
+        edited = f", {each.edited:,} edited since" if each.edited else ""
+        edited += f", changed {pluralize(each.changed, 'note')} of earlier imports" if each.changed else ""
+        texts = f" with {pluralize(each.records, 'text')}" if each.records != each.notes else ""
+        count = f"  {each.source}  {pluralize(each.notes, 'note')}{texts}{edited}"
+        screen.show([((each.id, "bold"), (count, ""))])
+    if not found:
+        screen.note((("No note is imported.", ""),))
+
+
+def _undo(assembly: Assembly, identifier: str, screen: Screen, *, yes: bool, dry_run: bool) -> None:
+    from memoriter.extensions.importing.api import plan_undo, undo
+
+    workspace = assembly.trusted.workspace
+    plan = plan_undo(workspace.root, identifier, _records(assembly))
+    if not dry_run:
+        if not yes:
+            _confirm(plan, screen)
+        undo(workspace, plan, _records(assembly))
+    restored = [each.note for each in plan.restored]
+    if screen.as_json:
+        names = {"removed": list(plan.notes), "restored": restored, "kept": list(plan.kept)}
+        screen.json({"id": plan.id, "dryRun": dry_run, **names})
+        click.get_current_context().exit(DONE)
+    if plan.notes or not restored:
+        verb = "Would remove" if dry_run else "Removed"
+        screen.show([((f"{verb} {pluralize(len(plan.notes), 'note')} of the import {plan.id}.", ""),)])
+    if restored:
+        verb = "Would restore" if dry_run else "Restored"
+        screen.show([((f"{verb} {pluralize(len(restored), 'note')} as before the import {plan.id}.", ""),)])
+    screen.note(*_kept_lines(plan))
+
+
+def _records(assembly: Assembly) -> Path:
+    """Return the private folder with the records of imports."""
+    from memoriter.import_history import RECORDS
+
+    return assembly.env.home / RECORDS
+
+
+def _confirm(plan: UndoPlan, screen: Screen) -> None:
+    """Show what is removed and ask for confirmation. Raises UsageError if no person can be asked."""
+    if not is_interactive(screen):
+        why = "--json or --quiet is given" if screen.as_json or screen.quiet else "there is no terminal"
+        remedy = "Add --yes to confirm, or --dry-run to look first."
+        raise UsageError(f"Confirmation is needed, and {why}.", remedy=remedy)
+    notes = [(path, "") for path in plan.notes] + [(each.note, ", as before the import") for each in plan.restored]
+    lines: list[Line] = [((path, "bold"), (how, "")) for path, how in notes[:SHOWN_NOTES]]
+    if len(notes) > SHOWN_NOTES:
+        lines.append(((f"... and {len(notes) - SHOWN_NOTES:,} more notes", "dim"),))
+    screen.note(*lines, *_kept_lines(plan))
+    question = "Remove these notes for good?" if not plan.restored else "Remove and restore these notes for good?"
+    click.confirm(question, abort=True, err=True)
+
+
+def _kept_lines(plan: UndoPlan) -> Iterator[Line]:
+    for path in plan.kept[:SHOWN_NOTES]:
+        yield ("! ", "yellow"), (f"{path} was edited since the import, and stays. To delete it: memoriter forget.", "")
+    if len(plan.kept) > SHOWN_NOTES:
+        yield ((f"  ... and {len(plan.kept) - SHOWN_NOTES:,} more.", ""),)
