@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks._s3_server import OPTIONS
 from benchmarks._vocabulary import vocabularies
-from memoriter.longterm import LanceStore, LongTermMemory
+from memoriter.extensions.longterm.api import LanceStore, LongTermMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

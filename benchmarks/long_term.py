@@ -24,7 +24,7 @@ from benchmarks import _long_term_scale as scale
 from benchmarks._long_term_page import MOST_GROWTH, grown_by, page
 from benchmarks._machine import describe
 from benchmarks._s3_server import BUCKET, s3_server
-from memoriter.longterm import LanceStore
+from memoriter.extensions.longterm.api import LanceStore
 
 FRAGMENTS, VERSIONS = 100, 2_500
 """The most fragments and versions at any time."""

@@ -9,10 +9,12 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_T = TypeVar("_T")
 
 
 class EntryPoint(NamedTuple):
@@ -36,6 +38,25 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
         for package in _packages(Path(folder or ".")):
             packages.setdefault(package.name.partition("-")[0].lower(), package)
     return tuple(sorted(point for package in packages.values() for point in _points(package, group)))
+
+
+def load_all(group: str, kind: type[_T]) -> tuple[_T, ...]:
+    """Import and return the objects of a group, by name; what fails or has another type is logged, and left out."""
+    import logging
+
+    loaded = list[_T]()
+    for point in entry_points(group):
+        try:
+            found = point.load()
+        except Exception as error:  # noqa: BLE001 - third-party code
+            found = error
+        if isinstance(found, kind):
+            loaded.append(found)
+        else:
+            error = found if isinstance(found, Exception) else None
+            message = "The entry point %r of %s, %s, is left out: %r"
+            logging.getLogger(__name__).warning(message, point.name, group, point.place, found, exc_info=error)
+    return tuple(loaded)
 
 
 def _packages(folder: Path) -> list[Path]:

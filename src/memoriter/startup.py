@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import Field, apply_form, plain
-from memoriter.errors import MemoriterError, sentence
+from memoriter.errors import ConfigError, MemoriterError, sentence
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.types import Diagnostic
 
-LONG_TERM = "memory-lancedb"
-PART_NAMES = ("builtin", "vector search", "qmd", "plugins", LONG_TERM)
-"""The names of all parts."""
+PART_NAMES = ("builtin", "vector search", "qmd", "plugins")
+"""The names of all parts, besides those of plugins."""
 log = logging.getLogger(__name__)
 
 
@@ -27,7 +26,7 @@ class StartedPart:
     """A part of a memory after it was tried."""
 
     name: str
-    """One of `PART_NAMES`."""
+    """One of `part_names`."""
     works: bool
     message: str
     """What it is, or why it does not work."""
@@ -42,6 +41,13 @@ _PART = {**plain("name", "works", "message"), "remedy": Field(omit="empty"), "co
 def part_json(part: StartedPart) -> dict[str, Any]:
     """Return a part as JSON values."""
     return apply_form(part, _PART)
+
+
+def part_names() -> tuple[str, ...]:
+    """Return the names that parts may have."""
+    from memoriter.plugins import installed_plugins
+
+    return (*PART_NAMES, *(plugin.name for plugin in installed_plugins()))
 
 
 def try_parts(memory: Memory) -> tuple[StartedPart, ...]:
@@ -78,8 +84,7 @@ def _parts(memory: Memory) -> Iterator[StartedPart]:
     if (name := memory.configuration.settings.memory.backend) != "builtin":
         yield _tried(name, lambda: _start_sidecar(memory))
     yield _tried("plugins", lambda: f"{len(memory.tools)} tools.")
-    if LONG_TERM in memory.configuration.settings.plugins.slots.names:
-        yield _tried(LONG_TERM, lambda: _describe_long_term(memory))
+    yield from _plugin_parts(memory)
 
 
 def _tried(name: str, attempt: Callable[[], str]) -> StartedPart:
@@ -111,13 +116,16 @@ def _start_sidecar(memory: Memory) -> str:
     return f"{backend.start()}." if isinstance(backend, FallbackBackend) else ""
 
 
-def _describe_long_term(memory: Memory) -> str:
-    """Return the number of long-term memories. Raises MemoriterError if their database cannot be read."""
-    from memoriter.longterm import stats
-
-    found = stats(memory.long_term)
-    if found.stored is None:
-        reason = next(iter(found.reasons), None)
-        message = reason.message if reason else f"The database {found.database} cannot be read."
-        raise MemoriterError(message, remedy=reason.remedy if reason else "")
-    return f"{found.stored} memories in {found.database}."
+def _plugin_parts(memory: Memory) -> Iterator[StartedPart]:
+    """Yield the part of each plugin that has checked itself: it works unless a finding says that it is broken."""
+    try:
+        findings = memory.check_plugins()
+    except ConfigError:  # as the part `plugins` says
+        return
+    for name in dict.fromkeys(name for name, _ in findings):
+        own = [found for owner, found in findings if owner == name]
+        found = next((each for each in own if each.state == "broken"), own[0])
+        if found.state == "broken":
+            yield StartedPart(name, works=False, message=found.message, remedy=found.remedy, code=found.code)
+        else:
+            yield StartedPart(name, works=True, message=found.message)

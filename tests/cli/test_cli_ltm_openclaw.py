@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter import Memory
-from memoriter.longterm import import_text
+from memoriter.extensions.longterm.api import import_text
 
 if TYPE_CHECKING:
     from pathlib import Path

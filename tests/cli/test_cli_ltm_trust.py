@@ -10,7 +10,7 @@ import pytest
 
 from hook_inputs import hook_input
 from memoriter import Memory
-from memoriter.longterm import candidate_of_json, inbox_of, put_back
+from memoriter.extensions.longterm.api import candidate_of_json, inbox_of, put_back
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from memoriter.longterm import InMemoryStore, LanceStore, LongTermMemory, LongTermStore, Span
+from memoriter.extensions.longterm.api import InMemoryStore, LanceStore, LongTermMemory, LongTermStore, Span
 from s3 import bucket_options
 
 if TYPE_CHECKING:

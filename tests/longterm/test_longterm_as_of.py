@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter import UsageError
-from memoriter.longterm import LongTermMemory
-from memoriter.longterm._as_of import memories_at, moment_of, replacements
+from memoriter.extensions.longterm._as_of import memories_at, moment_of, replacements
+from memoriter.extensions.longterm.api import LongTermMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from benchmarks import _s3_server
 
-from memoriter.longterm import LanceStore, LongTermMemory
+from memoriter.extensions.longterm.api import LanceStore, LongTermMemory
 from s3 import bucket_options
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def test_a_search_in_a_bucket_reads_no_part_of_the_index_again(
         return proxy.received - before
 
     cached = read_again()
-    monkeypatch.setattr("memoriter.longterm._lance.BUCKET_CACHE_BYTES", 1 << 18)  # less than the index has
+    monkeypatch.setattr("memoriter.extensions.longterm._lance.BUCKET_CACHE_BYTES", 1 << 18)  # less than the index has
     codes = ROWS * DIMENSIONS // 8
     assert read_again() - cached > codes
 

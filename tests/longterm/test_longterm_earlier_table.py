@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import lancedb
 import numpy as np
 
-from memoriter.longterm import LanceStore, LongTermMemory
+from memoriter.extensions.longterm.api import LanceStore, LongTermMemory
 
 if TYPE_CHECKING:
     from pathlib import Path

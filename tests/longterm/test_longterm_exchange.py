@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from long_term import NOTE, long_term_env
 from memoriter import UsageError
-from memoriter.longterm import LongTermMemory, Span, export_markdown, export_rows, import_text
-from memoriter.longterm._item import clean_text
+from memoriter.extensions.longterm._item import clean_text
+from memoriter.extensions.longterm.api import LongTermMemory, Span, export_markdown, export_rows, import_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

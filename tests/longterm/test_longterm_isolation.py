@@ -13,7 +13,7 @@ from long_term import NOTE
 from mcp_endpoints import over_stdio
 from memoriter import PathRefused
 from memoriter.agent import Message
-from memoriter.longterm import inbox_of, rebuild
+from memoriter.extensions.longterm.api import inbox_of, rebuild
 from memory_env import MemoryEnv, paths
 from principals import QUESTION, SAYS, SURFACES, Principal, act, env_of, principals_in
 

@@ -12,7 +12,7 @@ import pytest
 
 from long_term import NOTE, configure_long_term, long_term_env
 from memoriter.errors import ConfigError, EmbeddingError, IndexUnavailable, UsageError
-from memoriter.longterm import rebuild, stats
+from memoriter.extensions.longterm.api import rebuild, stats
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.longterm import LongTermMemory, Span
-from memoriter.longterm._item import clean_text
-from memoriter.longterm._note import HEADER, NoteRules, edited_note, entry_text, parse_note
+from memoriter.extensions.longterm._item import clean_text
+from memoriter.extensions.longterm._note import HEADER, NoteRules, edited_note, entry_text, parse_note
+from memoriter.extensions.longterm.api import LongTermMemory, Span
 from memoriter.workspace import foreign_lines
 
 IDS = [str(uuid.UUID(int=number)) for number in range(1, 9)]

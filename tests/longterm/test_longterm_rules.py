@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import long_term_report as report
 from long_term import long_term_env
-from memoriter.longterm import ORIGINS, least_trusted
-from memoriter.longterm.rules import PACKS, Recalled, find_statements, replaces, switches
+from memoriter.extensions.longterm.api import ORIGINS, least_trusted
+from memoriter.extensions.longterm.rules import PACKS, Recalled, find_statements, replaces, switches
 
 REPORT = Path(__file__).parents[2] / "docs" / "long-term-report.md"
 TURNS = report.samples("turns.jsonl")

@@ -18,8 +18,8 @@ import pytest
 import long_term_writer
 from long_term_writer import PRINCIPAL, Writers, table
 from memoriter.errors import IndexUnavailable
-from memoriter.longterm import InMemoryStore, LanceStore, LongTermMemory
-from memoriter.longterm._lance_keys import create
+from memoriter.extensions.longterm._lance_keys import create
+from memoriter.extensions.longterm.api import InMemoryStore, LanceStore, LongTermMemory
 from s3 import bucket_options
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -217,14 +217,14 @@ def test_a_write_waits_for_that_of_another_process_and_fails_in_words(
     store, vector = table(where, {}), random_vectors(1, 7, long_term_writer.DIMENSIONS)[0]
     store.store([memory(0)], [vector])
     program = (
-        "import sys; from pathlib import Path; from memoriter.longterm._lance_keys import writers_lock\n"
+        "import sys; from pathlib import Path; from memoriter.extensions.longterm._lance_keys import writers_lock\n"
         "with writers_lock(Path(sys.argv[1])): print('held', flush=True), sys.stdin.read()\n"
     )
     command = [sys.executable, "-c", program, where]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        monkeypatch.setattr("memoriter.longterm._lance_keys.LOCK_SECONDS", 0.05)
+        monkeypatch.setattr("memoriter.extensions.longterm._lance_keys.LOCK_SECONDS", 0.05)
         with pytest.raises(IndexUnavailable, match="Another process") as raised:
             store.store([memory(1)], [vector])
         assert raised.value.remedy == "Stop the other process, or try again."

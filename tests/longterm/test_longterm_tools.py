@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from long_term import NOTE, configure_long_term, long_term_env
-from memoriter.longterm import stats, withheld_memories
+from memoriter.extensions.longterm.api import stats, withheld_memories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from memoriter import Memory
-    from memoriter.longterm import Origin
+    from memoriter.extensions.longterm.api import Origin
     from memory_env import MemoryEnv
 
     Call = Callable[..., dict[str, Any]]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from memoriter.pages._memories import chain_of
 
 from memoriter.agent import RecallPassage, escape_for_prompt, looks_like_injection, quote
 from memoriter.agent._coding import read_hook
@@ -18,16 +19,15 @@ from memoriter.agent.capture._condense import Known, condense_prompts, condense_
 from memoriter.agent.capture._conversation import Prompt, _texts_from_memory
 from memoriter.agent.flush._log_difference import log_entries
 from memoriter.backends._copies import CopyQuery, copy_query
+from memoriter.extensions.longterm._candidates import parse_inbox
+from memoriter.extensions.longterm._item import clean_text, comments_of
+from memoriter.extensions.longterm._lookup import same_words
+from memoriter.extensions.longterm._scoring import coverage
+from memoriter.extensions.longterm.rules import Recalled, classic_capture, find_statements, replaces
+from memoriter.extensions.longterm.rules._own import own_text
 from memoriter.ids import normalize
-from memoriter.longterm._candidates import parse_inbox
-from memoriter.longterm._item import clean_text, comments_of
-from memoriter.longterm._lookup import same_words
-from memoriter.longterm._scoring import coverage
-from memoriter.longterm.rules import Recalled, classic_capture, find_statements, replaces
-from memoriter.longterm.rules._own import own_text
 from memoriter.masking import mask
 from memoriter.pages._markdown import rendered
-from memoriter.pages._memories import chain_of
 from memoriter.search import analyse, classic_terms, query_terms
 from memoriter.search._hits import snippet
 from memoriter.types import Chunk

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from long_term import NOTE, long_term_env
 from memoriter.agent import Message, escape_for_prompt
+from memoriter.extensions.longterm.rules import Statement, classic_capture, find_statements, replaces
 from memoriter.ids import content_hash
-from memoriter.longterm.rules import Statement, classic_capture, find_statements, replaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from memoriter import Memory
-    from memoriter.longterm import LongTermMemories
+    from memoriter.extensions.longterm.api import LongTermMemories
 
 DATA = Path(__file__).parents[1] / "longterm" / "data"
 HALVES = ("dev", "held-out")
@@ -203,7 +203,7 @@ def deliver(memory: Memory, notes: Path, attack: dict[str, Any]) -> None:
             note = notes / NOTE
             note.parent.mkdir(exist_ok=True)
             note.write_text(f"# Long-term memory\n\n{attack['text']}\n", encoding="utf-8")
-            from memoriter.longterm import rebuild
+            from memoriter.extensions.longterm.api import rebuild
 
             rebuild(memory.long_term)
         case other:

@@ -9,7 +9,7 @@ import threading
 import uuid
 from typing import TYPE_CHECKING
 
-from memoriter.longterm import LanceStore, LongTermMemory, is_memory_id
+from memoriter.extensions.longterm.api import LanceStore, LongTermMemory, is_memory_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

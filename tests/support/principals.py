@@ -26,7 +26,7 @@ from memoriter.agent import Message
 from memoriter.cli import main
 from memoriter.cli._logging import JsonLines
 from memoriter.errors import MemoriterError
-from memoriter.longterm import (
+from memoriter.extensions.longterm.api import (
     export_markdown,
     export_rows,
     import_text,

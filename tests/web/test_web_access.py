@@ -19,7 +19,7 @@ from mcp_endpoints import served as mcp_served
 from memoriter.access import AccessMiddleware, Authenticator, BrowserSessions, CallerLimits, Origins, RateLimit
 from memoriter.discovery import Limits, LiveTokens, TokenFile
 from memoriter.errors import ConfigError, UsageError
-from memoriter.web import OPERATIONS
+from memoriter.web import all_operations
 from memory_env import MemoryEnv
 from web_client import BASE, ApiClient, api_of, token_of_scope
 
@@ -43,7 +43,7 @@ def test_a_token_does_what_its_scope_allows_and_no_more(
     tokens: dict[str, str], scope: str, client: Callable[[str | None], ApiClient]
 ) -> None:
     caller = client(tokens[scope])
-    for operation in OPERATIONS:
+    for operation in all_operations().values():
         ask = caller.get if operation.method == "GET" else caller.post
         response = ask(operation.path)
         if RANK[scope] >= RANK[operation.scope]:
@@ -63,7 +63,7 @@ def test_a_token_does_what_its_scope_allows_and_no_more(
 def test_every_operation_is_refused_without_a_token(client: Callable[[str | None], ApiClient]) -> None:
     for token in (None, "wrong-wrong-wrong-wrong", "mem_" + "A" * 43):
         caller = client(token)
-        paths = [f"{BASE}{each.path}" for each in OPERATIONS]
+        paths = [f"{BASE}{each.path}" for each in all_operations().values()]
         for path, method in itertools.product([*paths, f"{BASE}/events", f"{BASE}/openapi.json", "/"], ["GET", "POST"]):
             response = caller.http.request(method, path)
             assert (path, response.status_code) == (path, 401)
@@ -338,5 +338,5 @@ def test_a_caller_that_asks_too_often_is_told_to_wait() -> None:
 
 def test_the_document_names_the_scope_of_each_operation(owner: ApiClient) -> None:
     document = json.loads(owner.get("/openapi.json").text)
-    for each in OPERATIONS:
+    for each in all_operations().values():
         assert document["paths"][each.path][each.method.lower()]["x-scope"] == each.scope

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.web import OPERATIONS
+from memoriter.web import all_operations
 from memory_env import MemoryEnv
 from web_client import api_of
 
@@ -68,4 +68,4 @@ def test_the_page_names_every_operation_with_its_scope() -> None:
         for method, path in re.findall(r"`(GET|POST) ([\w/-]+)`", operations)
     }
     assert rows.pop(("GET", "/events")) == "read"
-    assert rows == {(each.method, each.path): each.scope for each in OPERATIONS}
+    assert rows == {(each.method, each.path): each.scope for each in all_operations().values()}

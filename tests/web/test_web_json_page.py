@@ -8,7 +8,7 @@ import pytest
 
 from json_fields import check, type_of_answer
 from long_term import long_term_env
-from memoriter.web import OPERATIONS
+from memoriter.web import all_operations
 from web_client import ApiClient, api_of, token_of_scope
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Answers:
     def check(self, name: str, response: httpx2.Response) -> Any:
         assert response.status_code == 200, response.text
         answer = response.json()
-        check(answer, type_of_answer(next(each.answer for each in OPERATIONS if each.name == name)))
+        check(answer, type_of_answer(next(each.answer for each in all_operations().values() if each.name == name)))
         self.names.add(name)
         return answer
 
@@ -125,4 +125,4 @@ def test_the_answers_of_operations_are_those_of_the_page(tmp_path: Path) -> None
             owner.post("/replace", path="MEMORY.md", text="# New\n", expected="0" * 64),
         ):
             check(refused.json(), "[Problem]")
-    assert {each.name for each in OPERATIONS if each.name != "events"} - answers.names == set()
+    assert {each.name for each in all_operations().values() if each.name != "events"} - answers.names == set()

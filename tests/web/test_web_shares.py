@@ -321,8 +321,7 @@ def test_a_client_that_leaves_in_the_middle_of_its_request_is_no_failure(env: Me
 def test_the_answer_of_a_large_request_is_read_and_made_outside_of_the_event_loop(
     env: MemoryEnv,
 ) -> None:
-    from memoriter.web import Events, OperationRunner
-    from memoriter.web._operations import OPERATIONS
+    from memoriter.web import Events, OperationRunner, all_operations
     from memoriter.web._requests import FilesRequest
 
     threads: list[int] = []
@@ -334,7 +333,7 @@ def test_the_answer_of_a_large_request_is_read_and_made_outside_of_the_event_loo
     async def run() -> None:
         shared = SharedMemory(env.open())
         runner = OperationRunner(shared.run_for_api, Events())
-        (files,) = (each for each in OPERATIONS if each.name == "files")
+        (files,) = (each for each in all_operations().values() if each.name == "files")
         await runner.run(files, OWNER, lambda: noted(FilesRequest()), noted)
         assert len(threads) == 2
         assert threading.get_ident() not in threads

@@ -33,7 +33,6 @@ MARKS = {"good": ("ok  ", "green"), "note": ("note", "yellow"), "broken": ("BAD 
 State = Literal["good", "note", "broken"]
 REINSTALL = "To install the packages that are missing, run `pip install memoriter`."
 FETCH = "The first run of `memoriter index` downloads it."
-LONG_TERM = "memory-lancedb"
 LARGEST_CHECK = 1_000_000
 """Bytes. A larger file beside the models is a model."""
 UNFINISHED = "write_unfinished"
@@ -282,30 +281,16 @@ def _check_memory(options: GlobalOptions, scratch: Path, *, deep: bool) -> Itera
 
 
 def _check_plugins(memory: Memory) -> Iterator[Finding]:
-    """Yield a finding if the plugin of the memory slot is missing; servers and sessions cannot start without it."""
+    """Yield the findings of the plugins, or that the one of the memory slot is missing.
+
+    Servers and sessions cannot start without it.
+    """
     try:
         _ = memory.tools
+        for name, found in memory.check_plugins():
+            yield Finding(name, found.state, found.message, found.remedy)
     except ConfigError as error:
         yield Finding("plugins", "broken", error.message, error.remedy)
-        return
-    if LONG_TERM in memory.configuration.settings.plugins.slots.names:
-        yield from _check_long_term(memory)
-
-
-def _check_long_term(memory: Memory) -> Iterator[Finding]:
-    """Yield how many long-term memories there are, and whether their note and their database agree."""
-    from memoriter.longterm import stats
-
-    try:
-        found = stats(memory.long_term)
-    except MemoriterError as error:
-        yield Finding(LONG_TERM, "broken", error.message, error.remedy)
-        return
-    count = f"{found.memories} long-term {'memory' if found.memories == 1 else 'memories'}"
-    if found.stored is not None:
-        yield Finding(LONG_TERM, "good", f"The note holds {count}, and {found.database} has {found.stored} of them.")
-    for reason in found.reasons:
-        yield Finding(LONG_TERM, "note" if found.stored is not None else "broken", reason.message, reason.remedy)
 
 
 def _check_sidecar(status: Status) -> Iterator[Finding]:

@@ -31,7 +31,6 @@ SECTIONS = {
         "trust": "_trust",
         "hook": "_hook",
         "chat": "_chat",
-        "ltm": "_ltm",
     },
     "Move": {"store": "_store"},
     "Maintenance": {

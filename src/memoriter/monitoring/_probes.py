@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from memoriter.startup import PART_NAMES, StartedPart, try_parts
+from memoriter.startup import StartedPart, try_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -71,8 +71,3 @@ class Readiness:
 def broken_parts(parts: Collection[StartedPart], excluded: Collection[str]) -> list[StartedPart]:
     """Return the parts that do not work, without those that do not count."""
     return [part for part in parts if not part.works and part.name not in excluded]
-
-
-def unknown_names(excluded: Collection[str]) -> list[str]:
-    """Return those names that no part has."""
-    return sorted(name for name in excluded if name not in PART_NAMES)

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memoriter.access import caller_of, known_caller, problem_response
-from memoriter.monitoring._probes import HEALTHZ, METRICS, READYZ, Readiness, broken_parts, unknown_names
-from memoriter.startup import PART_NAMES, part_json
+from memoriter.monitoring._probes import HEALTHZ, METRICS, READYZ, Readiness, broken_parts
+from memoriter.startup import part_json, part_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,16 +41,16 @@ def _monitoring_routes(run: Run, metrics: ServerMetrics) -> Routes:
         run: runs a function with the memory in a worker thread.
         metrics: the measurements of the server.
     """
-    readiness = Readiness(run)
+    readiness, names = Readiness(run), part_names()
 
     async def healthz(_: Request) -> Response:
         return _json(200, {"status": "ok"})
 
     async def readyz(request: Request) -> Response:
         excluded = request.query_params.getlist("exclude")
-        if unknown := unknown_names(excluded):
-            message = f"There is no part {unknown[0]!r}."
-            return problem_response(400, "usage", message, f"The parts are: {', '.join(PART_NAMES)}.")
+        if unknown := set(excluded).difference(names):
+            message = f"There is no part {min(unknown)!r}."
+            return problem_response(400, "usage", message, f"The parts are: {', '.join(names)}.")
         parts = await readiness.parts()
         broken = broken_parts(parts, excluded)
         answer: dict[str, Any] = {"ready": not broken}

@@ -133,4 +133,4 @@ def duplicates_of(picture: Mapping[str, Any]) -> list[Listed]:
     return listed
 
 
-PAGE = Page("Map", "Look at clusters and duplicates among the passages.", (PageRoute("/map", show),))
+PAGE = Page("Map", "Look at clusters and duplicates among the passages.", (PageRoute("/map", show),), place=60)

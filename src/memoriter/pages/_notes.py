@@ -81,4 +81,5 @@ PAGE = Page(
         PageRoute("/notes/change", send_edit, ("POST",)),
         PageRoute("/notes/append", append, ("POST",)),
     ),
+    place=20,
 )

@@ -136,4 +136,5 @@ PAGE = Page(
     "Search",
     "Find what the memory knows, and see why it was found.",
     (PageRoute("/search", show), PageRoute("/search/why-not", why_not)),
+    place=10,
 )

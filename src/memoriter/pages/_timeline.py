@@ -109,4 +109,9 @@ def _year(text: str) -> int | None:
     return int(text)
 
 
-PAGE = Page("Timeline", "See what was written, captured and recalled on each day.", (PageRoute("/timeline", show),))
+PAGE = Page(
+    "Timeline",
+    "See what was written, captured and recalled on each day.",
+    (PageRoute("/timeline", show),),
+    place=30,
+)

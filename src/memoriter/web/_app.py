@@ -12,7 +12,7 @@ from memoriter.access import LimitReached, Shares, caller_of, is_still_known, li
 from memoriter.web._events import RETRY_MILLISECONDS
 from memoriter.web._link import OneTimeLink
 from memoriter.web._openapi import BASE, openapi_document
-from memoriter.web._operations import OPERATIONS
+from memoriter.web._operations import all_operations
 from memoriter.web._problems import response_for
 from memoriter.web._requests import read_body, read_query
 from memoriter.web._runner import OperationRunner
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from memoriter.access import BrowserSessions, Place, Run
     from memoriter.web._events import Events
-    from memoriter.web._operations import Operation
+    from memoriter.web._operation import Operation
     from memoriter.web._requests import Request as Parameters
 
 LONGEST_BODY = 4 * 1024 * 1024
@@ -48,7 +48,7 @@ def api_routes(
         sessions: the sessions of browsers; None: there are none.
     """
     runner = OperationRunner(run, events)
-    routes = [Route(f"{BASE}{each.path}", _Endpoint(each, runner)) for each in OPERATIONS]
+    routes = [Route(f"{BASE}{each.path}", _Endpoint(each, runner)) for each in all_operations().values()]
     document = json.dumps(openapi_document())
     streams = Shares(owner=STREAMS_OF_OWNER, each=STREAMS_OF_EACH, others=STREAMS_OF_OTHERS)
 
