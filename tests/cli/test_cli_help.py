@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 FOLDER = Path(sys.modules["memoriter.cli"].__file__ or "").parent
+EXTENSIONS = FOLDER.parent / "extensions"
 INTRODUCTION = """\
 # The command line
 
@@ -133,7 +134,7 @@ def test_the_help_of_a_command_teaches(path: tuple[str, ...], command: click.Com
 
 
 def test_every_command_is_in_the_overview() -> None:
-    texts = [file.read_text("utf-8") for file in FOLDER.glob("_*.py")]
+    texts = [file.read_text("utf-8") for file in (*FOLDER.glob("_*.py"), *EXTENSIONS.glob("*/commands.py"))]
     written = {
         name.replace("_", "-") for text in texts for name in re.findall(r"^def (\w+)_command\(", text, re.MULTILINE)
     }

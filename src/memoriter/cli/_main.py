@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
                 getattr(import_module(f"memoriter.cli.{module}"), f"{cmd_name.replace('-', '_')}_command"),
             )
         if point := self.added.get(cmd_name):
-            return _added_command(point)
+            return _loaded(point)
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(
@@ -99,7 +99,7 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name, command.get_short_help_str(WHOLE_SENTENCE)) for name, command in commands])
 
 
-def _added_command(point: EntryPoint) -> click.Command:
+def _loaded(point: EntryPoint) -> click.Command:
     """Return the command of an installed package; one that cannot be loaded says so when it is run."""
     try:
         command = point.load()

@@ -18,7 +18,7 @@ import memoriter
 from exports import archive, chatgpt_conversation
 
 if TYPE_CHECKING:
-    from conftest import Program
+    from program import Program
 
 ROOT = Path(memoriter.__file__).parents[2]
 RUN = "from memoriter.cli import main; main()"

@@ -16,7 +16,7 @@ from odd_files import posix_only
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Program
+    from program import Program
 
 
 def imported(program: Program) -> dict[str, str]:

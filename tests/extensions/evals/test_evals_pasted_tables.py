@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memoriter.extensions.evals.api import Table
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCRIPT = ROOT / "scripts" / "paste_tables.py"
 
 

@@ -30,11 +30,11 @@ NOTE = "# House\n\n- Oye repairs the tiles of the roof.\n"
 
 def test_the_command_names_every_program_and_form():
     # They are written out there, so that help needs no import of the evaluation.
-    from memoriter.cli import _eval
+    from memoriter.extensions.evals import commands
     from memoriter.extensions.evals.api import FORMATS
 
-    assert set(_eval.PEER_NAMES) == PEERS.keys()
-    assert _eval.FORMATS == FORMATS
+    assert set(commands.PEER_NAMES) == PEERS.keys()
+    assert commands.FORMATS == FORMATS
 
 
 def program(code: str) -> list[str]:
