@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoriter import Memory
     from memoriter.extensions.longterm.api import LongTermMemories
 
-DATA = Path(__file__).parents[1] / "longterm" / "data"
+DATA = Path(__file__).parents[1] / "extensions" / "longterm" / "data"
 HALVES = ("dev", "held-out")
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese", "ja": "Japanese", "de": "German", "es": "Spanish"}
 MORE_TURNS = {
@@ -278,7 +278,8 @@ def lines(*, whole: bool = True) -> Iterator[str]:
     turns, pairs = samples("turns.jsonl"), samples("pairs.jsonl")
     yield "# Long-term memories: report"
     yield ""
-    yield "`just eval-longterm` prints this page from the samples in `tests/longterm/data`; its README describes them."
+    folder = "tests/extensions/longterm/data"
+    yield f"`just eval-longterm` prints this page from the samples in `{folder}`; its README describes them."
     yield "Brackets hold 95 % intervals (Wilson). The rules were tuned on the halves `dev` only; of the everyday"
     yield "messages and of those of others, the totals of the half `held-out` were seen meanwhile."
     yield ""

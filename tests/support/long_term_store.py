@@ -1,4 +1,4 @@
-"""A store of long-term memories that keeps nothing: for tests, and to try settings."""
+"""A store of long-term memories that keeps nothing, to compare LanceDB with."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Program
+    from program import Program
 
 NOTE = "memory/long-term.md"
 SETTINGS = """{

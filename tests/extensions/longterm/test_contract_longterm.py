@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from memoriter.extensions.longterm.api import InMemoryStore, LanceStore, LongTermMemory, LongTermStore, Span
+from long_term_store import InMemoryStore
+from memoriter.extensions.longterm.api import LanceStore, LongTermMemory, LongTermStore, Span
 from s3 import bucket_options
 
 if TYPE_CHECKING:

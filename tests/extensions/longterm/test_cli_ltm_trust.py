@@ -15,7 +15,7 @@ from memoriter.extensions.longterm.api import candidate_of_json, inbox_of, put_b
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Program
+    from program import Program
 
 NOTE = "memory/long-term.md"
 SETTINGS = '{agents: {defaults: {memorySearch: {provider: "fake"}}}, plugins: {slots: {memory: "memory-lancedb"}}}'

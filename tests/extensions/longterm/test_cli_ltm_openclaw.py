@@ -13,7 +13,7 @@ from memoriter.extensions.longterm.api import import_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Program
+    from program import Program
 
 SLOTS = {"slots": {"memory": ["memory-core", "memory-lancedb"]}}
 DARK, SEA = "I prefer dark mode.", "I live in a town by the sea."

@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 
 import long_term_writer
+from long_term_store import InMemoryStore
 from long_term_writer import PRINCIPAL, Writers, table
 from memoriter.errors import IndexUnavailable
 from memoriter.extensions.longterm._lance_keys import create
-from memoriter.extensions.longterm.api import InMemoryStore, LanceStore, LongTermMemory
+from memoriter.extensions.longterm.api import LanceStore, LongTermMemory
 from s3 import bucket_options
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Program
+    from program import Program
 
 INBOX, NOTE = "memory/inbox.md", "memory/long-term.md"
 SETTINGS = '{agents: {defaults: {memorySearch: {provider: "fake"}}}, plugins: {slots: {memory: "memory-lancedb"}}}'
