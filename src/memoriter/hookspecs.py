@@ -13,6 +13,10 @@ A plugin is a package that depends on memoriter. It has an object (a module is e
         return [Listener("my-plugin", "agent_end", keep)]
 
 memoriter's own features for agents use the same functions. memoriter skips a plugin that fails.
+
+Servers load two more groups of entry points, and only servers do: an object of `memoriter.operations` is a
+`memoriter.web.OperationSet` and adds to the HTTP API, and one of `memoriter.pages` is a `memoriter.pages.PageSet`. An
+object of `memoriter.commands` is a command of click, and becomes one of `memoriter`.
 """
 
 from __future__ import annotations
