@@ -52,7 +52,6 @@ ACTIONS = (
     ),
 )
 """The actions of memoriter itself."""
-_COMMAND = {action.command: action for action in ACTIONS}
 _COMMAND = re.compile(r"`([^`]+)`")
 PASSING = TRANSIENT | {"warming", "not_indexed", "no_notes"}
 RESTART = "This server read its settings and keys when it started: after you change them, start it again."
