@@ -21,7 +21,7 @@ SEARCH: Key = ("agents", "defaults", "memorySearch")
 LONG_TERM: Key = ("plugins", "entries", "memory-lancedb")
 CAPTURE = "`autoCapture` is not false"
 SERVICE = "the provider is a service"
-AGENT = "an agent runs with memoriter: hooks, `memoriter chat`, or a session of the library"
+AGENT = "an agent runs with memoriter: hooks, or a session of the library"
 WATCHER = "`memoriter watch` or `memoriter serve` runs, or a program watches with the library"
 SESSIONS = '`sources` contains `"sessions"` and `experimental.sessionMemory` is true'
 
@@ -33,7 +33,7 @@ CONDITIONS: dict[Key, str] = {
     ("memory", "capture"): "the hooks `post-compact` and `session-end` are installed",
     ("memory", "qmd"): '`memory.backend` is `"qmd"`',
     ("trust", "agent"): AGENT,
-    ("models", "providers"): "`memorySearch.provider`, `fallback` or `memoriter chat` names the service",
+    ("models", "providers"): "`memorySearch.provider` or `fallback` names the service",
     LONG_TERM: '`plugins.slots.memory` names `"memory-lancedb"`',
     (*LONG_TERM, "config", "embedding", "apiKey"): "the provider of long-term memories is a service",
     (*LONG_TERM, "config", "embedding", "baseUrl"): "the provider of long-term memories is a service",
