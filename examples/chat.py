@@ -135,7 +135,8 @@ def main() -> None:
         conversation = Conversation(memory, arguments.model, arguments.context)
         for line in sys.stdin:
             try:
-                conversation.say(line.strip())
+                if text := line.strip():
+                    conversation.say(text)
             except AgentRunError as error:
                 show("failed", str(error))
         report(conversation.session.end())
