@@ -253,16 +253,6 @@ def test_a_database_of_another_program_is_refused_and_stays_as_it_is(opened, pat
     assert set_aside(path) == []
 
 
-def test_an_index_of_a_newer_version_is_set_aside_with_a_message(opened, path):
-    first = opened()
-    with first._file.reading() as connection:
-        connection.pragma("user_version", 99)
-    first.close()
-    index = opened()
-    assert "newer version" in index.notices[0].message
-    assert index.files() == {}
-
-
 def test_an_index_of_ours_without_its_tables_is_set_aside(opened):
     first = opened()
     with first._file.writing() as connection:

@@ -105,7 +105,7 @@ class OpenFile:
 
     def _open(self, *, after: int = 0, damaged: Path | None = None) -> _opening.OpenedFile:
         if self.mode == "inspect":
-            return _opening.inspect_index(self.storage, clock=self.clock, notice=self._add_notice)
+            return _opening.inspect_index(self.storage, notice=self._add_notice)
         return _opening.open_index(
             self.storage,
             clock=self.clock,

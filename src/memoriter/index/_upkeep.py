@@ -10,7 +10,7 @@ from memoriter.index import _opening
 from memoriter.index.files import _files, _queries
 from memoriter.index.store import _connection
 from memoriter.index.store._connection import connect, logged, set_counter
-from memoriter.index.store._migrations import vacuum
+from memoriter.index.store._create import vacuum
 from memoriter.index.store._soundness import translate_errors
 from memoriter.index.vectors import _cache, _segments
 from memoriter.index.vectors._cache import VectorSet
@@ -120,7 +120,7 @@ class Upkeep:
         file = self._file
         without = None if vectors or file.spec is None else file.vectors.active()
         source = str(file.opened.file) if file.opened is not None else None
-        return _opening.build_from(file.storage, target, source, without, clock=file.clock, network=file.network)
+        return _opening.build_from(file.storage, target, source, without, network=file.network)
 
     @contextmanager
     def _rebuild_in_place(self, *, vectors: bool) -> Generator[None]:
@@ -156,8 +156,6 @@ class Upkeep:
                 before = _disk_bytes(file.storage)
             with file.writing() as connection:
                 evicted = _cache.evict(connection, max_entries=max_entries, max_bytes=max_bytes)
-            with file.reading():
-                file.vectors.shorten_items(None)
             engine = file.vectors.engine
             serving = f"chunks_vec_{file.vectors.active().id}" if engine == "sqlite-vec" else ""
             with file.writing() as connection:

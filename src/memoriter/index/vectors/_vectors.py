@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
 from memoriter.index.files import _files
-from memoriter.index.store._connection import counter, increment, transaction
-from memoriter.index.store._schema import LONG_ITEMS
+from memoriter.index.store._connection import increment, transaction
 from memoriter.index.vectors import _binary_quantization, _cache, _engines, _items, _listing, _segments
 from memoriter.index.vectors._binary_quantization import RECALL, Measurement
 from memoriter.index.vectors._cache import BrokenCodes, BrokenVectors
@@ -40,8 +39,6 @@ NO_SET = -1
 """The id of a set that is not registered."""
 MAX_REPAIRS = 64
 """The maximum number of repeated searches after a repair; each repair removes a whole batch of damaged data."""
-SHORTENINGS = 8
-"""Rounds of shortening old vectors of items at the end of one sync."""
 _LOW_RECALL = Diagnostic(
     "vector_recall",
     f"Binary quantization loses too much on these vectors: less than {RECALL:.0%} of the nearest passages are found.",
@@ -327,11 +324,7 @@ class Vectors:
     # writing
 
     def settle(self, version: int) -> None:
-        """Prepare the next search: make the codes and measure their oversampling, and note which items wait.
-
-        Also shorten a part of the vectors of items that an earlier version stored.
-        """
-        self.shorten_items(SHORTENINGS)
+        """Prepare the next search: make the codes and measure their oversampling, and note which items wait."""
         if self._set is None:
             return
         if self._engine_setting[0] == "auto":
@@ -341,14 +334,6 @@ class Vectors:
                 _items.note_complete(self._connection, self._set)
         if self._engine_name == "codes" and needs_settling(self._connection, self._set):
             self._query_engine(version, lambda _: None)
-
-    def shorten_items(self, rounds: int | None) -> None:
-        """Shorten the vectors of items that an earlier version stored, all or for some rounds."""
-        more = counter(self._connection, LONG_ITEMS) > 0
-        while more and rounds != 0:
-            with transaction(self._connection):
-                more = _items.shorten_next(self._connection)
-            rounds = None if rounds is None else rounds - 1
 
     def apply_change(self, change: _files.StoredChange) -> None:
         """Count a change of chunks and apply it to the codes and to the engine's table."""
