@@ -163,29 +163,11 @@ def codes_turned_around(memory: Memory) -> None:
             connection.execute("UPDATE code_segments SET codes = ?, sum = ? WHERE id = ?", change)
 
 
-def rows_of_sqlite_vec_gone(memory: Memory) -> None:
-    import sqlite_vec
-
-    with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
-        connection.enable_load_extension(True)
-        connection.load_extension(sqlite_vec.loadable_path())
-        (table,) = [
-            name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'")
-        ]
-        connection.execute(f"DELETE FROM {table}")
-
-
 Break = tuple["Callable[[Memory], None]", str, set[tuple[str, ...]], str]
 BREAKS: dict[str, Break] = {
     "the words are those of other text": (words_of_others, "exact", {("keyword",)}, "memoriter index --force"),
     "the vectors are chance": (vectors_of_chance, "exact", {("vector",)}, "memoriter index --vectors"),
     "the codes are turned around": (codes_turned_around, "codes", {("vector",)}, "memoriter index --force"),
-    "the table of sqlite-vec is empty": (
-        rows_of_sqlite_vec_gone,
-        "sqlite-vec",
-        {("vector",)},
-        "memoriter index --force",
-    ),
 }
 
 

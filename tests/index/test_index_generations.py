@@ -90,11 +90,11 @@ def test_a_rebuild_that_fails_changes_nothing_and_leaves_no_file(index, make, pa
 
 def test_a_rebuild_keeps_the_chosen_engine(index, make):
     index.use_vectors(make.spec)
-    index.choose_engine("sqlite-vec")
+    index.choose_engine("codes")
     with index.rebuild() as fresh:
         make.put(fresh, "a.md", "alpha")
         make.embed(fresh)
-    assert index.engine == "sqlite-vec"
+    assert index.engine == "codes"
     assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=3)) == 1
 
 

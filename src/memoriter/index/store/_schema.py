@@ -24,7 +24,7 @@ CREATE TABLE meta(
 ) STRICT, WITHOUT ROWID;
 
 -- content: grows with every change of chunks or vectors; overwritten: with every vector that replaced another;
--- deleted: chunks whose words wait to be purged from chunks_fts; vec:<set>: the content that chunks_vec_<set> holds
+-- deleted: chunks whose words wait to be purged from chunks_fts
 CREATE TABLE counters(
   name TEXT PRIMARY KEY,
   value INTEGER NOT NULL
