@@ -37,7 +37,6 @@ HEAVY = frozenset(
         "regex",
         "rich",
         "sqlite3",
-        "sqlite_vec",
         "ssl",
         "starlette",
         "subprocess",

@@ -51,7 +51,6 @@ CONDITIONS: dict[Key, str] = {
     (*SEARCH, "remote", "batch"): f"{SERVICE} with a batch interface, and many passages are new",
     (*SEARCH, "local"): "the provider is `local` or `onnx`, or `auto` and the model is there",
     (*SEARCH, "store", "path"): '`store.driver` is `"sqlite"`, and the configuration is not OpenClaw\'s',
-    (*SEARCH, "store", "vector", "extensionPath"): '`store.driver` is `"sqlite"`, and the engine is `"sqlite-vec"`',
     (*SEARCH, "store", "postgres"): '`store.driver` is `"postgres"`',
     (*SEARCH, "sync", "onSessionStart"): AGENT,
     (*SEARCH, "sync", "background"): "a hook, a search or `memoriter mcp` leaves something undone",
@@ -75,7 +74,7 @@ CONDITIONS: dict[Key, str] = {
 
 
 class Missing(NamedTuple):
-    """A feature that memoriter does not include yet."""
+    """A feature that memoriter does not include."""
 
     sections: tuple[Key, ...]
     """The settings or sections of settings that configure it."""
@@ -84,6 +83,7 @@ class Missing(NamedTuple):
 
 MISSING = (
     Missing((("memory", "qmd", "mcporter"),), "QMD is started without mcporter, as `memory.qmd.transport` says"),
+    Missing(((*SEARCH, "store", "vector", "extensionPath"),), "memoriter compares vectors without sqlite-vec"),
 )
 
 
