@@ -217,13 +217,6 @@ def sessions_of(env: Environment, agent: str) -> Path:
     return env.home / "agents" / agent_name(agent) / "sessions"
 
 
-def new_session() -> str:
-    """Return a new, unique session name."""
-    from uuid import uuid4
-
-    return str(uuid4())
-
-
 def plugins_of(assembly: Assembly) -> Plugins:
     """Return the active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
     from memoriter.plugins import installed_plugins, load_plugins, services_for

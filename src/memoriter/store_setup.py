@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from memoriter.config import expand, in_home
+from memoriter.config import expand
 from memoriter.environment import host_name
 from memoriter.index import Index, InspectedIndex, drop_file, list_files, runs_in_background
 from memoriter.values import dataclass
@@ -46,8 +46,8 @@ class _SqliteOpener:
             index = InspectedIndex.inspect(path, clock=clock)
         else:
             index = Index.open(path, clock=clock, network=self.place.network)
-        extension_path = str(in_home(vector.extension_path, self.env.user_home)) if vector.extension_path else None
-        index.choose_engine(vector.engine if vector.enabled else "exact", extension_path)
+        engine = "auto" if vector.engine == "sqlite-vec" else vector.engine
+        index.choose_engine(engine if vector.enabled else "exact")
         return index
 
     def runs_in_background(self) -> bool:

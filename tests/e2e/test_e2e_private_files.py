@@ -10,8 +10,6 @@ import pytest
 
 from faults import contents
 from memoriter import Memory
-from memoriter.app import read_environment, sessions_of
-from memoriter.chat._chat import Transcript
 from memoriter.permissions import make_private_file, make_private_folder
 from memory_env import MemoryEnv
 from watched_modes import day, loose, watched, work
@@ -150,26 +148,6 @@ def test_a_workspace_in_the_home_and_notes_in_its_memory_folder_keep_their_permi
 
     assert [mode(path) for path in (note, own, own.parent)] == [0o644, 0o644, 0o755]
     assert {mode(file) for file in (env.home / "memory").glob("main*")} == {0o600}
-
-
-def test_the_transcript_of_a_chat_is_private_from_its_first_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from datetime import UTC, datetime
-
-    from memoriter.agent import Message
-
-    monkeypatch.setenv("MEMORITER_HOME", str(tmp_path / "home"))
-    before = os.umask(0)
-    try:
-        file = sessions_of(read_environment(), "main") / "one.jsonl"
-        Transcript(file, lambda: datetime.now(UTC), "/").append_message(
-            Message("user", "The vault opens with 4711."), datetime.now(UTC)
-        )
-    finally:
-        os.umask(before)
-
-    assert list(loose(tmp_path / "home")) == []
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,9 +15,6 @@ from memoriter.index import ENGINES, Index
 from memoriter.sync import Sync, SyncSettings
 from memoriter.types import ModelSpec
 from memoriter.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -207,34 +203,6 @@ def test_an_index_that_is_larger_than_the_page_cache_stays_sound(tmp_path, make,
         index.compact(**ALL)
         index.check()
         assert (index.notices, index.corpus().chunks, index.vectors()) == ((), 1600, 1600)
-
-
-def test_tables_of_sqlite_vec_go_when_another_engine_serves(churned, make, path):
-    churned.choose_engine("sqlite-vec")
-    answers(churned, make)
-    with_table = churned.compact(**NONE)
-    assert "chunks_vec_1" in tables(path)
-
-    churned.choose_engine("exact")
-    without = churned.compact(**NONE)
-
-    assert "chunks_vec_1" not in tables(path)
-    assert without.bytes_after < with_table.bytes_after
-    before = answers(churned, make)
-    churned.choose_engine("sqlite-vec")
-    assert [[each for each, _ in found] for found in answers(churned, make)["vectors"]] == [
-        [each for each, _ in found] for found in before["vectors"]
-    ]
-
-
-def tables(path: Path) -> set[str]:
-    import apsw
-
-    connection = apsw.Connection(str(path))
-    try:
-        return {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    finally:
-        connection.close()
 
 
 def test_damaged_indexes_that_were_set_aside_go_only_when_told(index, make, path):

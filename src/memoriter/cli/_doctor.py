@@ -142,7 +142,7 @@ def _check_python() -> Finding:
 
 
 def _check_packages() -> Iterator[Finding]:
-    for package, role in (("apsw", "SQLite"), ("sqlite-vec", "its vector extension"), ("numpy", "vectors")):
+    for package, role in (("apsw", "SQLite"), ("numpy", "vectors")):
         installed = _installed_version(package)
         state: State = "good" if installed else "broken"
         yield Finding(package, state, _version_text(installed, role), "" if installed else REINSTALL)

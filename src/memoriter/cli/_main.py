@@ -30,7 +30,6 @@ SECTIONS = {
         "install": "_install",
         "trust": "_trust",
         "hook": "_hook",
-        "chat": "_chat",
     },
     "Move": {"store": "_store"},
     "Maintenance": {

@@ -65,7 +65,7 @@ class OpenFile:
         self.counts = _files.Counts()
         self.spec: ModelSpec | None = None
         """The model of the active vector set."""
-        self.engine_setting: tuple[EngineName, str | None] = ("exact", None)
+        self.engine_setting: EngineName = "exact"
         self.stored_paths: set[str] | None = None
         """The files stored so far by a rebuild in place; None if there is none."""
         self._process = os.getpid()
@@ -105,7 +105,7 @@ class OpenFile:
 
     def _open(self, *, after: int = 0, damaged: Path | None = None) -> _opening.OpenedFile:
         if self.mode == "inspect":
-            return _opening.inspect_index(self.storage, clock=self.clock, notice=self._add_notice)
+            return _opening.inspect_index(self.storage, notice=self._add_notice)
         return _opening.open_index(
             self.storage,
             clock=self.clock,
@@ -122,7 +122,7 @@ class OpenFile:
         self._data_version = -1
         self._content_changed()
         self.vectors = Vectors(opened.connection, self._add_notice)
-        self.vectors.choose(*self._effective_engine)
+        self.vectors.choose(self._effective_engine)
         if self.spec is not None:
             self.vectors.use(self.spec, now=self.now)
 
@@ -161,15 +161,15 @@ class OpenFile:
             raise IndexUnavailable(reason.message, remedy=reason.remedy)
 
     @property
-    def _effective_engine(self) -> tuple[EngineName, str | None]:
-        """The engine setting; `exact` if the disk is read-only, because other engines write tables of their own."""
-        return ("exact", None) if self.read_only and self.mode != "inspect" else self.engine_setting
+    def _effective_engine(self) -> EngineName:
+        """The engine setting; `exact` if the disk is read-only, because codes are written."""
+        return "exact" if self.read_only and self.mode != "inspect" else self.engine_setting
 
-    def choose_engine(self, name: EngineName, extension_path: str | None) -> None:
+    def choose_engine(self, name: EngineName) -> None:
         """Select the vector engine."""
         with self.reading():
-            self.engine_setting = name, extension_path
-            self.vectors.choose(*self._effective_engine)
+            self.engine_setting = name
+            self.vectors.choose(self._effective_engine)
 
     def use_vectors(self, spec: ModelSpec) -> None:
         """Activate the vector set of a model."""

@@ -56,7 +56,7 @@ class IndexReader:
 
     @property
     def engine(self) -> EngineName:
-        """The active vector engine: `exact`, `codes` or `sqlite-vec`."""
+        """The active vector engine: `exact` or `codes`."""
         return self._file.vectors.engine
 
     @property

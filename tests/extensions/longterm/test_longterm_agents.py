@@ -1,18 +1,15 @@
-"""Long-term memories through the doors of agents: hooks, the chat and MCP."""
+"""Long-term memories through the doors of agents: hooks, sessions of the library and MCP."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-import json5
 import pytest
 
 from hook_inputs import PROGRAMS, hook_input
 from long_term import NOTE, configure_long_term
 from mcp_endpoints import over_stdio
-from servers import KEY
-from servers.talk import Calls, ChatRequest, OpenAITalk, Reply
 
 if TYPE_CHECKING:
     from memory_env import MemoryEnv
@@ -42,24 +39,17 @@ def test_the_hook_before_a_prompt_gives_a_coding_agent_the_memories(env: MemoryE
 
 
 @pytest.mark.slow
-def test_an_agent_in_the_chat_stores_a_memory_and_gets_the_owners_before_a_turn(env: MemoryEnv) -> None:
+def test_an_agent_in_a_session_stores_a_memory_and_gets_the_owners_before_a_turn(env: MemoryEnv) -> None:
     env.run("ltm", "store", TEA, "--category", "preference")
-
-    def remembers(received: ChatRequest) -> Reply:
-        return Reply("Stored." if json.loads(received.last)["stored"] else "Not stored.")
-
-    steps = (Reply("Green."), Calls("memory_store", {"text": "The user moved to Busan."}), remembers)
-    with OpenAITalk(*steps) as server:
-        service = {"baseUrl": server.base_url, "apiKey": KEY, "api": server.vendor}
-        settings = json5.loads(env.config.read_text(encoding="utf-8")) | {"models": {"providers": {"mine": service}}}
-        env.config.write_text(json.dumps(settings), encoding="utf-8")
-        words = ("chat", "--model", f"mine/{server.model}", "--show-memory")
-        typed = "Which tea do I drink in the morning, green tea?\nRemember that I moved to Busan.\n"
-        outcome = env.run(*words, typed=typed)
-    assert outcome.out.splitlines() == ["Green.", "Stored."], outcome.err
-    assert f"recalled  1. [preference] {TEA}" in outcome.err
-    assert server.received[0].tools == ["memory_store", "memory_recall", "memory_forget"]
-    assert "<relevant-memories>" in server.received[0].last
+    memory = env.open()
+    session = memory.session("first", audience="private")
+    before = session.recall("Which tea do I drink in the morning, green tea?").prepend_context
+    assert before.startswith("<relevant-memories>")
+    assert f"1. [preference] {TEA}" in before
+    tools = {tool.name: tool for tool in memory.tools}
+    assert list(tools) == ["memory_store", "memory_recall", "memory_forget"]
+    stored = tools["memory_store"].run(memory, {"text": "The user moved to Busan."}, session_key=session.key)
+    assert stored["stored"]
     assert "- [other] The user moved to Busan. <!-- memory: " in (env.notes / NOTE).read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""A preference in Korean, said in one conversation and recalled in a later one: in the chat, and through the hooks."""
+"""A preference in Korean, said in one conversation and recalled in a later one: by the library, and by the hooks."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import json5
 import pytest
 
 from hook_inputs import PROGRAMS, hook_input
 from long_term import NOTE, configure_long_term
+from memoriter.agent import Message
 from memory_env import MemoryEnv
-from servers import KEY
-from servers.talk import AnthropicTalk, Calls, OpenAITalk, Reply, TalkServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from memory_env import Outcome
 
 pytestmark = pytest.mark.slow
 
@@ -39,15 +34,6 @@ def owner(tmp_path: Path) -> MemoryEnv:
     return env
 
 
-def chat(env: MemoryEnv, server: TalkServer, *typed: str) -> Outcome:
-    service = {"baseUrl": server.base_url, "apiKey": KEY, "api": server.vendor}
-    settings = json5.loads(env.config.read_text(encoding="utf-8")) | {"models": {"providers": {"mine": service}}}
-    env.config.write_text(json.dumps(settings), encoding="utf-8")
-    outcome = env.run("chat", "--model", f"mine/{server.model}", "--show-memory", typed="\n".join([*typed, ""]))
-    assert outcome.exit_code == 0, outcome
-    return outcome
-
-
 def hook(env: MemoryEnv, client: str, event: str, session: str, **fields: Any) -> dict[str, Any]:
     given = hook_input(client, event, cwd=env.notes, session_id=session, **fields)
     outcome = env.run("hook", event, typed=given)
@@ -59,31 +45,29 @@ def context(answer: dict[str, Any]) -> str:
     return answer.get("hookSpecificOutput", {}).get("additionalContext", "")
 
 
-@pytest.mark.parametrize("service", [OpenAITalk, AnthropicTalk])
-def test_the_chat_captures_a_preference_and_recalls_it_in_a_later_conversation(
-    owner: MemoryEnv, service: Callable[..., TalkServer]
-) -> None:
-    with service(Reply("네, 기억할게요."), Reply("맑아요."), Reply("TypeScript를 선호하세요.")) as server:
-        first = chat(owner, server, SAID)
-        later = chat(owner, server, UNRELATED, QUESTION)
-    assert f"captured  Remembered [preference]: {STATEMENT}" in first.err
+def test_a_session_captures_a_preference_and_recalls_it_in_a_later_conversation(owner: MemoryEnv) -> None:
+    memory = owner.open()
+    first = memory.session("first", audience="private")
+    assert STATEMENT not in first.recall(SAID).prepend_context
+    captured = first.capture([Message("user", SAID), Message("assistant", "네, 기억할게요.")])
+    assert captured.texts == (f"Remembered [preference]: {STATEMENT}",)
     assert STATEMENT in (owner.notes / NOTE).read_text(encoding="utf-8")
-    unrelated, asked = (request.last for request in server.received[1:])
-    assert "<relevant-memories>" not in unrelated
-    assert f"1. [preference] {STATEMENT}\n</relevant-memories>" in asked
-    assert asked.endswith(QUESTION)
-    assert f"recalled  1. [preference] {STATEMENT}" in later.err
-    assert STATEMENT not in server.received[1].system  # and not a second time as a note
+    later = memory.session("later", audience="private")
+    assert STATEMENT not in later.start().text  # it comes as a memory, and not a second time as a note
+    assert "<relevant-memories>" not in later.recall(UNRELATED).prepend_context
+    assert f"1. [preference] {STATEMENT}\n</relevant-memories>" in later.recall(QUESTION).prepend_context
 
 
 def test_what_the_model_stores_in_the_owners_words_is_recalled_with_its_author(owner: MemoryEnv) -> None:
-    stores = Calls("memory_store", {"text": STATEMENT, "category": "preference"})
-    with OpenAITalk(stores, Reply("저장했어요."), Reply("TypeScript요.")) as server:
-        chat(owner, server, SAID)
-        chat(owner, server, QUESTION)
-    (memory,) = owner.run("ltm", "list", "--json").json
-    assert (memory["text"], memory["origin"], memory["trusted"]) == (STATEMENT, "agent", True)
-    assert re.search(rf"1\. \[preference\] Written by agent, [\d-]+: {re.escape(STATEMENT)}", server.received[-1].last)
+    memory = owner.open()
+    first = memory.session("first", audience="private")
+    (store,) = (tool for tool in memory.tools if tool.name == "memory_store")
+    store.run(memory, {"text": STATEMENT, "category": "preference"}, session_key=first.key)
+    first.capture([Message("user", SAID), Message("assistant", "저장했어요.")])
+    (stored,) = owner.run("ltm", "list", "--json").json
+    assert (stored["text"], stored["origin"], stored["trusted"]) == (STATEMENT, "agent", True)
+    recalled = memory.session("later", audience="private").recall(QUESTION).prepend_context
+    assert re.search(rf"1\. \[preference\] Written by agent, [\d-]+: {re.escape(STATEMENT)}", recalled)
 
 
 @pytest.mark.parametrize("client", PROGRAMS)

@@ -67,7 +67,7 @@ def test_no_order_of_what_principals_do_shows_the_canary_of_another_one(
 
 @pytest.mark.slow
 def test_each_principal_gets_its_own_memories_on_every_surface(tmp_path: Path) -> None:
-    first = {"library": 0, "command": 0, "tool": 0, "mcp": 0, "http": 0, "hook": 1, "chat": 0, "export": 0}
+    first = {"library": 0, "command": 0, "tool": 0, "mcp": 0, "http": 0, "hook": 1, "export": 0}
     assert first.keys() == SURFACES.keys()
     with principals_in(tmp_path, len(first) + 1) as principals:
         for (surface, number), own, other in zip(first.items(), principals, principals[1:], strict=False):

@@ -140,9 +140,29 @@ class IndexFiles:
                 )
             if old is not None and old != self.path:
                 _remove(old)
-            for companion in _COMPANIONS:
-                # These belong to a plain file that the link has replaced.
-                _unlink(self.path.with_name(self.path.name + companion))
+            self._remove_companions()
+
+    def _remove_companions(self) -> None:
+        """Delete the logs of a plain file that the link has replaced."""
+        for companion in _COMPANIONS:
+            _unlink(self.path.with_name(self.path.name + companion))
+
+    def renew(self, expected: tuple[int, int] | None, build: Callable[[Path, Path], None]) -> None:
+        """Replace the active file by one that `build` makes at a path from it, unless it is not the `expected` one."""
+        with self._swap_lock():
+            old = self.target()
+            if old is None or identity(old) != expected:
+                return
+            fresh = self.next_generation(self.generation_of(old))
+            build(fresh, old)
+            _flush(fresh)
+            if not self._link(fresh):
+                _remove(self.path)
+                fresh.replace(self.path)
+            elif old != self.path:
+                _remove(old)
+            else:
+                self._remove_companions()
 
     def discard(self, generation: Path) -> None:
         """Delete an unused generation; a generation that is already active stays, whatever failed afterwards."""

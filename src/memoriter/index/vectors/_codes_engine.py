@@ -73,9 +73,6 @@ class CodesEngine:
         """Return whether the codes are those of `version`."""
         return self._version == version
 
-    def apply_change(self, change: _files.StoredChange, *, before: int) -> None:
-        """Do nothing: the segments follow every write, whichever engine is active."""
-
     def catch_up(self, version: int) -> None:
         if self._version == version:
             return

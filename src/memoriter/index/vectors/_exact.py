@@ -47,9 +47,6 @@ class ExactEngine:
         self._resize(0)
         self._filter_positions: dict[Filters, NDArray[np.intp]] = {}
 
-    def apply_change(self, change: _files.StoredChange, *, before: int) -> None:
-        """Do nothing: the next `catch_up` reads what the index holds."""
-
     def loaded(self, version: int) -> bool:
         """Return whether the matrix is that of `version`."""
         return self._version == version

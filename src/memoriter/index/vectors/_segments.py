@@ -186,8 +186,8 @@ def read(connection: Database, vector_set: VectorSet, segment: int) -> BinaryCod
     row = connection.execute(
         "SELECT size, sum, ids, places, factors, codes FROM code_segments WHERE id = ?", (segment,)
     ).get
-    size, total, *blobs = cast("tuple[int, int | None, bytes, bytes, bytes, bytes]", row)
-    if total is not None and total != blob_sum(blobs):
+    size, total, *blobs = cast("tuple[int, int, bytes, bytes, bytes, bytes]", row)
+    if total != blob_sum(blobs):
         raise BrokenCodes
     words = _binary_quantization.columns(vector_set.dimensions)
     if [len(blob) for blob in blobs] != [size * 8, size * 8, size * 4, size * words * 8]:
