@@ -33,6 +33,8 @@ _STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+"|,(?=\s*[}\]])')
 _IN_LINE = re.compile(r"[^\r\n]")
 _QUOTED_NAME = re.compile(r'(?<!\\)"([A-Za-z_$][A-Za-z0-9_$]*)":')
 """A key that needs no quotes in JSON5."""
+_LAST_LINE_END = re.compile(r"(?<=[^\s{\[,])(?=\s*\n[ \t]*[}\]])")
+"""The end of the last member of an object or array in several lines, which has no comma in JSON."""
 _EMPTY = {"{": "{}", "[": "[]"}
 
 
@@ -137,7 +139,7 @@ def put(text: str, path: Path, value: Any, *, json5: bool = False) -> str:
         text: the text, which holds a value.
         path: where the value belongs. What exists of the path is objects and arrays, but for null at its end.
         value: what JSON can hold.
-        json5: whether new keys are written without quotes, as people write JSON5.
+        json5: whether to write as people write JSON5: keys without quotes, and a comma after the last member.
     """
     existing = find(text, path)
     if existing is not None:
@@ -216,7 +218,8 @@ def _insert_only(text: str, parent: Member, key: str | int, value: Any, *, json5
     outer = outer or ""
     indent = outer + _indent_unit(text)
     newline = _newline(text)
-    return f"{before}{newline}{indent}{_render(key, value, text, indent, json5=json5)}{newline}{outer}{after}"
+    member = f"{indent}{_render(key, value, text, indent, json5=json5)}{',' * json5}"
+    return f"{before}{newline}{member}{newline}{outer}{after}"
 
 
 def _without_member(text: str, start: int, number: int) -> str:
@@ -296,7 +299,7 @@ def _render(key: str | int, value: Any, text: str, indent: str | None, *, json5:
         rendered = f"{_newline(text)}{indent}".join(lines)
     if isinstance(key, str):
         rendered = f"{json.dumps(key, ensure_ascii=False)}: {rendered}"
-    return _QUOTED_NAME.sub(r"\1:", rendered) if json5 else rendered
+    return _LAST_LINE_END.sub(",", _QUOTED_NAME.sub(r"\1:", rendered)) if json5 else rendered
 
 
 def _indent_at(text: str, at: int) -> str | None:

@@ -124,10 +124,10 @@ def test_a_setting_is_found_between_all_that_json5_allows(names: tuple[str, ...]
 
 def test_a_new_section_is_written_as_people_write_json5_or_json() -> None:
     assert set_value("{\n  a: 1,\n}\n", ("b", "c"), {"d-e": "x"}, "file") == (
-        '{\n  b: {\n    c: {\n      "d-e": "x"\n    }\n  },\n  a: 1,\n}\n'
+        '{\n  b: {\n    c: {\n      "d-e": "x",\n    },\n  },\n  a: 1,\n}\n'
     )
     assert set_value('{"a": 1}\n', ("b", "c"), ["x", "y"], "file") == '{"b": {"c": ["x", "y"]},"a": 1}\n'
-    assert set_value("// mine\n", ("b", "c"), 1, "file") == "// mine\n{\n  b: {\n    c: 1\n  }\n}\n"
+    assert set_value("// mine\n", ("b", "c"), 1, "file") == "// mine\n{\n  b: {\n    c: 1,\n  },\n}\n"
 
 
 def _is_json(text: str) -> bool:
