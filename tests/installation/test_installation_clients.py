@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from memoriter.cli import main
 from memoriter.installation import Machine, server_files
-from memoriter.installation._json_text import parse
+from memoriter.json_text import parse
 from memory_env import MemoryEnv, Outcome
 
 if TYPE_CHECKING:

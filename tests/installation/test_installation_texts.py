@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from memoriter.errors import ConfigError, WriteConflict
 from memoriter.installation import FileEdit, Launch, Machine, apply, changes
-from memoriter.installation._json_text import append, comments, parse, put, remove
 from memoriter.installation._places import server_file
 from memoriter.installation._toml_text import put as put_toml
 from memoriter.installation._toml_text import remove as remove_toml
 from memoriter.installation._yaml_text import put as put_yaml
 from memoriter.installation._yaml_text import read as read_yaml
 from memoriter.installation._yaml_text import remove as remove_yaml
+from memoriter.json_text import append, comments, parse, put, remove
 
 LAUNCH = Launch(("/opt/my tools/memoriter",), ("--agent", "main"))
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

@@ -1,4 +1,7 @@
-"""The limits of each caller: requests over time, requests at once, and bytes over time."""
+"""The limits of each caller: requests over time, requests at once, and bytes over time.
+
+They are counted by hand because the package `limits` has no token bucket, and reads the time itself.
+"""
 
 from __future__ import annotations
 

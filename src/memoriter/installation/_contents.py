@@ -6,8 +6,9 @@ import tomllib
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter import json_text
 from memoriter.errors import ConfigError
-from memoriter.installation import _json_text, _yaml_text
+from memoriter.installation import _yaml_text
 from memoriter.installation._read import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _values(text: str, file: Path) -> Any:
             return tomllib.loads(plain)
         if file.suffix == ".yaml":
             return _yaml_text.read(plain, name)
-        return _json_text.parse(plain if plain.strip() else "{}", name, comments=True)
+        return json_text.parse(plain if plain.strip() else "{}", name, comments=True)
     except (ValueError, ConfigError):
         return text.splitlines()
 
@@ -51,7 +52,7 @@ def _values(text: str, file: Path) -> Any:
 def _comments(text: str, file: Path) -> list[str]:
     """Return the comments of a configuration file; of TOML and YAML, the lines that may hold one."""
     if file.suffix not in {".toml", ".yaml"}:
-        return _json_text.comments(text)
+        return json_text.comments(text)
     return sorted(line.strip() for line in text.splitlines() if "#" in line)
 
 

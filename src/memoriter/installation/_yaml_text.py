@@ -2,6 +2,8 @@
 
 PyYAML finds the lines of keys and values; the edit replaces these lines. The result is read again, and if it does not
 hold what was intended, nothing is written.
+
+Lines are edited by hand because ruamel.yaml writes the whole file anew, with its own indentation and white space.
 """
 
 from __future__ import annotations

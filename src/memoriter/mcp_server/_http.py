@@ -1,4 +1,8 @@
-"""An HTTP server that stops at a signal, with limits for its connections and a log of its requests."""
+"""An HTTP server that stops at a signal, with limits for its connections and a log of its requests.
+
+Connections are limited by hand because uvicorn has no time limit for a request, and its `limit_concurrency` lets one
+address take all connections.
+"""
 
 from __future__ import annotations
 

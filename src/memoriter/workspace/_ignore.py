@@ -4,6 +4,9 @@ Globs are matched without backtracking: at most (length of the path x length of 
 each star would cost another power of the path's length, and six stars would stop a search for minutes. Here each star
 ends at the first place where the text after it matches, and never tries another: between two stars no later place can
 do better. Atomic groups make `re` work this way.
+
+Patterns are compiled by hand because pathspec 1.1 matches with backtracking, which takes more than a minute for a
+pattern of five stars, and differs from git in brackets (`[!a]` matches a slash, `[[:alpha:]]` does not work).
 """
 # ruff: noqa: PTH118, PTH206 - plain strings throughout, as a scan makes ten thousand of them
 

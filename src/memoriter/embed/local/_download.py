@@ -1,4 +1,9 @@
-"""Download a model file from the hub: completely or not at all, resuming after broken connections."""
+"""Download a model file from the hub: completely or not at all, resuming after broken connections.
+
+This is written by hand because huggingface_hub 2.4 deletes what has come when a download ends early, so that the next
+run cannot resume it, checks the size of a file but not its SHA-256, and waits for a server that sends a byte now and
+then.
+"""
 
 from __future__ import annotations
 

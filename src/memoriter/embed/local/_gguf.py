@@ -2,6 +2,9 @@
 
 All numbers are little-endian. A file holds, in this order: the magic, a version and two counts; keys with typed values;
 one entry for each tensor (name, shape, type, offset); the tensors, from the next multiple of the alignment on.
+
+The header is read by hand because gguf.GGUFReader makes NumPy arrays of every word of a vocabulary, which takes a
+hundred times as long, and does not notice a list that goes on after the end of the file.
 """
 
 from __future__ import annotations
