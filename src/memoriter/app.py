@@ -237,8 +237,10 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
     from memoriter.agent import HookBus, SessionEnvironment, recall_listener
     from memoriter.tools import citations_on
 
-    env, settings = assembly.env, assembly.configuration.settings
-    defaults, limit = settings.agents.defaults, settings.memory.qmd.limits.max_injected_chars
+    env = assembly.env
+    settings = assembly.configuration.settings
+    defaults = settings.agents.defaults
+    limit = settings.memory.qmd.limits.max_injected_chars
     recalls = tuple(recall_listener(source) for source in plugins.recall_sources(memory))
     return SessionEnvironment(
         workspace=assembly.workspace,

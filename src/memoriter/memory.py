@@ -45,10 +45,13 @@ class Memory:
     """Nobody calls with a token: programs that hold a `Memory` are the owner's."""
 
     def __init__(self, assembly: Assembly) -> None:
-        self._assembly, self._backend, self._workspace = assembly, assembly.backend, assembly.workspace
+        self._assembly = assembly
+        self._backend = assembly.backend
+        self._workspace = assembly.workspace
         self._loaded: Plugins | None = None
         self._session_env: SessionEnvironment | None = None
-        self._sessions, self._gate = set[str](), RLock()
+        self._sessions = set[str]()
+        self._gate = RLock()
         self.on_search: Callable[[SearchResult], None] = lambda _: None  # called in the thread of each search
 
     @classmethod

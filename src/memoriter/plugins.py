@@ -196,7 +196,8 @@ def _contained(call: Callable[[], _T]) -> _T:
     Raises:
         Exception: what the code raised; RuntimeError for SystemExit and the like, TimeoutError after `LIMIT` seconds.
     """
-    results, errors = list[_T](), list[Exception]()
+    results = list[_T]()
+    errors = list[Exception]()
 
     def run() -> None:
         try:
@@ -288,7 +289,8 @@ class PluginHost(Protocol):
 
 def services_for(host: PluginHost) -> PluginServices:
     """Return the parts of a memory for its plugins."""
-    env, embedding = host.env, host.embedding
+    env = host.env
+    embedding = host.embedding
 
     def provider(wanted: MemorySearch) -> Embedding:
         if wanted == host.settings:

@@ -150,7 +150,9 @@ class TextPlace(NamedTuple):
 
 def sampled(texts: Iterable[TextPlace], count: int) -> list[int]:
     """Return the first `count` chunks of different texts, near-copies once and at most `COUNTED_OF_FILE` of a file."""
-    chosen, of_file, sketches = list[int](), Counter[str](), set[bytes]()
+    chosen = list[int]()
+    of_file = Counter[str]()
+    sketches = set[bytes]()
     for text in texts:
         if len(chosen) == count:
             break

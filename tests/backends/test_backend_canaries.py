@@ -62,9 +62,11 @@ def citations(canaries: tuple[Canary, ...]) -> list[str]:
 
 def test_the_same_index_draws_the_same_passages_in_every_process_and_others_after_a_change(env: MemoryEnv) -> None:
     env.configure(provider="fake")
-    first, second = env.open(), env.open()
+    first = env.open()
+    second = env.open()
     first.sync()
-    before, again = first.status(deep=True).canaries, second.status(deep=True).canaries
+    before = first.status(deep=True).canaries
+    again = second.status(deep=True).canaries
     assert (len(before), before) == (CANARIES, again)
     env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
     env.wait()
@@ -202,7 +204,8 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
 
     plain = env.run("status", "--json")
     deep = env.run("status", "--json", "--deep")
-    (seen,), (known,) = deep.json, plain.json
+    (seen,) = deep.json
+    (known,) = plain.json
     assert (plain.exit_code, known["health"]["ok"]) == (0, True)
     assert (deep.exit_code, seen["health"]["ok"]) == (1, False)
     missed = {tuple(canary["lost"]) for canary in seen["canaries"] if not canary["found"]}

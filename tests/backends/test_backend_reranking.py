@@ -226,7 +226,8 @@ def test_a_service_that_hangs_does_not_hold_a_search_and_is_then_left_alone(
 ) -> None:
     before = plain_order(env)
     env.configure(**reranked(server))
-    memory, started = env.open(), time.monotonic()
+    memory = env.open()
+    started = time.monotonic()
     for _ in range(3):
         result = memory.search(QUESTION, deadline_ms=600)
         assert paths(result) == before

@@ -227,7 +227,8 @@ def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(env: MemoryE
 def test_a_server_that_is_killed_while_a_hook_waits_for_it_leaves_the_work_to_the_hook(
     env: MemoryEnv, server: Serving
 ) -> None:
-    received, waiting = server.announcement, threading.Event()
+    received = server.announcement
+    waiting = threading.Event()
 
     def wait_and_die(connection: socket.socket) -> None:
         proven(connection, received["secret"], received["pid"])

@@ -274,7 +274,8 @@ class Wire:
         return exchange
 
     def signed(self, exchange: Exchange, target: str = "/hook/stop", body: bytes = STOP) -> dict[str, str]:
-        ticket, digest = create_ticket(self.folder), body_digest(body)
+        ticket = create_ticket(self.folder)
+        digest = body_digest(body)
         self.tickets.append(ticket)
         proof = exchange.client_proof(self.announcement["secret"], target, ticket, digest)
         return {"authorization": f"Memoriter {proof}", "memoriter-digest": digest, "idempotency-key": ticket}

@@ -242,7 +242,8 @@ REPLIES = [
 def test_whatever_a_server_replies_the_search_has_its_own_answer(
     env: MemoryEnv, server: Serving, *, takes: bool
 ) -> None:
-    received, replies = server.announcement, iter(REPLIES)
+    received = server.announcement
+    replies = iter(REPLIES)
 
     def answer(connection: socket.socket) -> None:
         request = proven(connection, received["secret"], received["pid"])

@@ -255,7 +255,8 @@ def test_settings_are_kept_by_name(store: Store) -> None:
 
 
 def test_the_version_changes_with_what_another_process_writes(store: Store, another: OpenAgain) -> None:
-    version, content = store.version(), store.content()
+    version = store.version()
+    content = store.content()
     assert (store.version(), store.content()) == (version, content)
     put(another(), "a.md", "tea")
     assert store.version() != version
@@ -269,7 +270,8 @@ def test_a_process_that_follows_the_changes_learns_of_each_without_reading(
     monkeypatch.setattr("memoriter.postgres._changes.RECHECK_SECONDS", 3_600.0)
     monkeypatch.setattr("memoriter.postgres._changes.STOP_SECONDS", 0.02)
     monkeypatch.setattr("memoriter.index._reader.LOOK_SECONDS", 0.02)
-    writer, version = another(), store.content_version()
+    writer = another()
+    version = store.content_version()
     with followed(store) as names:
         put(writer, "a.md", "tea")
         assert names.next() == store.content_version() == writer.content_version() != version
@@ -287,7 +289,8 @@ def test_a_process_that_follows_the_changes_learns_of_each_without_reading(
 
 def test_one_state_is_read_while_another_process_writes(store: Store, another: OpenAgain) -> None:
     put(store, "a.md", "tea")
-    writer, reads = another(), list[tuple[int, int]]()
+    writer = another()
+    reads = list[tuple[int, int]]()
 
     def read() -> tuple[int, int]:
         files = len(store.files())

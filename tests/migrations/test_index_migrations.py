@@ -44,7 +44,8 @@ def test_every_schema_up_to_the_present_one_is_kept_here():
 
 @pytest.mark.parametrize("released", RELEASED, ids=lambda file: file.stem)
 def test_a_released_index_opens_with_the_present_tables_and_all_its_content(released, tmp_path):
-    path, new = tmp_path / "old" / "main.sqlite", tmp_path / "new" / "main.sqlite"
+    path = tmp_path / "old" / "main.sqlite"
+    new = tmp_path / "new" / "main.sqlite"
     path.parent.mkdir()
     laid_down(released.read_text(encoding="utf-8"), path)
     with Index.open(path, clock=lambda: 0.0) as index:

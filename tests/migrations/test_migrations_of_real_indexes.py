@@ -56,7 +56,8 @@ class Workspace:
     """Notes, a transcript, and the index of both."""
 
     def __init__(self, folder: Path) -> None:
-        self.notes, self.home = folder / "notes", folder / "home"
+        self.notes = folder / "notes"
+        self.home = folder / "home"
         transcript = self.home / "agents" / "main" / "sessions" / "trip.jsonl"
         files = {self.notes / name: text for name, text in NOTES.items()}
         files[transcript] = openclaw("user", "The train to Lisbon leaves at nine.")
@@ -206,7 +207,8 @@ def lengthen(connection: Database) -> int:
     rows = connection.execute(
         "SELECT id, key, vector FROM embedding_cache WHERE key IN (SELECT key FROM items)"
     ).fetchall()
-    keys, full = [row[1] for row in rows], decode([row[1] for row in rows], [row[2] for row in rows], 256).rows
+    keys = [row[1] for row in rows]
+    full = decode([row[1] for row in rows], [row[2] for row in rows], 256).rows
     blobs = np.ascontiguousarray(full, dtype="<f4").view(np.uint8)
     connection.executemany(
         "UPDATE embedding_cache SET vector = ?, sum = ? WHERE id = ?",

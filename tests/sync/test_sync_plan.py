@@ -137,7 +137,8 @@ class SyncEnv:
         progress: Callable[[Progress], None] | None = None,
         **task: Any,
     ) -> SyncReport:
-        self.workspace.read_paths, self.provider.texts = [], []
+        self.workspace.read_paths = []
+        self.provider.texts = []
         sync = Sync(self.workspace, self.index, SyncSettings(cutting), lambda: self.ticks, progress or (lambda _: None))
         return sync.run(None if words_only else self.open, Task(**task))
 
@@ -434,7 +435,9 @@ def test_files_that_were_just_looked_at_are_not_looked_at_again_unless_somebody_
     env: SyncEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env.run()
-    sync, scan, scans = Sync(env.workspace, env.index, SyncSettings(), lambda: 0.0), env.workspace.scan, count()
+    sync = Sync(env.workspace, env.index, SyncSettings(), lambda: 0.0)
+    scan = env.workspace.scan
+    scans = count()
     monkeypatch.setattr(type(env.workspace), "scan", lambda _: (next(scans), scan())[1])
     assert not sync.scan().needed
     env.write("memory/one.md", long_note("changed"))

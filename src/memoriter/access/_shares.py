@@ -23,7 +23,8 @@ class Shares:
             each: places that one other caller may have.
             others: places of all other callers together.
         """
-        self._owner, self._others = anyio.CapacityLimiter(owner), anyio.CapacityLimiter(others)
+        self._owner = anyio.CapacityLimiter(owner)
+        self._others = anyio.CapacityLimiter(others)
         self._each = each
         self._callers: dict[str, anyio.CapacityLimiter] = {}
 

@@ -140,7 +140,8 @@ def _notice(run: Sequence[str], path: str) -> str:
 
 def _runs(lines: Sequence[str], authors: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield the lines of each author, without marks and lines that are marks. Blank lines belong to what is above."""
-    current, run = "", list[str]()
+    current = ""
+    run = list[str]()
     for line, author in zip(lines, authors, strict=True):
         text = without_mark(line)
         if line.strip() and not text.strip():
@@ -148,7 +149,8 @@ def _runs(lines: Sequence[str], authors: Sequence[str]) -> Iterator[tuple[str, l
         if text.strip() and author != current:
             if run:
                 yield current, run
-            current, run = author, []
+            current = author
+            run = []
         run.append(text)
     if run:
         yield current, run

@@ -84,7 +84,10 @@ class BuiltinBackend:
         reranking: Reranking | None = None,
     ) -> None:
         """Store the parts. Nothing is opened yet."""
-        self.workspace, self.settings, self.embedding, self.clocks = workspace, settings, embedding, clocks
+        self.workspace = workspace
+        self.settings = settings
+        self.embedding = embedding
+        self.clocks = clocks
         self.reranking = reranking
         self._context = BackendContext(workspace, settings, embedding, clocks)
         self._indexing = Indexing(self._context)
@@ -104,7 +107,8 @@ class BuiltinBackend:
         observe: Callable[[Store, Question, Ranking], None] | None = None,
     ) -> SearchResult:
         """Return the hits of a query; `observe` receives index, question and ranking. Raises InvalidQuery."""
-        text, watch = "" if query.newest else clean_query(query.text), Stopwatch(self.clocks.monotonic)
+        text = "" if query.newest else clean_query(query.text)
+        watch = Stopwatch(self.clocks.monotonic)
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
         hasty = query.deadline_ms is not None and query.deadline_ms < self.settings.deadline_ms
@@ -114,7 +118,8 @@ class BuiltinBackend:
             self._search, text=text, query=query, progress=progress, watch=watch, observe=observe, hasty=hasty
         )
         with work_until(deadline):
-            result, timings = self._context.with_recovery(partial(act, deadline=deadline)), watch.timings()
+            result = self._context.with_recovery(partial(act, deadline=deadline))
+            timings = watch.timings()
         log.debug("search stages: %s", Listed(timings))
         values = len(text), result.mode, len(result.hits), result.outcome, timings["total"]
         log.info("search: %d characters, %s, %d hits, outcome %s, %.1f ms", *values)
@@ -149,22 +154,26 @@ class BuiltinBackend:
             vectors, problem = query_vectors(self._context, index, texts, deadline, hasty=hasty)
         asked = f"{query.intent} {text}".lstrip()
         rescoring = self.reranking and self.reranking.question(asked, deadline, watch, hasty=hasty)
-        vector, typed = vectors[0] if vectors else None, typed_query(query, vectors) if query.lines else None
+        vector = vectors[0] if vectors else None
+        typed = typed_query(query, vectors) if query.lines else None
         question = Question(text, query, vector, deadline, watch, rescoring, typed)
         ranking, repairs = self._rank_verified(index, question, most=RANKINGS if query.update else 1)
         if rescoring is not None and rescoring.fetch():
             ranking, _ = self._rank_verified(index, question, most=1)
         if observe is not None:
             observe(index, question, ranking)
-        hits, time = ranking.hits, query.time
+        hits = ranking.hits
+        time = query.time
         missed = unsearched(query, vectors, problem) if query.lines else None
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, missed))]
         reasons += [rescoring.problem] if rescoring and rescoring.problem else []
         serving = vectors is not None if texts else self._context.serving(index)
-        health, is_late = health_of(self._context, index, reasons, serving=serving), deadline.passed
+        health = health_of(self._context, index, reasons, serving=serving)
+        is_late = deadline.passed
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
         to_come = health.pending and texts and (vectors or not query.update or are_to_come(problem, reasons))
-        certain, spec = not (is_late or to_come), self.embedding.current.spec
+        certain = not (is_late or to_come)
+        spec = self.embedding.current.spec
         by_words = self.settings.search.hybrid if not query.lines else "lex" in [each.kind for each in query.lines]
         return SearchResult(
             hits=hits,
@@ -183,9 +192,11 @@ class BuiltinBackend:
 
     def _rank_verified(self, index: Store, question: Question, most: int) -> tuple[Ranking, list[Diagnostic]]:
         """Rank until every passage matches its note, at most `most` times; return the repairs as well."""
-        repairs, rankings = list[Diagnostic](), 0
+        repairs = list[Diagnostic]()
+        rankings = 0
         while True:
-            ranking, rankings = index.at_one_state(partial(self._rank, index, question)), rankings + 1
+            ranking = index.at_one_state(partial(self._rank, index, question))
+            rankings += 1
             if not ranking.refused or most == 1:
                 return ranking, repairs
             with question.watch.stage("index"):
@@ -196,14 +207,17 @@ class BuiltinBackend:
     def _rank(self, index: Store, question: Question) -> Ranking:
         """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
         scope = scope_of(question.query.filters, self.settings.sources, index.corpus().kinds)
-        settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
-        verified, traces = Verified(index, self._verifier, question.watch), list[Trace]()
+        settings = replace(self._settings(index, question.query), kinds=scope.kinds)
+        now = self.clocks.wall()
+        verified = Verified(index, self._verifier, question.watch)
+        traces = list[Trace]()
         if question.query.newest:
             hits = newest(cast("Reader", verified), settings, filters=scope.filters)
             refused = tuple(verified.refused.values())
             return Ranking(hits, settings, scope.filters, now, scope.reasons, refused, certainty=None)
         with question.watch.stage("rank"):
-            reader, typed = cast("Reader", verified), question.typed
+            reader = cast("Reader", verified)
+            typed = question.typed
             ranked = partial(
                 partial(rank, reader, question.text, question.vector) if typed is None else lines_of(reader, typed),
                 now=now,
@@ -235,7 +249,8 @@ class BuiltinBackend:
 
     def _baseline_of(self, index: Store, spec: ModelSpec) -> CosineBaseline:
         """Return the baseline of the active vectors, which is read once until the index changes."""
-        version, known = index.version(), self._baseline
+        version = index.version()
+        known = self._baseline
         if known is not None and known[0] is index and known[1:3] == (version, spec):
             return known[3]
         background = background_of(index, spec)
@@ -276,7 +291,8 @@ class BuiltinBackend:
         from memoriter.backends._copies import state_folders
         from memoriter.workspace import recover, unfinished
 
-        folders, state = self.workspace.scan().folders, state_folders(self.settings.sessions_dir)
+        folders = self.workspace.scan().folders
+        state = state_folders(self.settings.sessions_dir)
         receipts = recover([*folders, *state] if self.settings.recovers else state)
         return receipts, [each.diagnostic for each in unfinished([*folders, *state]) if not each.active]
 
@@ -335,7 +351,8 @@ class BuiltinBackend:
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Make the index as small as possible. `unused` removes all stored vectors that no chunk uses."""
-        started, limits = self.clocks.monotonic(), self.settings.sync
+        started = self.clocks.monotonic()
+        limits = self.settings.sync
         receipts, left = self._recover()
         entries, size = (0, 0) if unused else (limits.max_entries, limits.max_bytes)
         report = self._context.with_recovery(

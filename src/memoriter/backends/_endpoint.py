@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-BATCH, OPEN = "document", "open"
+BATCH = "document"
+OPEN = "open"
 """The purpose of a call, as the first part of its key."""
 BATCH_SECONDS = 10.0
 """How long indexing with a deadline waits for one batch.
@@ -139,7 +140,8 @@ class SharedEndpoint:
     def _pause(self, error: TransientFailure, *, hasty: bool = False) -> None:
         if self.calls.aborted:
             return
-        stored, now = self.pauses.load(), self.env.wall()
+        stored = self.pauses.load()
+        now = self.env.wall()
         pause = stored.after_hasty(error, now) if hasty else stored.after(error, now)
         if (
             isinstance(error, GivenUp) and pause.times > stored.times
@@ -268,7 +270,8 @@ class Slot:
 
     def disable(self, error: MemoriterError, now: float) -> None:
         """Let no caller use the provider, from `now` on (monotonic seconds)."""
-        self.problem, self.problem_since = Diagnostic(error.code, error.message, error.remedy), now
+        self.problem = Diagnostic(error.code, error.message, error.remedy)
+        self.problem_since = now
 
 
 def choose_slot(settings: ProviderSettings, *, fallback: bool, now: float, consents: Ledger | None) -> Slot:

@@ -111,7 +111,8 @@ def _explain_once(backend: Searcher, query: Query, citation: str) -> WhyNot:
 
 def _explain(backend: Searcher, observed: _Observed, citation: str) -> tuple[WhyNot, Examination | None]:
     """Return the answer without a fix, and what the ranking did with the passage if it came so far."""
-    result, ranking = observed.result, observed.ranking
+    result = observed.result
+    ranking = observed.ranking
     located = locate(citation, backend.workspace, observed.index, backend.settings.sync.chunking)
     place = next((at for at, hit in enumerate(result.hits, start=1) if located.lines.has(hit)), None)
     answer = WhyNot(
@@ -170,7 +171,8 @@ def _ranking_stages(
     observed: _Observed, examined: Examination, stage: Stage | None, place: int | None, passage: StoredChunk
 ) -> list[StageReport]:
     """Return the reports of the stages from `embedded` on."""
-    settings, hits = observed.ranking.settings, len(observed.result.hits)
+    settings = observed.ranking.settings
+    hits = len(observed.result.hits)
     messages: dict[Stage, str] = {
         "embedded": _embedded_message(observed, examined, passage),
         "scope": _scope_message(observed, examined),

@@ -32,10 +32,12 @@ def set_value(text: str, names: Names, value: Any, file: str) -> str:
     """
     if not _BLANK_OR_COMMENT.sub("", text, count=1):
         text = f"{text.rstrip()}\n{{\n}}\n".lstrip("\n")
-    node, depth = parse_spans(text, file), 0
+    node = parse_spans(text, file)
+    depth = 0
     names = _written_names(text, names, file)
     while depth < len(names) and node.members is not None and names[depth] in node.members:
-        node, depth = node.members[names[depth]], depth + 1
+        node = node.members[names[depth]]
+        depth += 1
     if depth == len(names):
         return text[: node.start] + _rendered(value, text, _indent_at(text, node.start)) + text[node.end :]
     if node.members is None:
@@ -113,7 +115,8 @@ def _with_member(text: str, section: Node, name: str, value: Any) -> str:
 
 def _without_member(text: str, section: Node, member: Node) -> str:
     """Return the text without a member; comments around it stay."""
-    start, end = member.key_start, member.end
+    start = member.key_start
+    end = member.end
     after = _BLANK_OR_COMMENT.match(text, end)
     if after is not None and text[after.end()] == ",":
         comma = after.end()
@@ -123,8 +126,11 @@ def _without_member(text: str, section: Node, member: Node) -> str:
         before = _BLANK_OR_COMMENT.match(text, previous.end)
         comma = before.end() if before is not None and text[before.end()] == "," else -1
         if comma >= 0 and (_is_json(text) or "\n" not in text[comma:start]):
-            text, start, end = text[:comma] + text[comma + 1 :], start - 1, end - 1
-    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+            text = text[:comma] + text[comma + 1 :]
+            start -= 1
+            end -= 1
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", end)
     if line_end >= 0 and not text[line_start:start].strip() and not text[end:line_end].strip():
         return text[:line_start] + text[line_end + 1 :]
     return text[:start] + text[end:].lstrip(" \t") if text[end : end + 1] in " \t" else text[:start] + text[end:]
@@ -147,7 +153,8 @@ def _rendered(value: Any, text: str, indent: str | None) -> str:
     """Return a value in the style of the text; on one line if `indent` is None or the value has no inner section."""
     if indent is None or not isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
-    strict, unit = _is_json(text), _indent_unit(text)
+    strict = _is_json(text)
+    unit = _indent_unit(text)
     lines = ["{"]
     members = table(value)
     for number, (name, below) in enumerate(members.items(), 1):
@@ -183,7 +190,8 @@ def setting_names(key: str, known: Sequence[str]) -> Names:
     steps = tuple(step for step in key.strip().strip(".").split(".") if step)
     if steps and steps == RERANK[-len(steps) :]:  # a reranker may be written as its name alone
         steps = (*steps, "provider")
-    exact, matching = list[Names](), list[Names]()
+    exact = list[Names]()
+    matching = list[Names]()
     for name in known:
         parts = tuple(name.split("."))
         if len(parts) < len(steps) or not steps:

@@ -133,7 +133,8 @@ def model_keys(configuration: Configuration) -> tuple[str, ...]:
     ]
     keys = list[str]()
     for agent, search in places:
-        provider, key = search.provider.strip(), (*agent, "memorySearch", "model")
+        provider = search.provider.strip()
+        key = (*agent, "memorySearch", "model")
         runs_file = provider in {"local", "onnx"} and search.local.model_path is None and names_file(search.model)
         if provider in {"bundled", "none", "local", "onnx"} and search.model and not runs_file:
             keys += [dotted(key)] if any(locate(each.tree, key)[0] for each in configuration.documents) else []

@@ -45,7 +45,8 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
     project_file = project_file if project_file and os.path.lexists(project_file) else None
     refused: tuple[Diagnostic, ...] = ()
     if project_file and project and (complaint := owners_of(environ, root=True).complaint(project_file)):
-        project_file, refused = None, (ignored_settings_diagnostic(project_file, complaint),)
+        refused = (ignored_settings_diagnostic(project_file, complaint),)
+        project_file = None
     if chosen is None and project_file is None:
         return Configuration(refused=refused)
     user_home = user_home_of(environ, home)

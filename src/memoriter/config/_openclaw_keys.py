@@ -132,7 +132,8 @@ class _Finder:
         except (ValueError, RecursionError):
             self._refuse(path, "its keys are", "it is not JSON")
             return
-        profiles, order = table(store.get("profiles")), table(store.get("order"))
+        profiles = table(store.get("profiles"))
+        order = table(store.get("order"))
         preferred = [name for names in order.values() if isinstance(names, list) for name in cast("list[Any]", names)]
         for name in dict.fromkeys([*(str(each) for each in preferred if each in profiles), *profiles]):
             profile = table(profiles.get(name))

@@ -125,7 +125,9 @@ def parse_spans(text: str, file: str) -> Node:
     if not isinstance(parse(text, file), dict):
         raise ConfigError(f"{file}:1:1: A configuration is an object in braces.")
     parser: Any = positioning_parser(text)
-    member, value, spans = parser._member_, parser._value_, list[tuple[int, int]]()
+    member = parser._member_
+    value = parser._value_
+    spans = list[tuple[int, int]]()
 
     def value_with_span() -> None:
         start: int = parser.pos
@@ -139,7 +141,8 @@ def parse_spans(text: str, file: str) -> Node:
             key, below = parser.val
             parser.val = [key, [_SPAN, *spans[-1], below]]
 
-    parser._value_, parser._member_ = value_with_span, member_with_span
+    parser._value_ = value_with_span
+    parser._member_ = member_with_span
     tree, _, _ = parser.parse(global_vars={"_strict": False, "_consume_trailing": True})
 
     def node(span: tuple[int, int], key_start: int, below: Any) -> Node:
@@ -202,7 +205,8 @@ def merge(base: Tree, over: Tree) -> Tree:
 def canonicalize(tree: Tree) -> Tree:
     """Move settings to their original keys: OpenClaw has moved some, and accepts two forms of others."""
     tree = dict(tree)
-    agents, memory = table(tree.get("agents")), table(tree.get("memory"))
+    agents = table(tree.get("agents"))
+    memory = table(tree.get("memory"))
     searches = [tree.pop("memorySearch", None), memory.get("search")]
     if isinstance(memory.get("search"), dict):
         tree["memory"] = {key: value for key, value in memory.items() if key != "search"}

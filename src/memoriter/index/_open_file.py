@@ -100,7 +100,8 @@ class OpenFile:
     def sibling(self) -> Self:
         """Return an object of the same settings for a generation that is being built; `adopt` its file."""
         other = type(self)(self.storage, clock=self.clock, network=self.network, mode="build")
-        other.engine_setting, other.spec = self.engine_setting, self.spec
+        other.engine_setting = self.engine_setting
+        other.spec = self.spec
         return other
 
     def _open(self, *, after: int = 0, damaged: Path | None = None) -> _opening.OpenedFile:
@@ -117,7 +118,8 @@ class OpenFile:
 
     def adopt(self, opened: _opening.OpenedFile) -> None:
         """Use this file from now on."""
-        self.opened, self.generation = opened, opened.generation
+        self.opened = opened
+        self.generation = opened.generation
         self.read_only = opened.read_only_reason is not None
         self._data_version = -1
         self._content_changed()
@@ -134,8 +136,10 @@ class OpenFile:
 
     def _close_file(self) -> None:
         if self.opened is not None:
-            opened, self.opened = self.opened, None
-            self.generation, self.read_only = 0, False
+            opened = self.opened
+            self.opened = None
+            self.generation = 0
+            self.read_only = False
             sealed = self.mode == "serve" and self.storage.seal.matches(opened.file)
             opened.connection.close()
             # The last connection that closes the file writes the log into it.
@@ -201,7 +205,8 @@ class OpenFile:
             if self.closed or self.mode == "build" or is_current:
                 moved = (not self.closed and self.read_only and self._try_writable()) or self._replaced
             else:
-                before, moved = self.generation, True
+                before = self.generation
+                moved = True
                 self._close_file()
                 self.adopt(self._open(after=before))
             self._replaced = self._refused = False
@@ -238,7 +243,8 @@ class OpenFile:
                 remedy="Search again; if that does not help, make its folder writable.",
             )
         with self.lock, translate_errors(self.path):
-            file_identity, before = (self.opened.identity if self.opened else None), self.generation
+            file_identity = self.opened.identity if self.opened else None
+            before = self.generation
             self._close_file()
             place = None
             if file_identity is not None and self.mode == "serve":
@@ -253,11 +259,14 @@ class OpenFile:
     def lock(self) -> threading.RLock:
         """The lock for one thread at a time; a forked process first gets a connection of its own."""
         if self._process != os.getpid():
-            self._process, self._rlock = os.getpid(), threading.RLock()
+            self._process = os.getpid()
+            self._rlock = threading.RLock()
             self.storage = IndexFiles(self.path, self.clock)
             if self.opened is not None:
                 _connection.abandon(self.opened.connection)
-                self.opened, self.generation, self.read_only = None, 0, False
+                self.opened = None
+                self.generation = 0
+                self.read_only = False
             if not self.closed and self.mode == "serve":
                 with translate_errors(self.path):
                     self.adopt(self._open())

@@ -68,7 +68,8 @@ class FirstAnswers:
         self._memory = memory
         self._offered = Offered.by(memory)
         self._tools = memory.tools
-        self._before, self._after = before, after
+        self._before = before
+        self._after = after
         self._first: int | str | None = None
         """The id of the first request."""
         self._modern = False
@@ -86,7 +87,8 @@ class FirstAnswers:
         """
         received = bytearray()
         while line := reading.readline():
-            message, opening = _parse(line), self._first is None
+            message = _parse(line)
+            opening = self._first is None
             result = self._result(message) if message is not None else None
             if message is None or result is None:
                 return Handover(bytes(received + line), None if opening else self._first)
@@ -103,7 +105,9 @@ class FirstAnswers:
 
     def _result(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """Return the result of a message; empty for a notification, and None if only the SDK knows it."""
-        params, method, is_request = message.get("params", {}), message["method"], "id" in message
+        params = message.get("params", {})
+        method = message["method"]
+        is_request = "id" in message
         if self._first is None:
             return self._open(message["id"], method, params) if is_request else None
         if not is_request:
@@ -128,7 +132,8 @@ class FirstAnswers:
         if method == "initialize":
             if not _is_handshake(params):
                 return None
-            self._first, requested = number, params["protocolVersion"]
+            self._first = number
+            requested = params["protocolVersion"]
             return self._offered.initialize_json(
                 requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
             )
@@ -180,10 +185,12 @@ class FirstAnswers:
 
         self._before()
         try:
-            given, seconds = read_prompt(arguments), prompt_seconds()
+            given = read_prompt(arguments)
+            seconds = prompt_seconds()
         except UsageError as error:
             return _text_result(f"{sentence(error.message)} {error.remedy}", is_error=True)
-        work, answers = hook_work(given, seconds=seconds), list[HookAnswer]()
+        work = hook_work(given, seconds=seconds)
+        answers = list[HookAnswer]()
         thread = threading.Thread(target=lambda: answers.append(work(self._memory)), daemon=True)
         thread.start()
         thread.join(seconds + MORE_SECONDS)

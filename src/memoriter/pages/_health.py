@@ -73,7 +73,8 @@ def _report(action: Action, answer: Any) -> str:
     match action.operation:
         case "index":
             changed = sum(answer[name] for name in ("added", "changed", "removed"))
-            vectors, pending = answer.get("embedded", 0), answer.get("pending", 0)
+            vectors = answer.get("embedded", 0)
+            pending = answer.get("pending", 0)
             wait = f"; {pending:,} passages wait for vectors" if pending else ""
             return f"Indexed: {changed:,} files changed, {vectors:,} vectors computed{wait}."
         case "rebuildMemories":

@@ -59,7 +59,8 @@ class Problem:
 
 def problem_from(reason: Mapping[str, str], caller: Caller) -> Problem:
     """Return a problem from a diagnostic as JSON; only actions that the caller may carry out are among `actions`."""
-    remedy, code = reason.get("remedy", ""), reason.get("code", "")
+    remedy = reason.get("remedy", "")
+    code = reason.get("code", "")
     written = [text for text in _COMMAND.findall(remedy) if text.startswith(("memoriter", "pip"))]
     here = remedy.replace("` in a terminal", "")  # such a command asks a question there
     named = [_BY_COMMAND[text] for text in _COMMAND.findall(here) if text in _BY_COMMAND]

@@ -52,7 +52,8 @@ def server_routes(
 
 def _page_routes(run: Run, events: Events) -> tuple[Sequence[Route], Sequence[str]]:
     static = StaticFiles()
-    runner, templates = OperationRunner(run, events), Templates(PAGES, static.address)
+    runner = OperationRunner(run, events)
+    templates = Templates(PAGES, static.address)
 
     async def first(_: Request) -> Response:
         return RedirectResponse(PAGES[0].path, 303)

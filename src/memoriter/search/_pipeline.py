@@ -50,7 +50,8 @@ RRF_CONSTANT = 60
 """k of reciprocal rank fusion, as in Cormack, Clarke and Büttcher 2009."""
 LOGIT_WEIGHT = 0.15
 """Weight of the judge's logit beside the sum of the score and the nearness in meaning."""
-JUDGED, UNJUDGED = 1.0, 1.05
+JUDGED = 1.0
+UNJUDGED = 1.05
 """The sum that a match exceeds, if the judge has read the hit, and if not.
 
 Of 618 questions with and 811 without an answer, 76 % of the right answers are called a match, 35 % of the near-misses,
@@ -202,7 +203,8 @@ def _choose(
         return chosen
 
     rows = [item.row for item in ranked]
-    chosen, unread = choose(()), dict.fromkeys(rows)
+    chosen = choose(())
+    unread = dict.fromkeys(rows)
     chunks: dict[int, StoredChunkLike] = {}
     while missing := [item.row for item in chosen if item.row in unread]:
         block = list(dict.fromkeys((*missing, *islice(unread, limit))))
@@ -224,7 +226,8 @@ def certainty_of(trace: Trace, *, judged: bool) -> Certainty | None:
     None if its score alone tells: without vectors, and if the question names something that no passage contains, which
     keeps all scores below those of a match.
     """
-    first, candidates = next(iter(trace.kept), None), trace.candidates
+    first = next(iter(trace.kept), None)
+    candidates = trace.candidates
     if first is None or candidates is None or candidates.has_unknown_name:
         return None
     nearness = _nearness(trace, candidates, first.row)
@@ -270,11 +273,13 @@ def raw_scores_of(candidates: Candidates, settings: SearchSettings) -> dict[int,
 
     The weight of the vector score is the one that is set, or else the one that the query needs.
     """
-    weight, penalty = settings.fixed_weight, 0.0
+    weight = settings.fixed_weight
+    penalty = 0.0
     if weight is None:
         weight = candidates.vector_weight
         penalty = MEANING_PENALTY * (weight - VECTOR_WEIGHT)
-    vectors, keywords = candidates.vector_scores, candidates.keyword_scores
+    vectors = candidates.vector_scores
+    keywords = candidates.keyword_scores
     raw_scores = {
         row: blend(vectors.get(row), keywords.get(row, ZERO_SCORE).value, weight) - penalty
         for row in candidates.scoring_rows

@@ -123,7 +123,8 @@ def smallest_change(query: RankedQuery, settings: SearchSettings, watched: Abstr
     Each stage that loses the passages gets the nearest value of its setting with which it does not. In the end, as much
     as a later change made unnecessary is taken back.
     """
-    trials, reached = _Trials(query, watched), settings
+    trials = _Trials(query, watched)
+    reached = settings
     for _ in range(MOST_CHANGES):
         stage = trials.stage(reached)
         if stage is None:

@@ -81,7 +81,9 @@ def read_lines(query: Query, today: date) -> Query:
         InvalidQuery: a line has an unknown type, no type, no text or an open quote; there are two intents, too many
             lines, or no line to search for.
     """
-    lines, shown, intents = list[QueryLine](), list[dict[str, Any]](), list[tuple[int, str]]()
+    lines = list[QueryLine]()
+    shown = list[dict[str, Any]]()
+    intents = list[tuple[int, str]]()
     for number, name, text in _split(query.text):
         if name is None:
             raise InvalidQuery(f"Line {number} of the query has no type: {_short(text)!r}.", remedy=FORMS)

@@ -174,7 +174,8 @@ def changes_for(
     recheck: set[str] = set()
     folders = None
     if job.whole:
-        scan, indexed = workspace.scan(), index.files()
+        scan = workspace.scan()
+        indexed = index.files()
         folders = scan.folders
         sources: list[Source] = []
         for source in scan.sources:

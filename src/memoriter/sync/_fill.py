@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 BATCH_TOKENS = 8_000
 FETCH = 512
 """The number of chunks read from the index at a time to be embedded."""
-FIRST_STEP, STEP_SECONDS = 12, 0.5
+FIRST_STEP = 12
+STEP_SECONDS = 0.5
 """With a deadline: the number of chunks of the first step, and about how long each later step may take.
 
 No step can be interrupted, so short steps are what keeps a deadline, on a slow or busy machine too.
@@ -102,7 +103,9 @@ def _fill_now(
     *,
     shared: bool,
 ) -> Iterator[Step]:
-    step, repeated, before = FETCH if deadline is None else FIRST_STEP, 0, list[bytes]()
+    step = FETCH if deadline is None else FIRST_STEP
+    repeated = 0
+    before = list[bytes]()
     while not (deadline and deadline.passed):
         generation = _generation(index)
         missing = index.missing(step, of=first) if first else ()
@@ -112,7 +115,8 @@ def _fill_now(
                 return
             continue
         keys = [key for key, _ in missing]
-        repeated, before = repeated + 1 if before == keys else 0, keys
+        repeated = repeated + 1 if before == keys else 0
+        before = keys
         if repeated == MOST_REPEATS:
             raise IndexUnavailable(
                 f"The index {str(index.path)!r} does not keep vectors: they were stored"

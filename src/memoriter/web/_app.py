@@ -32,7 +32,9 @@ LONGEST_BODY = 4 * 1024 * 1024
 """Bytes of a request's body at most, as for MCP."""
 LONGEST_ANSWER = 16 * 1024 * 1024
 """Bytes of an answer at most."""
-STREAMS_OF_OWNER, STREAMS_OF_EACH, STREAMS_OF_OTHERS = 32, 8, 128
+STREAMS_OF_OWNER = 32
+STREAMS_OF_EACH = 8
+STREAMS_OF_OTHERS = 128
 """Open streams of events at most: of the owner, of one other caller, and of all other callers."""
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
@@ -93,7 +95,8 @@ class _Endpoint:
     """Answers the requests of one operation."""
 
     def __init__(self, operation: Operation, runner: OperationRunner) -> None:
-        self._operation, self._runner = operation, runner
+        self._operation = operation
+        self._runner = runner
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, as an ASGI application."""
@@ -103,7 +106,8 @@ class _Endpoint:
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
-        operation, caller = self._operation, caller_of(request.scope)
+        operation = self._operation
+        caller = caller_of(request.scope)
         allowed = ["GET", "HEAD"] if operation.method == "GET" else ["POST"]
         if request.method not in allowed:
             headers = {"Allow": ", ".join(allowed)}

@@ -378,7 +378,8 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
         if entries <= max_entries and size <= max_bytes:
             break
         evicted.append((vector_id,))
-        entries, size = entries - 1, size - length
+        entries -= 1
+        size -= length
     connection.executemany("DELETE FROM embedding_cache WHERE id = ?", evicted)
     return len(evicted)
 

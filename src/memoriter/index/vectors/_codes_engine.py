@@ -128,7 +128,9 @@ class CodesEngine:
                     self._codes.refresh(self._code_means.epoch)
         except BaseException:
             # A change that was read only in part would give wrong results: read everything again.
-            self._codes, self._filter_masks, self._script_cache = CodeCache(self._connection, self._set), (-1, {}), None
+            self._codes = CodeCache(self._connection, self._set)
+            self._filter_masks = (-1, {})
+            self._script_cache = None
             raise
 
     def _measure(self, code_means: CodeMeans) -> None:
@@ -154,7 +156,8 @@ class CodesEngine:
         standardized: StandardizedCosines | None,
     ) -> NDArray[np.intp]:
         """Return the positions of the `count` chunks with the best estimated cosines."""
-        residual, bits = query - code_means.means, self._codes.bits
+        residual = query - code_means.means
+        bits = self._codes.bits
         groups = None if standardized is None else self._groups(code_means, query, standardized)
         near = _binary_quantization.nearest(bits, excluded, residual, count * _ESTIMATES_PER_VECTOR, groups)
         scores = _binary_quantization.estimates(bits[:, near], self._codes.factors[:, near], residual)

@@ -67,7 +67,8 @@ class ExactEngine:
             self._load()
         else:
             self._update()
-        self._version, self._overwritten = version, overwritten
+        self._version = version
+        self._overwritten = overwritten
         self._numbers = None
         self._filter_positions.clear()
 
@@ -180,7 +181,8 @@ class ExactEngine:
     def _resize(self, size: int) -> None:
         """Use the first `size` of the reserved rows."""
         self._size = size
-        self._ids, self._matrix = self._slots[:size], self._rows[:size]
+        self._ids = self._slots[:size]
+        self._matrix = self._rows[:size]
         self._order: NDArray[np.intp] | None = None
 
 

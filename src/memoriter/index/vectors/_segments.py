@@ -294,7 +294,8 @@ def _encode_rows(
 
     cursor = connection.execute(statement, values)
     while rows := cast("list[_cache.VectorRow]", list(islice(cursor, MAX_CODES))):
-        ids, places = [row[0] for row in rows], [row[1] for row in rows]
+        ids = [row[0] for row in rows]
+        places = [row[1] for row in rows]
         bits, factors = _binary_quantization.encode(_cache.verify_rows(rows, vector_set), means)
         codes = BinaryCodes(np.array(ids, dtype=np.int64), np.array(places, dtype=np.int64), factors, bits)
         yield codes.at(np.argsort(codes.ids))

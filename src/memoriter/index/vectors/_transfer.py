@@ -142,7 +142,8 @@ def _readable(old: Database) -> Iterator[list[_Vector]]:
         last = int(old.execute(_LAST_ID).get or 0)
     except apsw.Error:
         last = _MAX_ID
-    ranges, attempts = [(0, last)], 0
+    ranges = [(0, last)]
+    attempts = 0
     while ranges and attempts < _ATTEMPTS:
         first, end = ranges.pop()
         attempts += 1

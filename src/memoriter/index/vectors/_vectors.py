@@ -82,7 +82,8 @@ class Vectors:
                 _cache.register(self._connection, spec, now=now)
             vector_set = _cache.find_set(self._connection, spec)
         if vector_set != self._set:
-            self._set, self._engine = vector_set, None
+            self._set = vector_set
+            self._engine = None
             self.forget_progress()
             self.choose(*self._engine_setting)
 
@@ -99,7 +100,8 @@ class Vectors:
                 self._fall_back(name, problem)
                 return
         if name != self._engine_name:
-            self._engine_name, self._engine = name, None
+            self._engine_name = name
+            self._engine = None
 
     def _auto_engine(self) -> EngineName:
         """Return the best engine for this corpus size, given the recall measured for codes."""
@@ -123,13 +125,15 @@ class Vectors:
         remedy = f"{remedies[failed]}, or leave it: the answers are the same."
         message = f"{failed} does not work here ({problem}); vectors are searched by the exact engine."
         self._notice(Diagnostic("vector_engine", message, remedy))
-        self._engine_name, self._engine = "exact", None
+        self._engine_name = "exact"
+        self._engine = None
         if failed == "codes":
             self._engine_setting = "exact", None
 
     def forget_progress(self) -> None:
         """Search all chunks again for missing vectors, because another process may have changed what waits."""
-        self._first_waiting, self._cached_counts, self._cached_waiting = 0, None, None
+        self._first_waiting = 0
+        self._cached_counts = self._cached_waiting = None
 
     def active(self) -> _cache.VectorSet:
         """Return the active set. Raises EmbeddingError if there is none."""
@@ -280,7 +284,9 @@ class Vectors:
             except apsw.ReadOnlyError:  # codes and tables of engines cannot be brought up to date
                 if self._engine_name == "exact":
                     raise
-                self._engine_name, self._engine, self._engine_setting = "exact", None, ("exact", None)
+                self._engine_name = "exact"
+                self._engine = None
+                self._engine_setting = ("exact", None)
             except apsw.SQLError as error:
                 if self._engine_name == "exact":
                     raise
@@ -306,7 +312,8 @@ class Vectors:
         if self._engine_setting[0] == "auto" and self._auto_checked != version:
             # The recall of codes is known only after they are up to date, so check the choice of engine now.
             while (better := self._auto_engine()) != self._engine_name:
-                self._engine_name, self._engine = better, None
+                self._engine_name = better
+                self._engine = None
                 engine = self._active_engine()
                 engine.catch_up(version)
             self._auto_checked = version
