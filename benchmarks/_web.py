@@ -55,7 +55,8 @@ def web(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
         ratio = page / library
         title = "- time / time of the same search by the library"
         yield Row("web.ratio", title, size, ratio, "x", budget=PAGE_AGAINST_LIBRARY, ratio=True)
-        if chromium := next((path for name in CHROMIUM if (path := shutil.which(name))), None):
+        chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
+        if chromium:
             yield from _in_browser(workspace, server, chromium)
         seconds = effort.load_seconds if size == LOADED else min(effort.load_seconds, SHORT_SECONDS)
         yield from _load(workspace, server, seconds)

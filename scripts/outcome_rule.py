@@ -210,12 +210,12 @@ class Outcomes:
         """Return the share of right answers called a match, less those of near-misses and of foreign questions."""
         called = self.called(*rule)
         signs = zip(KINDS, (1, -1, -1), strict=True)
-        return float(
-            sum(
-                sign * np.mean([called[own].mean() for family in families if (own := self._own(kind, family)).any()])
-                for kind, sign in signs
-            )
-        )
+        return float(sum(sign * self._share(called, kind, families) for kind, sign in signs))
+
+    def _share(self, called: Any, kind: str, families: list[str]) -> Any:
+        """Return the mean of the families' shares of answers of this kind that are called a match."""
+        own = (self._own(kind, family) for family in families)
+        return np.mean([called[rows].mean() for rows in own if rows.any()])
 
     def _own(self, kind: str, family: str) -> Any:
         return (self.kinds == kind) & (self.families == family)

@@ -316,7 +316,8 @@ def test_a_signed_request_is_good_once_on_its_own_connection(server: Serving) ->
         with wire(server) as other:
             assert other.say("/hook/stop", STOP, **signed)[0] == 401
         assert one.say("/hook/stop", STOP, **one.signed(one.challenge()))[0] == 204
-        again = one.signed(exchange := one.challenge())
+        exchange = one.challenge()
+        again = one.signed(exchange)
         assert one.say("/hook/stop", STOP, **again)[0] == 204
         assert one.say("/hook/stop", STOP, **again)[0] == 401
     with wire(server) as one:

@@ -143,7 +143,8 @@ def test_a_growing_file_keeps_its_first_chunks_and_new_ones_get_consecutive_ids(
     put(store, "a.jsonl", "one", "two", "three")
     with store.lease():
         store.put_file(source("a.jsonl"), "grown", entries("four", "five"), keep=2, tail="here")
-    assert texts(store, ids := store.all_ids()) == ["one", "two", "four", "five"]
+    ids = store.all_ids()
+    assert texts(store, ids) == ["one", "two", "four", "five"]
     assert (ids[1] - ids[0], ids[3] - ids[2]) == (1, 1)
     assert (store.files()["a.jsonl"].tail, store.files()["a.jsonl"].hash) == ("here", "grown")
     with store.lease():

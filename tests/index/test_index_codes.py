@@ -185,7 +185,8 @@ def alike(codes, make):
     """Vectors along an arc of a few degrees: their signs say next to nothing."""
     rows = np.zeros((3000, DIMENSIONS), dtype=np.float32)
     angles = np.random.default_rng(0).random(3000) * np.pi / 40
-    rows[:, 0], rows[:, 1] = np.cos(angles), np.sin(angles)
+    rows[:, 0] = np.cos(angles)
+    rows[:, 1] = np.sin(angles)
     fill(codes, make, "a.md", 3000, seed=0, rows=rows)
     return rows[0]
 

@@ -138,7 +138,8 @@ def test_who_cannot_have_the_lease_is_told_who_has_it_and_since_when(path, opene
 
 
 def test_a_program_is_named_without_its_words(path, opened, other):
-    index, _ = opened(), other(HOLDER)
+    index = opened()
+    other(HOLDER)
     assert str(path) not in json.loads(lease_of(path).read_text(encoding="utf-8")).values()
     assert _lease.program_name()
     assert refusal(index).message.count(str(path)) == 1

@@ -164,7 +164,8 @@ class Principal:
 
     def chat(self, message: str, *steps: Any) -> str:
         """A turn of the chat: what the program shows, and all that the model's service gets."""
-        self.talk.steps[:], self.talk.received[:] = [*steps, Reply("Done.")], []
+        self.talk.steps[:] = [*steps, Reply("Done.")]
+        self.talk.received.clear()
         with warnings.catch_warnings():  # the program ends after a chat, and does not close its connection
             warnings.simplefilter("ignore", ResourceWarning)
             shown = self.command("chat", "--model", f"m/{self.talk.model}", "--show-memory", typed=f"{message}\n")

@@ -138,7 +138,8 @@ def damage(shelf: Shelf, home: Path, kind: str, draw: Random) -> None:
         one, other = (at * PAGE for at in draw.sample(range(1, pages), 2))
         first = bytes(content[one : one + PAGE])
         second = bytes(content[other : other + PAGE])
-        content[one : one + PAGE], content[other : other + PAGE] = second, first
+        content[one : one + PAGE] = second
+        content[other : other + PAGE] = first
     elif kind.startswith("cut"):
         del content[draw.randrange(len(content)) :]
     elif kind == "older copy":

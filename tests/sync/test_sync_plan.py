@@ -379,7 +379,8 @@ def test_a_background_that_a_run_could_not_measure_is_measured_by_the_next_one(e
 
 def test_a_background_of_another_way_to_sample_serves_until_it_is_measured_again(env: SyncEnv) -> None:
     env.run()
-    measured = env.index.get_meta(key := background_key(FakeProvider.spec))
+    key = background_key(FakeProvider.spec)
+    measured = env.index.get_meta(key)
     assert measured is not None
     older = json.loads(measured)
     del older["sampling"]

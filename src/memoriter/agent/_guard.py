@@ -116,10 +116,11 @@ def quotation_head(text: str, at: int) -> str:
 
 def has_allowed(lines: Sequence[str], authors: Sequence[str], allowed: Collection[Standing]) -> bool:
     """Return whether `attributed` shows anything of the lines but headings."""
-    return any(
-        standing_of(author) in {"owner", *allowed} and (text := without_mark(line).strip()) and not text.startswith("#")
-        for line, author in zip(lines, authors, strict=True)
-    )
+    for line, author in zip(lines, authors, strict=True):
+        text = without_mark(line).strip()
+        if text and not text.startswith("#") and standing_of(author) in {"owner", *allowed}:
+            return True
+    return False
 
 
 def _shown(author: str, run: Sequence[str], allowed: Collection[Standing], path: str) -> str:

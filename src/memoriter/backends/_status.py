@@ -70,6 +70,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
     if reranking is not None and (trouble := reranking.trouble) is not None:
         health = replace(health, reasons=(*health.reasons, trouble))
     health = replace(health, reasons=(*health.reasons, *index.work_left))
+    run = last_run(settings)
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),
@@ -98,7 +99,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         recall=index.recall,
         endpoint=choice.endpoint if choice else "",
         key_source=choice.key_source if choice else "",
-        indexing=run if (run := last_run(settings)) and run.ended is None else None,
+        indexing=run if run is not None and run.ended is None else None,
         last_attempt=backend.embedding.last_attempt if choice and choice.kind in KEPT else None,
         sources=tuple(SourceCount(kind, *corpus.kinds.get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
         reranker=reranking.state if reranking else None,

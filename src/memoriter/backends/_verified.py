@@ -179,8 +179,8 @@ def existing_sources(rows: Sequence[StoredChunk], workspace: Workspace) -> tuple
 
     Passages of missing files stay in the index until a full scan confirms that the file is gone.
     """
-    entries = (workspace.find(path) for path in sorted({row.path for row in rows}))
-    return tuple(source for entry in entries if entry is not None and (source := entry[1]) is not None)
+    found = (workspace.find(path) for path in sorted({row.path for row in rows}))
+    return tuple(entry[1] for entry in found if entry is not None and entry[1] is not None)
 
 
 def prepare_repair(sources: tuple[Source, ...], index: Store, deadline: Deadline) -> Task:

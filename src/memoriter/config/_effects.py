@@ -153,14 +153,11 @@ def effect_diagnostics(configuration: Configuration) -> tuple[Diagnostic, ...]:
         for keys, reason, remedy in written
         if keys
     )
+    unsupported = ((_written_keys(configuration, feature), feature.reason) for feature in MISSING)
     missing = tuple(
-        Diagnostic(
-            "settings_without_effect",
-            f"{', '.join(keys)}: no effect, because {feature.reason}.",
-            REMEDY,
-        )
-        for feature in MISSING
-        if (keys := _written_keys(configuration, feature))
+        Diagnostic("settings_without_effect", f"{', '.join(keys)}: no effect, because {reason}.", REMEDY)
+        for keys, reason in unsupported
+        if keys
     )
     return (*missing, *others)
 

@@ -179,7 +179,8 @@ class _Finder:
 
     def _add(self, name: str, value: str, place: str) -> None:
         if value.strip() and name not in self.variables:
-            self.variables[name], self.places[name] = value.strip(), place
+            self.variables[name] = value.strip()
+            self.places[name] = place
 
     def _read(self, path: Path) -> str:
         """Return the text of a file; empty if there is none, or if it is not private."""

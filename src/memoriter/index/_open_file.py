@@ -81,7 +81,8 @@ class OpenFile:
         """Open the active file at a path; create or replace it if needed."""
         with translate_errors(path):
             storage = IndexFiles(path, clock)
-            make_private_folder(folder := storage.path.parent)
+            folder = storage.path.parent
+            make_private_folder(folder)
             network = on_network(folder) if network is None else network
             file = cls(storage, clock=clock, network=network, mode="serve")
             with suppress(OSError):

@@ -202,8 +202,10 @@ async def _read_body(request: Request) -> bytes:
 
 def _hook_response(answer: HookAnswer, later: BackgroundTask | None) -> Response:
     reasons = [wire_text(f"{reason.message} {reason.remedy}") for reason in answer.reasons]
-    while len(encoded := json.dumps(reasons)) > MOST_REASONS:
+    encoded = json.dumps(reasons)
+    while len(encoded) > MOST_REASONS:
         reasons = reasons[:-1]
+        encoded = json.dumps(reasons)
     headers = NO_STORE | ({REASONS: encoded} if reasons else {})
     if answer.output is None:
         return Response(status_code=204, headers=headers, background=later)

@@ -169,8 +169,8 @@ def changes_for(
         WorkspaceNotFound: the workspace does not exist at the moment.
     """
     version = index.version()
-    sources_by_path = dict(match for path in job.paths if (match := workspace.find(path)) is not None)
-    settled = {match[0] for path in job.settled if (match := workspace.find(path)) is not None}
+    sources_by_path = dict(filter(None, map(workspace.find, job.paths)))
+    settled = {path for path, _ in filter(None, map(workspace.find, job.settled))}
     recheck: set[str] = set()
     folders = None
     if job.whole:

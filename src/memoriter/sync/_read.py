@@ -229,7 +229,8 @@ def undecoded_of(index: WritableStore) -> tuple[Diagnostic, ...]:
     if not marks:
         return ()
     files = index.files()
-    return undecoded([path for mark in marks if (path := mark.removeprefix(UNDECODED)) in files])
+    marked = (mark.removeprefix(UNDECODED) for mark in marks)
+    return undecoded([path for path in marked if path in files])
 
 
 @dataclass(frozen=True, slots=True)

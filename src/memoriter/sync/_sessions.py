@@ -255,7 +255,8 @@ def new_chunks(
     """Return the chunks that indexing would create; None if there is no new message or it cannot be read."""
     try:
         with transcripts.opened(source) as transcript:
-            reading = Reading(transcript, cutting, start := tail_of(transcript, indexed))
+            start = tail_of(transcript, indexed)
+            reading = Reading(transcript, cutting, start)
             chunks = [entry.chunk for part in reading.parts() for entry in part.entries]
             return chunks if reading.news or not start.read else None
     except PathRefused:

@@ -92,7 +92,8 @@ class Schedule:
 
     def _put(self, path: str, when: float, debounce: float) -> None:
         group = self._groups.setdefault(debounce, _Group(when, when))
-        group.first, group.last = min(group.first, when), max(group.last, when)
+        group.first = min(group.first, when)
+        group.last = max(group.last, when)
         group.paths[path] = max(when, group.paths.get(path, when))
 
     def scan_soon(self, now: float) -> None:

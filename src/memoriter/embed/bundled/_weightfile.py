@@ -261,7 +261,8 @@ class Tokenizer:
                     score = so_far + scores[token_id]
                     gain = score - best[end]
                     if gain > 0:
-                        best[end], last[end] = score, (start, token_id)
+                        best[end] = score
+                        last[end] = (start, token_id)
                     if -_CLOSE < gain < _CLOSE:
                         close = True
             if so_far + scores[_UNKNOWN] > best[start + 1]:

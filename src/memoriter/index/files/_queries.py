@@ -48,7 +48,8 @@ def _path(path: str) -> Condition:
 
 def _tags(tags: Collection[str]) -> Condition:
     """Return the condition that a file has all of the tags, or others below them: `a/b` is below `a`."""
-    wanted = sorted(folded for tag in tags if (folded := normalize("NFC", storable(tag)).casefold().strip("#/ ")))
+    folded = (normalize("NFC", storable(tag)).casefold().strip("#/ ") for tag in tags)
+    wanted = sorted(filter(None, folded))
     # "0" is the character after "/".
     one = "files.id IN (SELECT tags.file FROM tags WHERE tag = ? OR (tag >= ? AND tag < ?))"
     values = [value for tag in wanted for value in (tag, f"{tag}/", f"{tag}0")]

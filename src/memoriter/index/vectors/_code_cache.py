@@ -93,7 +93,8 @@ class QuarterPrecision:
         rows = np.zeros((capacity, self._rows.shape[1]), dtype=np.int8)
         scales = np.zeros(capacity, dtype=np.float32)
         used = np.flatnonzero(self._scales)
-        rows[used], scales[used] = self._rows[used], self._scales[used]
+        rows[used] = self._rows[used]
+        scales[used] = self._scales[used]
         self._rows = rows
         self._scales = scales
 

@@ -164,8 +164,10 @@ class ExactEngine:
     def _append(self, ids: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
         end = self._size + ids.size
         if end > self._slots.size:  # Another process added vectors during the read.
-            self._slots, self._rows = _grow(self._slots, end), _grow(self._rows, end)
-        self._slots[self._size : end], self._rows[self._size : end] = ids, rows
+            self._slots = _grow(self._slots, end)
+            self._rows = _grow(self._rows, end)
+        self._slots[self._size : end] = ids
+        self._rows[self._size : end] = rows
         self._resize(end)
 
     def _drop(self, alive: NDArray[np.bool_]) -> None:
@@ -175,7 +177,8 @@ class ExactEngine:
         size = int(np.count_nonzero(alive))
         holes = np.flatnonzero(~alive[:size])
         movers = np.flatnonzero(alive[size:]) + size
-        self._slots[holes], self._rows[holes] = self._slots[movers], self._rows[movers]
+        self._slots[holes] = self._slots[movers]
+        self._rows[holes] = self._rows[movers]
         self._resize(size)
 
     def _resize(self, size: int) -> None:
