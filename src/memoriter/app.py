@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoriter.backends import BackendSettings, BuiltinBackend, Clocks
 from memoriter.config import (
@@ -175,21 +175,31 @@ def assemble(
     builtin = BuiltinBackend(notes, backend_settings, embedding, Clocks(env.wall, env.monotonic), reranking)
     exported = partial(_transcripts, place, replace(settings, sources=("sessions",)), configuration, chosen, env)
     backend = choose_backend(builtin, configuration, chosen, env, workspace=notes, transcripts=exported)
-    same: Any = {"by_person": by_person, "attended": attended, "brief": brief, "adjust": adjust}
     return Assembly(
-        place,
-        configuration,
-        settings,
-        chosen,
-        notes,
-        backend,
-        embedding,
-        env.wall,
-        env.monotonic,
-        env,
+        place=place,
+        configuration=configuration,
+        settings=settings,
+        agent=chosen,
+        workspace=notes,
+        backend=backend,
+        embedding=embedding,
+        wall=env.wall,
+        monotonic=env.monotonic,
+        env=env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
         builtin=builtin,
-        again=lambda: assemble(workspace, config=config, agent=agent, env=env, index_file=index_file, **same),
+        again=partial(
+            assemble,
+            workspace,
+            config=config,
+            agent=agent,
+            env=env,
+            by_person=by_person,
+            attended=attended,
+            brief=brief,
+            adjust=adjust,
+            index_file=index_file,
+        ),
         notices=(
             *foreign_diagnostics(index),
             *openclaw_keys(configuration, settings, chosen, env.environ, now=env.wall()).refused,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from memoriter.app import assemble, plugins_of, read_environment, session_environment_of
 from memoriter.environment import Environment, local_time
@@ -159,10 +159,23 @@ class Memory:
         """
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
-        limits: dict[str, Any] = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
-        limits |= {"since": since, "until": until, "on": on, "changed": changed, "tags": tags}
-        limits |= {"explain": explain, "deadline_ms": deadline_ms, "update": update, "session": session}
-        request = make_query(query, self._today, **limits)
+        request = make_query(
+            query,
+            self._today,
+            max_results=max_results,
+            min_score=min_score,
+            sources=sources,
+            since=since,
+            until=until,
+            on=on,
+            changed=changed,
+            path=path,
+            tags=tags,
+            explain=explain,
+            deadline_ms=deadline_ms,
+            update=update,
+            session=session,
+        )
         request = self._understood(request, operators=operators)
         result = self._assembly.trusted.backend.search(request, progress=progress)
         self.on_search(result)

@@ -30,7 +30,7 @@ class ItemRecord(NamedTuple):
     key: bytes
     """`ids.text_key` of `Chunk.contextual_item`."""
     script: str = "latin"
-    """The writing system, as the search room names it; a list may mix languages."""
+    """The writing system, as `search` names it; a list may mix languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class ChunkRecord:
     length: int
     """The number of tokens."""
     term_counts: bytes
-    """Packed term counts, written and read by the search room."""
+    """Packed term counts, written and read by `search`."""
     day: int
     """`date.toordinal()` of the chunk."""
     script: str = "latin"
-    """The writing system, as the search room names it."""
+    """The writing system, as `search` names it."""
     items: tuple[ItemRecord, ...] = ()
     """What gets a vector of its own; empty if the chunk has only one item."""
 

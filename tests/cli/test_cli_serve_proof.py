@@ -27,9 +27,9 @@ from memoriter.discovery import (
     announced,
     body_digest,
     delegate,
+    redeem_ticket,
     resolve_target,
     settings_digest,
-    take_ticket,
 )
 from memoriter.discovery._announcement import create_ticket
 from memoriter.environment import Environment
@@ -307,7 +307,7 @@ def wire(server: Serving) -> Iterator[Wire]:
     finally:
         opened.socket.close()
         for ticket in opened.tickets:
-            take_ticket(server.folder, ticket)
+            redeem_ticket(server.folder, ticket)
 
 
 def test_a_signed_request_is_good_once_on_its_own_connection(server: Serving) -> None:

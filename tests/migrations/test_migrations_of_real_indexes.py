@@ -14,7 +14,7 @@ from memoriter.embed import _fake
 from memoriter.index.store._connection import connect
 from memoriter.index.store._migrations import EVERYTHING, Migration, migrate
 from memoriter.index.store._schema import VERSION
-from memoriter.index.vectors._forms import decode, vector_sums
+from memoriter.index.vectors._stored_vectors import decode, vector_sums
 from transcript_lines import openclaw
 
 if TYPE_CHECKING:

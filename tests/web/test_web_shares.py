@@ -250,19 +250,19 @@ def test_a_caller_that_cancels_its_requests_gets_no_more_threads(env: MemoryEnv)
 def test_a_place_is_free_again_after_a_wait_that_was_cancelled() -> None:
     async def run() -> None:
         shares = Shares(owner=1, each=2, others=2)
-        first = shares.take(reader("a"))
-        second = shares.take(reader("a"))
+        first = shares.acquire(reader("a"))
+        second = shares.acquire(reader("a"))
         assert first
         assert second
         with anyio.move_on_after(0.01):
             await shares.wait(reader("b"))
-        assert shares.take(reader("b")) is None
-        assert shares.take(OWNER)
-        assert shares.take(OWNER) is None
-        first.leave()
-        first.leave()
-        assert shares.take(reader("b"))
-        assert shares.take(reader("b")) is None
+        assert shares.acquire(reader("b")) is None
+        assert shares.acquire(OWNER)
+        assert shares.acquire(OWNER) is None
+        first.release()
+        first.release()
+        assert shares.acquire(reader("b"))
+        assert shares.acquire(reader("b")) is None
 
     anyio.run(run)
 

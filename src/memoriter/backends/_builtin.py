@@ -6,7 +6,7 @@ import logging
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from memoriter.backends._background import index_words, last_run, run_in_background
 from memoriter.backends._changes import content_changes
@@ -72,6 +72,15 @@ RANKINGS = 3
 """The most rankings for one search: it ranks again after passages that differ from their notes were repaired."""
 
 
+class _KnownBaseline(NamedTuple):
+    """The baseline of a model's vectors in an index, and the version of the index that it was read from."""
+
+    store: Store
+    version: int
+    spec: ModelSpec
+    baseline: CosineBaseline
+
+
 class BuiltinBackend:
     """A workspace with its index, which is opened on first use. Safe to share between threads."""
 
@@ -91,7 +100,7 @@ class BuiltinBackend:
         self.reranking = reranking
         self._context = BackendContext(workspace, settings, embedding, clocks)
         self._indexing = Indexing(self._context)
-        self._baseline: tuple[Store, int, ModelSpec, CosineBaseline] | None = None
+        self._baseline: _KnownBaseline | None = None
         self._verifier = Verifier(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
 
     @property
@@ -150,7 +159,9 @@ class BuiltinBackend:
             else:
                 index_words(self._indexing, index, deadline)
         with watch.stage("embed"):
-            texts: list[tuple[str, Role]] = texts_of(query) if query.lines else [(text, "query")] if text else []
+            texts: list[tuple[str, Role]] = [(text, "query")] if text else []
+            if query.lines:
+                texts = texts_of(query)
             vectors, problem = query_vectors(self._context, index, texts, deadline, hasty=hasty)
         asked = f"{query.intent} {text}".lstrip()
         rescoring = self.reranking and self.reranking.question(asked, deadline, watch, hasty=hasty)
@@ -171,16 +182,18 @@ class BuiltinBackend:
         health = health_of(self._context, index, reasons, serving=serving)
         is_late = deadline.passed
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
-        to_come = health.pending and texts and (vectors or not query.update or are_to_come(problem, reasons))
-        certain = not (is_late or to_come)
+        vectors_to_come = health.pending and texts and (vectors or not query.update or are_to_come(problem, reasons))
+        certain = not is_late and not vectors_to_come
+        deciding_hits = hits if time is None else deciding(hits)
         spec = self.embedding.current.spec
-        by_words = self.settings.search.hybrid if not query.lines else "lex" in [each.kind for each in query.lines]
+        by_words = any(line.kind == "lex" for line in query.lines) if query.lines else self.settings.search.hybrid
+        mode_with_vectors = "hybrid" if by_words else "vector"
         return SearchResult(
             hits=hits,
-            outcome=outcome_of(hits if time is None else deciding(hits), certain=certain, certainty=ranking.certainty),
+            outcome=outcome_of(deciding_hits, certain=certain, certainty=ranking.certainty),
             provider=self.embedding.provider_name,
             model=spec.model if spec else "",
-            mode="keyword" if not vectors else "hybrid" if by_words else "vector",
+            mode=mode_with_vectors if vectors else "keyword",
             health=health,
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",
@@ -192,17 +205,16 @@ class BuiltinBackend:
 
     def _rank_verified(self, index: Store, question: Question, most: int) -> tuple[Ranking, list[Diagnostic]]:
         """Rank until every passage matches its note, at most `most` times; return the repairs as well."""
+        rank_once = partial(self._rank, index, question)
+        ranking = index.at_one_state(rank_once)
         repairs = list[Diagnostic]()
-        rankings = 0
-        while True:
-            ranking = index.at_one_state(partial(self._rank, index, question))
-            rankings += 1
-            if not ranking.refused or most == 1:
-                return ranking, repairs
+        for _ in range(most - 1):
+            if not ranking.refused:
+                break
             with question.watch.stage("index"):
                 repairs += self._indexing.repair(index, ranking.refused, self._verifier, question.deadline)
-            if rankings == most:
-                return ranking, repairs
+            ranking = index.at_one_state(rank_once)
+        return ranking, repairs
 
     def _rank(self, index: Store, question: Question) -> Ranking:
         """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
@@ -251,11 +263,11 @@ class BuiltinBackend:
         """Return the baseline of the active vectors, which is read once until the index changes."""
         version = index.version()
         known = self._baseline
-        if known is not None and known[0] is index and known[1:3] == (version, spec):
-            return known[3]
-        background = background_of(index, spec)
-        self._baseline = index, version, spec, background
-        return background
+        if known is not None and known.store is index and (known.version, known.spec) == (version, spec):
+            return known.baseline
+        baseline = background_of(index, spec)
+        self._baseline = _KnownBaseline(index, version, spec, baseline)
+        return baseline
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None

@@ -64,7 +64,7 @@ class LateVectors:
         for text in list(self._vectors)[:-MOST_LATE]:
             self._vectors.pop(text, None)
 
-    def take(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    def pop(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Return and remove the stored vectors of these texts."""
         vectors = {text: self._vectors.pop(text, None) for text in set(texts)}
         return {text: vector for text, vector in vectors.items() if vector is not None}
@@ -180,7 +180,7 @@ class PatientProvider:
 
         late = self._endpoint.late
         self._endpoint.await_batches(deadline)
-        vectors_by_text = late.take(texts)
+        vectors_by_text = late.pop(texts)
         rest = [text for text in texts if text not in vectors_by_text]
 
         def fetch() -> NDArray[np.float32]:
@@ -190,7 +190,7 @@ class PatientProvider:
 
         if rest:
             fetched = self._endpoint.ask((BATCH, *rest), fetch, deadline)
-            late.take(rest)
+            late.pop(rest)
             if not vectors_by_text:
                 return fetched
             vectors_by_text.update(zip(rest, fetched, strict=True))

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from memoriter.backends._context import BackendContext, Question, Ranking
     from memoriter.backends._ports import Store
     from memoriter.records import IndexedFile
-    from memoriter.sync import Plan
     from memoriter.types import Source
     from memoriter.workspace import Scan, Workspace
 

@@ -285,13 +285,9 @@ def _verified(
         else SettingChange(KEYS[field], getattr(settings, field), value)
         for field, value in values.items()
     )
-    again = replace(
-        query,
-        update=False,  # the same state of the index
-        filters=examined.filters,
-        max_results=values.get("max_results", query.max_results),
-        min_score=values.get("min_score", query.min_score),
-    )
+    # A value of the query would take the place of the setting that is tried.
+    own: dict[str, Any] = {field: value for field, value in values.items() if hasattr(query, field)}
+    again = replace(query, update=False, filters=examined.filters, **own)  # the same state of the index
     with backend.varied({change.key: change.value for change in changes}) as other:
         hits = other.search(again).hits
     lines = CitedLines.of(citation)

@@ -1,4 +1,4 @@
-"""The command line: thin commands over `Memory`. No other room prints."""
+"""The command line: thin commands over `Memory`. No other package prints."""
 
 from memoriter.cli._main import main
 

@@ -60,12 +60,13 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
         documents.append(validate(read_document("project", project_file), workspace=project))
     usual = workspace_in(state, environ, user_home) if state else None
     configuration = combine(documents)
+    if state:  # the variables in `env` of OpenClaw's configuration hold keys
+        ignored = tuple(name for name in configuration.ignored if name != "env")
+    else:
+        ignored = tuple(name for name in configuration.ignored if not name.startswith("env."))
     return replace(
         configuration,
-        # With OpenClaw's configuration, the variables in `env` hold keys.
-        ignored=tuple(
-            name for name in configuration.ignored if (name != "env" if state else not name.startswith("env."))
-        ),
+        ignored=ignored,
         path=chosen,
         project_path=project_file,
         refused=refused,

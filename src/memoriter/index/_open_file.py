@@ -127,7 +127,7 @@ class OpenFile:
         self.vectors = Vectors(opened.connection, self._add_notice)
         self.vectors.choose(*self._effective_engine)
         if self.spec is not None:
-            self.vectors.use(self.spec, now=self.now)
+            self._activate(self.spec)
 
     def close(self) -> None:
         """Close the file; no other method may be called afterwards."""
@@ -179,8 +179,14 @@ class OpenFile:
     def use_vectors(self, spec: ModelSpec) -> None:
         """Activate the vector set of a model."""
         with self.reading():
-            self.vectors.use(spec, now=self.now)
+            self._activate(spec)
             self.spec = spec
+
+    def _activate(self, spec: ModelSpec) -> None:
+        now = self.now
+        if now is not None:
+            self.vectors.register(spec, now=now)
+        self.vectors.activate(spec)
 
     def _add_notice(self, reason: Diagnostic) -> None:
         if reason not in self._notices:
@@ -202,14 +208,17 @@ class OpenFile:
         if self.mode == "inspect":
             return False
         with self.lock, translate_errors(self.path):
-            is_current = self.opened and identity(self.storage.path) == self.opened.identity and not self._refused
-            if self.closed or self.mode == "build" or is_current:
-                moved = (not self.closed and self.read_only and self._try_writable()) or self._replaced
-            else:
-                before = self.generation
-                moved = True
-                self._close_file()
-                self.adopt(self._open(after=before))
+            moved = self._replaced
+            if not self.closed:
+                opened = self.opened
+                is_elsewhere = opened is None or identity(self.storage.path) != opened.identity
+                if self.mode == "serve" and (is_elsewhere or self._refused):
+                    before = self.generation
+                    self._close_file()
+                    self.adopt(self._open(after=before))
+                    moved = True
+                elif self.read_only and self._try_writable():
+                    moved = True
             self._replaced = self._refused = False
             return moved
 

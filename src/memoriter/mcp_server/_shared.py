@@ -298,14 +298,14 @@ def _threads() -> Shares:
 async def _in_thread(work: Callable[[], _T], shares: Shares, caller: Caller | None) -> _T:
     """Run `work` in a thread as soon as its caller may have one.
 
-    The thread keeps its place until it ends, even if its request is cancelled: a caller that cancels its requests
+    The thread keeps its permit until it ends, even if its request is cancelled: a caller that cancels its requests
     would get any number of threads otherwise.
     """
-    place = await shares.wait(caller)
+    permit = await shares.wait(caller)
 
     async def run() -> _T:
-        with place:
-            # A limiter for this thread alone, since the place limits their number.
+        with permit:
+            # A limiter for this thread alone, since the permit limits their number.
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
 
     return await asyncio.shield(asyncio.create_task(run()))

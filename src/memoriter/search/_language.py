@@ -63,7 +63,7 @@ def read_question(query: Query, today: date) -> Query:
         today: the user's day, for `since:7d`.
     """
     operators = Operators([], [], [])
-    text = take_operators(query.text, operators, query.filters, today)
+    text = extract_operators(query.text, operators, query.filters, today)
     if text is None:
         return with_time(query, query.text, lambda: today)
     min_score = query.min_score
@@ -84,7 +84,7 @@ def read_question(query: Query, today: date) -> Query:
     return with_time(restricted, " ".join(_TOKEN.sub(" ", query.text).split()), lambda: today)
 
 
-def take_operators(text: str, operators: Operators, filters: Filters, today: date) -> str | None:
+def extract_operators(text: str, operators: Operators, filters: Filters, today: date) -> str | None:
     """Return the text without its operators, which are added to `operators`; None if it has none."""
     kept = list[str]()
     position = 0

@@ -227,7 +227,7 @@ def _fewest(trials: _Trials, settings: SearchSettings, trace: Trace) -> int:
     if len(settings.kinds) > 1 or settings.max_per_note:
         return 0  # a passage may be a hit before better ones
     passing: list[RankedRow] = [item for item in trace.ranked if item.score >= settings.min_score]
-    late = repeated(trials.query, trace, settings)
-    fresh = [item.row for item in passing if item.row not in late]
+    repeating = repeated(trials.query, trace, settings)
+    fresh = [item.row for item in passing if item.row not in repeating]
     places = [at for at, row in enumerate(fresh, start=1) if row in trials.watched]
     return min(places, default=len(fresh))

@@ -16,7 +16,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from memoriter.errors import InvalidQuery
-from memoriter.search._language import Operators, as_json, has_letters, merged, read_question, take_operators, words_of
+from memoriter.search._language import (
+    Operators,
+    as_json,
+    extract_operators,
+    has_letters,
+    merged,
+    read_question,
+    words_of,
+)
 from memoriter.types import LineKind, QueryLine
 
 if TYPE_CHECKING:
@@ -130,7 +138,7 @@ def _read_line(number: int, kind: LineKind, text: str, query: Query, today: date
             remedy="Close the quote, or leave it out.",
         )
     if kind != "hyde":
-        kept = take_operators(text, operators, query.filters, today)
+        kept = extract_operators(text, operators, query.filters, today)
         text = text if kept is None else kept
     if not has_letters(text) and operators.restricts:
         text = words_of(operators)

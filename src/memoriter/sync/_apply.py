@@ -80,7 +80,7 @@ class Sync:
         watch = Stopwatch(self.monotonic)
         with self.index.lease(wait=task.wait):
             report = self._read(task, watch)
-            self.tally.take(report)
+            self.tally.add(report)
             self._evict()
         log.debug("read stages: %s", Listed(watch.timings()))
         log.info(

@@ -302,7 +302,7 @@ class Tally:
         """Vectors that became known."""
         return self.embedded + self.cached
 
-    def take(self, report: SyncReport) -> None:
+    def add(self, report: SyncReport) -> None:
         """Add the counts of a report."""
         self.added += report.added
         self.changed += report.changed

@@ -72,7 +72,7 @@ def fill(
     pending = list[tuple[bytes, str]]()
     waiting = index.missing(index.waiting())
     for part in (waiting[start : start + FETCH] for start in range(0, len(waiting), FETCH)):
-        taken = _take(index, [key for key, _ in part if key.hex() not in under_way]) if shared else ()
+        taken = _copy_shared(index, [key for key, _ in part if key.hex() not in under_way]) if shared else ()
         if taken:
             yield Step(taken=len(taken))
         pending += [(key, text) for key, text in part if key not in taken]
@@ -124,7 +124,7 @@ def _fill_now(
                 remedy="Run `memoriter index --force`; if that does not help, choose another memorySearch.store.",
             )
         started = deadline.clock() if deadline else 0.0
-        if shared and (taken := _take(index, keys)):
+        if shared and (taken := _copy_shared(index, keys)):
             yield Step(taken=len(taken))
             yield from _embed_now(index, provider, [(key, text) for key, text in missing if key not in taken])
         else:
@@ -154,7 +154,7 @@ def _embed_now(
         yield Step(len(batch.positions), len(batch.failures))
 
 
-def _take(index: WritableStore, keys: Sequence[bytes]) -> Collection[bytes]:
+def _copy_shared(index: WritableStore, keys: Sequence[bytes]) -> Collection[bytes]:
     """Copy the vectors that other memories have, and return their keys. It may need the right to index."""
     if not (held := index.shared_vectors(keys)):
         return ()

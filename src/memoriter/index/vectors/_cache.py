@@ -13,7 +13,7 @@ from memoriter.ids import fingerprint
 from memoriter.index.files import _files
 from memoriter.index.store._connection import increment, storable
 from memoriter.index.store._soundness import REBUILD
-from memoriter.index.vectors._forms import decode, encode, known_sizes
+from memoriter.index.vectors._stored_vectors import decode, encode, known_sizes
 from memoriter.records import SEEN_PER_SAMPLED, SKETCH_BYTES, TextPlace, sampled
 from memoriter.values import dataclass
 

@@ -107,7 +107,7 @@ class CodesEngine:
         near = self._nearest(self._code_means, query, count, excluded, standardized)
         return self._codes.ids[near[self._best(query, near, limit, standardized)]]
 
-    def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def fetch(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         import numpy as np
 
         positions = self._codes.positions(_segments.id_array(ids))
@@ -135,12 +135,12 @@ class CodesEngine:
 
     def _measure(self, code_means: CodeMeans) -> None:
         def search(query: NDArray[np.float32], count: int) -> NDArray[np.float64]:
-            _, rows = self.take(
+            _, rows = self.fetch(
                 self._codes.ids[self._nearest(code_means, query, count, self._codes.excluded, None)].tolist()
             )
             return _engines.cosines(rows, query)
 
-        _, rows = self.take(_engines.random_ids(self.ids(), _binary_quantization.QUERIES, seed=0))
+        _, rows = self.fetch(_engines.random_ids(self.ids(), _binary_quantization.QUERIES, seed=0))
         queries = _binary_quantization.sample_queries(rows, code_means.means, seed=0)
         measured = _binary_quantization.measure(self._connection, self._set, queries, search)
         with transaction(self._connection):

@@ -99,7 +99,7 @@ class ExactEngine:
             standardized.scores(scores, self._numbers[positions]), limit, slack=SLACK * standardized.steepest
         )
 
-    def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def fetch(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         import numpy as np
 
         positions = self._positions(np.array(sorted(set(ids)), dtype=np.int64))

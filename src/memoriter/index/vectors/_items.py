@@ -8,7 +8,7 @@ from memoriter.index.files import _files
 from memoriter.index.store._connection import counter, set_counter
 from memoriter.index.store._schema import LONG_ITEMS
 from memoriter.index.vectors._cache import OF_ITEMS_ALONE, WAITING, verify
-from memoriter.index.vectors._forms import decode, vector_sums
+from memoriter.index.vectors._stored_vectors import decode, vector_sums
 from memoriter.short_vectors import full_bytes, short_bytes, shorten
 from memoriter.types import Item
 

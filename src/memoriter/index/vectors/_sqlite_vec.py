@@ -77,7 +77,7 @@ class SqliteVecEngine:
             count *= 4
         return self._scan(query, where)
 
-    def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def fetch(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         return _cache.vectors_of_chunks(self._connection, self._set, sorted(set(ids)))
 
     def ids(self) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from memoriter.index.store._connection import set_counter, transaction, vfs
 from memoriter.index.store._schema import LONG_ITEMS
 from memoriter.index.vectors._cache import LENGTH_ERROR
-from memoriter.index.vectors._forms import decode, known_sizes
+from memoriter.index.vectors._stored_vectors import decode, known_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
