@@ -91,7 +91,8 @@ class Program:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    notes, home = tmp_path / "notes", tmp_path / "home"
+    notes = tmp_path / "notes"
+    home = tmp_path / "home"
     home.mkdir(mode=0o700)
     for name, text in NOTES.items():
         file = notes / name

@@ -100,7 +100,8 @@ class Transcript:
         text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
         with open(self.file, "ab", opener=open_private) as opened:
             opened.write(text.encode("utf-8", "replace"))
-        self._count, self._last = self._count + 1, name
+        self._count += 1
+        self._last = name
 
 
 def opening(tools: Sequence[str]) -> str:
@@ -188,7 +189,8 @@ class Chat:
         self._emit(recalled(before.prepend_context))
         if before.prepend_context:
             self._pending_recall.append(before.prepend_context)
-        question, at = Message("user", text), self._session.now
+        question = Message("user", text)
+        at = self._session.now
         try:
             turn = self._run_turn(text)
         except BaseException as error:
@@ -198,7 +200,8 @@ class Chat:
             raise
         self._pending_recall.clear()
         self._pending_context = ""
-        self._history, self._tokens = turn.messages, turn.tokens
+        self._history = turn.messages
+        self._tokens = turn.tokens
         answer = Message("assistant", turn.reply)
         # An earlier record would let a search within the turn find the question.
         self._record((question, at), (answer, self._session.now))
@@ -257,8 +260,10 @@ class Chat:
             self._emit((_diagnostic(error),))
             return
         self._emit(self._session.compact())
-        self._summary, tokens = summary, self._tokens
-        self._history, self._tokens = (), 0
+        self._summary = summary
+        tokens = self._tokens
+        self._history = ()
+        self._tokens = 0
         self._messages.clear()
         self._load_context(renew=True)
         with suppress(OSError):  # the next write reports the failure

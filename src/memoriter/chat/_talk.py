@@ -82,7 +82,8 @@ def to_model_failed(error: Exception, endpoint: ChatEndpoint) -> ModelFailed:
     """Return a failed request as an error for people, without the key."""
     from pydantic_ai import exceptions
 
-    where, detail = endpoint.host, _error_detail(error, endpoint)
+    where = endpoint.host
+    detail = _error_detail(error, endpoint)
     match error:
         case exceptions.ModelAuthenticationError():
             setting = f"models.providers.{endpoint.name}.apiKey" if endpoint.name else "its variable or --model"

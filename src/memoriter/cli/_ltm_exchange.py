@@ -39,7 +39,8 @@ def export(form: Literal["jsonl", "markdown"]) -> None:
     """
     from memoriter.longterm import export_markdown, export_rows
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with open_long_term(options) as memory:
         memories = memory.long_term.memories()
     if form == "markdown":
@@ -67,7 +68,8 @@ def import_(source: str, *, own: bool) -> None:
     """
     from memoriter.longterm import import_openclaw, import_text
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     path = Path(source).expanduser()
     is_folder = source != "-" and not path.is_file() and (path.is_dir() or source == OPENCLAW_FOLDER)
     if is_folder and own:

@@ -94,7 +94,8 @@ def put(text: str, path: Path, value: Any) -> str:
         if json.loads(plain[start:end]) == value:
             return text
         return text[:start] + _render(value, text, _indent_at(text, start)) + text[end:]
-    parent, depth = None, len(path)
+    parent = None
+    depth = len(path)
     while parent is None:
         depth -= 1
         parent = _find_span(plain, path[:depth])
@@ -150,7 +151,8 @@ def remove(text: str, path: Path) -> str:
 
 def _cut(text: str, members: list[JsonMember], number: int) -> str:
     """Return the text without a member, its comma and the white space before it; comments around it stay."""
-    member, bare = members[number], _without_comments(text)
+    member = members[number]
+    bare = _without_comments(text)
     comma = _skip_whitespace(bare, member.end)
     rest = text[member.end : comma] + text[comma + 1 :] if bare[comma] == "," else text[member.end :]
     start = len(text[: member.start].rstrip(" \t\r\n"))
@@ -196,7 +198,8 @@ def _find_span(text: str, path: Path) -> tuple[int, int] | None:
         matches = [member for member in _members(text, start) if member.key == key]
         if not matches:
             return None
-        start, end = matches[-1].value, matches[-1].end
+        start = matches[-1].value
+        end = matches[-1].end
     return start, end
 
 
@@ -204,16 +207,19 @@ def _members(text: str, start: int) -> Iterator[JsonMember]:
     """Return the members of the object or array that starts at an offset; other values have none."""
     if text[start] not in EMPTY:
         return
-    at, position = _skip_whitespace(text, start + 1), 0
+    at = _skip_whitespace(text, start + 1)
+    position = 0
     while text[at] not in "]}":
-        member_start, key = at, position
+        member_start = at
+        key = position
         if text[start] == "{":
             key, at = _DECODER.raw_decode(text, at)
             at = _skip_whitespace(text, _skip_whitespace(text, at) + 1)
         value = at
         at = _DECODER.raw_decode(text, value)[1]
         yield JsonMember(key, member_start, value, at)
-        at, position = _skip_whitespace(text, at), position + 1
+        at = _skip_whitespace(text, at)
+        position += 1
         if text[at] == ",":
             at = _skip_whitespace(text, at + 1)
 
@@ -235,7 +241,8 @@ def _insert_first(text: str, span: tuple[int, int], key: str | int, value: Any) 
     if "\n" not in text.strip() and len(text.strip()) > len(EMPTY["{"]):
         return f"{text[: start + 1]}{name}{_render(value, text, None)}{text[close:]}"
     outer = _indent_at(text, start) or ""
-    inner, line = outer + _indent_unit(text), _line_end(text)
+    inner = outer + _indent_unit(text)
+    line = _line_end(text)
     return f"{text[: start + 1]}{line}{inner}{name}{_render(value, text, inner)}{line}{outer}{text[close:]}"
 
 

@@ -55,7 +55,8 @@ def _compare_own(memories: LongTermMemories, vector: Vector, spec: ModelSpec) ->
 
 def _vectors_of_database(memories: LongTermMemories) -> dict[str, tuple[str, Vector]]:
     """Return all vectors of this folder of notes, and renew their copy."""
-    store, parts = memories.opened(), memories.parts
+    store = memories.opened()
+    parts = memories.parts
     texts = {row.id: row.text for row in store.memories(principal=parts.principal) if row.note == parts.note}
     vectors = store.vectors(list(texts), principal=parts.principal)
     rows = {key: (key_of(texts[key]), vector) for key, vector in vectors.items()}

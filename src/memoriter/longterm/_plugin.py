@@ -59,7 +59,8 @@ class LongTermPlugin:
         settings = long_term_settings(context)
         if not (_enabled(context) and settings.auto_recall):
             return ()
-        chars, tokens = settings.recall_max_chars, settings.recall_max_tokens
+        chars = settings.recall_max_chars
+        tokens = settings.recall_max_tokens
         return [LongTermRecall(lambda: self.memories(context), context.services.monotonic, chars, tokens)]
 
     @hookimpl
@@ -158,7 +159,9 @@ def _enabled(context: PluginContext) -> bool:
 
 
 def _parts(context: PluginContext) -> LongTermParts:
-    services, settings, place = context.services, long_term_settings(context), context.memory.place
+    services = context.services
+    settings = long_term_settings(context)
+    place = context.memory.place
     database = database_place(settings, services.home, services.user_home)
     note = workspace_key(place.workspace)
     recalls_agents = context.memory.configuration.settings.trust.agent == "recall"
@@ -175,6 +178,7 @@ def _parts(context: PluginContext) -> LongTermParts:
             )
         return LanceStore(database, model=model, dimensions=dimensions, options=options, trusted=trusted)
 
+    principal = principal_of(settings, note)
     return LongTermParts(
         workspace=services.workspace,
         backend=services.backend,
@@ -182,7 +186,7 @@ def _parts(context: PluginContext) -> LongTermParts:
         open_store=open_store,
         database=database,
         vectors=VectorFile(services.home / "memory" / "long-term-vectors", note),
-        principal=(principal := principal_of(settings, note)),
+        principal=principal,
         shared=not principal.startswith(OWN_FOLDER),
         note=note,
         own=OwnStatementsFile(services.home / "memory" / "long-term-own" / f"{note}.json"),
