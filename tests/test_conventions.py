@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from memoriter.extras import FRAMEWORKS
-from source_texts import parsed
+from source_texts import parse, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "memoriter"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+CODE = [
+    *SOURCES,
+    *(file for name in ("benchmarks", "examples", "scripts", "tests") for file in (ROOT / name).rglob("*.py")),
+]
 INITS = [file for file in SOURCES if file.name == "__init__.py"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -126,6 +130,64 @@ def test_a_package_imports_no_private_module_of_another() -> None:
             parts = rest.split(".")
             private = any(part.startswith("_") and not part.startswith("__") for part in parts)
             assert package != "memoriter" or parts[0] == own or not private, f"{name_of(file)}:{line}: {module}"
+
+
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """Yield all statements below a node."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        if not isinstance(child, ast.expr):
+            yield from statements(child)
+
+
+def packed_assignments(code: ast.Module) -> Iterator[int]:
+    """Yield the line of each `a, b = x, y`, whose reader must count commas; values that change places may stay."""
+    displays = ast.Tuple | ast.List
+    for node in statements(code):
+        if isinstance(node, ast.Assign) and isinstance(node.value, displays):
+            values = sorted(map(ast.unparse, node.value.elts))
+            targets = [target for target in node.targets if isinstance(target, displays)]
+            if any(sorted(map(ast.unparse, target.elts)) != values for target in targets):
+                yield node.lineno
+
+
+def hidden_assignments(code: ast.Module) -> Iterator[int]:
+    """Yield the line of each `:=` within the arguments of a call, where nobody looks for a name that is used later."""
+    for call in ast.walk(code):
+        if isinstance(call, ast.Call):
+            for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+                yield from (node.lineno for node in ast.walk(argument) if isinstance(node, ast.NamedExpr))
+
+
+@pytest.mark.parametrize(
+    ("line", "packed", "hidden"),
+    [
+        ("a, b = x, y", True, False),
+        ("self.a, self.b = a, b", True, False),
+        ("[a, *b] = x, *y", True, False),
+        ("a, b = b, a", False, False),
+        ("a, b = pair()", False, False),
+        ("a = x, y", False, False),
+        ("f(a := x)", False, True),
+        ("f(key=(a := x))", False, True),
+        ("f(a for x in y if (a := g(x)))", False, True),
+        ("if a := f(x): pass", False, False),
+    ],
+)
+def test_packed_and_hidden_assignments_are_told_from_others(line: str, *, packed: bool, hidden: bool) -> None:
+    code = ast.parse(line)
+    assert (any(packed_assignments(code)), any(hidden_assignments(code))) == (packed, hidden)
+
+
+def test_each_value_is_assigned_where_a_reader_looks_for_it() -> None:
+    found = list[str]()
+    for file in CODE:
+        code = parse(file)
+        found += [f"{name_of(file)}:{line}: one assignment a line" for line in packed_assignments(code)]
+        if ":=" in file.read_text(encoding="utf-8"):
+            found += [f"{name_of(file)}:{line}: assign before the call" for line in hidden_assignments(code)]
+    assert found == []
 
 
 def texts() -> Iterator[Path]:
