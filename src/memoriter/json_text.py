@@ -101,16 +101,19 @@ def members(text: str, start: int) -> Iterator[Member]:
     """Yield the members of the object or array that starts at an offset; other values have none."""
     if text[start] not in _EMPTY:
         return
-    at, position = _skip_gap(text, start + 1), 0
+    at = _skip_gap(text, start + 1)
+    position = 0
     while text[at] not in "]}":
-        member_start, key = at, position
+        member_start = at
+        key = position
         if text[start] == "{":
             end = _value_end(text, at)
             key = _key(text[at:end])
             at = _skip_gap(text, _skip_gap(text, end) + 1)
         end = _value_end(text, at)
         yield Member(key, member_start, at, end)
-        at, position = _skip_gap(text, end), position + 1
+        at = _skip_gap(text, end)
+        position += 1
         if text[at] == ",":
             at = _skip_gap(text, at + 1)
 
@@ -211,7 +214,8 @@ def _insert_first(text: str, parent: Member, key: str | int, value: Any, *, json
 
 def _insert_only(text: str, parent: Member, key: str | int, value: Any, *, json5: bool) -> str:
     """Return the text with the first member of an empty object or array, after the comments in it."""
-    before, after = text[: parent.end - 1].rstrip(), text[parent.end - 1 :]
+    before = text[: parent.end - 1].rstrip()
+    after = text[parent.end - 1 :]
     outer = _indent_at(text, parent.value)
     if outer is None and len(before) == parent.value + 1:
         return f"{before}{_render(key, value, text, None, json5=json5)}{after}"

@@ -75,7 +75,9 @@ def test_a_note_that_memoriter_writes_is_in_the_next_answer_whoever_looks(env: M
 
 
 def test_a_status_looks_at_the_files_once(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory, scans, scan = env.open(), list["Path"](), Workspace.scan
+    memory = env.open()
+    scans = list["Path"]()
+    scan = Workspace.scan
     memory.sync()
 
     def counted(self: Workspace) -> Scan:

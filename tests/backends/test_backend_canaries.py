@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memoriter.index.vectors._forms import vector_sums
 
 from memoriter.backends._status import CANARIES, WORDS, rarest_words
 from memoriter.index.store._connection import vfs
 from memoriter.index.vectors._cache import blob_sum
-from memoriter.index.vectors._forms import vector_sums
 from memory_env import MemoryEnv, codes, compatible
 from servers.compatible import CompatibleServer
 
@@ -64,9 +64,11 @@ def citations(canaries: tuple[Canary, ...]) -> list[str]:
 
 def test_the_same_index_draws_the_same_passages_in_every_process_and_others_after_a_change(env: MemoryEnv) -> None:
     env.configure(provider="fake")
-    first, second = env.open(), env.open()
+    first = env.open()
+    second = env.open()
     first.sync()
-    before, again = first.status(deep=True).canaries, second.status(deep=True).canaries
+    before = first.status(deep=True).canaries
+    again = second.status(deep=True).canaries
     assert (len(before), before) == (CANARIES, again)
     env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
     env.wait()
@@ -190,7 +192,8 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
 
     plain = env.run("status", "--json")
     deep = env.run("status", "--json", "--deep")
-    (seen,), (known,) = deep.json, plain.json
+    (seen,) = deep.json
+    (known,) = plain.json
     assert (plain.exit_code, known["health"]["ok"]) == (0, True)
     assert (deep.exit_code, seen["health"]["ok"]) == (1, False)
     missed = {tuple(canary["lost"]) for canary in seen["canaries"] if not canary["found"]}

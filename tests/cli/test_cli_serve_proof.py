@@ -27,9 +27,9 @@ from memoriter.discovery import (
     announced,
     body_digest,
     delegate,
+    redeem_ticket,
     resolve_target,
     settings_digest,
-    take_ticket,
 )
 from memoriter.discovery._announcement import create_ticket
 from memoriter.environment import Environment
@@ -274,7 +274,8 @@ class Wire:
         return exchange
 
     def signed(self, exchange: Exchange, target: str = "/hook/stop", body: bytes = STOP) -> dict[str, str]:
-        ticket, digest = create_ticket(self.folder), body_digest(body)
+        ticket = create_ticket(self.folder)
+        digest = body_digest(body)
         self.tickets.append(ticket)
         proof = exchange.client_proof(self.announcement["secret"], target, ticket, digest)
         return {"authorization": f"Memoriter {proof}", "memoriter-digest": digest, "idempotency-key": ticket}
@@ -306,7 +307,7 @@ def wire(server: Serving) -> Iterator[Wire]:
     finally:
         opened.socket.close()
         for ticket in opened.tickets:
-            take_ticket(server.folder, ticket)
+            redeem_ticket(server.folder, ticket)
 
 
 def test_a_signed_request_is_good_once_on_its_own_connection(server: Serving) -> None:
@@ -315,7 +316,8 @@ def test_a_signed_request_is_good_once_on_its_own_connection(server: Serving) ->
         with wire(server) as other:
             assert other.say("/hook/stop", STOP, **signed)[0] == 401
         assert one.say("/hook/stop", STOP, **one.signed(one.challenge()))[0] == 204
-        again = one.signed(exchange := one.challenge())
+        exchange = one.challenge()
+        again = one.signed(exchange)
         assert one.say("/hook/stop", STOP, **again)[0] == 204
         assert one.say("/hook/stop", STOP, **again)[0] == 401
     with wire(server) as one:

@@ -146,7 +146,8 @@ def test_a_session_has_the_notes_recalls_searches_appends_and_has_them_again_aft
     )
     question = "Which VLAN does the Omada router keep for the printers?"
     assert claude.ask(question) == "The result.\n"  # and no request to write notes after it, although it is full
-    first, last = claude.model.requests[0], claude.model.requests[-1]
+    first = claude.model.requests[0]
+    last = claude.model.requests[-1]
     assert {f"{SERVER}memory_{verb}" for verb in ("search", "get", "append")} <= {
         tool["name"] for tool in first["tools"]
     }
@@ -237,10 +238,14 @@ def in_terminal(claude: ClaudeCode, prompt: str, *typed: str) -> str:
     with subprocess.Popen(
         command, env=claude.environ, cwd=claude.work, stdin=terminal, stdout=terminal, stderr=terminal
     ) as process:
-        shown, requests, end, left = b"", -1, time.monotonic() + SECONDS, list(typed)
+        shown = b""
+        requests = -1
+        end = time.monotonic() + SECONDS
+        left = list(typed)
         try:
             while (left or claude.model.steps or requests != len(claude.model.requests)) and time.monotonic() < end:
-                quiet_before, requests = requests == len(claude.model.requests), len(claude.model.requests)
+                quiet_before = requests == len(claude.model.requests)
+                requests = len(claude.model.requests)
                 if left and quiet_before and requests:
                     os.write(keyboard, left.pop(0).encode())
                     shown += read_for(keyboard, 1.0)  # pasted text may contain line ends
@@ -260,7 +265,8 @@ def in_terminal(claude: ClaudeCode, prompt: str, *typed: str) -> str:
 
 def read_for(keyboard: int, seconds: float) -> bytes:
     """Return what the client shows in the next seconds."""
-    shown, quiet = b"", time.monotonic() + seconds
+    shown = b""
+    quiet = time.monotonic() + seconds
     while time.monotonic() < quiet:
         if select.select([keyboard], [], [], 0.2)[0]:
             try:

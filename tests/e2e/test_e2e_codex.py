@@ -68,7 +68,8 @@ def test_codex_searches_and_writes_notes_runs_the_hooks_and_prints_its_own_last_
 ) -> None:
     env = MemoryEnv.at(tmp_path)
     env.configure(provider="none")
-    config, hooks = env.home / ".codex" / "config.toml", env.home / ".codex" / "hooks.json"
+    config = env.home / ".codex" / "config.toml"
+    hooks = env.home / ".codex" / "hooks.json"
     config.parent.mkdir()
     config.write_text(CONFIGURATION.format(url=model.root), encoding="utf-8")
     own = {"hooks": [{"type": "command", "command": f"touch {tmp_path / 'mine'}"}]}

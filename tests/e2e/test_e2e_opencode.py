@@ -66,7 +66,8 @@ class OpenCode:
         settings["mcp"]["memoriter"]["timeout"] = seconds * 1_000
         self.settings.write_text(json.dumps(settings), encoding="utf-8")
         plugin = self.settings.with_name("plugins") / "memoriter.js"
-        limit, text = "const MILLISECONDS = 5000\n", plugin.read_text(encoding="utf-8")
+        limit = "const MILLISECONDS = 5000\n"
+        text = plugin.read_text(encoding="utf-8")
         assert limit in text
         plugin.write_text(text.replace(limit, f"const MILLISECONDS = {seconds * 1_000}\n"), encoding="utf-8")
 
@@ -163,7 +164,8 @@ def test_after_a_compaction_the_next_message_has_the_session_context_again(openc
     assert opencode.ask("When does the train to Osaka leave?", "--continue") == "Another result."
     assert opencode.ask("Is the ferry to Naoshima on time?", "--continue") == "A third result."
 
-    second, third = opencode.said(0)[-1], opencode.said(1)[-1]
+    second = opencode.said(0)[-1]
+    third = opencode.said(1)[-1]
     assert "We chose PostgreSQL for the ledger" in second
     assert "The train to Osaka leaves at noon" in second
     assert "We chose PostgreSQL for the ledger" not in third

@@ -61,7 +61,8 @@ def test_memories_with_the_same_settings_share_a_program_until_the_last_one_is_c
 
 
 def test_only_one_thread_tries_a_program_that_failed() -> None:
-    now, breaker = [0.0], Breaker(lambda: now[0], first=1.0)
+    breaker = Breaker(lambda: now[0], first=1.0)
+    now = [0.0]
     parts = Parts(failure=DEAD)
     parts.backend.search(QUERY)
     breaker.failed(parts.backend.failure)  # type: ignore[arg-type]
@@ -107,7 +108,8 @@ class Wrapped(RuleBasedStateMachine):
         assert (self.parts.log.count("primary.search") > calls) == is_asked
         if is_asked and not self.broken:
             assert (result.provider, result.fallback) == ("qmd", None)
-            self.until, self.pause = None, 30.0
+            self.until = None
+            self.pause = 30.0
         else:
             assert result.provider == "bundled"
             assert result.fallback is not None

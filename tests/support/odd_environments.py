@@ -80,7 +80,8 @@ def _run(words: Sequence[str], given: bytes, variable: str, value: str, output: 
 if __name__ == "__main__":
     for module in ("app", "agent", "backends", "embed", "workspace", "cli._hook", "cli._notes"):  # not in each process
         import_module(f"memoriter.{module}")
-    words, given = json.loads(sys.argv[1]), sys.argv[2].encode()
+    words = json.loads(sys.argv[1])
+    given = sys.argv[2].encode()
     for name in variables():
         for odd in ODD:
             code, printed = outcome_of(words, given, name, odd)

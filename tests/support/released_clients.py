@@ -109,7 +109,8 @@ def hanging_program(program: Path, folder: Path) -> Iterator[list[str]]:
 
     The list is filled when the context ends.
     """
-    started, words = folder / "started", list[str]()
+    started = folder / "started"
+    words = list[str]()
     program.write_text(HANGING.format(started=shlex.quote(str(started)), seconds=4 * SECONDS), encoding="utf-8")
     try:
         yield words

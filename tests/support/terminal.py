@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-ROWS, COLUMNS = 40, 120
+ROWS = 40
+COLUMNS = 120
 ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])")
 """A sequence that moves, colours or asks."""
 ANSWERS = {b"\x1b[6n": b"\x1b[1;1R", b"\x1b[c": b"\x1b[?62;22c"}
@@ -68,7 +69,8 @@ class Terminal:
 
     def press(self, keys: str) -> None:
         """Press keys; what was shown before is forgotten."""
-        self._raw, self.shown = b"", ""
+        self._raw = b""
+        self.shown = ""
         os.write(self._keyboard, keys.encode())
 
     def _read(self, seconds: float = 0.2) -> bool:

@@ -103,7 +103,8 @@ def setting_names(key: str, known: Sequence[str]) -> Names:
     steps = tuple(step for step in key.strip().strip(".").split(".") if step)
     if steps and steps == RERANK[-len(steps) :]:  # a reranker may be written as its name alone
         steps = (*steps, "provider")
-    exact, matching = list[Names](), list[Names]()
+    exact = list[Names]()
+    matching = list[Names]()
     for name in known:
         parts = tuple(name.split("."))
         if len(parts) < len(steps) or not steps:

@@ -127,7 +127,8 @@ def merge(base: Tree, over: Tree) -> Tree:
 def canonicalize(tree: Tree) -> Tree:
     """Move settings to their original keys: OpenClaw has moved some, and accepts two forms of others."""
     tree = dict(tree)
-    agents, memory = table(tree.get("agents")), table(tree.get("memory"))
+    agents = table(tree.get("agents"))
+    memory = table(tree.get("memory"))
     searches = [tree.pop("memorySearch", None), memory.get("search")]
     if isinstance(memory.get("search"), dict):
         tree["memory"] = {key: value for key, value in memory.items() if key != "search"}

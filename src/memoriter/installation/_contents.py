@@ -20,7 +20,8 @@ def same_but_for_layout(original: str, text: str, file: Path) -> bool:
 
     It may lack null and empty values of the original, which an edit may take.
     """
-    before, after = _values(original, file), _values(text, file)
+    before = _values(original, file)
+    after = _values(text, file)
     same = _holds(before, after) and _holds(_without_empty(after), _without_empty(before))  # unlike ==, true is not 1
     return same and _comments(original, file) == _comments(text, file)
 
@@ -38,7 +39,8 @@ def lacks(text: str, original: str, file: Path) -> bool:
 
 def _values(text: str, file: Path) -> Any:
     """Return the values of a configuration file; its lines if it is malformed."""
-    plain, name = text.removeprefix(BYTE_ORDER_MARK), str(file)
+    plain = text.removeprefix(BYTE_ORDER_MARK)
+    name = str(file)
     try:
         if file.suffix == ".toml":
             return tomllib.loads(plain)
@@ -61,7 +63,8 @@ def _holds(value: Any, original: Any) -> bool:
     if isinstance(original, dict):
         if not isinstance(value, dict):
             return False
-        mine, members = cast("dict[str, Any]", value), cast("dict[str, Any]", original)
+        mine = cast("dict[str, Any]", value)
+        members = cast("dict[str, Any]", original)
         return all(key in mine and _holds(mine[key], each) for key, each in members.items())
     if isinstance(original, list):
         if not isinstance(value, list):

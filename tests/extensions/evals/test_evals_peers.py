@@ -42,7 +42,8 @@ def program(code: str) -> list[str]:
 
 
 def place_in(folder: Path, model: Path | None = None) -> PeerPlace:
-    notes, state = folder / "notes", folder / "state"
+    notes = folder / "notes"
+    state = folder / "state"
     notes.mkdir()
     state.mkdir()
     (notes / "House notes.md").write_text(NOTE, "utf-8")

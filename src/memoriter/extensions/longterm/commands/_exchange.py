@@ -38,7 +38,8 @@ def export(form: Literal["jsonl", "markdown"]) -> None:
     """
     from memoriter.extensions.longterm.api import export_markdown, export_rows
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with open_long_term(options) as memory:
         memories = memory.long_term.memories()
     if form == "markdown":
@@ -66,7 +67,8 @@ def import_(source: str, *, own: bool) -> None:
     """
     from memoriter.extensions.longterm.api import import_openclaw, import_text
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     path = Path(source).expanduser()
     is_folder = source != "-" and not path.is_file() and (path.is_dir() or source == OPENCLAW_FOLDER)
     if is_folder and own:

@@ -34,7 +34,8 @@ def trust(action: Literal["review", "approve", "reject"], ids: tuple[str, ...], 
     """
     from memoriter.extensions.longterm.api import inbox_of, memory_json, withheld_memories
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     if bool(ids) != (action != "review"):
         raise click.UsageError("Give the ids of memories to approve or to reject, and none to review.")
     with open_long_term(options) as memory:
@@ -45,7 +46,8 @@ def trust(action: Literal["review", "approve", "reject"], ids: tuple[str, ...], 
         if action == "approve":
             _approve([memories.approve(each) for each in ids], screen)
             return
-        withheld, waiting = withheld_memories(memories), len(inbox_of(memories).read().candidates)
+        withheld = withheld_memories(memories)
+        waiting = len(inbox_of(memories).read().candidates)
     if screen.as_json:
         screen.json([memory_json(each) for each in withheld])
         return
