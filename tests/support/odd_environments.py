@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import memoriter
+from memoriter.config._check import parse_settings
 from memoriter.providers import PROVIDERS
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ if __name__ == "__main__":
     words, given = json.loads(sys.argv[1]), sys.argv[2].encode()
     for module in modules_of(words, given):  # so that not each process imports them
         import_module(module)
+    parse_settings({})  # which builds the schema of the settings
     for name in variables():
         for odd in ODD:
             code, printed = outcome_of(words, given, name, odd)
