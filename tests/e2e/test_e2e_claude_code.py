@@ -18,6 +18,7 @@ from long_term import configure_long_term
 from memory_env import MemoryEnv
 from odd_files import posix_only
 from released_clients import (
+    HANGING_SECONDS,
     SECONDS,
     foreign_key,
     give_time,
@@ -301,7 +302,8 @@ def test_a_repository_that_is_not_trusted_is_neither_read_nor_written(claude: Cl
 
 def test_a_memoriter_that_hangs_does_not_keep_the_agent_from_its_answer(claude: ClaudeCode, tmp_path: Path) -> None:
     claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
-    claude.environ["MCP_TIMEOUT"] = "5000"
+    give_time(claude.settings, HANGING_SECONDS)
+    claude.environ["MCP_TIMEOUT"] = str(HANGING_SECONDS * 1_000)
     claude.model.play(Step("The result."))
     with hanging_program(claude.program, tmp_path) as started:
         assert claude.ask("Which database does the ledger use?") == "The result.\n"  # within SECONDS

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SECONDS = 300
 """A limit for anything that a client does on a busy machine."""
+HANGING_SECONDS = 5
+"""A limit for a hook that hangs; those of an installation are up to 30 seconds."""
 PROGRAM = """#!{python}
 import sys
 sys.path[:0] = {paths!r}
@@ -98,7 +100,7 @@ def write_program(env: MemoryEnv, folder: Path) -> Path:
 
 
 def give_time(settings: Path, limit: int = SECONDS) -> None:
-    """Let hooks with a time limit take as long as they need on a busy machine; `limit` in the unit of the client."""
+    """Change the limit of hooks that have one, usually to what they need on a busy machine; in the client's unit."""
     content = json.loads(settings.read_text(encoding="utf-8"))
     for groups in content["hooks"].values():
         for hook in (hook for group in groups for hook in group["hooks"] if "timeout" in hook):
