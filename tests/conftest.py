@@ -28,6 +28,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--vectors", default=str(VECTORS), help="directory of recorded behaviour for the parity tests")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def models_stay_loaded() -> Generator[None]:
+    """Keep the models that all memories of a process share: otherwise each test with a memory loads them again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memoriter.embed._rerank._ENGINES", {})
+        patch.setattr("memoriter.embed.bundled._bundled._ENGINES", {})
+        yield
+
+
 def pytest_xdist_auto_num_workers() -> int | None:
     """In CI, use one worker more than there are processors: the slow tests often wait for other programs."""
     return (os.cpu_count() or 1) + 1 if os.environ.get("CI") else None
