@@ -52,7 +52,6 @@ def test_every_answer_is_compared_with_the_files(env: MemoryEnv) -> None:
         memory.sync()
 
 
-@pytest.mark.matrix
 @pytest.mark.parametrize("path", list(NOTES))
 def test_however_old_a_note_is_its_change_is_told(env: MemoryEnv, path: str) -> None:
     env.many(30)

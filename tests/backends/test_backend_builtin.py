@@ -388,7 +388,6 @@ def busy(memory: Memory) -> Index:
     return Index.open(Path(memory.status().index), clock=time.time)
 
 
-@pytest.mark.slow
 def test_while_another_process_indexes_a_search_answers_from_what_there_is(
     env: BackendEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,7 +441,6 @@ ACTS: dict[str, Callable[[Memory], Any]] = {
 }
 
 
-@pytest.mark.matrix
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("damage", [write_garbage, drop_a_table, spoil_the_background])
 def test_an_index_that_breaks_during_a_session_is_replaced_whatever_comes_next(
@@ -532,7 +530,6 @@ def test_only_an_explained_search_explains(env: BackendEnv) -> None:
 EVERY = {"min_score": 0.0, "max_results": 50}
 
 
-@pytest.mark.matrix
 @pytest.mark.parametrize("provider", ["fake", "none"])
 @pytest.mark.parametrize(
     ("narrowed", "left"),
@@ -609,7 +606,6 @@ def test_a_status_tells_how_many_vectors_the_codes_engine_compares(
 # looking
 
 
-@pytest.mark.slow
 def test_an_estimate_is_what_indexing_then_does(env: BackendEnv) -> None:
     memory = env.open()
 

@@ -76,6 +76,29 @@ def test_only_one_thread_tries_a_program_that_failed() -> None:
     assert sorted(admitted) == [False] * 7 + [True]
 
 
+def test_each_failed_attempt_doubles_the_pause_up_to_the_longest_and_a_success_ends_it() -> None:
+    parts = Parts(failure=DEAD)
+
+    def is_asked() -> bool:
+        before = parts.log.count("primary.search")
+        parts.backend.search(QUERY)
+        return parts.log.count("primary.search") > before
+
+    assert is_asked()
+    for pause in (30, 60, 120, 240, 480, 900, 900):
+        parts.now += pause - 1
+        assert not is_asked()
+        parts.now += 1
+        assert is_asked()
+    parts.now += 900
+    parts.fail(None)
+    assert is_asked()
+    parts.fail(DEAD)
+    assert is_asked()
+    parts.now += 30
+    assert is_asked()
+
+
 class Wrapped(RuleBasedStateMachine):
     """The program fails and recovers at any time; the model knows which engine must answer."""
 

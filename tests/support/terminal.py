@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 ROWS = 40
@@ -72,6 +72,16 @@ class Terminal:
         self._raw = b""
         self.shown = ""
         os.write(self._keyboard, keys.encode())
+
+    def enter(self, until: Callable[[], bool]) -> None:
+        """Press Enter until it has an effect, again after 10 seconds: a key is lost while a screen is being built."""
+        end = time.monotonic() + self._seconds
+        while not until():
+            assert time.monotonic() < end, self.shown[-2_000:]
+            self.press("\r")
+            again = time.monotonic() + 10
+            while not until() and time.monotonic() < again:
+                self._read()
 
     def _read(self, seconds: float = 0.2) -> bool:
         if not select.select([self._keyboard], [], [], seconds)[0]:
