@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 KILLS = 50
 """They take about a minute, so that CI does all of them, too."""
 SECONDS_BETWEEN = 0.75
-"""In between, a process starts and has written or searched a few times when it is killed, after four others on average."""
+"""In between, a process starts and has written or searched a few times when it is killed, after four others."""
 SERVER_IS_GONE = ("does not answer", "did not answer", "refused a statement")
 
 
