@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoriter.backends import BackendSettings, BuiltinBackend, Clocks
 from memoriter.config import (
@@ -175,21 +175,31 @@ def assemble(
     builtin = BuiltinBackend(notes, backend_settings, embedding, Clocks(env.wall, env.monotonic), reranking)
     exported = partial(_transcripts, place, replace(settings, sources=("sessions",)), configuration, chosen, env)
     backend = choose_backend(builtin, configuration, chosen, env, workspace=notes, transcripts=exported)
-    same: Any = {"by_person": by_person, "attended": attended, "brief": brief, "adjust": adjust}
     return Assembly(
-        place,
-        configuration,
-        settings,
-        chosen,
-        notes,
-        backend,
-        embedding,
-        env.wall,
-        env.monotonic,
-        env,
+        place=place,
+        configuration=configuration,
+        settings=settings,
+        agent=chosen,
+        workspace=notes,
+        backend=backend,
+        embedding=embedding,
+        wall=env.wall,
+        monotonic=env.monotonic,
+        env=env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
         builtin=builtin,
-        again=lambda: assemble(workspace, config=config, agent=agent, env=env, index_file=index_file, **same),
+        again=partial(
+            assemble,
+            workspace,
+            config=config,
+            agent=agent,
+            env=env,
+            by_person=by_person,
+            attended=attended,
+            brief=brief,
+            adjust=adjust,
+            index_file=index_file,
+        ),
         notices=(
             *foreign_diagnostics(index),
             *openclaw_keys(configuration, settings, chosen, env.environ, now=env.wall()).refused,
@@ -230,8 +240,10 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
     from memoriter.agent import HookBus, SessionEnvironment, recall_listener
     from memoriter.tools import citations_on
 
-    env, settings = assembly.env, assembly.configuration.settings
-    defaults, limit = settings.agents.defaults, settings.memory.qmd.limits.max_injected_chars
+    env = assembly.env
+    settings = assembly.configuration.settings
+    defaults = settings.agents.defaults
+    limit = settings.memory.qmd.limits.max_injected_chars
     recalls = tuple(recall_listener(source) for source in plugins.recall_sources(memory))
     return SessionEnvironment(
         workspace=assembly.workspace,

@@ -45,10 +45,13 @@ class Memory:
     """Nobody calls with a token: programs that hold a `Memory` are the owner's."""
 
     def __init__(self, assembly: Assembly) -> None:
-        self._assembly, self._backend, self._workspace = assembly, assembly.backend, assembly.workspace
+        self._assembly = assembly
+        self._backend = assembly.backend
+        self._workspace = assembly.workspace
         self._loaded: Plugins | None = None
         self._session_env: SessionEnvironment | None = None
-        self._sessions, self._gate = set[str](), RLock()
+        self._sessions = set[str]()
+        self._gate = RLock()
         self.on_search: Callable[[SearchResult], None] = lambda _: None  # called in the thread of each search
 
     @classmethod
@@ -156,10 +159,23 @@ class Memory:
         """
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
-        limits: dict[str, Any] = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
-        limits |= {"since": since, "until": until, "on": on, "changed": changed, "tags": tags}
-        limits |= {"explain": explain, "deadline_ms": deadline_ms, "update": update, "session": session}
-        request = make_query(query, self._today, **limits)
+        request = make_query(
+            query,
+            self._today,
+            max_results=max_results,
+            min_score=min_score,
+            sources=sources,
+            since=since,
+            until=until,
+            on=on,
+            changed=changed,
+            path=path,
+            tags=tags,
+            explain=explain,
+            deadline_ms=deadline_ms,
+            update=update,
+            session=session,
+        )
         request = self._understood(request, operators=operators)
         result = self._assembly.trusted.backend.search(request, progress=progress)
         self.on_search(result)

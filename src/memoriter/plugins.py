@@ -249,7 +249,8 @@ def _contained(call: Callable[[], _T], seconds: float | None) -> _T:
     Raises:
         Exception: what the code raised; RuntimeError for SystemExit and the like, TimeoutError after these seconds.
     """
-    results, errors = list[_T](), list[Exception]()
+    results = list[_T]()
+    errors = list[Exception]()
 
     def run() -> None:
         try:
@@ -333,7 +334,8 @@ class PluginHost(Protocol):
 
 def services_for(host: PluginHost) -> PluginServices:
     """Return the parts of a memory for its plugins."""
-    env, embedding = host.env, host.embedding
+    env = host.env
+    embedding = host.embedding
 
     def provider(wanted: MemorySearch) -> Embedding:
         if wanted == host.settings:

@@ -63,7 +63,8 @@ def start_parts(memory: Memory) -> tuple[StartedPart, ...]:
 def start_in_background(memory: Memory, *, after: float = 0.0) -> None:
     """Call `start_parts` in a thread of its own, `after` so many seconds."""
     timer = threading.Timer(after, start_parts, args=(memory,))
-    timer.name, timer.daemon = "memoriter-start", True
+    timer.name = "memoriter-start"
+    timer.daemon = True
     timer.start()
 
 
@@ -79,7 +80,8 @@ def _parts(memory: Memory) -> Iterator[StartedPart]:
     problems: list[Diagnostic] = []
     yield _tried("builtin", lambda: _describe_index(memory, problems))
     for reason in problems:
-        message, remedy = reason.message, reason.remedy
+        message = reason.message
+        remedy = reason.remedy
         yield StartedPart("vector search", works=False, message=message, remedy=remedy, code=reason.code)
     if (name := memory.configuration.settings.memory.backend) != "builtin":
         yield _tried(name, lambda: _start_sidecar(memory))

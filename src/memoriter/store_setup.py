@@ -41,7 +41,9 @@ class _SqliteOpener:
     place: IndexPlace
 
     def __call__(self, *, inspect: bool) -> Store:
-        vector, path, clock = self.settings.store.vector, self.place.path, self.env.wall
+        vector = self.settings.store.vector
+        path = self.place.path
+        clock = self.env.wall
         if inspect:
             index = InspectedIndex.inspect(path, clock=clock)
         else:

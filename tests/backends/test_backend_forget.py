@@ -133,11 +133,13 @@ def test_what_is_forgotten_is_in_no_byte_of_notes_and_state(place: Place, script
     request, after = WAYS[way](text)
     with place.open(engine) as memory:
         memory.sync()
-        held, needles = place.content()[place.index.resolve().name], traces(text)
+        held = place.content()[place.index.resolve().name]
+        needles = traces(text)
         assert all(needle in held for needle in needles if needle.startswith(b"\x04"))
         assert found(place, text)
         assert set(analyse(text)) <= terms_of(place)
-        before, vectors = memory.search("drawer 7 pens").results, secret_vectors(place, text)
+        before = memory.search("drawer 7 pens").results
+        vectors = secret_vectors(place, text)
         assert vectors
 
         receipt = forget(memory, **request)
@@ -315,8 +317,10 @@ def test_a_note_that_changed_after_the_look_is_left_alone_and_everything_else_to
 def test_what_another_program_appends_while_a_note_is_rewritten_stays(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text, theirs = CANARIES["latin"], "- A line of somebody else.\n"
-    file, exchange = place.write("memory/day.md", note_with(text)), Folder.exchange
+    text = CANARIES["latin"]
+    theirs = "- A line of somebody else.\n"
+    file = place.write("memory/day.md", note_with(text))
+    exchange = Folder.exchange
 
     def meanwhile(*arguments: Any) -> bool:
         with file.open("a", encoding="utf-8") as opened:
@@ -533,7 +537,8 @@ def test_batch_jobs_name_only_texts_that_are_there(place: Place) -> None:
         forget(memory, path="memory/day.md")
         with Index.open(place.index, clock=lambda: 1.0) as index:
             (kept,) = index.metas("batch:").values()
-            job, left = BatchJob.from_json(kept), {key.hex() for key in index.vector_keys()}
+            job = BatchJob.from_json(kept)
+            left = {key.hex() for key in index.vector_keys()}
         assert job is not None
         assert set(job.keys) == left < known
 

@@ -153,7 +153,8 @@ def test_every_event_of_the_watcher_is_on_the_page_and_in_the_description_of_the
 
 
 def test_every_object_is_reached_from_an_answer() -> None:
-    reached, rest = {"Error", "Problem"}, NAME.findall(COMMANDS + TOOLS + EVENTS + operations())
+    reached = {"Error", "Problem"}
+    rest = NAME.findall(COMMANDS + TOOLS + EVENTS + operations())
     while rest:
         name = rest.pop()
         if name not in reached:

@@ -102,7 +102,8 @@ def test_every_command_leaves_the_home_of_openclaw_as_it_is(
 
 @pytest.mark.slow
 def test_a_session_of_a_program_leaves_the_home_of_openclaw_as_it_is(program: Program, claw: OpenClawHome) -> None:
-    before, question = claw.fingerprint(), "Omada router ER605: which VLAN?"
+    before = claw.fingerprint()
+    question = "Omada router ER605: which VLAN?"
     with Memory.open(config=claw.config, home=program.home) as memory:
         session = memory.session("agent:main:program:1", audience="private")
         session.start()
@@ -172,7 +173,8 @@ def test_an_agent_without_a_folder_is_reported_and_the_others_work(program: Prog
     found = agents(program, "--openclaw")
     assert [found["main"], found["work"]] == [str(claw.state / "workspace"), str(claw.state / "workspace-work")]
     assert found["ghost"].startswith(f"The path {str(claw.state / 'workspace-ghost')!r} is not a folder")
-    status, index = program("--openclaw", "status"), program("--openclaw", "index")
+    status = program("--openclaw", "status")
+    index = program("--openclaw", "index")
     for outcome in (status, index):
         assert outcome.exit_code == 0
         assert "! The agent 'ghost' is left out." in outcome.err
@@ -275,7 +277,8 @@ def test_status_with_index_indexes_first(program: Program) -> None:
 
 def test_the_question_may_be_an_option(program: Program) -> None:
     assert program("search", "--query", "Omada router").out == program("search", "Omada", "router").out
-    twice, none = program("search", "a", "--query", "b"), program("search")
+    twice = program("search", "a", "--query", "b")
+    none = program("search")
     assert (twice.exit_code, none.exit_code) == (2, 2)
     assert "The question is given twice" in twice.err
 

@@ -71,7 +71,8 @@ def test_every_answer_is_the_same_before_and_after(churned, make, engine, opened
 
 
 def test_only_vectors_that_no_chunk_refers_to_go(churned):
-    kept, used = churned.compact(**ALL), churned.vectors()
+    kept = churned.compact(**ALL)
+    used = churned.vectors()
     assert (kept.vectors, kept.unused) == (0, 90)
 
     report = churned.compact(**NONE)
@@ -154,7 +155,8 @@ def test_while_another_process_indexes_it_is_refused(churned, path):
 
 def test_without_symbolic_links_the_file_is_rewritten_in_its_place(churned, make, path, monkeypatch):
     monkeypatch.setattr("memoriter.index.store._generations.IndexFiles.can_link", lambda _: False)
-    before, generation = answers(churned, make), churned.generation
+    before = answers(churned, make)
+    generation = churned.generation
 
     report = churned.compact(**NONE)
 
@@ -180,7 +182,8 @@ def test_a_plain_file_becomes_a_generation_that_answers_the_same(churned, make, 
 
 
 def test_a_copy_that_cannot_be_finished_changes_nothing(churned, make, path, monkeypatch):
-    before, names = answers(churned, make), [file.name for file in path.parent.iterdir()]
+    before = answers(churned, make)
+    names = [file.name for file in path.parent.iterdir()]
     monkeypatch.setattr(
         "memoriter.index.store._generations.IndexFiles.publish", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
     )
@@ -237,7 +240,8 @@ def sync(index, notes):
 
 
 def test_after_twenty_rounds_of_editing_half_the_notes_an_index_is_hardly_larger_than_a_fresh_one(tmp_path):
-    rng, notes = random.Random(2), tmp_path / "notes"
+    rng = random.Random(2)
+    notes = tmp_path / "notes"
     files = [notes / "memory" / f"{number}.md" for number in range(60)]
     files[0].parent.mkdir(parents=True)
     for file in files:

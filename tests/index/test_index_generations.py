@@ -377,7 +377,8 @@ def test_a_full_disk_is_an_error_with_a_remedy_and_loses_nothing(index, make):
 
 def test_a_writer_that_takes_too_long_is_an_error_with_a_remedy(monkeypatch, opened, make):
     monkeypatch.setattr(_connection, "BUSY_MS", 20)
-    index, other = opened(), opened()
+    index = opened()
+    other = opened()
     with other._file.writing(), pytest.raises(IndexBusy) as caught:
         make.put(index, "a.md", "alpha")
     assert caught.value.remedy
@@ -445,7 +446,8 @@ def test_a_new_generation_that_already_serves_survives_what_goes_wrong_after(ind
     make.put(index, "a.md", "alpha")
     from memoriter.index.store import _generations
 
-    before, remove = index.path.resolve(), _generations._remove
+    before = index.path.resolve()
+    remove = _generations._remove
 
     def failing(path):
         if path == before:

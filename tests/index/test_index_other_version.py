@@ -30,7 +30,8 @@ class Workspace:
     """Notes and their index."""
 
     def __init__(self, folder: Path) -> None:
-        self.notes, self.home = folder / "notes", folder / "home"
+        self.notes = folder / "notes"
+        self.home = folder / "home"
         for name, text in {
             **{f"notes/{name}": text for name, text in NOTES.items()},
             "home/memoriter.json5": SETTINGS,

@@ -22,7 +22,8 @@ def test_without_a_model_nothing_waits_and_nothing_is_found(index, make):
 
 def test_what_waits_is_told_once_for_each_text_with_its_heading(index, make):
     index.use_vectors(make.spec)
-    same, other = make.entry("alpha", heading=("A", "B")), make.entry("beta")
+    same = make.entry("alpha", heading=("A", "B"))
+    other = make.entry("beta")
     index.put_file(make.source("a.md"), "h", [same, other, same])
     assert index.missing(5) == [(same.key, "A > B\nalpha"), (other.key, "beta")]
     assert index.missing(1) == [(same.key, "A > B\nalpha")]
@@ -248,7 +249,8 @@ def test_a_sample_leaves_out_what_another_process_deletes_meanwhile(index, opene
     make.put(index, "a.md", "alpha")
     make.put(index, "b.md", "beta")
     make.embed(index)
-    others, texts = opened(), _files.texts
+    others = opened()
+    texts = _files.texts
 
     def delete_first(connection, ids):
         others.remove_files(["a.md"])

@@ -311,7 +311,8 @@ SIGNS = [
     "I ",
 ]
 TEXTS += [("", sign, "") for sign in SIGNS] + [(sign, " ", "x") for sign in SIGNS[:3]]
-SHORT, LONG = 1_500, 12_000
+SHORT = 1_500
+LONG = 12_000
 """Characters: a square takes 64 times as long for eight times the text."""
 SLACK = 0.03
 """Seconds: what is faster is not measured well enough to tell."""
@@ -350,7 +351,8 @@ def test_a_long_chain_of_memories_takes_no_more_time_than_its_length_explains() 
         return [{"id": str(at), "supersedes": str(at - 1)} for at in range(length)]
 
     def seconds_for(length: int) -> float:
-        memories, began = chain(length), time.process_time()
+        memories = chain(length)
+        began = time.process_time()
         assert chain_of(memories[-1], memories) == memories
         return time.process_time() - began
 

@@ -89,10 +89,12 @@ def ratio(part: int, whole: int) -> str:
     """Return a share with its 95 % interval after Wilson (1927), such as `0.95 (0.90-0.98)`."""
     if not whole:
         return "none"
-    share, z = part / whole, 1.96
+    share = part / whole
+    z = 1.96
     middle = share + z * z / (2 * whole)
     spread = z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole * whole))
-    low, high = (middle - spread) / (1 + z * z / whole), (middle + spread) / (1 + z * z / whole)
+    low = (middle - spread) / (1 + z * z / whole)
+    high = (middle + spread) / (1 + z * z / whole)
     return f"{share:.2f} ({low:.2f}-{high:.2f})"
 
 
@@ -275,7 +277,8 @@ def store_all(memories: LongTermMemories, turns: Iterable[dict[str, Any]]) -> No
 
 def lines(*, whole: bool = True) -> Iterator[str]:
     """Yield the lines of the report; without `whole`, only the part that needs no store."""
-    turns, pairs = samples("turns.jsonl"), samples("pairs.jsonl")
+    turns = samples("turns.jsonl")
+    pairs = samples("pairs.jsonl")
     yield "# Long-term memories: report"
     yield ""
     folder = "tests/extensions/longterm/data"

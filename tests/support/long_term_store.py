@@ -23,7 +23,8 @@ class InMemoryStore:
     """The memories in this process. Stores with the same `tables` share them, as processes share a database."""
 
     def __init__(self, tables: dict[str, Rows] | None = None, *, model: str, trusted: Collection[Origin] = ()) -> None:
-        self.model, self._trusted = model, trusted
+        self.model = model
+        self._trusted = trusted
         self._tables = {} if tables is None else tables
         self._lock = threading.RLock()
 
@@ -45,7 +46,8 @@ class InMemoryStore:
         return [each for each in found if each in near or each in worded]
 
     def delete(self, ids: Collection[str], *, principal: str) -> int:
-        gone, wanted = set[str](), {each.lower() for each in ids}
+        gone = set[str]()
+        wanted = {each.lower() for each in ids}
         with self._lock:
             for rows in self._tables.values():
                 for key in [key for key in rows if key[0] == principal and key[1] in wanted]:

@@ -14,7 +14,8 @@ from memoriter.extensions.longterm.api import LanceStore, LongTermMemory, is_mem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DIMENSIONS, PRINCIPAL = 8, "ann"
+DIMENSIONS = 8
+PRINCIPAL = "ann"
 SHARED_EVERY = 3
 """Every third memory has an id that all writers use."""
 

@@ -116,7 +116,8 @@ class Principal:
     def http(self) -> TestClient:
         """A client of `memoriter serve`'s application, with the API, the pages and the hooks; it is started once."""
         if self._http is None:
-            events, sessions = Events(), BrowserSessions(lambda: 0.0, 8377)
+            events = Events()
+            sessions = BrowserSessions(lambda: 0.0, 8377)
             app = serve_app(
                 self.env.open(),
                 token=lambda: TOKEN,
@@ -277,13 +278,16 @@ def act(own: Principal, other: Principal, action: Callable[[Principal, Principal
 @contextmanager
 def logged() -> Iterator[list[str]]:
     """All that is logged, at every level, as the servers write it."""
-    lines, form, root = list[str](), JsonLines(), logging.getLogger()
+    lines = list[str]()
+    form = JsonLines()
+    root = logging.getLogger()
 
     class Kept(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             lines.append(form.format(record))
 
-    handler, own = Kept(), logging.getLogger("memoriter")
+    handler = Kept()
+    own = logging.getLogger("memoriter")
     levels = root.level, own.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)

@@ -207,7 +207,8 @@ def link_of(env: MemoryEnv) -> str:
 def test_a_link_opens_one_session_whose_requests_only_its_own_pages_can_make(
     env: MemoryEnv, server: Serving, client: Callable[[str | None], ApiClient]
 ) -> None:
-    browser, other = client(None), client(None)
+    browser = client(None)
+    other = client(None)
     link = link_of(env)
     assert other.http.get(link, headers={"Sec-Purpose": "prefetch"}).status_code == 403
     opened = browser.http.get(link)
@@ -221,7 +222,8 @@ def test_a_link_opens_one_session_whose_requests_only_its_own_pages_can_make(
     assert browser.http.get(link).status_code == 200  # the same browser, again
     assert other.http.get(link).status_code == 401
     assert browser.get("/files").status_code == 200
-    body, origin = {"text": "From the page."}, {"Origin": server.url}
+    body = {"text": "From the page."}
+    origin = {"Origin": server.url}
     right = {**origin, "Memoriter-Request": "1"}
     port = server.url.rpartition(":")[2]
     for headers in (
@@ -303,7 +305,8 @@ def test_no_cookie_but_that_of_a_session_lets_anybody_in(cookie: str) -> None:
 
 @given(steps=st.lists(st.floats(0, 10), max_size=60))
 def test_nobody_sends_more_than_the_rate_and_one_caller_never_slows_another(steps: list[float]) -> None:
-    now, passed = 0.0, 0
+    now = 0.0
+    passed = 0
     rate = RateLimit(lambda: now, per_second=2.0, burst=5.0)
     for step in steps:
         now += step

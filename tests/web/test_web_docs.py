@@ -24,7 +24,9 @@ STEPS = re.findall(r"^\$ (curl .*)\n(\{.*\})$", PAGE, re.MULTILINE)
 def sent(client: httpx2.Client, command: str, token: str) -> httpx2.Response:
     """The answer to a command of the page."""
     words = iter(shlex.split(command.replace("$TOKEN", token))[1:])
-    headers, body, url = dict[str, str](), None, ""
+    headers = dict[str, str]()
+    body = None
+    url = ""
     for word in words:
         if word == "-H":
             name, _, value = next(words).partition(": ")

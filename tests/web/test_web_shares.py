@@ -132,7 +132,8 @@ def test_nobody_can_use_or_end_the_session_of_another_caller(
 ) -> None:
     for client in others:
         session = open_session(client)
-        foreign, unknown = use_session(greedy, session, method), use_session(greedy, "0" * 32, method)
+        foreign = use_session(greedy, session, method)
+        unknown = use_session(greedy, "0" * 32, method)
         assert (foreign.status_code, foreign.text) == (unknown.status_code, unknown.text)
         assert foreign.status_code == 404
         assert use_session(client, session).status_code == 200
@@ -249,18 +250,19 @@ def test_a_caller_that_cancels_its_requests_gets_no_more_threads(env: MemoryEnv)
 def test_a_place_is_free_again_after_a_wait_that_was_cancelled() -> None:
     async def run() -> None:
         shares = Shares(owner=1, each=2, others=2)
-        first, second = shares.take(reader("a")), shares.take(reader("a"))
+        first = shares.acquire(reader("a"))
+        second = shares.acquire(reader("a"))
         assert first
         assert second
         with anyio.move_on_after(0.01):
             await shares.wait(reader("b"))
-        assert shares.take(reader("b")) is None
-        assert shares.take(OWNER)
-        assert shares.take(OWNER) is None
-        first.leave()
-        first.leave()
-        assert shares.take(reader("b"))
-        assert shares.take(reader("b")) is None
+        assert shares.acquire(reader("b")) is None
+        assert shares.acquire(OWNER)
+        assert shares.acquire(OWNER) is None
+        first.release()
+        first.release()
+        assert shares.acquire(reader("b"))
+        assert shares.acquire(reader("b")) is None
 
     anyio.run(run)
 

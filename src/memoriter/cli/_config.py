@@ -62,7 +62,8 @@ def init_command(layout: str | None) -> None:
     from memoriter.environment import read_environment
     from memoriter.settings_file import TEMPLATE, write_settings
 
-    options, env = GlobalOptions.current(), read_environment()
+    options = GlobalOptions.current()
+    env = read_environment()
     folder = env.cwd / in_home(options.workspace, env.user_home) if options.workspace else env.cwd
     if not folder.is_dir():
         raise UsageError(f"The path {str(folder)!r} is not a folder.", remedy="Create it, or give another with -w DIR.")
@@ -161,7 +162,8 @@ def check() -> None:
     It prints the file and line of each mistake, and the allowed values. It also warns about settings without effect,
     and about keys of OpenClaw that are not used. The exit code is 1 if there are mistakes. Next: memoriter config show.
     """
-    screen, env = GlobalOptions.current().screen, _environment()
+    screen = GlobalOptions.current().screen
+    env = _environment()
     try:
         place, configuration, agent = _settle(env)
     except ConfigError as error:
@@ -320,7 +322,8 @@ def _write(names: tuple[str, ...], value: Any, *, here: bool) -> None:
     from memoriter.config import PROJECT_FILE
     from memoriter.settings_file import write_settings
 
-    screen, env = GlobalOptions.current().screen, _environment()
+    screen = GlobalOptions.current().screen
+    env = _environment()
     place, configuration, _ = _settle(env)
     file = place.workspace / PROJECT_FILE if here else configuration.path or env.home / FILE
     workspace = place.workspace if here else None

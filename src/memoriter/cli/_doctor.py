@@ -54,7 +54,8 @@ def doctor_command() -> None:
     known passages. It does not change any file, with one exception: it records the request that asks a service for its
     model. The exit code is 1 if something is broken. Next: apply the remedies, and run it again.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     findings = list(examine(options))
     broken = sum(finding.state == "broken" for finding in findings)
     if screen.as_json:
@@ -191,7 +192,8 @@ def _check_configuration(configuration: Configuration) -> Finding:
 
 
 def _check_workspace(place: Place) -> Finding:
-    folder, name = place.workspace, f"The folder {place.workspace} (chosen by: {place.reason})"
+    folder = place.workspace
+    name = f"The folder {place.workspace} (chosen by: {place.reason})"
     if not folder.is_dir() and place.reason != "default":
         return Finding("workspace", "broken", f"{name} is not a folder.", "Create it, or name another one with -w.")
     if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
@@ -219,7 +221,8 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment, 
     embedding = embedding_of(configuration, configuration.search_for(agent), env, scratch, agent=agent)
     is_local = True
     try:
-        choice, problem = embedding.current.choice, embedding.current.problem
+        choice = embedding.current.choice
+        problem = embedding.current.problem
         if choice is None or problem:
             return _broken("provider", problem), is_local
         is_local = choice.kind != "remote"
@@ -236,11 +239,13 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment, 
 
 def _try_model(embedding: Embedding, choice: Choice, env: Environment) -> Finding:
     """Return the finding of one embedding call. Raises MemoriterError."""
-    started, has_spec = env.monotonic(), embedding.current.spec is not None
+    started = env.monotonic()
+    has_spec = embedding.current.spec is not None
     embedding.open()
     if has_spec or choice.kind != "remote":
         embedding.query_vector("ready")
-    seconds, spec = env.monotonic() - started, embedding.current.spec
+    seconds = env.monotonic() - started
+    spec = embedding.current.spec
     assert spec is not None
     endpoint = f" at {choice.endpoint}" if choice.endpoint else ""
     key = f" with the key from {choice.key_source}" if choice.key_source else ""

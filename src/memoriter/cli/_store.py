@@ -63,7 +63,8 @@ def copy(*, driver: Driver, switch: bool, replace_all: bool, dry_run: bool) -> N
     """
     if switch and dry_run:
         raise click.UsageError("The options --switch and --dry-run cannot be combined.")
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     results = serve_agents(
         agent_options(options, here=True),
         lambda agent: _copy(agent, driver, replace_all=replace_all, dry_run=dry_run),
@@ -203,7 +204,8 @@ def list_stored_indexes() -> None:
     """
     from memoriter.store_setup import list_stored
 
-    screen, (settings, env, folder) = GlobalOptions.current().screen, _stores()
+    screen = GlobalOptions.current().screen
+    settings, env, folder = _stores()
     stored = list_stored(settings, env, folder)
     if screen.as_json:
         screen.json([_stored_json(each) for each in stored])
@@ -230,7 +232,8 @@ def drop(*, name: str, yes: bool) -> None:
     """
     from memoriter.store_setup import drop_stored, list_stored
 
-    screen, (settings, env, folder) = GlobalOptions.current().screen, _stores()
+    screen = GlobalOptions.current().screen
+    settings, env, folder = _stores()
     found = next((each for each in list_stored(settings, env, folder) if each.name == name), None)
     if found is not None and not yes:
         if not is_interactive(screen):
@@ -248,7 +251,8 @@ def _stores() -> tuple[MemorySearch, Environment, Path]:
     """Return the settings in force, the environment and the folder of the index files."""
     from memoriter.app import place_of_index, read_environment, settle
 
-    options, env = GlobalOptions.current(), read_environment()
+    options = GlobalOptions.current()
+    env = read_environment()
     place, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
     folder = place_of_index(configuration, agent, place, env).path.parent
     return configuration.search_for(agent), env, folder

@@ -133,7 +133,8 @@ def model_keys(configuration: Configuration) -> tuple[str, ...]:
     ]
     keys = list[str]()
     for agent, search in places:
-        provider, key = search.provider.strip(), (*agent, "memorySearch", "model")
+        provider = search.provider.strip()
+        key = (*agent, "memorySearch", "model")
         runs_file = provider in {"local", "onnx"} and search.local.model_path is None and names_file(search.model)
         if provider in {"bundled", "none", "local", "onnx"} and search.model and not runs_file:
             keys += [dotted(key)] if any(locate(each.tree, key)[0] for each in configuration.documents) else []
@@ -152,14 +153,11 @@ def effect_diagnostics(configuration: Configuration) -> tuple[Diagnostic, ...]:
         for keys, reason, remedy in written
         if keys
     )
+    unsupported = ((_written_keys(configuration, feature), feature.reason) for feature in MISSING)
     missing = tuple(
-        Diagnostic(
-            "settings_without_effect",
-            f"{', '.join(keys)}: no effect, because {feature.reason}.",
-            REMEDY,
-        )
-        for feature in MISSING
-        if (keys := _written_keys(configuration, feature))
+        Diagnostic("settings_without_effect", f"{', '.join(keys)}: no effect, because {reason}.", REMEDY)
+        for keys, reason in unsupported
+        if keys
     )
     return (*missing, *others)
 

@@ -90,7 +90,8 @@ def open_index(
         except Exception as error:
             if identity(storage.path) != file_identity:
                 continue  # another generation replaced it meanwhile, and its log was deleted
-            connection, kind = _read_instead(target, error), None
+            connection = _read_instead(target, error)
+            kind = None
             if connection is None:
                 raise
             reason = _read_only_notice(storage.path, error)

@@ -131,7 +131,8 @@ class Upkeep:
         file.stored_paths = set()
         try:
             yield
-            kept, file.stored_paths = file.stored_paths, None
+            kept = file.stored_paths
+            file.stored_paths = None
             with file.writing() as connection:
                 file.vectors.apply_change(_files.remove(connection, _files.listing(connection).keys() - kept))
         finally:

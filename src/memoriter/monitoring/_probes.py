@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from memoriter.access import Run
 
 
-HEALTHZ, READYZ, METRICS = "/healthz", "/readyz", "/metrics"
+HEALTHZ = "/healthz"
+READYZ = "/readyz"
+METRICS = "/metrics"
 PROBES = (HEALTHZ, READYZ)
 """The paths that a supervisor reads without a token."""
 FRESH_SECONDS = 5.0
@@ -42,7 +44,8 @@ class Readiness:
             run: runs a function with the memory in a worker thread.
             clock: returns monotonic seconds.
         """
-        self._run, self._clock = run, clock
+        self._run = run
+        self._clock = clock
         self._parts: tuple[StartedPart, ...] = ()
         self._tried_at: float | None = None
         self._trial: asyncio.Task[None] | None = None
@@ -65,7 +68,8 @@ class Readiness:
             message = f"The parts cannot be tried: {type(error).__name__}."
             self._parts = (StartedPart(SERVER, works=False, message=message, remedy="See the log.", code="internal"),)
         finally:
-            self._tried_at, self._trial = self._clock(), None
+            self._tried_at = self._clock()
+            self._trial = None
 
 
 def broken_parts(parts: Collection[StartedPart], excluded: Collection[str]) -> list[StartedPart]:

@@ -28,7 +28,8 @@ def with_monitoring(more: Callable[[Run], Routes], metrics: ServerMetrics) -> Ca
     """Return a function that adds the routes for supervisors to those that `more` returns."""
 
     def both(run: Run) -> Routes:
-        (routes, paths), (others, other_paths) = _monitoring_routes(run, metrics), more(run)
+        routes, paths = _monitoring_routes(run, metrics)
+        others, other_paths = more(run)
         return [*routes, *others], [*paths, *other_paths]
 
     return both
@@ -41,7 +42,8 @@ def _monitoring_routes(run: Run, metrics: ServerMetrics) -> Routes:
         run: runs a function with the memory in a worker thread.
         metrics: the measurements of the server.
     """
-    readiness, names = Readiness(run), part_names()
+    readiness = Readiness(run)
+    names = part_names()
 
     async def healthz(_: Request) -> Response:
         return _json(200, {"status": "ok"})
@@ -61,7 +63,8 @@ def _monitoring_routes(run: Run, metrics: ServerMetrics) -> Routes:
         return _json(503 if broken else 200, answer)
 
     async def measured(request: Request) -> Response:
-        accept, caller = request.headers.get("accept", ""), caller_of(request.scope)
+        accept = request.headers.get("accept", "")
+        caller = caller_of(request.scope)
         text, media_type = await run(lambda memory: metrics.text(memory, accept), caller=caller)
         return Response(text, headers={"Content-Type": media_type})
 

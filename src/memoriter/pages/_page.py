@@ -71,8 +71,10 @@ class Visit:
     """One request of a page."""
 
     def __init__(self, request: Request, page: Page, runner: OperationRunner, templates: Templates) -> None:
-        self.request, self.page = request, page
-        self._runner, self._templates = runner, templates
+        self.request = request
+        self.page = page
+        self._runner = runner
+        self._templates = templates
 
     @property
     def caller(self) -> Caller:

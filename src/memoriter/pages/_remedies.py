@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def _report_indexing(answer: Mapping[str, Any]) -> str:
     changed = sum(answer[name] for name in ("added", "changed", "removed"))
-    vectors, pending = answer.get("embedded", 0), answer.get("pending", 0)
+    vectors = answer.get("embedded", 0)
+    pending = answer.get("pending", 0)
     wait = f"; {pending:,} passages wait for vectors" if pending else ""
     return f"Indexed: {changed:,} files changed, {vectors:,} vectors computed{wait}."
 
@@ -79,7 +80,8 @@ def all_actions() -> tuple[Action, ...]:
 
 def problem_from(reason: Mapping[str, str], caller: Caller) -> Problem:
     """Return a problem from a diagnostic as JSON; only actions that the caller may carry out are among `actions`."""
-    remedy, code = reason.get("remedy", ""), reason.get("code", "")
+    remedy = reason.get("remedy", "")
+    code = reason.get("code", "")
     written = [text for text in _COMMAND.findall(remedy) if text.startswith(("memoriter", "pip"))]
     here = remedy.replace("` in a terminal", "")  # such a command asks a question there
     by_command = {action.command: action for action in all_actions()}

@@ -52,7 +52,8 @@ def server_routes(
 
 
 def _page_routes(run: Run, events: Events) -> tuple[Sequence[Route], Sequence[str]]:
-    pages, added = all_pages(), page_sets()
+    pages = all_pages()
+    added = page_sets()
     static = StaticFiles([each.folder / "static" for each in added])
     templates = Templates(
         pages,

@@ -51,7 +51,8 @@ class Templates:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        values, filters = cast("dict[str, Any]", self._environment.globals), self._environment.filters
+        values = cast("dict[str, Any]", self._environment.globals)
+        filters = self._environment.filters
         values.update(pages=pages, static=static, address=address_of, api=BASE, **more)
         filters.update(figure=figure, day=day, markdown=rendered, code=with_code)
 

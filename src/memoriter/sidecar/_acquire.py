@@ -46,7 +46,8 @@ class QmdBackend(FallbackBackend):
         key = cache_key(place.agent, {"state": place.state_dir, "workspace": place.workspace.root, "qmd": plan})
         breaker = Breaker(place.monotonic)
         super().__init__(NAME, lambda: programs.lease(key, self._create), lambda: builtin, breaker, plan.scope)
-        self.plan, self._place = plan, place
+        self.plan = plan
+        self._place = place
         self._files = QmdDriver.open(plan, place)
 
     def _create(self) -> QmdProgram:

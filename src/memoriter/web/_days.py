@@ -30,7 +30,8 @@ def days(work: Work[DaysRequest]) -> dict[str, Any]:
     from memoriter.agent import captures_in
     from memoriter.workspace import marked_entries
 
-    memory, today = work.memory, work.memory.now().date()
+    memory = work.memory
+    today = work.memory.now().date()
     dated = _dated_notes(memory)
     year = work.request.year or today.year
     rows: dict[date, dict[str, Any]] = {}
@@ -54,7 +55,8 @@ def day(work: Work[DayRequest]) -> dict[str, Any]:
 
     memory = work.memory
     wanted = _day_of(work.request.day) or memory.now().date()
-    notes, captures = list[dict[str, Any]](), list[object]()
+    notes = list[dict[str, Any]]()
+    captures = list[object]()
     dated = {source.path: at for source, at in _dated_notes(memory)}
     for path in [path for path, at in dated.items() if at == wanted]:
         excerpt = _read(memory, path)

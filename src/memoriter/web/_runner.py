@@ -30,7 +30,8 @@ class OperationRunner:
             run: runs a function with the memory in a worker thread.
             events: the events of the server.
         """
-        self._run, self._events = run, events
+        self._run = run
+        self._events = events
 
     async def run(
         self,

@@ -9,7 +9,8 @@ import pytest
 if TYPE_CHECKING:
     from program import Program
 
-INBOX, NOTE = "memory/inbox.md", "memory/long-term.md"
+INBOX = "memory/inbox.md"
+NOTE = "memory/long-term.md"
 SETTINGS = '{agents: {defaults: {memorySearch: {provider: "fake"}}}, plugins: {slots: {memory: "memory-lancedb"}}}'
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from program import Program
 
 SLOTS = {"slots": {"memory": ["memory-core", "memory-lancedb"]}}
-DARK, SEA = "I prefer dark mode.", "I live in a town by the sea."
+DARK = "I prefer dark mode."
+SEA = "I live in a town by the sea."
 
 
 @pytest.fixture(autouse=True)

@@ -243,7 +243,8 @@ def test_a_decision_about_the_owners_words_in_a_project_is_taken_back_as_theirs(
     program: Program, waiting: dict[str, Any]
 ) -> None:
     with Memory.open(home=program.home) as memory:
-        memories, inbox = memory.long_term, inbox_of(memory.long_term)
+        memories = memory.long_term
+        inbox = inbox_of(memory.long_term)
         assert not memories.parts.owned
         candidate = candidate_of_json(waiting, memories)
         inbox.reject([waiting["id"]])

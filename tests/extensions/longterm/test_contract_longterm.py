@@ -32,7 +32,8 @@ def memory_opener(_: Path) -> OpenAgain:
 
 
 def bucket_opener(folder: Path) -> OpenAgain:
-    place, options = f"s3://memories/{folder.name}", bucket_options()
+    place = f"s3://memories/{folder.name}"
+    options = bucket_options()
     return lambda model="first": LanceStore(place, model=model, dimensions=4, options=options)
 
 
@@ -42,7 +43,8 @@ PARAMS = [name if name != "s3" else pytest.param(name, marks=pytest.mark.slow) f
 
 @pytest.fixture(params=PARAMS)
 def another(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenAgain]:
-    opener, opened = OPENERS[request.param](tmp_path), list[LongTermStore]()
+    opener = OPENERS[request.param](tmp_path)
+    opened = list[LongTermStore]()
 
     def open_again(model: str = "first") -> LongTermStore:
         opened.append(opener(model))
@@ -105,7 +107,8 @@ def test_a_memory_comes_back_as_it_was_stored(store: LongTermStore) -> None:
 
 
 def test_two_principals_can_have_memories_with_the_same_id(store: LongTermStore) -> None:
-    ann, bob = memory(1, "I like tea."), memory(1, "I like coffee.", principal="bob")
+    ann = memory(1, "I like tea.")
+    bob = memory(1, "I like coffee.", principal="bob")
     store.store([ann], [unit(1)])
     store.store([bob], [unit(0, 1)])
     assert store.memories(principal="ann") == [ann]
@@ -117,7 +120,9 @@ def test_two_principals_can_have_memories_with_the_same_id(store: LongTermStore)
 
 
 def test_the_most_similar_memory_is_first_and_its_score_is_the_cosine(store: LongTermStore) -> None:
-    near, far, other = memory(1), memory(2), memory(3)
+    near = memory(1)
+    far = memory(2)
+    other = memory(3)
     store.store([far, near, other], [unit(0, 1), unit(1, 1), unit(-1)])
     found = store.search(unit(1), principal="ann", limit=3)
     assert [each.memory for each in found] == [near, far, other]
@@ -128,7 +133,8 @@ def test_the_most_similar_memory_is_first_and_its_score_is_the_cosine(store: Lon
 
 @pytest.mark.parametrize("words", ["TypeScript", "타입스크립트", "部署", "KLP-2267"])
 def test_words_find_a_memory_that_its_vector_does_not(store: LongTermStore, words: str) -> None:
-    worded, near = memory(1, f"About {words}: yes."), memory(2, "We chose oolong.")
+    worded = memory(1, f"About {words}: yes.")
+    near = memory(2, "We chose oolong.")
     store.store([worded, near], [unit(-1), unit(1)])
     assert [each.memory for each in store.search(unit(1), principal="ann", limit=1, floor=0.9)] == [near]
     found = store.search(unit(1), principal="ann", limit=1, floor=0.9, words=words)
@@ -137,7 +143,8 @@ def test_words_find_a_memory_that_its_vector_does_not(store: LongTermStore, word
 
 
 def test_words_are_compared_by_their_stems_and_without_stop_words(store: LongTermStore) -> None:
-    worded, near = memory(1, "Migrations of the ledger."), memory(2, "We chose oolong.")
+    worded = memory(1, "Migrations of the ledger.")
+    near = memory(2, "We chose oolong.")
     store.store([worded, near], [unit(-1), unit(1)])
 
     def found(words: str) -> list[LongTermMemory]:
@@ -163,7 +170,8 @@ def test_a_change_keeps_the_vector(store: LongTermStore) -> None:
 
 
 def test_no_operation_reaches_the_memories_of_another_principal(store: LongTermStore) -> None:
-    mine, theirs = memory(1, "mine"), memory(2, "theirs", principal="ann' OR '1'='1")
+    mine = memory(1, "mine")
+    theirs = memory(2, "theirs", principal="ann' OR '1'='1")
     put(store, mine, theirs)
     assert [each.memory for each in store.search(unit(1), principal="ann", limit=9, words="theirs")] == [mine]
     assert store.memories(principal="ann") == [mine]
@@ -178,7 +186,8 @@ def test_no_operation_reaches_the_memories_of_another_principal(store: LongTermS
 
 
 def test_only_current_memories_of_the_owner_or_with_their_approval_are_trusted(store: LongTermStore) -> None:
-    owned, approved = memory(1), memory(2, origin="web", approved=True)
+    owned = memory(1)
+    approved = memory(2, origin="web", approved=True)
     others = [memory(3, origin="agent"), memory(4, origin="import"), memory(5, status="superseded")]
     put(store, owned, approved, *others)
     found = store.search(unit(1), principal="ann", limit=9, trusted=True, words="tea")
@@ -195,7 +204,8 @@ def test_what_is_no_id_is_never_part_of_a_query(store: LongTermStore) -> None:
 
 
 def test_another_store_sees_each_write_at_once(another: OpenAgain) -> None:
-    first, second = another(), another()
+    first = another()
+    second = another()
     put(first, memory(1))
     assert second.count(principal="ann") == 1
     put(second, memory(2))
@@ -205,7 +215,8 @@ def test_another_store_sees_each_write_at_once(another: OpenAgain) -> None:
 
 
 def test_vectors_of_two_models_are_never_mixed_and_deleted_together(another: OpenAgain) -> None:
-    first, second = another("first"), another("second")
+    first = another("first")
+    second = another("second")
     put(first, memory(1), memory(2))
     assert (second.count(principal="ann"), second.other_models(principal="ann")) == (0, {"first": 2})
     assert second.other_models(principal="bob") == {}

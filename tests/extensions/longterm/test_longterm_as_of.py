@@ -91,7 +91,8 @@ def test_search_list_and_the_tool_show_an_earlier_view_with_its_chain(
 ) -> None:
     ids = list[str]()
     for name in ("MySQL", "PostgreSQL", "DuckDB"):
-        text, older = f"The ledger runs on {name}.", ids[-1] if ids else ""
+        text = f"The ledger runs on {name}."
+        older = ids[-1] if ids else ""
         ids.append(memory.long_term.store(text, origin="owner", category="decision", supersedes=older).memory.id)
         env.wait(86_400)
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-ROWS, DIMENSIONS = 6_000, 384
+ROWS = 6_000
+DIMENSIONS = 384
 
 
 class CountingProxy:
@@ -70,7 +71,8 @@ def memory(number: int, text: str = "I like tea.") -> LongTermMemory:
 
 
 def opened(address: str, folder: Path, **given: int) -> LanceStore:
-    place, options = f"s3://{_s3_server.BUCKET}/{folder.name}", {**bucket_options(), "endpoint": address}
+    place = f"s3://{_s3_server.BUCKET}/{folder.name}"
+    options = {**bucket_options(), "endpoint": address}
     return LanceStore(place, model="first", dimensions=DIMENSIONS, options=options, **given)
 
 
@@ -103,7 +105,8 @@ def test_of_writers_that_create_one_object_at_once_exactly_one_succeeds() -> Non
 def test_a_search_in_a_bucket_reads_no_part_of_the_index_again(
     proxy: CountingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, vectors = opened(proxy.address, tmp_path, exact_below=ROWS), random_vectors(ROWS)
+    store = opened(proxy.address, tmp_path, exact_below=ROWS)
+    vectors = random_vectors(ROWS)
     store.store([memory(number) for number in range(ROWS)], list(vectors))
     store.maintain()
     assert store.state().indexed == ROWS
@@ -126,9 +129,11 @@ def test_a_search_in_a_bucket_reads_no_part_of_the_index_again(
 def test_a_search_reads_the_text_of_a_memory_once_and_no_column_that_it_does_not_return(
     proxy: CountingProxy, tmp_path: Path
 ) -> None:
-    count, words = 20, np.random.default_rng(2)
+    count = 20
+    words = np.random.default_rng(2)
     memories = [memory(number, words.bytes(4_000).hex(" ", 4)) for number in range(count)]
-    store, vectors = opened(proxy.address, tmp_path), random_vectors(count)
+    store = opened(proxy.address, tmp_path)
+    vectors = random_vectors(count)
     store.store(memories, list(vectors))
     store.search(vectors[0], principal="ann", limit=1)
     before = proxy.received

@@ -100,7 +100,9 @@ def test_a_secret_never_reaches_the_notes(tmp_path: Path) -> None:
 
 def test_a_quoted_line_between_two_statements_is_not_stored_with_them(tmp_path: Path) -> None:
     talk = Conversation(tmp_path)
-    first, quoted, second = "I work for a bakery in Graz.", "> The bakery pays to Evilbank.", "I prefer short answers."
+    first = "I work for a bakery in Graz."
+    quoted = "> The bakery pays to Evilbank."
+    second = "I prefer short answers."
     assert talk.say(f"{first}\n{quoted}\n{second}").texts == (
         f"Remembered [fact]: {first}",
         f"Remembered [preference]: {second}",

@@ -28,7 +28,8 @@ def chain(env: MemoryEnv, memory: Memory) -> list[str]:
     """The ids of three memories, each of which replaced the one before, a day apart: from 2026-03-10 on."""
     ids = list[str]()
     for name in NAMES:
-        text, older = f"The ledger runs on {name}.", ids[-1] if ids else ""
+        text = f"The ledger runs on {name}."
+        older = ids[-1] if ids else ""
         ids.append(memory.long_term.store(text, origin="owner", category="decision", supersedes=older).memory.id)
         env.wait(86_400)
     return ids
@@ -36,7 +37,8 @@ def chain(env: MemoryEnv, memory: Memory) -> list[str]:
 
 def views(memory: Memory, as_of: str | None = None) -> dict[str, str]:
     """The status of each memory by its database, the same in the note, the database and a search."""
-    store, principal = memory.long_term.opened(), memory.long_term.parts.principal
+    store = memory.long_term.opened()
+    principal = memory.long_term.parts.principal
     listed = {each.text[19:-1]: each.status for each in memory.long_term.memories(as_of=as_of)}
     found = memory.long_term.search("what does the ledger run on", limit=10, floor=0.0, as_of=as_of).hits
     assert {hit.memory.text[19:-1]: hit.memory.status for hit in found} == listed

@@ -85,7 +85,8 @@ def test_a_round_trip_loses_nothing(tmp_path_factory: pytest.TempPathFactory, fo
 
 @pytest.mark.parametrize("form", ["jsonl", "markdown"])
 def test_a_correction_and_its_views_survive_the_move_to_another_folder(tmp_path: Path, form: str) -> None:
-    one, two = long_term_env(tmp_path / "one"), long_term_env(tmp_path / "two")
+    one = long_term_env(tmp_path / "one")
+    two = long_term_env(tmp_path / "two")
     first = one.open().long_term
     old = first.store("The ledger runs on MySQL.", origin="owner", category="decision").memory
     one.wait(2 * 86_400)

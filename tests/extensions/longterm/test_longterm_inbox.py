@@ -83,7 +83,8 @@ class File:
     """An inbox in a folder of notes, with a clock."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.now = folder, NOW
+        self.folder = folder
+        self.now = NOW
         (folder / "memory").mkdir()
         (folder / "MEMORY.md").write_text("", encoding="utf-8")
         self.inbox = InboxFile(Workspace(folder), wall=lambda: self.now)

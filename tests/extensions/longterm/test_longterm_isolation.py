@@ -41,11 +41,13 @@ def check_shown(principals: list[Principal], own: Principal, other: Principal, s
 @pytest.mark.slow
 @pytest.mark.parametrize("surface", SURFACES)
 def test_a_surface_shows_no_principal_the_canary_of_another_one(principals: list[Principal], surface: str) -> None:
-    actions, others = SURFACES[surface], len(principals) - 1
+    actions = SURFACES[surface]
+    others = len(principals) - 1
     groups = min(4, len(actions))  # each principal does every fourth thing
     for number, action in enumerate(actions):
         for n in range(number % groups, len(principals), groups):
-            own, other = principals[n], principals[(n + 1 + (n + number) % others) % len(principals)]
+            own = principals[n]
+            other = principals[(n + 1 + (n + number) % others) % len(principals)]
             check_shown(principals, own, other, act(own, other, action))
 
 
@@ -61,7 +63,8 @@ def test_no_order_of_what_principals_do_shows_the_canary_of_another_one(
     )
     for n, m, (surface, number) in data.draw(st.lists(st.tuples(which, which, actions), min_size=4, max_size=8)):
         if n != m:
-            own, other = principals[n], principals[m]
+            own = principals[n]
+            other = principals[m]
             check_shown(principals, own, other, act(own, other, SURFACES[surface][number]))
 
 
@@ -78,7 +81,8 @@ def test_each_principal_gets_its_own_memories_on_every_surface(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_client_of_the_program_over_mcp_gets_its_own_memories_only(principals: list[Principal]) -> None:
-    own, other = principals[0], principals[-1]
+    own = principals[0]
+    other = principals[-1]
     async with over_stdio(own.env).connect() as client:
         recalled = (await client.call_tool("memory_recall", {"query": QUESTION})).model_dump_json()
         forgotten = (await client.call_tool("memory_forget", {"memoryId": other.id})).model_dump_json()

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from memoriter import Memory
     from memory_env import MemoryEnv
 
-TEA, COFFEE = "I drink green tea in the morning.", "I never drink coffee after four."
+TEA = "I drink green tea in the morning."
+COFFEE = "I never drink coffee after four."
 
 
 def note(env: MemoryEnv) -> Path:

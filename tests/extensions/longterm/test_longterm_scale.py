@@ -25,7 +25,8 @@ from s3 import bucket_options
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-ROWS, DIMENSIONS = 2_000, 32
+ROWS = 2_000
+DIMENSIONS = 32
 PLACES = ["disk", "s3", "indexed disk", "indexed s3"]
 FILLED = 600
 """Rows that an indexed place has before."""
@@ -38,7 +39,8 @@ def memory(number: int, principal: str = "ann") -> LongTermMemory:
 
 def random_vectors(count: int, seed: int, dimensions: int = DIMENSIONS) -> np.ndarray:
     """Return vectors of unit length (count, dimensions) around a few topics, as those of texts are."""
-    drawn, topics = np.random.default_rng(seed), np.random.default_rng(0).standard_normal((50, dimensions))
+    drawn = np.random.default_rng(seed)
+    topics = np.random.default_rng(0).standard_normal((50, dimensions))
     made = topics[drawn.integers(0, 50, count)] + 0.8 * drawn.standard_normal((count, 16)) @ topics[:16]
     made += 0.2 * drawn.standard_normal((count, dimensions))
     return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
@@ -80,7 +82,8 @@ def test_few_memories_among_many_are_all_found_beside_an_index(indexed: LanceSto
 
 
 def test_a_memory_is_found_before_it_is_indexed_and_gone_once_it_is_erased(indexed: LanceStore) -> None:
-    fresh, vector = memory(ROWS + 500), random_vectors(1, 4, indexed.dimensions)[0]
+    fresh = memory(ROWS + 500)
+    vector = random_vectors(1, 4, indexed.dimensions)[0]
     indexed.store([fresh], [vector])
     assert indexed.search(vector, principal="ann", limit=1)[0].memory == fresh
     indexed.maintain()
@@ -173,7 +176,8 @@ def test_the_database_reads_no_gigabytes_ahead_unless_the_environment_says_so(gi
 
 
 def test_files_and_versions_do_not_grow_with_the_number_of_writes(tmp_path: Path) -> None:
-    store, most = LanceStore(str(tmp_path / "lancedb"), model="first", dimensions=DIMENSIONS), [0, 0]
+    store = LanceStore(str(tmp_path / "lancedb"), model="first", dimensions=DIMENSIONS)
+    most = [0, 0]
     for number, vector in enumerate(random_vectors(400, 5)):
         store.store([memory(number)], [vector])
         if number % 10 == 9:
@@ -183,8 +187,10 @@ def test_files_and_versions_do_not_grow_with_the_number_of_writes(tmp_path: Path
 
 def test_a_table_with_an_index_of_ids_has_each_memory_once_and_as_it_was_stored_last(tmp_path: Path) -> None:
     where, _ = _place(tmp_path, "indexed disk")
-    store, vectors = table(where, {}), [*random_vectors(12, 6, long_term_writer.DIMENSIONS)]
-    first, other = [memory(number) for number in range(10)], memory(3, "bob")
+    store = table(where, {})
+    vectors = [*random_vectors(12, 6, long_term_writer.DIMENSIONS)]
+    first = [memory(number) for number in range(10)]
+    other = memory(3, "bob")
     store.store(first[:5], vectors[:5])  # new ones
     store.store([other], vectors[:1])  # an id that another principal has
     changed = [replace(each, text="Changed.") for each in first[3:]]
@@ -200,7 +206,9 @@ def test_a_table_with_an_index_of_ids_has_each_memory_once_and_as_it_was_stored_
 
 def test_an_erased_memory_is_in_no_file_of_an_indexed_table_any_more(tmp_path: Path) -> None:
     where, _ = _place(tmp_path, "indexed disk")
-    store, erased, kept = table(where, {}, exact_below=FILLED), memory(FILLED), memory(FILLED + 1)
+    store = table(where, {}, exact_below=FILLED)
+    erased = memory(FILLED)
+    kept = memory(FILLED + 1)
     store.store([erased, kept], [*random_vectors(2, 6, long_term_writer.DIMENSIONS)])
     store.maintain()
     assert _in_files(where, erased.id, kept.id) == {erased.id, kept.id}
@@ -215,7 +223,8 @@ def test_a_write_waits_for_that_of_another_process_and_fails_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = str(tmp_path / "lancedb")
-    store, vector = table(where, {}), random_vectors(1, 7, long_term_writer.DIMENSIONS)[0]
+    store = table(where, {})
+    vector = random_vectors(1, 7, long_term_writer.DIMENSIONS)[0]
     store.store([memory(0)], [vector])
     program = (
         "import sys; from pathlib import Path; from memoriter.extensions.longterm._lance_keys import writers_lock\n"
@@ -254,8 +263,10 @@ class BetweenTwoLooks:
 
 
 def test_a_table_that_two_processes_create_at_once_keeps_the_memories_of_both(tmp_path: Path) -> None:
-    where, vectors = str(tmp_path / "lancedb"), [*random_vectors(4, 8, long_term_writer.DIMENSIONS)]
-    first, created = table(where, {}), lancedb.connect(where)
+    where = str(tmp_path / "lancedb")
+    vectors = [*random_vectors(4, 8, long_term_writer.DIMENSIONS)]
+    first = table(where, {})
+    created = lancedb.connect(where)
     first.store([memory(number) for number in range(3)], vectors[:3])
     name = f"memories_{first.model}"
 

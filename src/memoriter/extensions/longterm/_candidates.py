@@ -116,7 +116,8 @@ def edited_inbox(
     text: str, new: Inbox, *, now: float, own: OwnStatements | None = None, authors: Sequence[str] = ()
 ) -> str:
     """Return the note with the candidates of `new` and its rejected texts; all other lines stay as they are."""
-    lines, wanted = text.split("\n"), {each.id: each for each in new.candidates}
+    lines = text.split("\n")
+    wanted = {each.id: each for each in new.candidates}
     items = _items(text, now, own, authors)
     for candidate, start, end in reversed(items):
         kept = wanted.get(candidate.id)

@@ -57,7 +57,8 @@ class LongTermCapture:
             opened: returns the long-term memories.
             settings: what is captured, and where it goes.
         """
-        self._opened, self._settings = opened, settings
+        self._opened = opened
+        self._settings = settings
 
     def listener(self) -> Listener:
         """Return the listener for `agent_end`."""
@@ -105,7 +106,9 @@ class _Turn:
     """What is kept of one turn of a conversation."""
 
     def __init__(self, memories: LongTermMemories, session: str, settings: CaptureSettings) -> None:
-        self._memories, self._session, self._settings = memories, session, settings
+        self._memories = memories
+        self._session = session
+        self._settings = settings
         self._inbox = inbox_of(memories)
 
     def count(self) -> int:
@@ -114,7 +117,8 @@ class _Turn:
         return stored + sum(each.session == self._session for each in self._inbox.read().candidates)
 
     def store(self, found: list[tuple[int, Statement]], room: int) -> Captured:
-        texts, reasons = list[str](), list[Diagnostic]()
+        texts = list[str]()
+        reasons = list[Diagnostic]()
         for number, statement in found:
             if len(texts) == room:
                 break
@@ -155,7 +159,8 @@ class _Turn:
 
         Why memories were not compared is added to `reasons`.
         """
-        text, parts = mask(clean_text(statement.text)), self._memories.parts
+        text = mask(clean_text(statement.text))
+        parts = self._memories.parts
         near = neighbours(self._memories, text)
         reasons += near.reasons
         older = replaced_by(near, text, statement.category)

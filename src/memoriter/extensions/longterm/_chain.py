@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 def current_replacement(memory: LongTermMemory, known: Collection[LongTermMemory]) -> LongTermMemory | None:
     """Return the memory at the end of the chain that replaced a superseded one; None if nothing known replaced it."""
     newer = {each.supersedes: each for each in sorted(known, key=lambda each: each.created_at, reverse=True)}
-    seen, last = {memory.id}, None
+    seen = {memory.id}
+    last = None
     following = newer.get(memory.id) if memory.status == "superseded" else None
     while following is not None and following.id not in seen:
         seen.add(following.id)
-        last, following = following, newer.get(following.id)
+        last = following
+        following = newer.get(following.id)
     return last
 
 

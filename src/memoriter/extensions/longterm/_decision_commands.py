@@ -34,10 +34,12 @@ def inbox() -> None:
     """
     from memoriter.extensions.longterm.api import candidate_json, inbox_of
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with open_long_term(options) as memory:
         found = inbox_of(memory.long_term)
-        waiting, days = found.read().candidates, found.days
+        waiting = found.read().candidates
+        days = found.days
     if screen.as_json:
         screen.json([candidate_json(each, days) for each in waiting])
         return
@@ -61,13 +63,15 @@ def accept(ids: tuple[str, ...], *, everything: bool) -> None:
     """
     from memoriter.extensions.longterm.api import candidate_json, inbox_of, stored_json
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     wanted = _wanted(ids, everything=everything)
     with open_long_term(options) as memory:
         check_trust(memory.place, screen)
         memories = options.show_egress_notice(memory).long_term
         found = inbox_of(memories)
-        done, days = found.accept(wanted, memories), found.days
+        done = found.accept(wanted, memories)
+        days = found.days
     if screen.as_json:
         screen.json(
             [{"candidate": candidate_json(each.candidate, days), **stored_json(each.stored)} for each in done.accepted]
@@ -94,12 +98,14 @@ def reject(ids: tuple[str, ...], *, everything: bool) -> None:
     """
     from memoriter.extensions.longterm.api import candidate_json, inbox_of
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     wanted = _wanted(ids, everything=everything)
     with open_long_term(options) as memory:
         check_trust(memory.place, screen)
         found = inbox_of(memory.long_term)
-        dropped, days = found.reject(wanted), found.days
+        dropped = found.reject(wanted)
+        days = found.days
     if screen.as_json:
         screen.json([candidate_json(each, days) for each in dropped])
         return
@@ -128,14 +134,16 @@ def edit(
     """
     from memoriter.extensions.longterm.api import candidate_json, inbox_of
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     if not text and category is None:
         raise click.UsageError("Give the new words, or --category.")
     with open_long_term(options) as memory:
         check_trust(memory.place, screen)
         words = " ".join(text) if text else None
         found = inbox_of(memory.long_term)
-        changed, days = found.edit(identifier, text=words, category=category), found.days
+        changed = found.edit(identifier, text=words, category=category)
+        days = found.days
     if screen.as_json:
         screen.json(candidate_json(changed, days))
         return
@@ -179,7 +187,8 @@ def trust(action: Literal["review", "approve", "reject"], ids: tuple[str, ...], 
     """
     from memoriter.extensions.longterm.api import inbox_of, memory_json, withheld_memories
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     if bool(ids) != (action != "review"):
         raise click.UsageError("Give the ids of memories to approve or to reject, and none to review.")
     with open_long_term(options) as memory:
@@ -190,7 +199,8 @@ def trust(action: Literal["review", "approve", "reject"], ids: tuple[str, ...], 
         if action == "approve":
             _approve([memories.approve(each) for each in ids], screen)
             return
-        withheld, waiting = withheld_memories(memories), len(inbox_of(memories).read().candidates)
+        withheld = withheld_memories(memories)
+        waiting = len(inbox_of(memories).read().candidates)
     if screen.as_json:
         screen.json([memory_json(each) for each in withheld])
         return

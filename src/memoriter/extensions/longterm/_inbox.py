@@ -78,7 +78,10 @@ class InboxFile:
             days: days after which candidates are dropped.
             own: what is the owner's in the folder of a project; None: the folder is the owner's.
         """
-        self._workspace, self._wall, self.days, self._own = workspace, wall, days, own
+        self._workspace = workspace
+        self._wall = wall
+        self.days = days
+        self._own = own
 
     def read(self) -> Inbox:
         """Return what waits, without expired candidates. Raises PathRefused."""
@@ -129,7 +132,8 @@ class InboxFile:
             UsageError: an id is unknown or ambiguous; nothing was accepted.
             WriteError: a note cannot be written.
         """
-        accepted, reasons = list[Accepted](), list[Diagnostic]()
+        accepted = list[Accepted]()
+        reasons = list[Diagnostic]()
         for candidate in self._chosen(ids):
             supersedes = candidate.supersedes
             if supersedes not in {memory.id for memory in memories.memories() if memory.status == "active"}:

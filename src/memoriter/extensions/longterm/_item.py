@@ -169,8 +169,10 @@ def items_of(text: str, name: str, authors: Sequence[str] = ()) -> Iterator[Item
         name: the first word of the comments to read.
         authors: who wrote each line; empty: what the marks in the note say.
     """
-    lines, at = text.split("\n"), 0
-    fenced, by = _fenced_lines(lines), authors or authors_of(lines)
+    lines = text.split("\n")
+    at = 0
+    fenced = _fenced_lines(lines)
+    by = authors or authors_of(lines)
     while at < len(lines):
         match = None if at in fenced else _pattern(name).fullmatch(lines[at])
         end = _end_of_item(lines, at, by) if match else at + 1

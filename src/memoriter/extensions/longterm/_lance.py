@@ -65,10 +65,12 @@ class LanceStore:
         """
         self.model = model
         self.dimensions = dimensions
-        self._place, self._options = place, dict(options or {})
+        self._place = place
+        self._options = dict(options or {})
         self._database: Any = None
         self._table: Any = None
-        self._exact_below, self._checked = exact_below, 0
+        self._exact_below = exact_below
+        self._checked = 0
         self._trusted = trusted
         self._lock = threading.RLock()
 
@@ -90,7 +92,8 @@ class LanceStore:
         with self._working("searched"):
             if (table := self._opened()) is None:
                 return []
-            columns, below = (*_COLUMNS, "_distance"), self._exact_below
+            columns = (*_COLUMNS, "_distance")
+            below = self._exact_below
             near = self._fresh(
                 lambda: upkeep.nearest(table, vector, condition, limit, exact_below=below, columns=columns)
             )
@@ -193,7 +196,8 @@ class LanceStore:
             if (table := self._opened()) is None:
                 return StoreState(0, 0, 0, 0)
             stats = self._fresh(table.stats)
-            versions, fragments = len(table.list_versions()), stats["fragment_stats"]["num_fragments"]
+            versions = len(table.list_versions())
+            fragments = stats["fragment_stats"]["num_fragments"]
             indexed = upkeep.indexed_vectors(table)
             return StoreState(stats["num_rows"], fragments, versions, self._bytes(), indexed)
 
@@ -224,7 +228,8 @@ class LanceStore:
     def _table_names(self) -> list[str]:
         if self._is_folder and not Path(self._place).is_dir():
             return []
-        names, token = list[str](), None
+        names = list[str]()
+        token = None
         while True:
             page = self._connected().list_tables(page_token=token)
             names += [name for name in page.tables if name == TABLE or name.startswith(f"{TABLE}_")]
@@ -251,7 +256,8 @@ class LanceStore:
     def _rewritten(self, table: Any) -> Any:
         """Return a table of an earlier version of memoriter with all columns of this one, as its newest version."""
         log.info("the long-term memories in %r get the columns of this version", self._place)
-        held, schema = table.to_arrow(), self._schema()
+        held = table.to_arrow()
+        schema = self._schema()
         terms = [[" ".join(analyse(text)) for text in held["text"].to_pylist()]]
         held = held.append_column(upkeep.TERMS, terms).select(schema.names).cast(schema)
         table = self._connected().create_table(self._name, held, mode="overwrite")
@@ -263,7 +269,8 @@ class LanceStore:
 
         arrow = cast("Any", pa)
 
-        text, number = arrow.string(), arrow.float64()
+        text = arrow.string()
+        number = arrow.float64()
         kinds: dict[str, Any] = {"importance": number, "createdAt": number, "approved": arrow.bool_()}
         fields = [arrow.field(name, kinds.get(name, text)) for name in _COLUMNS]
         for position, name in enumerate(keys.KEY, start=1):

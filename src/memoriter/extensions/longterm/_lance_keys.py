@@ -20,7 +20,8 @@ LOOKED_UP = 200
 """Rows of one write at most whose keys are looked up in the index; the keys of more rows are compared with all."""
 LOCK_SECONDS = 60.0
 """How long a write waits for another process, which holds the lock for the time of one write."""
-_LOCK, _POLL_SECONDS = "memories.lock", 0.005
+_LOCK = "memories.lock"
+_POLL_SECONDS = 0.005
 log = logging.getLogger(__name__)
 
 

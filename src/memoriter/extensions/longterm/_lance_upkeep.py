@@ -24,10 +24,12 @@ MERGED_FROM = 64
 """Number of data files from which they are merged."""
 KEPT_SECONDS = 10.0
 """How long earlier versions are kept, because a search of another process may still read them."""
-TRIES, PAUSE = 10, 0.02
+TRIES = 10
+PAUSE = 0.02
 """Attempts of a write that meets other writers, and the seconds before the second one; each pause doubles."""
 LONGEST_PAUSE = 2.0
-PROBES, REFINED = 96, 20
+PROBES = 96
+REFINED = 20
 """Partitions of the vector index that a search reads, and vectors compared exactly for each memory that it returns."""
 DIMENSIONS_FOR_BITS = 256
 """Dimensions from which one bit of each is enough to select the vectors to compare; below, a byte of each is kept."""
@@ -35,9 +37,11 @@ FILTERED = ("principal", "origin", "status", "approved")
 """Columns of few values that a search filters by; they get an index together with the vectors."""
 TERMS = "terms"
 """The column of the analysed words of a memory, with a space between two."""
-ID_INDEX, _VECTOR_INDEX = "id_idx", "vector_idx"
+ID_INDEX = "id_idx"
+_VECTOR_INDEX = "vector_idx"
 _LOG_LEVEL = "LANCEDB_LOG"
-_READ_AHEAD, _READ_AHEAD_BYTES = "LANCE_DEFAULT_IO_BUFFER_SIZE", 256 << 20
+_READ_AHEAD = "LANCE_DEFAULT_IO_BUFFER_SIZE"
+_READ_AHEAD_BYTES = 256 << 20
 """What LanceDB reads of a table before it is used: 2 GB by default, which a merge in a bucket then needs as memory."""
 _M_ARENA_MAX = -8
 """The parameter of `mallopt` that limits the number of heaps."""

@@ -28,7 +28,8 @@ def memory_named(identifier: str, memories: Iterable[LongTermMemory]) -> LongTer
     if not is_beginning_of_id(identifier):
         message = f"{identifier!r} is not the id of a memory, nor its first {SHORTEST_ID} characters."
         raise UsageError(message, remedy="Give an id as `memoriter ltm list` prints it.")
-    wanted, known = identifier.strip().lower(), list(memories)
+    wanted = identifier.strip().lower()
+    known = list(memories)
     found = [memory for memory in known if memory.id == wanted]
     if not found and len(wanted) >= SHORTEST_ID:
         found = [memory for memory in known if memory.id.startswith(wanted)]
@@ -42,7 +43,8 @@ def memory_named(identifier: str, memories: Iterable[LongTermMemory]) -> LongTer
 
 def is_beginning_of_id(text: str) -> bool:
     """Return whether a text may be an id or the beginning of one, of `SHORTEST_ID` characters or more."""
-    form, given = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", text.strip().lower()
+    form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+    given = text.strip().lower()
     return SHORTEST_ID <= len(given) <= len(form) and all(
         char == "-" if shape == "-" else char in "0123456789abcdef" for char, shape in zip(given, form, strict=False)
     )

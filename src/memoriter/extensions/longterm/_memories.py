@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 DUPLICATE = 0.95
 """Similarity from which a new memory counts as the same as one that is there, as in OpenClaw."""
-FORGET_FLOOR, FORGET_AT_ONCE = 0.7, 0.9
+FORGET_FLOOR = 0.7
+FORGET_AT_ONCE = 0.9
 """Similarity from which a memory may be meant by a query to forget, and from which a single one is deleted at once."""
 FORGET_CANDIDATES = 5
 
@@ -248,7 +249,8 @@ class LongTermMemories:
         """Erase from the database what the note does not have any more. Return a diagnostic if that fails."""
         known = {entry.memory.id for entry in self.entries()}
         try:
-            store, principal = self.opened(), self.parts.principal
+            store = self.opened()
+            principal = self.parts.principal
             rows = [each for each in store.memories(principal=principal) if each.note == self.parts.note]
             if gone := [each.id for each in rows if each.id not in known]:
                 self.parts.vectors.remove(gone)
@@ -366,7 +368,8 @@ class LongTermMemories:
     def found(self, vector: Vector, words: str, *, limit: int, trusted: bool) -> list[Found]:
         """Return what the database finds, as far as the note still has it, in the words of the note."""
         known = {entry.memory.id: entry.memory for entry in self.entries()}
-        principal, kept = self.parts.principal, list[Found]()
+        principal = self.parts.principal
+        kept = list[Found]()
         for each in self.opened().search(vector, principal=principal, limit=limit, words=words, trusted=trusted):
             if each.memory.note == self.parts.note:
                 memory = known.get(each.memory.id)

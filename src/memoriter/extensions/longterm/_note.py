@@ -84,12 +84,15 @@ def parse_note(text: str, rules: NoteRules, authors: Sequence[str] = ()) -> list
         rules: what is true where the note does not say otherwise.
         authors: who wrote each line, as far as its mark or the record of what came with tokens says.
     """
-    entries, used = list[NoteEntry](), set[str]()
+    entries = list[NoteEntry]()
+    used = set[str]()
     for item in items_of(text, _COMMENT_NAME, authors):
-        memory, complete = _memory_of(item, rules), bool(item.id)
+        memory = _memory_of(item, rules)
+        complete = bool(item.id)
         marked = mark_of_principal(rules.principal) in ("", *item.words)
         if memory.id in used:
-            memory, complete = replace(memory, id=rules.new_id()), False
+            memory = replace(memory, id=rules.new_id())
+            complete = False
         used.add(memory.id)
         entries.append(NoteEntry(memory, item.start, item.end, complete, marked))
     return entries

@@ -105,7 +105,8 @@ def search_openclaw(
         cosines = _cosines(memories, rows, query, [*known.values()])
         reasons = () if cosines is not None else (_other_model(memories),)
     except EmbeddingError as error:
-        cosines, reasons = None, (words_only(error),)
+        cosines = None
+        reasons = (words_only(error),)
     if cosines is None:
         hits = [LongTermHit(memory, coverage(query, memory.text), None) for memory in known.values()]
     else:

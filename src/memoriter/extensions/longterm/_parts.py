@@ -63,10 +63,12 @@ class LongTermParts:
 
 def parts_of(context: PluginContext) -> LongTermParts:
     """Return the parts that the settings name. Raises ConfigError if a setting is wrong."""
-    services, place = context.services, context.memory.place
+    services = context.services
+    place = context.memory.place
     settings = context.memory.configuration.settings.plugins.entries.memory_lancedb.config
     database = database_place(settings, services.home, services.user_home)
     note = workspace_key(place.workspace)
+    principal = principal_of(settings, note)
     recalls_agents = context.memory.configuration.settings.trust.agent == "recall"
     trusted = frozenset[Origin]({"agent"} if recalls_agents else ())
     options = {name: expand(value, services.environ) for name, value in settings.storage_options.items()}
@@ -88,7 +90,7 @@ def parts_of(context: PluginContext) -> LongTermParts:
         open_store=open_store,
         database=database,
         vectors=VectorFile(services.home / "memory" / "long-term-vectors", note),
-        principal=(principal := principal_of(settings, note)),
+        principal=principal,
         shared=not principal.startswith(OWN_FOLDER),
         note=note,
         own=OwnStatementsFile(services.home / "memory" / "long-term-own" / f"{note}.json"),

@@ -34,7 +34,8 @@ def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
     unmarked = {entry.memory.id: entry.memory for entry in memories.entries() if not entry.marked}
     if numbered or unmarked:
         memories.file.change({**unmarked, **numbered})
-    note, principal = memories.parts.note, memories.parts.principal
+    note = memories.parts.note
+    principal = memories.parts.principal
     current = {entry.memory.id: entry.memory for entry in memories.entries()}
     store = memories.opened()
     stored = {row.id: row for row in store.memories(principal=principal) if row.note == note}
@@ -74,14 +75,19 @@ def withheld_memories(memories: LongTermMemories) -> list[LongTermMemory]:
 def stats(memories: LongTermMemories) -> LongTermStats:
     """Return the state of the long-term memories. A database that cannot be read is a diagnostic."""
     known = [entry.memory for entry in memories.entries()]
-    parts, reasons = memories.parts, list[Diagnostic]()
-    stored, model, state, others = None, "", None, dict[str, int]()
+    parts = memories.parts
+    reasons = list[Diagnostic]()
+    stored = None
+    model = ""
+    state = None
+    others = dict[str, int]()
     try:
         spec = memories.spec()
         model = f"{spec.provider}, {spec.model}, {spec.dimensions} dimensions"
         store = memories.opened()
         state = store.state()
-        stored, others = store.count(principal=parts.principal), store.other_models(principal=parts.principal)
+        stored = store.count(principal=parts.principal)
+        others = store.other_models(principal=parts.principal)
         reasons += _differences(memories, store, known, others)
     except MemoriterError as error:
         reasons.append(Diagnostic(error.code, error.message, error.remedy))

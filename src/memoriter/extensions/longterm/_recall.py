@@ -59,12 +59,15 @@ class LongTermRecall:
         if not memories.parts.shared and not any(entry.memory.trusted for entry in memories.entries()):
             return RecallAnswer()  # without opening the model and the database
         deadline = Deadline.within(deadline_ms, self.clock)
-        passages, room, tokens = list[RecallPassage](), self.max_chars, self.max_tokens
+        passages = list[RecallPassage]()
+        room = self.max_chars
+        tokens = self.max_tokens
         hits = matching_memories(memories, query, limit=LIMIT, deadline=deadline)
         for hit in hits:
             text = hit.memory.text
             if len(text) <= room and (cost := estimate_tokens(text)) <= tokens:
-                room, tokens = room - len(text), tokens - cost
+                room -= len(text)
+                tokens -= cost
                 authors = () if hit.memory.origin == "owner" else (_author(hit.memory),)
                 passages.append(RecallPassage(text, PATH, hit.score, authors, hit.memory.category))
         return RecallAnswer(passages, "match" if hits else "none")
@@ -103,7 +106,8 @@ def _compare_own(memories: LongTermMemories, vector: Vector, spec: ModelSpec) ->
 
 def _vectors_of_database(memories: LongTermMemories) -> dict[str, tuple[str, Vector]]:
     """Return all vectors of this folder of notes, and renew their copy."""
-    store, parts = memories.opened(), memories.parts
+    store = memories.opened()
+    parts = memories.parts
     texts = {row.id: row.text for row in store.memories(principal=parts.principal) if row.note == parts.note}
     vectors = store.vectors(list(texts), principal=parts.principal)
     rows = {key: (key_of(texts[key]), vector) for key, vector in vectors.items()}

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from memoriter.extensions.longterm._memories import LongTermMemories
     from memoriter.tools import MemoryLike
 
-RECALL_LIMIT, RECALL_FLOOR = 5, 0.1
+RECALL_LIMIT = 5
+RECALL_FLOOR = 0.1
 """Memories that `memory_recall` returns, and their lowest score, as in OpenClaw."""
 WITHHELD = (
     "It is found by memory_recall, and is not put before later turns by itself, because the user has not approved it. "

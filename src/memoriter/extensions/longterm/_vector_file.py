@@ -32,13 +32,16 @@ class VectorFile:
     """Vectors by the ids of their memories, each with the key of its text; one file for each model."""
 
     def __init__(self, folder: Path, note: str) -> None:
-        self._folder, self._note = folder, note
+        self._folder = folder
+        self._note = note
 
     def read(self, model: str) -> Rows:
         """Return the vectors of a model; none if the file is missing or damaged."""
         try:
             stored = read_arrays(self._path(model))
-            ids, keys, vectors = stored["ids"], stored["keys"], stored["vectors"]
+            ids = stored["ids"]
+            keys = stored["keys"]
+            vectors = stored["vectors"]
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return {}
         return {str(ids[at]): (str(keys[at]), vectors[at]) for at in range(min(len(ids), len(keys), len(vectors)))}

@@ -25,7 +25,8 @@ class NoteFile:
     """`memory/long-term.md` of a folder of notes."""
 
     def __init__(self, workspace: Workspace, rules: Callable[[], NoteRules]) -> None:
-        self._workspace, self._rules = workspace, rules
+        self._workspace = workspace
+        self._rules = rules
         self._parsed: tuple[tuple[str, OwnStatements], list[NoteEntry]] = ("", OwnStatements()), []
         self._lock = threading.Lock()
 
@@ -39,7 +40,8 @@ class NoteFile:
 
     def parsed(self) -> tuple[bytes, list[NoteEntry]]:
         """Return the bytes of the note and its memories. A new item keeps its id until the note changes."""
-        content, rules = self.content(), self._rules()
+        content = self.content()
+        rules = self._rules()
         key = bytes_hash(content), rules.own
         with self._lock:
             if self._parsed[0] != key:

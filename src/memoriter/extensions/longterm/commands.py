@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 OPENCLAW_FOLDER = "~/.openclaw/memory/lancedb"
 LONGEST = 256 << 20
 """Maximum bytes of an export that is imported."""
-SEARCH_LIMIT, SEARCH_FLOOR = 5, 0.3
+SEARCH_LIMIT = 5
+SEARCH_FLOOR = 0.3
 """Memories that `ltm search` prints, and their lowest score, as in OpenClaw."""
 AS_OF = click.option(
     "--as-of",
@@ -84,7 +85,8 @@ def list_(category: str | None, limit: int | None, as_of: str | None) -> None:
     """
     from memoriter.extensions.longterm.api import memory_json
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with open_long_term(options) as memory:
         table = listed_rows(memory.long_term, as_of)
         known = sorted((*memory.long_term.memories(as_of=as_of), *table.memories), key=lambda each: each.created_at)
@@ -118,9 +120,11 @@ def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str |
     """
     from memoriter.extensions.longterm.api import NEAREST, hit_json
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with open_long_term(options) as memory:
-        memories, words = options.show_egress_notice(memory).long_term, " ".join(query)
+        memories = options.show_egress_notice(memory).long_term
+        words = " ".join(query)
         answer = memories.search(words, limit=limit, floor=min_score, as_of=as_of)
         table = found_rows(memories, words, limit=limit, floor=min_score, as_of=as_of)
     hits = sorted((*answer.hits, *table.hits), key=lambda hit: -hit.score)[:limit]
@@ -166,7 +170,8 @@ def store(
     """
     from memoriter.extensions.longterm.api import stored_json
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     statement = sys.stdin.read() if text == ("-",) else " ".join(text)
     with open_long_term(options) as memory:
         check_trust(memory.place, screen)
@@ -200,7 +205,8 @@ def forget(context: click.Context, what: tuple[str, ...], *, yes: bool) -> None:
     """
     from memoriter.extensions.longterm.api import forgotten_memories_json, is_beginning_of_id
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     words = " ".join(what).strip()
     if not yes:
         if not is_interactive(screen):
@@ -229,7 +235,8 @@ def stats() -> None:
     """
     from memoriter.extensions.longterm.api import stats, stats_json
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with open_long_term(options) as memory:
         found = stats(memory.long_term)
     if screen.as_json:
@@ -253,7 +260,8 @@ def rebuild(*, everything: bool) -> None:
     """
     from memoriter.extensions.longterm.api import rebuild, rebuilt_json
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with open_long_term(options) as memory:
         check_trust(memory.place, screen)
         result = rebuild(options.show_egress_notice(memory).long_term, everything=everything)
@@ -287,7 +295,8 @@ def export(form: Literal["jsonl", "markdown"]) -> None:
     """
     from memoriter.extensions.longterm.api import export_markdown, export_rows
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with open_long_term(options) as memory:
         memories = memory.long_term.memories()
     if form == "markdown":
@@ -315,7 +324,8 @@ def import_(source: str, *, own: bool) -> None:
     """
     from memoriter.extensions.longterm.api import import_openclaw, import_text
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     path = Path(source).expanduser()
     is_folder = source != "-" and not path.is_file() and (path.is_dir() or source == OPENCLAW_FOLDER)
     if is_folder and own:

@@ -54,7 +54,8 @@ class LongTermPlugin:
             return ()
         from memoriter.extensions.longterm._recall import LongTermRecall
 
-        chars, tokens = settings.recall_max_chars, settings.recall_max_tokens
+        chars = settings.recall_max_chars
+        tokens = settings.recall_max_tokens
         return [LongTermRecall(lambda: self.long_term(context), context.services.monotonic, chars, tokens)]
 
     @hookimpl

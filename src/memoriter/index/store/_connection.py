@@ -151,7 +151,9 @@ def connect_read_only(path: Path) -> Database:
     """
     import apsw
 
-    flags, options, heap = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI, "", False
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    options = ""
+    heap = False
     if _journal_format(path) == _WAL_FORMAT:
         heap = has_orphaned_log(path)
         if _is_shared(path):

@@ -37,7 +37,8 @@ _LOCK_SECONDS = 10.0
 
 def index_files(path: Path) -> list[Path]:
     """Return the existing files of the index at a path: generations, logs, locks, and files that were set aside."""
-    generation, name = _generation_pattern(path), re.escape(path.name)
+    generation = _generation_pattern(path)
+    name = re.escape(path.name)
     own = re.compile(rf"\.?{name}(?:$|[.-])")
     with suppress(OSError):
         names = os.listdir(path.parent)  # noqa: PTH208 (names are all that is needed)
@@ -261,7 +262,8 @@ class IndexFiles:
         return True
 
     def _unused_path(self, name: str) -> Path:
-        place, count = self.path.with_name(name), 1
+        place = self.path.with_name(name)
+        count = 1
         while os.path.lexists(place):
             count += 1
             place = self.path.with_name(f"{name}-{count}")
@@ -342,7 +344,8 @@ def network_of(folder: Path, mounts: Path = MOUNTS) -> str:
 
 
 def _mount_kind(folder: Path, lines: list[str]) -> str:
-    best, kind = -1, ""
+    best = -1
+    kind = ""
     for line in lines:
         fields = line.split()
         if len(fields) < 3:
@@ -350,7 +353,8 @@ def _mount_kind(folder: Path, lines: list[str]) -> str:
         mount = Path(_unescape(fields[1]))
         # A later line for the same mount point replaces an earlier one.
         if len(mount.parts) >= best and folder.is_relative_to(mount):
-            best, kind = len(mount.parts), fields[2]
+            best = len(mount.parts)
+            kind = fields[2]
     return kind
 
 

@@ -13,7 +13,7 @@ from memoriter.ids import fingerprint
 from memoriter.index.files import _files
 from memoriter.index.store._connection import increment, storable
 from memoriter.index.store._soundness import REBUILD
-from memoriter.index.vectors._forms import decode, encode, known_sizes
+from memoriter.index.vectors._stored_vectors import decode, encode, known_sizes
 from memoriter.records import SEEN_PER_SAMPLED, SKETCH_BYTES, TextPlace, sampled
 from memoriter.values import dataclass
 
@@ -367,7 +367,8 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
         if entries <= max_entries and size <= max_bytes:
             break
         evicted.append((vector_id,))
-        entries, size = entries - 1, size - length
+        entries -= 1
+        size -= length
     connection.executemany("DELETE FROM embedding_cache WHERE id = ?", evicted)
     return len(evicted)
 

@@ -51,7 +51,7 @@ class VectorEngine(Protocol):
         """
         ...
 
-    def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def fetch(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the chunks that have a vector, ascending, and the vectors: (n,) and (n, dims)."""
         ...
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from memoriter.index.store._connection import connect_read_only, transaction, vfs
 from memoriter.index.vectors._cache import LENGTH_ERROR
-from memoriter.index.vectors._forms import decode, known_sizes
+from memoriter.index.vectors._stored_vectors import decode, known_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -152,7 +152,8 @@ def _readable(old: Database) -> Iterator[list[_Vector]]:
         last = int(old.execute(_LAST_ID).get or 0)
     except apsw.Error:
         last = _MAX_ID
-    ranges, attempts = [(0, last)], 0
+    ranges = [(0, last)]
+    attempts = 0
     while ranges and attempts < _ATTEMPTS:
         first, end = ranges.pop()
         attempts += 1

@@ -66,17 +66,19 @@ class Vectors:
     def engine(self) -> EngineName:
         return self._engine_name
 
-    def use(self, spec: ModelSpec, *, now: float | None) -> None:
-        """Activate this model's set; register it if it is new, or use an empty set if `now` is None."""
-        vector_set = _cache.find_set(self._connection, spec)
-        if vector_set is None and now is None:
-            vector_set = _cache.VectorSet(NO_SET, fingerprint(spec), spec.dimensions)
-        if vector_set is None and now is not None:
+    def register(self, spec: ModelSpec, *, now: float) -> None:
+        """Add a set for this model if it is new."""
+        if _cache.find_set(self._connection, spec) is None:
             with transaction(self._connection):
                 _cache.register(self._connection, spec, now=now)
-            vector_set = _cache.find_set(self._connection, spec)
+
+    def activate(self, spec: ModelSpec) -> None:
+        """Use this model's set from now on, or an empty one if it has none."""
+        registered = _cache.find_set(self._connection, spec)
+        vector_set = registered or _cache.VectorSet(NO_SET, fingerprint(spec), spec.dimensions)
         if vector_set != self._set:
-            self._set, self._engine = vector_set, None
+            self._set = vector_set
+            self._engine = None
             self.forget_progress()
             self.choose(self._engine_setting)
 
@@ -87,7 +89,8 @@ class Vectors:
         if name == "auto":
             name = self._auto_engine()
         if name != self._engine_name:
-            self._engine_name, self._engine = name, None
+            self._engine_name = name
+            self._engine = None
 
     def _auto_engine(self) -> EngineName:
         """Return the best engine for this corpus size, given the recall measured for codes."""
@@ -115,7 +118,8 @@ class Vectors:
 
     def forget_progress(self) -> None:
         """Search all chunks again for missing vectors, because another process may have changed what waits."""
-        self._first_waiting, self._cached_counts, self._cached_waiting = 0, None, None
+        self._first_waiting = 0
+        self._cached_counts = self._cached_waiting = None
 
     def active(self) -> _cache.VectorSet:
         """Return the active set. Raises EmbeddingError if there is none."""
@@ -189,7 +193,7 @@ class Vectors:
         unit = _engines.unit_query(query, self._set.dimensions)
         standardized = StandardizedCosines(self._chunk_scripts(), baselines) if baselines else None
         ids, rows = self._query_engine(
-            version, lambda engine: engine.take(engine.candidates(unit, limit, filters, standardized).tolist())
+            version, lambda engine: engine.fetch(engine.candidates(unit, limit, filters, standardized).tolist())
         )
         cosines = _engines.cosines(rows, unit)
         scores = standardized.scores(cosines, standardized.numbers(ids)) if standardized else cosines
@@ -202,7 +206,7 @@ class Vectors:
 
         if self._set is None or not ids:
             return [], np.empty((0, self._set.dimensions if self._set else 0), dtype=np.float32)
-        found_ids, rows = self._query_engine(version, methodcaller("take", list(ids)))
+        found_ids, rows = self._query_engine(version, methodcaller("fetch", list(ids)))
         return found_ids.tolist(), rows
 
     def of_items(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
@@ -223,7 +227,7 @@ class Vectors:
         if self._set is None or not ids:
             return {}
         unit = _engines.unit_query(query, self._set.dimensions)
-        found_ids, rows = self._query_engine(version, lambda engine: engine.take(list(ids)))
+        found_ids, rows = self._query_engine(version, lambda engine: engine.fetch(list(ids)))
         return dict(zip(found_ids.tolist(), _engines.cosines(rows, unit).tolist(), strict=True))
 
     def sample(self, count: int, *, seed: int, version: int) -> NDArray[np.float32]:
@@ -232,7 +236,7 @@ class Vectors:
         if self._set is None:
             return np.empty((0, 0), dtype=np.float32)
         _, rows = self._query_engine(
-            version, lambda engine: engine.take(_engines.random_ids(engine.ids(), count, seed))
+            version, lambda engine: engine.fetch(_engines.random_ids(engine.ids(), count, seed))
         )
         return rows
 
@@ -292,7 +296,8 @@ class Vectors:
         if self._engine_setting == "auto" and self._auto_checked != version:
             # The recall of codes is known only after they are up to date, so check the choice of engine now.
             while (better := self._auto_engine()) != self._engine_name:
-                self._engine_name, self._engine = better, None
+                self._engine_name = better
+                self._engine = None
                 engine = self._active_engine()
                 engine.catch_up(version)
             self._auto_checked = version

@@ -108,7 +108,8 @@ def test_a_decision_about_one_statement_keeps_what_was_typed_into_others(
 ) -> None:
     propose(env, "I live in Bergen.", "I like rain.", "I own a boat.")
     tab = open_tab("/inbox", java_script_enabled=scripts)
-    fields, categories = tab.page.locator("textarea"), tab.page.locator("#statements ~ ol select")
+    fields = tab.page.locator("textarea")
+    categories = tab.page.locator("#statements ~ ol select")
     fields.nth(1).fill("I like snow.")
     fields.nth(2).fill("I own a kayak.")
     categories.nth(2).select_option("entity")

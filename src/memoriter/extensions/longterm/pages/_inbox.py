@@ -54,7 +54,9 @@ async def _page(
 ) -> Response:
     """Return the page with what was typed into it before; an error of an act is shown above the rest."""
     problem = problem_of(error, f"The page {visit.page.name}") if error else None
-    off, candidates, withheld = None, list[Any](), list[Any]()
+    off = None
+    candidates = list[Any]()
+    withheld = list[Any]()
     try:
         candidates = await visit.perform("inbox")
         withheld = await visit.perform("withheldMemories")
@@ -62,7 +64,8 @@ async def _page(
         off = problem_of(failure, f"The page {visit.page.name}")
     memories: list[dict[str, Any]] = await visit.attempt("listMemories", limit=10_000) or []
     older: dict[str, str] = {each["id"]: each["text"] for each in memories}
-    captures, status = await visit.attempt("captures"), await visit.attempt("status")
+    captures = await visit.attempt("captures")
+    status = await visit.attempt("status")
     return await visit.render(
         "inbox/_inbox.html" if visit.fragment == "inbox" else "inbox/page.html",
         problem.status if problem else 200,

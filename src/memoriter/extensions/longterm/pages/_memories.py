@@ -37,7 +37,10 @@ async def show(visit: Visit) -> Response:
     values: dict[str, Any] = {"filters": filters, "categories": CATEGORIES, "origins": ORIGINS, "statuses": STATUSES}
     given = {name: value for name, value in filters.items() if value}
     as_of = {"as_of": filters["as_of"]} if filters["as_of"] else {}
-    status, problem, everything, found = 200, None, list[dict[str, Any]](), list[dict[str, Any]]()
+    status = 200
+    problem = None
+    everything = list[dict[str, Any]]()
+    found = list[dict[str, Any]]()
     try:
         everything = await visit.perform("listMemories", limit=MOST, **as_of)
         found = everything if given.keys() <= as_of.keys() else await visit.perform("listMemories", limit=MOST, **given)
@@ -65,7 +68,8 @@ def chain_of(memory: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> l
     """Return all memories that replaced one another with this one, the oldest first; empty: it stands alone."""
     by_id = {each["id"]: each for each in known}
     newer = {each["supersedes"]: each["id"] for each in known if each.get("supersedes")}
-    first, seen = memory["id"], {memory["id"]}
+    first = memory["id"]
+    seen = {memory["id"]}
     while (older := by_id.get(first, {}).get("supersedes")) in by_id and older not in seen:
         first = older
         seen.add(older)

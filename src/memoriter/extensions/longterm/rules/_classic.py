@@ -20,7 +20,8 @@ LEAST_CHARACTERS = 10
 MOST_CHARACTERS = 500
 """Default of `captureMaxChars`."""
 MOST_EMOJI = 3
-_ASCII_WORD, _SPACE = "[A-Za-z0-9_]", r"[\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
+_ASCII_WORD = "[A-Za-z0-9_]"
+_SPACE = r"[\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
 _NAME = r"[A-Za-z0-9_.\-]+"
 _TRIGGERS = re.compile(
     rf"""(?ix)

@@ -58,7 +58,8 @@ def quotations(text: str) -> Iterator[tuple[int, int, bool]]:
         yield link.start(), link.end(), link[1] is None or _is_name(link[1])
     at = 0
     while mark := _MARK.search(text, at):
-        place, at = mark.start(), mark.end()
+        place = mark.start()
+        at = mark.end()
         if _is_apostrophe(text, place):
             continue
         if not _opens(text, place):

@@ -245,7 +245,8 @@ def replaces(old: str, new: str) -> bool:
         old: the older statement.
         new: the newer statement.
     """
-    before, after = _read(old), _read(new)
+    before = _read(old)
+    after = _read(new)
     if before.words == after.words or re.search(_ADDITIVE, _plain(new)):
         return False
     if before.past or after.past or not before.languages & after.languages:
@@ -281,7 +282,8 @@ def _switches(before: _Reading, after: _Reading) -> bool:
     uses = re.search(_USE, before.plain) or cues("switch").search(before.plain)
     if not uses or not cues("switch").search(after.plain):
         return False
-    old, new = tools_in(before.plain), tools_in(after.plain)
+    old = tools_in(before.plain)
+    new = tools_in(after.plain)
     # Of two tools in one statement, nothing says which of them is meant.
     if len(old) != 1 or len(new) != 1 or old.keys() == new.keys() or set(old.values()) != set(new.values()):
         return False

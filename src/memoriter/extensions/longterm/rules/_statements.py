@@ -159,7 +159,8 @@ def _runs(text: str, kept: list[_Judged]) -> Iterator[list[_Judged]]:
 
 
 def _statement(text: str, run: list[_Judged]) -> Statement:
-    start, end = run[0].sentence.start, run[-1].sentence.end
+    start = run[0].sentence.start
+    end = run[-1].sentence.end
     category = _first_category({each.category for each in run})
     return Statement(text[start:end], start, end, category, max(each.score for each in run))
 

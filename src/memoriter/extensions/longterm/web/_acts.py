@@ -67,7 +67,8 @@ def list_memories(work: Work[ListMemoriesRequest]) -> list[dict[str, Any]]:
     """List long-term memories, the newest last."""
     from memoriter.extensions.longterm.api import memory_json
 
-    request, memories = work.request, _memories(work)
+    request = work.request
+    memories = _memories(work)
     words = (request.text or "").casefold()
     found = [
         each
@@ -111,7 +112,8 @@ def forget_memory(work: Work[ForgetMemoryRequest]) -> dict[str, Any]:
     """Delete a long-term memory, or return which may be meant. Raises UsageError, EmbeddingError and WriteError."""
     from memoriter.extensions.longterm.api import forgotten_memories_json
 
-    request, memories = work.request, _memories(work)
+    request = work.request
+    memories = _memories(work)
     if request.id is not None and request.query is None:
         return forgotten_memories_json(memories.forget_id(request.id))
     if request.query is not None and request.id is None:
@@ -158,7 +160,9 @@ def restore(work: Work[RestoreCandidateRequest]) -> dict[str, Any]:
     """Put a statement back into the inbox, and forget what it became. Raises UsageError and WriteError."""
     from memoriter.extensions.longterm.api import candidate_json, candidate_of_json, forgotten_memories_json, put_back
 
-    request, memories, inbox = work.request, _memories(work), _inbox(work)
+    request = work.request
+    memories = _memories(work)
+    inbox = _inbox(work)
     candidate = candidate_of_json(request.model_dump(by_alias=True), memories)
     receipt = put_back(inbox, candidate, memories, stored=request.memory or "")
     forgotten = {} if receipt is None else {"forgotten": forgotten_memories_json(receipt)}

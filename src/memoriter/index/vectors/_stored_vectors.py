@@ -21,13 +21,14 @@ def encode(keys: Sequence[bytes], rows: NDArray[np.float32], short: Collection[b
     import numpy as np
 
     full = np.ascontiguousarray(rows, dtype="<f4").view(np.uint8)
-    blobs, sums = list(map(bytes, full)), vector_sums(keys, full)
+    blobs = list(map(bytes, full))
+    sums = vector_sums(keys, full)
     if places := [place for place, key in enumerate(keys) if key in short]:
         shortened = shorten(rows[places])
-        for place, blob, total in zip(
-            places, shortened, vector_sums([keys[place] for place in places], shortened), strict=True
-        ):
-            blobs[place], sums[place] = bytes(blob), total
+        shortened_sums = vector_sums([keys[place] for place in places], shortened)
+        for place, blob, total in zip(places, shortened, shortened_sums, strict=True):
+            blobs[place] = bytes(blob)
+            sums[place] = total
     return blobs, sums
 
 
@@ -46,9 +47,11 @@ def decode(keys: Sequence[bytes], blobs: Sequence[bytes], dimensions: int) -> De
     import numpy as np
 
     sizes = list(map(len, blobs))
-    if len(different := set(sizes)) == 1:
+    different = set(sizes)
+    if len(different) == 1:
         return _decode_equal(keys, blobs, sizes[0], dimensions)
-    rows, sums = np.empty((len(blobs), dimensions), dtype=np.float32), [0] * len(blobs)
+    rows = np.empty((len(blobs), dimensions), dtype=np.float32)
+    sums = [0] * len(blobs)
     for size in different:
         places = [place for place, each in enumerate(sizes) if each == size]
         part = _decode_equal([keys[place] for place in places], [blobs[place] for place in places], size, dimensions)
