@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from memoriter.pages._memories import chain_of
 
 from memoriter.agent import RecallPassage, escape_for_prompt, looks_like_injection, quote
 from memoriter.agent._coding import read_hook
@@ -23,6 +22,7 @@ from memoriter.extensions.longterm._candidates import parse_inbox
 from memoriter.extensions.longterm._item import clean_text, comments_of
 from memoriter.extensions.longterm._lookup import same_words
 from memoriter.extensions.longterm._scoring import coverage
+from memoriter.extensions.longterm.pages._memories import chain_of
 from memoriter.extensions.longterm.rules import Recalled, classic_capture, find_statements, replaces
 from memoriter.extensions.longterm.rules._own import own_text
 from memoriter.ids import normalize
