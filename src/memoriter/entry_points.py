@@ -11,8 +11,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from memoriter.errors import ConfigError, MissingPackage, sentence
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+BACKENDS = "memoriter.backends"
+"""The group of backends beside the builtin one, each with a name for `memory.backend`."""
+STORES = "memoriter.stores"
+"""The group of stores beside SQLite, each with a name for `memorySearch.store.driver`."""
 
 
 class EntryPoint(NamedTuple):
@@ -36,6 +43,34 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
         for package in _packages(Path(folder or ".")):
             packages.setdefault(package.name.partition("-")[0].lower(), package)
     return tuple(sorted(point for package in packages.values() for point in _points(package, group)))
+
+
+def load_named(group: str, name: str, *, setting: str, default: str) -> object:
+    """Import and return what a setting names.
+
+    Args:
+        group: the group of its entry point.
+        name: the value of the setting.
+        setting: the key of the setting, for messages.
+        default: the value that needs no other package.
+
+    Raises:
+        ConfigError: no installed package offers it, or it cannot be loaded.
+    """
+    point = next((each for each in entry_points(group) if each.name == name), None)
+    if point is None:
+        raise ConfigError(
+            f"The setting {setting} names {name!r}, which is not installed.",
+            remedy=f"Install the package that has {name!r}, or set {setting} to {default!r}.",
+        )
+    try:
+        return point.load()
+    except Exception as error:
+        remedy = f"Repair its package, or set {setting} to {default!r}."
+        raise ConfigError(
+            f"The setting {setting} names {name!r}, which cannot be loaded: {sentence(error)}",
+            remedy=error.remedy if isinstance(error, MissingPackage) else remedy,
+        ) from error
 
 
 def _packages(folder: Path) -> list[Path]:

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import Field, apply_form, plain
+from memoriter.entry_points import BACKENDS, entry_points
 from memoriter.errors import MemoriterError, sentence
 from memoriter.values import dataclass
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from memoriter.types import Diagnostic
 
 LONG_TERM = "memory-lancedb"
-PART_NAMES = ("builtin", "vector search", "qmd", "plugins", LONG_TERM)
+PART_NAMES = ("builtin", "vector search", *(point.name for point in entry_points(BACKENDS)), "plugins", LONG_TERM)
 """The names of all parts."""
 log = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ def _parts(memory: Memory) -> Iterator[StartedPart]:
         message, remedy = reason.message, reason.remedy
         yield StartedPart("vector search", works=False, message=message, remedy=remedy, code=reason.code)
     if (name := memory.configuration.settings.memory.backend) != "builtin":
-        yield _tried(name, lambda: _start_sidecar(memory))
+        yield _tried(name, lambda: f"{memory.backend.start()}.")
     yield _tried("plugins", lambda: f"{len(memory.tools)} tools.")
     if LONG_TERM in memory.configuration.settings.plugins.slots.names:
         yield _tried(LONG_TERM, lambda: _describe_long_term(memory))
@@ -101,14 +102,6 @@ def _describe_index(memory: Memory, problems: list[Diagnostic]) -> str:
     problems += memory.backend.problems
     waiting = f", {status.pending} pending" if status.pending else ""
     return f"{status.files} files, {status.chunks} chunks, {status.vectors} with a vector ({status.provider}){waiting}."
-
-
-def _start_sidecar(memory: Memory) -> str:
-    """Start the program of `memory.backend`, and return what it is. Raises MemoriterError."""
-    from memoriter.sidecar import FallbackBackend
-
-    backend = memory.backend
-    return f"{backend.start()}." if isinstance(backend, FallbackBackend) else ""
 
 
 def _describe_long_term(memory: Memory) -> str:

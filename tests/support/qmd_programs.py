@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter.config import QmdSettings, plan_qmd
-from memoriter.qmd import QmdDriver, QmdPlace
+from memoriter.extensions.qmd import QmdDriver, QmdPlace
 from memoriter.workspace import Workspace
 from released_clients import released_packages
 
