@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.config._qmd import QmdLimits, QmdPath
+from memoriter.config import QmdLimits, QmdPath
 from qmd_programs import QmdMemory, ScriptedQmd, released_qmd
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.config._qmd import QmdLimits, QmdUpdate
+from memoriter.config import QmdLimits, QmdUpdate
 from memoriter.errors import (
     QmdBusy,
     QmdCrashed,

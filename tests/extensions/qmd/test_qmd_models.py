@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.config._qmd import QmdLimits, QmdUpdate
+from memoriter.config import QmdLimits, QmdUpdate
 from memoriter.errors import QmdNoVectors
 from qmd_programs import QmdMemory, bag_of_words_model, released_qmd
 

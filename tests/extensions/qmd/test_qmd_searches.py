@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.config._qmd import QmdLimits, QmdPath
+from memoriter.config import QmdLimits, QmdPath
 from memoriter.errors import PathRefused, QmdNoVectors, QmdTimeout
 
 if TYPE_CHECKING:

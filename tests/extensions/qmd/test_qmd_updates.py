@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from filelock import FileLock
 
-from memoriter.config._qmd import QmdLimits, QmdSessions, QmdUpdate
+from memoriter.config import QmdLimits, QmdSessions, QmdUpdate
 from memoriter.errors import QmdBusy, QmdCrashed, QmdNoVectors
 from memoriter.extensions.qmd._home import StoredState
 from memoriter.extensions.qmd._updates import seconds_until_update

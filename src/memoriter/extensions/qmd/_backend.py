@@ -6,13 +6,14 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from memoriter.config import in_home, plan_qmd
+from memoriter.config import in_home
 from memoriter.errors import QmdMissing
 from memoriter.extensions.qmd._breaker import Breaker
 from memoriter.extensions.qmd._cache import ProgramCache, cache_key
 from memoriter.extensions.qmd._driver import QmdDriver, QmdPlace
 from memoriter.extensions.qmd._engine import NAME, QmdProgram
 from memoriter.extensions.qmd._fallback import FallbackBackend
+from memoriter.extensions.qmd._plan import plan_qmd
 from memoriter.types import Diagnostic
 from memoriter.workspace import split_citation
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends import MemoryBackend
-    from memoriter.config import Configuration, QmdPlan
+    from memoriter.config import Configuration
     from memoriter.environment import Environment
+    from memoriter.extensions.qmd._plan import QmdPlan
     from memoriter.types import Excerpt
     from memoriter.workspace import Transcripts, Workspace
 

@@ -11,8 +11,8 @@ from memoriter.errors import QmdFailure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memoriter.config import QmdPlan
     from memoriter.extensions.qmd._home import QmdHome
+    from memoriter.extensions.qmd._plan import QmdPlan
     from memoriter.extensions.qmd._updates import Updates
 
 LONGEST_SLEEP = 3_600.0

@@ -15,7 +15,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from memoriter.config import QmdPlan
+    from memoriter.extensions.qmd._plan import QmdPlan
     from memoriter.extensions.qmd._values import CollectionKind
     from memoriter.layout import Layout
 

@@ -25,9 +25,9 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from memoriter.config import QmdPlan
     from memoriter.extensions.qmd._collections import Folder
     from memoriter.extensions.qmd._home import StoredState
+    from memoriter.extensions.qmd._plan import QmdPlan
     from memoriter.extensions.qmd._program import Output
     from memoriter.extensions.qmd._transport import Transport
     from memoriter.extensions.qmd._values import QmdAnswer, QmdUpdated

@@ -9,8 +9,8 @@ from memoriter.extensions.qmd._results import to_result
 from memoriter.types import Diagnostic, SidecarCollection, SidecarStatus
 
 if TYPE_CHECKING:
-    from memoriter.config import QmdPlan
     from memoriter.extensions.qmd._driver import QmdDriver
+    from memoriter.extensions.qmd._plan import QmdPlan
     from memoriter.extensions.qmd._values import QmdState
     from memoriter.types import Query, SearchResult
 

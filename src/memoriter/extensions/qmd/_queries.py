@@ -11,7 +11,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.config import SearchMode
+    from memoriter.extensions.qmd._plan import SearchMode
     from memoriter.extensions.qmd._values import Ranking
 
 LineType = Literal["lex", "vec", "hyde"]

@@ -25,11 +25,11 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from memoriter.config import QmdPlan
     from memoriter.environment import Deadline
     from memoriter.extensions.qmd._answers import Row
     from memoriter.extensions.qmd._collections import Folder
     from memoriter.extensions.qmd._home import QmdHome
+    from memoriter.extensions.qmd._plan import QmdPlan
     from memoriter.extensions.qmd._transport import Transport
     from memoriter.workspace import Workspace
 

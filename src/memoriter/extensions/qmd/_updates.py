@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from memoriter.config import QmdPlan
     from memoriter.extensions.qmd._collections import Folder
     from memoriter.extensions.qmd._home import QmdHome, StoredState
+    from memoriter.extensions.qmd._plan import QmdPlan
     from memoriter.extensions.qmd._program import Output
     from memoriter.workspace import Transcripts
 
