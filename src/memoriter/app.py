@@ -33,7 +33,7 @@ from memoriter.errors import WorkspaceNotFound
 from memoriter.index import index_files, is_foreign, network_of
 from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
-from memoriter.store_setup import StorePlace, store_driver
+from memoriter.store_setup import StorePlace, load_driver
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
 from memoriter.values import dataclass
 from memoriter.workspace import ExtraPath, Workspace, WriterRecords, client_memories
@@ -346,7 +346,7 @@ def _backend_settings(
         agent=agent,
         workspace_reason=place.reason,
         index_path=index.path,
-        open_store=store_driver(StorePlace(settings, env, index, workspace, agent)),
+        open_store=load_driver(settings.store.driver)(StorePlace(settings, env, index, workspace, agent)),
         index_reason=index.reason if settings.store.driver == "sqlite" else "",
         search=_search_settings(settings),
         sync=SyncSettings(

@@ -31,17 +31,12 @@ class StorePlace:
     agent: str
 
 
-def store_driver(place: StorePlace) -> StoreDriver:
-    """Return the driver that the settings name; that of another package is called with the place as well.
-
-    Raises:
-        ConfigError: it is not installed.
-    """
-    name = place.settings.store.driver
+def load_driver(name: str) -> Callable[[StorePlace], StoreDriver]:
+    """Return the class of the driver that `store.driver` names. Raises ConfigError if it is not installed."""
     if name == "sqlite":
-        return SqliteDriver(place)
+        return SqliteDriver
     driver = load_named(STORES, name, setting="memorySearch.store.driver", default="sqlite")
-    return cast("Callable[[StorePlace], StoreDriver]", driver)(place)
+    return cast("Callable[[StorePlace], StoreDriver]", driver)
 
 
 @dataclass(frozen=True, slots=True)

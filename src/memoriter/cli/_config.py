@@ -162,10 +162,12 @@ def check() -> None:
     and about keys of OpenClaw that are not used. The exit code is 1 if there are mistakes. Next: memoriter config show.
     """
     from memoriter.app import backend_setup
+    from memoriter.store_setup import load_driver
 
     screen, env = GlobalOptions.current().screen, _environment()
     try:
         place, configuration, agent = _settle(env)
+        load_driver(configuration.search_for(agent).store.driver)
         backend = backend_setup(configuration, agent, env, place.workspace)
     except ConfigError as error:
         if screen.as_json:

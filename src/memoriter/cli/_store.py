@@ -241,12 +241,13 @@ def drop(*, name: str, yes: bool) -> None:
 def _driver() -> StoreDriver:
     """Return the driver of the store that the settings name."""
     from memoriter.app import place_of_index, read_environment, settle
-    from memoriter.store_setup import StorePlace, store_driver
+    from memoriter.store_setup import StorePlace, load_driver
 
     options, env = GlobalOptions.current(), read_environment()
     place, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
     index = place_of_index(configuration, agent, place, env)
-    return store_driver(StorePlace(configuration.search_for(agent), env, index, place.workspace, agent))
+    settings = configuration.search_for(agent)
+    return load_driver(settings.store.driver)(StorePlace(settings, env, index, place.workspace, agent))
 
 
 def _stored_json(stored: StoredIndex) -> dict[str, Any]:
