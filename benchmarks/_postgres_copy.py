@@ -7,9 +7,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from benchmarks._vectors import WordVectors
+from memoriter.extensions.postgres._conditions import storable
+from memoriter.extensions.postgres._words import as_tsvector, distinct
 from memoriter.ids import fingerprint
-from memoriter.postgres._conditions import storable
-from memoriter.postgres._words import as_tsvector, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from memoriter.backends import BackendSettings, BuiltinBackend, Clocks
 from memoriter.config import (
@@ -27,13 +27,13 @@ from memoriter.config import (
     workspace_key,
 )
 from memoriter.embedding_setup import embedding_of, reranking_of
+from memoriter.entry_points import BACKENDS, load_named
 from memoriter.environment import Environment, read_environment
 from memoriter.errors import WorkspaceNotFound
 from memoriter.index import index_files, is_foreign, network_of
 from memoriter.permissions import make_private_folder, owners_of
 from memoriter.search import SearchSettings
-from memoriter.sidecar import choose_backend, read_file
-from memoriter.store_setup import store_opener
+from memoriter.store_setup import StorePlace, load_driver
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
 from memoriter.values import dataclass
 from memoriter.workspace import ExtraPath, Workspace, WriterRecords, client_memories
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from threading import Event
 
     from memoriter.agent import SessionEnvironment
-    from memoriter.backends import Embedding, MemoryBackend
+    from memoriter.backends import BackendSetup, Embedding, MemoryBackend
     from memoriter.config import Configuration, IndexPlace, MemorySearch, Place
     from memoriter.plugins import Plugins
     from memoriter.tools import MemoryLike
-    from memoriter.types import Diagnostic, Excerpt
+    from memoriter.types import Diagnostic
     from memoriter.watch import Watch, WatchEvent, Watching
     from memoriter.workspace import Transcripts
 
@@ -72,15 +72,11 @@ class Assembly:
     remote: Callable[[Path], bool]
     """Whether a folder is on a network file system."""
     builtin: BuiltinBackend
-    """The builtin engine, which answers alone or beside QMD."""
+    """The builtin engine, which answers alone or behind another backend."""
     again: Callable[[], Assembly]
     """Returns a second assembly with the same settings, for another thread."""
     notices: tuple[Diagnostic, ...] = ()
     """Diagnostics about untrusted files, files that others could read, and settings without effect."""
-
-    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
-        """Return lines of a file of the memory, or of one that QMD alone searches. Raises PathRefused."""
-        return read_file(self.backend, self.workspace, path, start=start, lines=lines)
 
     @property
     def trusted(self) -> Assembly:
@@ -174,7 +170,8 @@ def assemble(
     reranking = reranking_of(configuration, settings, env, embedding, brief=brief)
     builtin = BuiltinBackend(notes, backend_settings, embedding, Clocks(env.wall, env.monotonic), reranking)
     exported = partial(_transcripts, place, replace(settings, sources=("sessions",)), configuration, chosen, env)
-    backend = choose_backend(builtin, configuration, chosen, env, workspace=notes, transcripts=exported)
+    setup = backend_setup(configuration, chosen, env, notes.root)
+    backend = setup.open(builtin, notes, exported) if setup else builtin
     return Assembly(
         place=place,
         configuration=configuration,
@@ -206,6 +203,15 @@ def assemble(
             *notices_of(place, configuration, home=env.home, user_home=env.user_home, index=index_files(index.path)),
         ),
     )
+
+
+def backend_setup(configuration: Configuration, agent: str, env: Environment, workspace: Path) -> BackendSetup | None:
+    """Return the backend that `memory.backend` names; None: the builtin engine. Raises ConfigError: not installed."""
+    name = configuration.settings.memory.backend
+    if name == "builtin":
+        return None
+    make = load_named(BACKENDS, name, setting="memory.backend", default="builtin")
+    return cast("Callable[..., BackendSetup]", make)(configuration, agent, env, workspace)
 
 
 def place_of_index(configuration: Configuration, agent: str, place: Place, env: Environment) -> IndexPlace:
@@ -345,7 +351,7 @@ def _backend_settings(
         agent=agent,
         workspace_reason=place.reason,
         index_path=index.path,
-        open_store=store_opener(settings, env, index, workspace=workspace, agent=agent),
+        open_store=load_driver(settings.store.driver)(StorePlace(settings, env, index, workspace, agent)),
         index_reason=index.reason if settings.store.driver == "sqlite" else "",
         search=_search_settings(settings),
         sync=SyncSettings(

@@ -11,10 +11,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from memoriter.errors import ConfigError, MissingPackage, sentence
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _T = TypeVar("_T")
+BACKENDS = "memoriter.backends"
+"""The group of backends beside the builtin one, each with a name for `memory.backend`."""
+STORES = "memoriter.stores"
+"""The group of stores beside SQLite, each with a name for `memorySearch.store.driver`."""
 
 
 class EntryPoint(NamedTuple):
@@ -57,6 +63,34 @@ def load_all(group: str, kind: type[_T]) -> tuple[_T, ...]:
             message = "The entry point %r of %s, %s, is left out: %r"
             logging.getLogger(__name__).warning(message, point.name, group, point.place, found, exc_info=error)
     return tuple(loaded)
+
+
+def load_named(group: str, name: str, *, setting: str, default: str) -> object:
+    """Import and return what a setting names.
+
+    Args:
+        group: the group of its entry point.
+        name: the value of the setting.
+        setting: the key of the setting, for messages.
+        default: the value that needs no other package.
+
+    Raises:
+        ConfigError: no installed package offers it, or it cannot be loaded.
+    """
+    point = next((each for each in entry_points(group) if each.name == name), None)
+    if point is None:
+        raise ConfigError(
+            f"The setting {setting} names {name!r}, which is not installed.",
+            remedy=f"Install the package that has {name!r}, or set {setting} to {default!r}.",
+        )
+    try:
+        return point.load()
+    except Exception as error:
+        remedy = f"Repair its package, or set {setting} to {default!r}."
+        raise ConfigError(
+            f"The setting {setting} names {name!r}, which cannot be loaded: {sentence(error)}",
+            remedy=error.remedy if isinstance(error, MissingPackage) else remedy,
+        ) from error
 
 
 def _packages(folder: Path) -> list[Path]:

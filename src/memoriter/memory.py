@@ -221,7 +221,7 @@ class Memory:
             start: the first line, 1-based; None: the first one of the file.
             lines: the number of lines; None: to the end, within 100,000 characters.
         """
-        return self._assembly.trusted.read(path, start=start, lines=lines)
+        return self._assembly.trusted.backend.read(path, start=start, lines=lines)
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import Field, apply_form, plain
+from memoriter.entry_points import BACKENDS, entry_points
 from memoriter.errors import ConfigError, MemoriterError, sentence
 from memoriter.values import dataclass
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.types import Diagnostic
 
-PART_NAMES = ("builtin", "vector search", "qmd", "plugins")
+PART_NAMES = ("builtin", "vector search", *(point.name for point in entry_points(BACKENDS)), "plugins")
 """The names of all parts, besides those of plugins."""
 log = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ def _parts(memory: Memory) -> Iterator[StartedPart]:
         remedy = reason.remedy
         yield StartedPart("vector search", works=False, message=message, remedy=remedy, code=reason.code)
     if (name := memory.configuration.settings.memory.backend) != "builtin":
-        yield _tried(name, lambda: _start_sidecar(memory))
+        yield _tried(name, lambda: f"{memory.backend.start()}.")
     yield _tried("plugins", lambda: f"{len(memory.tools)} tools.")
     yield from _plugin_parts(memory)
 
@@ -108,14 +109,6 @@ def _describe_index(memory: Memory, problems: list[Diagnostic]) -> str:
     problems += memory.backend.problems
     waiting = f", {status.pending} pending" if status.pending else ""
     return f"{status.files} files, {status.chunks} chunks, {status.vectors} with a vector ({status.provider}){waiting}."
-
-
-def _start_sidecar(memory: Memory) -> str:
-    """Start the program of `memory.backend`, and return what it is. Raises MemoriterError."""
-    from memoriter.sidecar import FallbackBackend
-
-    backend = memory.backend
-    return f"{backend.start()}." if isinstance(backend, FallbackBackend) else ""
 
 
 def _plugin_parts(memory: Memory) -> Iterator[StartedPart]:

@@ -17,8 +17,8 @@ from memoriter.app import plugins_of, session_environment_of
 from memoriter.config import reference, setting_names, settings_without_effect
 from memoriter.config._effects import CONDITIONS, effect_of, setting_key
 from memoriter.errors import ConfigError
+from memoriter.extensions.qmd import QmdBackend
 from memoriter.mcp_server._offered import Offered
-from memoriter.sidecar import QmdBackend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memoriter.config import MemorySearch, Store, cache_of, find_workspace, home_of, index_path, plan_qmd
-from memoriter.config._qmd import QmdPath, QmdSettings, QmdUpdate
+from memoriter.config import MemorySearch, Store, cache_of, find_workspace, home_of, index_path
 
 
 @pytest.fixture
@@ -104,27 +103,6 @@ def test_a_path_of_the_users_own_is_still_not_shared_between_workspaces() -> Non
 
 def test_an_agents_name_stays_inside_of_the_folder() -> None:
     assert path(MemorySearch(), agent="../../x") == "/h/memory/x.sqlite"
-
-
-@pytest.mark.parametrize(
-    ("text", "milliseconds"),
-    [("5", 300_000), ("90s", 90_000), ("1.5h", 5_400_000), ("250ms", 250), ("0", 0), ("-5m", 300_000), ("", 300_000)],
-)
-def test_an_interval_of_qmd_is_read_with_minutes_as_the_unit(text: str, milliseconds: int) -> None:
-    settings = QmdSettings(update=QmdUpdate(interval=text))
-    assert plan_qmd(settings, "a", workspace=Path("/w"), user_home=Path("/u")).schedule.interval_ms == milliseconds
-
-
-def test_collections_of_qmd_have_names_that_differ() -> None:
-    paths = tuple(QmdPath(path=each, name="Docs") for each in ("/a", "~/b", "c/../d"))
-    plan = plan_qmd(
-        QmdSettings(paths=paths, include_default_memory=False), "Me", workspace=Path("/w"), user_home=Path("/u")
-    )
-    assert [(each.name, str(each.path)) for each in plan.collections] == [
-        ("docs-me", "/a"),
-        ("docs-me-2", "/u/b"),
-        ("docs-me-3", "/w/d"),
-    ]
 
 
 @pytest.mark.parametrize(

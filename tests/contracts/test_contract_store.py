@@ -16,9 +16,9 @@ import pytest
 from followed_changes import ENDED, followed
 from memoriter.backends import Store
 from memoriter.errors import IndexBusy
+from memoriter.extensions.postgres import PostgresStore, ServerSettings, _graphs
 from memoriter.ids import text_key, vector_key
 from memoriter.index import ENGINES, EngineName, Index
-from memoriter.postgres import PostgresStore, ServerSettings, _graphs
 from memoriter.records import COUNTED_OF_FILE, ChunkRecord, ItemRecord
 from memoriter.search import analyse, pack
 from memoriter.types import Chunk, Filters, Item, ModelSpec, Source, SourceKind
@@ -268,8 +268,8 @@ def test_the_version_changes_with_what_another_process_writes(store: Store, anot
 def test_a_process_that_follows_the_changes_learns_of_each_without_reading(
     store: Store, another: OpenAgain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoriter.postgres._changes.RECHECK_SECONDS", 3_600.0)
-    monkeypatch.setattr("memoriter.postgres._changes.STOP_SECONDS", 0.02)
+    monkeypatch.setattr("memoriter.extensions.postgres._changes.RECHECK_SECONDS", 3_600.0)
+    monkeypatch.setattr("memoriter.extensions.postgres._changes.STOP_SECONDS", 0.02)
     monkeypatch.setattr("memoriter.index._reader.LOOK_SECONDS", 0.02)
     writer = another()
     version = store.content_version()

@@ -13,17 +13,16 @@ from memoriter.config import (
     Configuration,
     LongTerm,
     MemorySearch,
-    QmdPlan,
     QmdScope,
     agent_name,
     expand,
     in_home,
     index_path,
     load,
-    plan_qmd,
 )
 from memoriter.config._section import Section, file_name
 from memoriter.errors import ConfigError
+from memoriter.extensions.qmd import QmdPlan, plan_qmd
 
 HOME = Path("/home/user")
 STATE = HOME / ".openclaw"

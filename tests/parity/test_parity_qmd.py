@@ -9,7 +9,7 @@ import pytest
 
 from memoriter.config import QmdScope, load
 from memoriter.errors import ConfigError, IndexBusy
-from memoriter.sidecar import cache_key, interleaved, scope_allows, session_scope
+from memoriter.extensions.qmd import cache_key, interleaved, scope_allows, session_scope
 from memoriter.types import Hit
 from search_programs import DEAD, QUERY, Parts
 

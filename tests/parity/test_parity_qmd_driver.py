@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memoriter.errors import PathRefused, QmdBusy, QmdUnreadable
-from memoriter.qmd._answers import (
+from memoriter.extensions.qmd._answers import (
     append_capped,
     failure_of,
     is_busy,
@@ -17,10 +17,10 @@ from memoriter.qmd._answers import (
     parse_results,
     refuses_flag,
 )
-from memoriter.qmd._collections import Folder, cited_path, locate
-from memoriter.qmd._queries import Search, arguments_of, clean
-from memoriter.qmd._reading import read
-from memoriter.qmd._sessions import session_markdown
+from memoriter.extensions.qmd._collections import Folder, cited_path, locate
+from memoriter.extensions.qmd._queries import Search, arguments_of, clean
+from memoriter.extensions.qmd._reading import read
+from memoriter.extensions.qmd._sessions import session_markdown
 from memoriter.workspace import Workspace
 
 

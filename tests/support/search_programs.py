@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import QmdCrashed
-from memoriter.sidecar import Breaker, FallbackBackend, ProgramCache
+from memoriter.extensions.qmd import Breaker, FallbackBackend, ProgramCache
 from memoriter.types import Health, Query, SearchResult, SidecarStatus
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ONLY_NOTIFICATIONS = """
-import memoriter.postgres._changes as changes
+import memoriter.extensions.postgres._changes as changes
 changes.RECHECK_SECONDS = 3_600.0
 """
 """Python before the server: nothing but a notification tells it of a change."""

@@ -5,18 +5,19 @@ from typing import TYPE_CHECKING, Any
 from memoriter.backends._builtin import BuiltinBackend
 from memoriter.backends._context import BackendSettings, Clocks
 from memoriter.backends._embedding import Embedding
-from memoriter.backends._protocol import MemoryBackend, WatchRun
+from memoriter.backends._protocol import BackendSetup, MemoryBackend, WatchRun
 from memoriter.backends._service_records import Budget, UsageMeter
 
 if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
-    from memoriter.backends._ports import Ledger, OpenStore, Store
+    from memoriter.backends._ports import Ledger, OpenStore, Store, StoreDriver
     from memoriter.backends._reranking import TO_RERANK, Reranking
     from memoriter.backends._store_copy import CopyReport, copy_index, plan_copy
 
 __all__ = [
     "TO_RERANK",
     "BackendSettings",
+    "BackendSetup",
     "Budget",
     "BuiltinBackend",
     "Clocks",
@@ -30,6 +31,7 @@ __all__ = [
     "OpenStore",
     "Reranking",
     "Store",
+    "StoreDriver",
     "UsageMeter",
     "WatchRun",
     "copy_index",
@@ -47,7 +49,7 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _forget
 
         return getattr(_forget, name)
-    if name in {"Ledger", "OpenStore", "Store"}:
+    if name in {"Ledger", "OpenStore", "Store", "StoreDriver"}:
         from memoriter.backends import _ports
 
         return getattr(_ports, name)

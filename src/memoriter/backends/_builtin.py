@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         BackgroundRun,
         CompactReport,
         Estimate,
+        Excerpt,
         Health,
         ModelSpec,
         PassageMap,
@@ -448,6 +449,14 @@ class BuiltinBackend:
     def health(self, index: Store, scan: Scan, plan: Plan) -> Health:
         """Return the health of both retrievers, without loading a model; `plan` has the changes not indexed yet."""
         return standing_health(self._context, index, scan, plan)
+
+    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
+        """Return lines of a file of the memory. Raises PathRefused."""
+        return self.workspace.read(path, start=start, lines=lines)
+
+    def start(self) -> str:
+        """Return the name: nothing has to be started."""
+        return "The builtin engine"
 
     def stop(self) -> None:
         """End all waiting for services. Callers that wait get a result without vectors."""

@@ -1,4 +1,4 @@
-"""The Protocols of what the builtin backend stores. `memoriter.index` implements them."""
+"""The Protocols of what the builtin backend stores. `memoriter.index` and drivers of other packages implement them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.records import Corpus, StoredChunk
+    from memoriter.records import Corpus, StoredChunk, StoredIndex
     from memoriter.types import CompactReport, Diagnostic, Filters, ModelSpec, Spent
 
 _T = TypeVar("_T")
@@ -226,6 +226,28 @@ class OpenStore(Protocol):
 
     def runs_in_background(self) -> bool:
         """Return whether a process holds `Store.background_lease`. Nothing is opened or changed."""
+        ...
+
+
+class StoreDriver(OpenStore, Protocol):
+    """Opens the store of one workspace, and knows the other ones that are kept where it is."""
+
+    def list_stored(self) -> list[StoredIndex]:
+        """Return what is stored there and may be read, by name. Nothing is created.
+
+        Raises:
+            IndexUnavailable: a server does not answer, or something is missing there.
+        """
+        ...
+
+    def drop_stored(self, name: str) -> None:
+        """Delete one of them. Notes are not touched.
+
+        Raises:
+            IndexBusy: another process uses it.
+            IndexUnavailable: a server does not answer, or a file cannot be deleted.
+            UsageError: there is no such index that the user may delete.
+        """
         ...
 
 

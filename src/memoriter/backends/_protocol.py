@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         CompactReport,
         Diagnostic,
         Estimate,
+        Excerpt,
         PassageMap,
         Query,
         SearchResult,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         SyncReport,
         WhyNot,
     )
+    from memoriter.workspace import Transcripts, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +197,46 @@ class MemoryBackend(Protocol):
         """
         ...
 
+    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
+        """Return lines of a file of the memory; see `Memory.read`. Nothing is started. Raises PathRefused."""
+        ...
+
+    def start(self) -> str:
+        """Start what answers searches, so that it goes on in the background; return its name and version.
+
+        Raises:
+            MemoriterError: it cannot be started; the builtin engine answers instead.
+        """
+        ...
+
     def stop(self) -> None:
         """End all waiting for services, because the program is about to end."""
         ...
 
     def close(self) -> None:
         """Close files and models."""
+        ...
+
+
+class BackendSetup(Protocol):
+    """A backend beside the builtin one, for the settings of an agent.
+
+    An entry point of the group `memoriter.backends` has the name for `memory.backend`. What it loads is called with the
+    configuration, the name of the agent, the environment and the folder of the notes.
+    """
+
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """Return what is missing for the backend. Nothing is started or written."""
+        ...
+
+    def open(
+        self, builtin: MemoryBackend, workspace: Workspace, transcripts: Callable[[], Transcripts | None]
+    ) -> MemoryBackend:
+        """Return the backend. Nothing is started.
+
+        Args:
+            builtin: the builtin engine, which stays responsible for the notes and their index.
+            workspace: the notes.
+            transcripts: returns the transcripts of the agent; None: there are none to search.
+        """
         ...

@@ -162,10 +162,15 @@ def check() -> None:
     It prints the file and line of each mistake, and the allowed values. It also warns about settings without effect,
     and about keys of OpenClaw that are not used. The exit code is 1 if there are mistakes. Next: memoriter config show.
     """
+    from memoriter.app import backend_setup
+    from memoriter.store_setup import load_driver
+
     screen = GlobalOptions.current().screen
     env = _environment()
     try:
         place, configuration, agent = _settle(env)
+        load_driver(configuration.search_for(agent).store.driver)
+        backend = backend_setup(configuration, agent, env, place.workspace)
     except ConfigError as error:
         if screen.as_json:
             screen.json({"ok": False, **error_json(error.code, error.message, error.remedy)})
@@ -174,11 +179,10 @@ def check() -> None:
             screen.note(((error.remedy, ""),))
         click.get_current_context().exit(FAILED)
     from memoriter.config import effect_diagnostics, openclaw_keys
-    from memoriter.sidecar import sidecar_problems
 
     files = [str(file) for file in (configuration.path, configuration.project_path) if file]
     keys = openclaw_keys(configuration, configuration.search_for(agent), agent, env.environ, now=env.wall())
-    warnings = (*effect_diagnostics(configuration), *keys.refused, *sidecar_problems(configuration, agent, place, env))
+    warnings = (*effect_diagnostics(configuration), *keys.refused, *(backend.problems() if backend else ()))
     if screen.as_json:
         warnings_json = [reason_json(warning) for warning in warnings]
         screen.json({"ok": True, "files": files, "ignored": list(configuration.ignored), "warnings": warnings_json})

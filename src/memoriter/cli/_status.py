@@ -174,7 +174,7 @@ def _sidecar_rows(state: SidecarStatus) -> Iterator[tuple[str, str]]:
     updated = f"updated {_time(state.last_update)}" if state.last_update is not None else "never updated"
     vectors = f", {state.vectors:,} vectors, {state.pending or 0:,} pending" if state.vectors else ""
     documents = f", {pluralize(state.documents, 'document')}" if state.documents is not None else ""
-    yield "qmd index", f"{updated}{documents}{vectors}"
+    yield f"{state.name} index", f"{updated}{documents}{vectors}"
     if state.last_error is not None:
         at = f"{_time(state.last_error_at)}: " if state.last_error_at is not None else ""
         yield "last error", f"{at}{state.last_error.message}"

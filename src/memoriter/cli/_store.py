@@ -6,25 +6,24 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions, agent_options, missing_folder, serve_agents
 from memoriter.cli._render import is_interactive, pluralize
+from memoriter.entry_points import STORES, entry_points
 from memoriter.errors import ConfigError, UsageError, WorkspaceNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from memoriter.backends import BuiltinBackend, CopyReport
+    from memoriter.backends import BuiltinBackend, CopyReport, StoreDriver
     from memoriter.cli._render import Line
     from memoriter.config import MemorySearch
-    from memoriter.environment import Environment
     from memoriter.records import StoredIndex
 
-Driver = Literal["sqlite", "postgres"]
-DRIVERS: dict[Driver, str] = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
+DRIVERS = ["sqlite", *(point.name for point in entry_points(STORES))]
 SETTING = "memorySearch.store.driver"
 
 
@@ -44,11 +43,11 @@ def store_command(context: click.Context) -> None:
 
 
 @store_command.command(cls=Command, name="copy")
-@click.option("--to", "driver", type=click.Choice(list(DRIVERS)), required=True, help="The store that gets the copy.")
+@click.option("--to", "driver", type=click.Choice(DRIVERS), required=True, help="The store that gets the copy.")
 @click.option("--switch", is_flag=True, help="Then use the copy: set memorySearch.store.driver.")
 @click.option("--replace", "replace_all", is_flag=True, help="Copy also into an index that is not empty.")
 @click.option("--dry-run", is_flag=True, help="Only check both stores and count what would be copied.")
-def copy(*, driver: Driver, switch: bool, replace_all: bool, dry_run: bool) -> None:
+def copy(*, driver: str, switch: bool, replace_all: bool, dry_run: bool) -> None:
     """Copy the index into the other store, with its vectors.
 
         memoriter store copy --to postgres --dry-run
@@ -87,7 +86,7 @@ def copy(*, driver: Driver, switch: bool, replace_all: bool, dry_run: bool) -> N
         screen.show([((f"To use it: memoriter config set {SETTING} {driver}", ""),)])
 
 
-def _copy(options: GlobalOptions, driver: Driver, *, replace_all: bool, dry_run: bool) -> CopyReport:
+def _copy(options: GlobalOptions, driver: str, *, replace_all: bool, dry_run: bool) -> CopyReport:
     """Copy the index of one memory. Raises UsageError if it is in that store already."""
     from memoriter.backends import copy_index, plan_copy
 
@@ -101,7 +100,7 @@ def _copy(options: GlobalOptions, driver: Driver, *, replace_all: bool, dry_run:
 
 @contextmanager
 def _both_sides(
-    options: GlobalOptions, driver: Driver, *, inspect: bool
+    options: GlobalOptions, driver: str, *, inspect: bool
 ) -> Generator[tuple[BuiltinBackend, BuiltinBackend]]:
     """Open the memory in its store and in the other one. Raises UsageError if it is in that store already."""
     from tempfile import TemporaryDirectory
@@ -116,7 +115,7 @@ def _both_sides(
         named["scratch"] = Path(stack.enter_context(TemporaryDirectory())) if inspect else None
         own = assemble(options.workspace, **named)
         if own.settings.store.driver == driver:
-            other = next(name for name in DRIVERS if name != driver)
+            other = next((name for name in DRIVERS if name != driver), driver)
             raise UsageError(
                 f"The setting {SETTING} is {driver} already, so there is nothing to move.",
                 remedy=f"To go back, run `memoriter store copy --to {other}`.",
@@ -126,7 +125,7 @@ def _both_sides(
         yield source, target
 
 
-def _switch(options: GlobalOptions, driver: Driver) -> Path:
+def _switch(options: GlobalOptions, driver: str) -> Path:
     """Write the setting into the user's file, and return the file. Raises ConfigError if another value is in force."""
     from memoriter.app import read_environment, settle
     from memoriter.cli._config import FILE
@@ -149,7 +148,7 @@ def _switch(options: GlobalOptions, driver: Driver) -> Path:
 def _json(
     options: GlobalOptions,
     result: CopyReport | WorkspaceNotFound,
-    driver: Driver,
+    driver: str,
     file: Path | None,
     *,
     dry_run: bool,
@@ -202,11 +201,8 @@ def list_stored_indexes() -> None:
     are the files of memoriter in the folder of the index; those of other programs are left out. Vectors are those of
     all models, also the ones that no passage uses. Next: memoriter store drop NAME.
     """
-    from memoriter.store_setup import list_stored
-
     screen = GlobalOptions.current().screen
-    settings, env, folder = _stores()
-    stored = list_stored(settings, env, folder)
+    stored = _driver().list_stored()
     if screen.as_json:
         screen.json([_stored_json(each) for each in stored])
         return
@@ -230,32 +226,32 @@ def drop(*, name: str, yes: bool) -> None:
     role of which the user is no member. A process that still searches it begins a new index. Next: memoriter store
     list.
     """
-    from memoriter.store_setup import drop_stored, list_stored
-
     screen = GlobalOptions.current().screen
-    settings, env, folder = _stores()
-    found = next((each for each in list_stored(settings, env, folder) if each.name == name), None)
+    stores = _driver()
+    found = next((each for each in stores.list_stored() if each.name == name), None)
     if found is not None and not yes:
         if not is_interactive(screen):
             raise UsageError("Confirmation is needed, and nobody can be asked here.", remedy="Add --yes to confirm.")
         screen.note(*_stored_lines(found))
         click.confirm("Delete this index for good?", abort=True, err=True)
-    drop_stored(settings, env, folder, name)
+    stores.drop_stored(name)
     if screen.as_json and found is not None:
         screen.json({"dropped": _stored_json(found)})
     else:
         screen.show([((f"{name} was deleted. No note was changed.", ""),)])
 
 
-def _stores() -> tuple[MemorySearch, Environment, Path]:
-    """Return the settings in force, the environment and the folder of the index files."""
+def _driver() -> StoreDriver:
+    """Return the driver of the store that the settings name."""
     from memoriter.app import place_of_index, read_environment, settle
+    from memoriter.store_setup import StorePlace, load_driver
 
     options = GlobalOptions.current()
     env = read_environment()
     place, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
-    folder = place_of_index(configuration, agent, place, env).path.parent
-    return configuration.search_for(agent), env, folder
+    index = place_of_index(configuration, agent, place, env)
+    settings = configuration.search_for(agent)
+    return load_driver(settings.store.driver)(StorePlace(settings, env, index, place.workspace, agent))
 
 
 def _stored_json(stored: StoredIndex) -> dict[str, Any]:

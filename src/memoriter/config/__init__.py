@@ -34,15 +34,15 @@ if TYPE_CHECKING:
         workspace_key,
     )
     from memoriter.config._qmd import (
-        Collection,
+        QmdLimits,
         QmdMatch,
-        QmdPlan,
+        QmdPath,
         QmdRule,
         QmdScope,
+        QmdSessions,
         QmdSettings,
-        SearchMode,
-        plan_qmd,
-        qmd_limits,
+        QmdUpdate,
+        positive_or_default,
     )
     from memoriter.config._schema import (
         AgentDefaults,
@@ -92,7 +92,6 @@ __all__ = [
     "Cache",
     "Chunking",
     "Citations",
-    "Collection",
     "Compaction",
     "Configuration",
     "DayBudget",
@@ -113,18 +112,20 @@ __all__ = [
     "Origin",
     "OriginKind",
     "Place",
+    "QmdLimits",
     "QmdMatch",
-    "QmdPlan",
+    "QmdPath",
     "QmdRule",
     "QmdScope",
+    "QmdSessions",
     "QmdSettings",
+    "QmdUpdate",
     "QuerySettings",
     "RemoteSection",
     "Rerank",
     "RerankLocal",
     "RerankRemote",
     "Scoring",
-    "SearchMode",
     "SessionSync",
     "SettingRow",
     "Settings",
@@ -161,8 +162,7 @@ __all__ = [
     "openclaw_keys",
     "parse_value",
     "place_index",
-    "plan_qmd",
-    "qmd_limits",
+    "positive_or_default",
     "reference",
     "remove_value",
     "secret_files",
@@ -195,7 +195,7 @@ def __getattr__(name: str) -> Any:
             "find_workspace home_of in_home in_repository index_path place_index untrusted_diagnostic user_home_of "
             "workspace_key"
         ),
-        "_qmd": "Collection QmdMatch QmdPlan QmdRule QmdScope QmdSettings SearchMode plan_qmd qmd_limits",
+        "_qmd": "QmdLimits QmdMatch QmdPath QmdRule QmdScope QmdSessions QmdSettings QmdUpdate positive_or_default",
         "_schema": (
             "AgentDefaults AgentSettings Citations Compaction LongTerm LongTermEmbedding MemoryFlush "
             "MemorySettings ModelProvider Settings "

@@ -1,21 +1,12 @@
-"""`memory.qmd`: the settings of OpenClaw's QMD backend, and the collections and limits that they mean."""
+"""`memory.qmd`: the settings of OpenClaw's QMD backend."""
 
 from __future__ import annotations
 
 import math
-import os.path
-import re
-import shlex
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
+from typing import Annotated, ClassVar, Literal
 
-from memoriter.config._places import in_home
 from memoriter.config._section import ANY, Doc, Section
 from memoriter.values import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 Action = Literal["allow", "deny"]
 
@@ -123,173 +114,6 @@ class QmdSettings(Section):
     scope: Annotated[QmdScope | None, Doc("Which sessions may be answered; unset: direct chats only")] = None
 
 
-SearchMode = Literal["search", "vsearch", "query"]
-QmdTransport = Literal["spawn", "mcp"]
-
-MINUTE = 60_000
-"""Milliseconds."""
-
-UNITS = {"ms": 1, "s": 1000, "m": MINUTE, "h": 60 * MINUTE, "d": 24 * 60 * MINUTE}
-
-DIRECT_ONLY = QmdScope(default="deny", rules=(QmdRule(action="allow", match=QmdMatch(chat_type="direct")),))
-
-
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """A folder that QMD indexes under a name."""
-
-    name: str
-    path: Path
-    pattern: str
-    kind: Literal["memory", "custom"]
-
-
-@dataclass(frozen=True, slots=True)
-class QmdSchedule:
-    """The intervals and timeouts of QMD, in milliseconds. An interval of 0 means never."""
-
-    interval_ms: int
-    debounce_ms: int
-    on_boot: bool
-    wait_for_boot_sync: bool
-    embed_interval_ms: int
-    command_timeout_ms: int
-    update_timeout_ms: int
-    embed_timeout_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class QmdPlanLimits:
-    max_results: int
-    max_snippet_chars: int
-    max_injected_chars: int
-    timeout_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class QmdPlan:
-    """The complete settings of the QMD backend for one agent."""
-
-    command: str
-    search_mode: SearchMode
-    transport: QmdTransport
-    collections: tuple[Collection, ...]
-    include_default_memory: bool
-    sessions_enabled: bool
-    export_dir: Path | None
-    retention_days: int | None
-    schedule: QmdSchedule
-    limits: QmdPlanLimits
-    mcporter: bool
-    server_name: str
-    start_daemon: bool
-    scope: QmdScope
-
-
-def plan_qmd(settings: QmdSettings, agent_id: str, *, workspace: Path, user_home: Path) -> QmdPlan:
-    """Return the plan for an agent, with OpenClaw's defaults and limits applied."""
-    mode = settings.search_mode if settings.search_mode in {"search", "vsearch", "query"} else "search"
-    sessions = settings.sessions
-    export = (sessions.export_dir or "").strip()
-    return QmdPlan(
-        command=program_name(settings.command),
-        search_mode=cast("SearchMode", mode),
-        transport=settings.transport,
-        collections=tuple(plan_collections(settings, agent_id, workspace=workspace, user_home=user_home)),
-        include_default_memory=settings.include_default_memory,
-        sessions_enabled=sessions.enabled,
-        export_dir=resolve_path(export, workspace, user_home) if export else None,
-        retention_days=positive_or_default(sessions.retention_days, 0) or None,
-        schedule=plan_schedule(settings.update),
-        limits=qmd_limits(settings.limits),
-        mcporter=settings.mcporter.enabled,
-        server_name=(settings.mcporter.server_name or "").strip() or "qmd",
-        start_daemon=settings.mcporter.start_daemon,
-        scope=settings.scope or DIRECT_ONLY,
-    )
-
-
-def program_name(command: str | None) -> str:
-    """Return the first word of a shell command, or `qmd`; arguments in the configuration are ignored."""
-    text = (command or "").strip()
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        words = text.split()
-    return words[0] if words and words[0] else "qmd"
-
-
-def plan_schedule(settings: QmdUpdate) -> QmdSchedule:
-    debounce = settings.debounce_ms
-    return QmdSchedule(
-        interval_ms=parse_duration(settings.interval, 5 * MINUTE),
-        debounce_ms=math.floor(debounce) if debounce is not None and debounce >= 0 else 15_000,
-        on_boot=settings.on_boot,
-        wait_for_boot_sync=settings.wait_for_boot_sync,
-        embed_interval_ms=parse_duration(settings.embed_interval, 60 * MINUTE),
-        command_timeout_ms=positive_or_default(settings.command_timeout_ms, 30_000),
-        update_timeout_ms=positive_or_default(settings.update_timeout_ms, 120_000),
-        embed_timeout_ms=positive_or_default(settings.embed_timeout_ms, 120_000),
-    )
-
-
-def qmd_limits(limits: QmdLimits) -> QmdPlanLimits:
-    """Return the limits of a search; an unset value, zero or less means the default."""
-    return QmdPlanLimits(
-        max_results=positive_or_default(limits.max_results, 6),
-        max_snippet_chars=positive_or_default(limits.max_snippet_chars, 700),
-        max_injected_chars=positive_or_default(limits.max_injected_chars, 4000),
-        timeout_ms=positive_or_default(limits.timeout_ms, 4000),
-    )
-
-
 def positive_or_default(value: float | None, default: int) -> int:
     """Return the value rounded down; an unset value, zero or less means the default."""
     return math.floor(value) if value is not None and value > 0 else default
-
-
-def parse_duration(text: str | None, default: int) -> int:
-    """Return the milliseconds of `90s`, `5m` or `1.5h`; a bare number is minutes, and any other text the default."""
-    parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?", (text or "").strip().lower())
-    if not parts:
-        return default
-    return math.floor(float(parts[1]) * UNITS[parts[2] or "m"] + 0.5)
-
-
-def plan_collections(settings: QmdSettings, agent_id: str, *, workspace: Path, user_home: Path) -> Iterator[Collection]:
-    """Yield the collections of the workspace's notes, then those of the settings, with unique names."""
-    taken: set[str] = set()
-    agent = normalize_name(agent_id)
-
-    def unique_name(base: str) -> str:
-        name = unused_name(normalize_name(f"{base}-{agent}"), taken)
-        taken.add(name)
-        return name
-
-    if settings.include_default_memory:
-        yield Collection(unique_name("memory-root"), workspace, "MEMORY.md", "memory")
-        yield Collection(unique_name("memory-alt"), workspace, "memory.md", "memory")
-        yield Collection(unique_name("memory-dir"), workspace / "memory", "**/*.md", "memory")
-    for number, entry in enumerate(settings.paths, start=1):
-        if entry.path.strip():
-            name = unique_name((entry.name or "").strip() or f"custom-{number}")
-            folder = resolve_path(entry.path.strip(), workspace, user_home)
-            yield Collection(name, folder, (entry.pattern or "").strip() or "**/*.md", "custom")
-
-
-def unused_name(name: str, taken: set[str]) -> str:
-    candidate = name
-    number = 2
-    while candidate in taken:
-        candidate = f"{name}-{number}"
-        number += 1
-    return candidate
-
-
-def normalize_name(name: str) -> str:
-    """Return the name in lower case with only `[a-z0-9-]`."""
-    return re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-") or "collection"
-
-
-def resolve_path(path: str, workspace: Path, user_home: Path) -> Path:
-    return Path(os.path.normpath(workspace / in_home(path, user_home)))

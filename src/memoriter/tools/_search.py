@@ -27,6 +27,8 @@ NAME = "memory_search"
 GO_ON = "Go on without the memory, and tell the user that it could not be searched."
 TRUNCATED = "maxInjectedChars"
 """The setting that limits the size of a result."""
+MOST_CHARACTERS = 4_000
+"""Characters of all hits, where `memory.qmd.limits.maxInjectedChars` does not say."""
 DESCRIPTION = """\
 Search before answering anything that depends on earlier conversations or stored facts: decisions, preferences, \
 people, dates, plans, what happened. It searches the notes you keep about this user and their work. Ask a whole \
@@ -135,9 +137,10 @@ def found_json(memory: MemoryLike, result: SearchResult, *, citations: bool, tex
 
 def _limit_characters(result: SearchResult, settings: MemorySettings, *, citations: bool) -> SearchResult:
     """Return the part of a result that fits the limit for one call."""
-    from memoriter.config import qmd_limits
+    from memoriter.config import positive_or_default
 
-    hits = clamped(result.hits, qmd_limits(settings.qmd.limits).max_injected_chars, citations=citations)
+    limit = positive_or_default(settings.qmd.limits.max_injected_chars, MOST_CHARACTERS)
+    hits = clamped(result.hits, limit, citations=citations)
     if hits == result.hits:
         return result
     return replace(result, hits=hits, truncated_by=result.truncated_by or TRUNCATED)
