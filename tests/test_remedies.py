@@ -248,14 +248,10 @@ OTHERS = {
     "--user",
 }
 """Of git, pip, llama.cpp, QMD, optimum and curl."""
-COMPARED = "extensions/evals/peers/"
-"""The folder whose texts are also arguments of programs that memoriter is compared with."""
 
 
 def test_every_option_that_is_advised_exists() -> None:
-    outside = [
-        (where, text) for where, text in texts() if not where.startswith(("cli/", COMPARED)) and "/_llama" not in where
-    ]
+    outside = [(where, text) for where, text in texts() if not where.startswith("cli/") and "/_llama" not in where]
     spoken_of = {(where, name) for where, text in outside for name in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
     known = options(main) | OTHERS
     assert {(where, name) for where, name in spoken_of if name not in known} == set()

@@ -28,7 +28,7 @@ _READ = re.compile(r'environ(?:\.get\(|\[)\s*"([A-Z][A-Z0-9_]+)"|^[A-Z_]*VARIABL
 def variables() -> list[str]:
     """The variables that memoriter reads, by its source, and those that Python and its packages read."""
     source = Path(memoriter.__file__).parent
-    texts = (file.read_text(encoding="utf-8") for file in source.rglob("*.py") if "evals" not in file.parts)
+    texts = (file.read_text(encoding="utf-8") for file in source.rglob("*.py"))
     found = {name for text in texts for pair in _READ.findall(text) for name in pair if name}
     keys = {name for provider in PROVIDERS for name in provider.key_variables}
     return sorted(found | keys | {*OF_THE_SYSTEM, *OF_THE_NETWORK})

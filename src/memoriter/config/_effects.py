@@ -83,7 +83,7 @@ class Missing(NamedTuple):
 
 MISSING = (
     Missing((("memory", "qmd", "mcporter"),), "QMD is started without mcporter, as `memory.qmd.transport` says"),
-    Missing(((*SEARCH, "store", "vector", "extensionPath"),), "memoriter compares vectors without sqlite-vec"),
+    Missing(((*SEARCH, "store", "vector", "extensionPath"),), "vectors are compared without sqlite-vec"),
 )
 
 

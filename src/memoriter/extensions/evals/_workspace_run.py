@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memoriter.environment import Environment
     from memoriter.extensions.evals._baselines import Baseline
     from memoriter.extensions.evals._formats import NotesSet
-    from memoriter.extensions.evals.peers import PeerRun, ProgramFigures, ProgramResult
+    from memoriter.extensions.evals._programs import OtherPrograms, ProgramFigures, ProgramResult
     from memoriter.questions import EvalQuestion
     from memoriter.sync import Progress
 
@@ -182,7 +182,7 @@ def measure_workspace(
     *,
     baselines: bool,
     scratch: Path,
-    peers: PeerRun | None = None,
+    programs: OtherPrograms | None = None,
     left_out: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> WorkspaceResult:
@@ -195,7 +195,7 @@ def measure_workspace(
         unanswerable: questions without.
         baselines: whether simple searches and other ways to rank are compared.
         scratch: an existing folder for an index that only the measurement needs.
-        peers: other programs to measure; they are asked the questions with answers only.
+        programs: other programs to measure; they are asked the questions with answers only.
         left_out: path of a note that no system may find, because it contains the questions.
         progress: called while notes are indexed.
 
@@ -211,7 +211,7 @@ def measure_workspace(
         reports = [report(OURS, ask(memory, questions, left_out=left_out, progress=progress))]
         notes = memory.status().files
         passages = _passages_of(memory, left_out) if baselines else None
-        measured = peers.measure(memory, [question.text for question in answerable], DEPTH) if peers else []
+        measured = programs.measure(memory, [question.text for question in answerable], DEPTH) if programs else []
     if passages:
         ranked = Passages.of(passages)
         reports += [report(each, [_asked(ranked, each, question) for question in questions]) for each in BASELINES]

@@ -3,6 +3,7 @@
 from memoriter.extensions.evals._datasets import Dataset
 from memoriter.extensions.evals._formats import FORMATS, NotesSet, load_set, with_foreign
 from memoriter.extensions.evals._pool import VectorStore
+from memoriter.extensions.evals._programs import OtherPrograms, ProgramFigures, ProgramResult, ProgramsOf
 from memoriter.extensions.evals._question_report import QuestionsReport, ask
 from memoriter.extensions.evals._run import (
     DatasetResult,
@@ -32,6 +33,10 @@ __all__ = [
     "EvalRun",
     "LoadedSets",
     "NotesSet",
+    "OtherPrograms",
+    "ProgramFigures",
+    "ProgramResult",
+    "ProgramsOf",
     "QuestionsReport",
     "Table",
     "TuneCase",

@@ -1,27 +1,67 @@
-"""`memoriter eval`."""
+"""`memoriter eval` and `memoriter eval tune`."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.cli import Command, CommandGroup, GlobalOptions, global_options
+from memoriter.cli import FAILED, Command, CommandGroup, GlobalOptions, global_options
 from memoriter.errors import UsageError, WriteError, sentence
-from memoriter.extensions.evals._tune_command import READABLE, ask_about, opener, plain, question_options, tune
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from memoriter.cli import Line
-    from memoriter.extensions.evals.api import Dataset, DatasetResult, LoadedSets, NotesSet, WorkspaceResult
-    from memoriter.extensions.evals.peers import PeerRun
+    from memoriter.config import MemorySearch
+    from memoriter.extensions.evals.api import (
+        Dataset,
+        DatasetResult,
+        LoadedSets,
+        NotesSet,
+        OtherPrograms,
+        ProgramsOf,
+        TuneCase,
+        Tuned,
+        WorkspaceResult,
+    )
+    from memoriter.memory import Memory
+    from memoriter.questions import OwnQuestions
 
+READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FORMATS = ("set", "notes", "workspace", "longmemeval", "beir")
-PEER_NAMES = ("qmd", "openclaw", "memsearch", "basic-memory")
+
+
+def question_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that select questions, and the provider of sets, to a command."""
+    options = [
+        click.option(
+            "--provider",
+            default="bundled",
+            show_default=True,
+            metavar="NAME",
+            help="The provider of the vectors, for sets.",
+        ),
+        click.option(
+            "--questions",
+            type=READABLE,
+            metavar="FILE",
+            help="Questions about the workspace in Markdown or JSON; default: its eval.md.",
+        ),
+        click.option(
+            "--unanswerable",
+            type=READABLE,
+            metavar="FILE",
+            help="More questions, which the workspace cannot answer (JSON).",
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 class EvalGroup(CommandGroup):
@@ -66,16 +106,6 @@ def eval_command() -> None:
 @click.option("--by-type", is_flag=True, help="Also print tables by language and by type of question.")
 @click.option("--baselines", is_flag=True, help="Compare with grep, BM25, vectors alone, RRF and the classic ranking.")
 @click.option(
-    "--peer",
-    "peers",
-    multiple=True,
-    type=click.Choice(PEER_NAMES),
-    help="Compare with this program on the same notes, if it is installed; may be repeated.",
-)
-@click.option(
-    "--peer-model", type=READABLE, metavar="FILE", help="The embedding model as a GGUF file, for `--peer qmd`."
-)
-@click.option(
     "--cache", type=click.Path(path_type=Path), metavar="DIR", help="The folder in which to keep the vectors of sets."
 )
 @question_options
@@ -91,24 +121,7 @@ def eval_command() -> None:
     metavar="DIR",
     help="Write the report into this folder: report.md, results.json, and charts.",
 )
-def run(
-    paths: tuple[Path, ...],
-    sets: str | None,
-    form: Any,
-    limit_paragraphs: int,
-    limit_questions: int | None,
-    *,
-    by_type: bool,
-    baselines: bool,
-    peers: tuple[str, ...],
-    peer_model: Path | None,
-    provider: str,
-    cache: Path | None,
-    questions: Path | None,
-    unanswerable: Path | None,
-    together: tuple[str, ...],
-    report: Path | None,
-) -> None:
+def run(**options: Any) -> None:
     """Measure how well searches find known answers.
 
         memoriter eval run
@@ -121,10 +134,31 @@ def run(
     so that the second run is fast.
     Next: memoriter search --explain.
     """
+    measure(**options)
+
+
+def measure(
+    paths: tuple[Path, ...],
+    sets: str | None,
+    form: Any,
+    limit_paragraphs: int,
+    limit_questions: int | None,
+    *,
+    by_type: bool,
+    baselines: bool,
+    provider: str,
+    cache: Path | None,
+    questions: Path | None,
+    unanswerable: Path | None,
+    together: tuple[str, ...],
+    report: Path | None,
+    programs: ProgramsOf | None = None,
+) -> None:
+    """Do what `memoriter eval run` does with these options, with other programs on the same notes if they are given."""
     if paths and (questions or unanswerable):
         raise click.UsageError("Give sets, or questions about the workspace.", click.get_current_context())
     output = Report(report, perf_counter())
-    compared = Compared(baselines, tuple(dict.fromkeys(peers)), provider, peer_model)
+    compared = Compared(baselines, provider, programs)
     if not paths:
         result = _ask_workspace(questions, unanswerable, compared)
         lines = _show(result.lines(details=True))
@@ -211,23 +245,17 @@ class Compared:
     """What is measured besides memoriter."""
 
     baselines: bool
-    peers: tuple[str, ...]
     provider: str
     """Provider of the vectors, also for the endpoint that other programs use."""
-    model_file: Path | None
+    programs: ProgramsOf | None
 
-    def run(self, scratch: str, config: Path | None, provider: str) -> PeerRun | None:
-        """Return the measurement of the programs, or None if there are none."""
-        from memoriter.app import read_environment
-        from memoriter.extensions.evals.peers import PeerRun
-
-        env = read_environment()
-        folder = Path(scratch) / "programs"
-        if not self.peers:
+    def prepare(self, scratch: str, config: Path | None, provider: str) -> OtherPrograms | None:
+        """Return the other programs, or None if there are none."""
+        if self.programs is None:
             return None
+        folder = Path(scratch) / "programs"
         folder.mkdir()
-        model_file = self.model_file and self.model_file.absolute()
-        return PeerRun(self.peers, provider, env.home / "models", folder, env.environ, model_file, config)
+        return self.programs(folder, config, provider)
 
 
 def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: Compared) -> WorkspaceResult:
@@ -248,7 +276,7 @@ def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: 
                 own.unanswerable,
                 baselines=compared.baselines,
                 scratch=Path(scratch),
-                peers=compared.run(scratch, memory.configuration.path, memory.status().provider),
+                programs=compared.prepare(scratch, memory.configuration.path, memory.status().provider),
                 left_out=own.left_out,
                 progress=progress,
             )
@@ -276,7 +304,7 @@ def _ask_set(each: NotesSet, cache: Path, compared: Compared) -> WorkspaceResult
             each.unanswerable,
             baselines=compared.baselines,
             scratch=Path(scratch),
-            peers=compared.run(scratch, config, compared.provider),
+            programs=compared.prepare(scratch, config, compared.provider),
             progress=progress,
         )
     _note_faults(result)
@@ -341,4 +369,113 @@ def _finish(
     screen.note(((f"The report is {files[0]}, with {len(files) - 2} charts.", "dim"),))
 
 
-eval_command.add_command(tune)
+@eval_command.command(cls=Command, name="tune")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@question_options
+@click.option("--write", is_flag=True, help="Write the settings into the folder's own file, .memoriter.json5.")
+@click.pass_context
+def tune(
+    context: click.Context,
+    paths: tuple[Path, ...],
+    questions: Path | None,
+    unanswerable: Path | None,
+    *,
+    provider: str,
+    write: bool,
+) -> None:
+    """Search for settings that answer your questions better.
+
+        memoriter eval tune
+        memoriter eval tune --write -w ~/notes
+        memoriter eval tune ~/datasets/notes
+
+    It tries the weights of meaning and words, maxPerNote and minScore on the questions of eval.md, or of sets of notes.
+    The gain is measured on questions that had no part in the choice. The exit code is 1 if answers become worse, or if
+    --write refuses a gain that may be chance. Nothing is written without --write. Next: memoriter config show.
+    """
+    from memoriter.extensions.evals.api import tune as tune_settings
+
+    screen = GlobalOptions.current().screen
+    if paths and (questions or unanswerable or write):
+        raise click.UsageError("Settings are written for a workspace and its questions, not for sets.", context)
+    with ExitStack() as stack:
+        cases, workspace = _tune_cases(stack, paths, questions, unanswerable, provider)
+        progress = stack.enter_context(screen.progress())
+        tuned = tune_settings(cases, progress, lambda text: screen.detail(f"Trying: {text}"))
+    refused = tuned.regresses or (write and bool(tuned.change.values) and tuned.refusal is not None)
+    written = _write_settings(tuned, workspace) if write and workspace and not tuned.refusal else None
+    if screen.as_json:
+        screen.json({**tuned.as_json(), "written": str(written) if written else None})
+    else:
+        screen.show(plain(tuned.lines()), wrapped=False)
+        advice = "" if write or paths else " Write them with `memoriter eval tune --write`."
+        verdict = tuned.refusal or (f"Written to {written}." if written else f"These settings are better.{advice}")
+        screen.show([((verdict, "yellow" if tuned.refusal else "green"),)])
+    if refused:
+        context.exit(FAILED)
+
+
+def _tune_cases(
+    stack: ExitStack, paths: Sequence[Path], questions: Path | None, unanswerable: Path | None, provider: str
+) -> tuple[list[TuneCase], Path | None]:
+    """Return the workspaces with their questions, and the folder of notes if it is the owner's."""
+    from memoriter.app import read_environment
+    from memoriter.extensions.evals.api import TuneCase, load_sets, notes_workspace
+
+    options = GlobalOptions.current()
+    if not paths:
+        memory = stack.enter_context(options.open_memory())
+        options.show_egress_notice(memory)
+        own = ask_about(memory, questions, unanswerable)
+        return [TuneCase(opener(options), own.questions, own.left_out)], memory.place.workspace
+    sets = load_sets(paths).notes
+    if not sets:
+        raise click.UsageError("There are no sets of notes: settings are tuned on notes.", click.get_current_context())
+    env = read_environment()
+    cases: list[TuneCase] = []
+    for each in sets:
+        open_memory, _ = stack.enter_context(notes_workspace(each, env.home / "eval", provider, env))
+        cases.append(TuneCase(open_memory, (*each.answerable, *each.unanswerable)))
+    return cases, None
+
+
+def _write_settings(tuned: Tuned, workspace: Path) -> Path:
+    """Write the settings into the folder's own file, and return it. Raises ConfigError and WriteError."""
+    from memoriter.config import PROJECT_FILE
+    from memoriter.settings_file import write_settings
+
+    write_settings(workspace / PROJECT_FILE, tuned.change.values, workspace=workspace)
+    return workspace / PROJECT_FILE
+
+
+def ask_about(memory: Memory, questions: Path | None, unanswerable: Path | None) -> OwnQuestions:
+    """Return the owner's questions, with a notice if their file is a note. Raises UsageError."""
+    from memoriter.questions import questions_about
+
+    own = questions_about(memory, questions, unanswerable)
+    if own.left_out:
+        line = f"{own.left_out} is itself a note, whose hits do not count here. Write its name into .memoryignore."
+        GlobalOptions.current().screen.note(((line, "yellow"),))
+    return own
+
+
+def opener(options: GlobalOptions) -> Callable[..., Memory]:
+    """Return what opens the selected memory with other settings."""
+    from memoriter.app import assemble
+    from memoriter.memory import Memory
+
+    def open_memory(
+        adjust: Callable[[MemorySearch], MemorySearch] | None = None, index_file: Path | None = None
+    ) -> Memory:
+        place = options.workspace, options.config, options.agent
+        workspace, config, agent = place
+        return Memory(
+            assemble(workspace, config=config, agent=agent, by_person=True, adjust=adjust, index_file=index_file)
+        )
+
+    return open_memory
+
+
+def plain(lines: Sequence[str]) -> list[Line]:
+    """Return lines of text for the screen."""
+    return [((line, ""),) for line in lines]

@@ -80,7 +80,7 @@ def _started(
     process = None
     try:
         with _interrupts_deferred():  # otherwise one could arrive when the program runs and `process` is not yet set
-            process = subprocess.Popen(  # noqa: S603 (a program that the user named)
+            process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -170,7 +170,7 @@ class LineSession:
 
     def __enter__(self) -> Self:
         try:
-            self._process = subprocess.Popen(  # noqa: S603 (a program that the user named)
+            self._process = subprocess.Popen(
                 self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

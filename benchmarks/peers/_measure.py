@@ -10,18 +10,19 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from memoriter.extensions.evals.peers._endpoint import serve_embeddings
-from memoriter.extensions.evals.peers._peer import ANSWER_SECONDS, PeerPlace
-from memoriter.extensions.evals.peers._process import PeerFailed, run_program
-from memoriter.extensions.evals.peers._programs import PEERS, Ours
+from benchmarks.peers._endpoint import serve_embeddings
+from benchmarks.peers._peer import ANSWER_SECONDS, PeerPlace
+from benchmarks.peers._process import PeerFailed, run_program
+from benchmarks.peers._programs import PEERS, Ours
+from memoriter.extensions.evals.api import ProgramFigures, ProgramResult
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memoriter.extensions.evals.peers._endpoint import Endpoint
-    from memoriter.extensions.evals.peers._peer import Peer, Search
-    from memoriter.extensions.evals.peers._process import Finished
+    from benchmarks.peers._endpoint import Endpoint
+    from benchmarks.peers._peer import Peer, Search
+    from benchmarks.peers._process import Finished
     from memoriter.memory import Memory
     from memoriter.types import Hit
 
@@ -29,34 +30,6 @@ INDEX_SECONDS = 1_800.0
 """Longest time for indexing."""
 COLD_RUNS = 3
 """Questions that are asked of a new process each, for the time of a cold search."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramFigures:
-    """What a program costs on the notes of one workspace; None where it was not measured."""
-
-    name: str
-    vectors: str = ""
-    """Where its vectors are from."""
-    index_seconds: float | None = None
-    index_peak_mb: float | None = None
-    search_peak_mb: float | None = None
-    disk_mb: float | None = None
-    """What it stores about the notes, without models."""
-    cold_seconds: float | None = None
-    """Median time of a search as a new process."""
-    warm_seconds: float | None = None
-    """Median time of a search in a running process."""
-    fault: str = ""
-    """Why it was not measured, or not to the end."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramResult:
-    """The figures of a program, and its hits for each question; no hits at all if it failed."""
-
-    figures: ProgramFigures
-    hits: tuple[tuple[Hit, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.extensions.evals.peers._peer import mcp_session, parse_json
-from memoriter.extensions.evals.peers._process import PeerFailed
+from benchmarks.peers._peer import mcp_session, parse_json
+from benchmarks.peers._process import PeerFailed
 from memoriter.types import Hit
 from memoriter.values import dataclass
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
     from pathlib import Path
 
-    from memoriter.extensions.evals.peers._peer import PeerPlace, Search
+    from benchmarks.peers._peer import PeerPlace, Search
 
 
 @dataclass(frozen=True, slots=True)

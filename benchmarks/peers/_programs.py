@@ -12,17 +12,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoriter.extensions.evals.peers._basic_memory import BasicMemory
-from memoriter.extensions.evals.peers._endpoint import MODEL
-from memoriter.extensions.evals.peers._peer import ANSWER_SECONDS, mcp_session, parse_json, relative
-from memoriter.extensions.evals.peers._process import LineSession, PeerFailed
+from benchmarks.peers._basic_memory import BasicMemory
+from benchmarks.peers._endpoint import MODEL
+from benchmarks.peers._peer import ANSWER_SECONDS, mcp_session, parse_json, relative
+from benchmarks.peers._process import LineSession, PeerFailed
 from memoriter.types import Hit
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
-    from memoriter.extensions.evals.peers._peer import Peer, PeerPlace, Search
+    from benchmarks.peers._peer import Peer, PeerPlace, Search
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memoriter.extensions.evals.peers._process import LineSession, PeerFailed, call_mcp
+from benchmarks.peers._process import LineSession, PeerFailed, call_mcp
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
+from benchmarks.peers import PEERS, PeerRun, serve_embeddings
+from benchmarks.peers.__main__ import main
+from benchmarks.peers._peer import PeerPlace, parse_json
+from benchmarks.peers._process import LineSession, PeerFailed, run_program
+from benchmarks.peers._programs import interpreter_of
 from click.testing import CliRunner
 
 from memoriter import Memory
-from memoriter.cli import main
-from memoriter.extensions.evals.peers import PEERS, PeerRun, serve_embeddings
-from memoriter.extensions.evals.peers._peer import PeerPlace, parse_json
-from memoriter.extensions.evals.peers._process import LineSession, PeerFailed, run_program
-from memoriter.extensions.evals.peers._programs import interpreter_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,12 +29,11 @@ if TYPE_CHECKING:
 NOTE = "# House\n\n- Oye repairs the tiles of the roof.\n"
 
 
-def test_the_command_names_every_program_and_form():
+def test_the_command_names_every_form():
     # They are written out there, so that help needs no import of the evaluation.
     from memoriter.extensions.evals import commands
     from memoriter.extensions.evals.api import FORMATS
 
-    assert set(commands.PEER_NAMES) == PEERS.keys()
     assert commands.FORMATS == FORMATS
 
 
@@ -64,7 +63,7 @@ def test_the_memory_of_a_program_is_known_if_it_is_more_than_that_of_the_process
 ):
     code = f"""
 import os, pathlib, sys
-from memoriter.extensions.evals.peers._process import run_program
+from benchmarks.peers._process import run_program
 
 ballast = b"x" * 100_000_000
 command = [sys.executable, "-c", "print(len(b'x' * {megabytes}_000_000))"]
@@ -226,7 +225,7 @@ def test_a_program_that_is_not_installed_is_named_with_its_line(tmp_path, monkey
     notes, config = notes_of(tmp_path)
     monkeypatch.setenv("MEMORITER_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    words = ["eval", "--peer", "qmd", "-w", str(notes), "--config", str(config), "--json"]
+    words = ["--peer", "qmd", "-w", str(notes), "--config", str(config), "--json"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     ours, qmd = json.loads(done.stdout)["programs"]

@@ -1,0 +1,64 @@
+"""What is known of other programs that were asked the same questions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from memoriter.memory import Memory
+    from memoriter.types import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFigures:
+    """What a program costs on the notes of one workspace; None where it was not measured."""
+
+    name: str
+    vectors: str = ""
+    """Where its vectors are from."""
+    index_seconds: float | None = None
+    index_peak_mb: float | None = None
+    search_peak_mb: float | None = None
+    disk_mb: float | None = None
+    """What it stores about the notes, without models."""
+    cold_seconds: float | None = None
+    """Median time of a search as a new process."""
+    warm_seconds: float | None = None
+    """Median time of a search in a running process."""
+    fault: str = ""
+    """Why it was not measured, or not to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramResult:
+    """The figures of a program, and its hits for each question; no hits at all if it failed."""
+
+    figures: ProgramFigures
+    hits: tuple[tuple[Hit, ...], ...] = ()
+
+
+class OtherPrograms(Protocol):
+    """Measures other programs on the notes of a workspace."""
+
+    def measure(self, memory: Memory, questions: Sequence[str], limit: int) -> Sequence[ProgramResult]:
+        """Return the result of each program, with at most `limit` hits for each question."""
+        ...
+
+
+class ProgramsOf(Protocol):
+    """Prepares a measurement of other programs."""
+
+    def __call__(self, scratch: Path, config: Path | None, provider: str) -> OtherPrograms:
+        """Return the programs.
+
+        Args:
+            scratch: an empty folder for all that they store.
+            config: the configuration file of memoriter as a program; None: its defaults.
+            provider: the provider of the vectors, also for programs that take an endpoint.
+        """
+        ...
