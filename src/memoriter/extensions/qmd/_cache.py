@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memoriter.extensions.qmd._fallback import SearchProgram
+    from memoriter.extensions.qmd._engine import QmdProgram
 
 
 def cache_key(agent: str, settings: object) -> str:
@@ -40,20 +40,20 @@ def _sorted(value: Any) -> Any:
 class _Entry:
     """A program with the number of its users."""
 
-    def __init__(self, program: SearchProgram) -> None:
+    def __init__(self, program: QmdProgram) -> None:
         self.program = program
         self.users = 0
         self.closed = False
 
 
-class CachedLease:
+class Lease:
     """The use of a program by one memory."""
 
     def __init__(self, cache: ProgramCache, key: str, entry: _Entry) -> None:
         self._cache, self._key, self._entry = cache, key, entry
 
     @property
-    def program(self) -> SearchProgram:
+    def program(self) -> QmdProgram:
         """The program, which others may use too."""
         return self._entry.program
 
@@ -77,14 +77,14 @@ class ProgramCache:
         """Return the number of open programs."""
         return len(self._entries)
 
-    def lease(self, key: str, create: Callable[[], SearchProgram]) -> CachedLease:
+    def lease(self, key: str, create: Callable[[], QmdProgram]) -> Lease:
         """Return the use of the program of a key; `create` opens it if there is none. Raises what `create` raises."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
                 entry = self._entries[key] = _Entry(create())
             entry.users += 1
-            return CachedLease(self, key, entry)
+            return Lease(self, key, entry)
 
     def drop(self, key: str, entry: _Entry, *, last: bool) -> None:
         """End one use of an entry, and close its program; with `last`, only if nobody else uses it."""

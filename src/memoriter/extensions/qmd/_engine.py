@@ -24,8 +24,6 @@ SHARE = 0.5
 class QmdProgram:
     """QMD for one agent, safe to share between threads."""
 
-    name = NAME
-
     def __init__(self, driver: QmdDriver, plan: QmdPlan) -> None:
         """Store the driver. Nothing is started."""
         self._driver, self._plan = driver, plan

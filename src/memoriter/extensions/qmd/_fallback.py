@@ -10,7 +10,7 @@ import logging
 import threading
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memoriter.errors import MemoriterError, UsageError, sentence
 from memoriter.extensions.qmd._delegating import DelegatingBackend
@@ -26,66 +26,11 @@ if TYPE_CHECKING:
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend, WatchRun
     from memoriter.config import QmdScope
     from memoriter.extensions.qmd._breaker import Breaker
+    from memoriter.extensions.qmd._cache import Lease
     from memoriter.sync import IndexJob, Progress
-    from memoriter.types import Query, SidecarStatus, Status, SyncReport
+    from memoriter.types import Query, Status, SyncReport
 
 log = logging.getLogger(__name__)
-
-
-class SearchProgram(Protocol):
-    """A program that answers searches. Each method raises MemoriterError if it cannot."""
-
-    @property
-    def name(self) -> str:
-        """The value of `memory.backend`."""
-        ...
-
-    def search(self, query: Query) -> SearchResult:
-        """Return the hits of a query."""
-        ...
-
-    def is_hasty(self, query: Query) -> bool:
-        """Return whether a query gives less time than usual, so that a late answer shows nothing."""
-        ...
-
-    def update(self, *, force: bool = False) -> tuple[Diagnostic, ...]:
-        """Index what changed, and return what is left out."""
-        ...
-
-    def notes_changed(self) -> None:
-        """Let the next search wait for an update."""
-        ...
-
-    def start(self) -> str:
-        """Start to update in the background; return the program's name and version."""
-        ...
-
-    def forget(self) -> None:
-        """Remove text that is in no file any more."""
-        ...
-
-    def status(self) -> SidecarStatus:
-        """Return what is known, without starting the program."""
-        ...
-
-    def close(self) -> None:
-        """End the program."""
-        ...
-
-
-class Lease(Protocol):
-    """The right to use a program that others may use too."""
-
-    @property
-    def program(self) -> SearchProgram: ...
-
-    def evict(self) -> None:
-        """Close the program, so that nobody gets it from the cache again."""
-        ...
-
-    def release(self) -> None:
-        """End the use; the last user closes the program."""
-        ...
 
 
 class FallbackBackend(DelegatingBackend):
