@@ -75,7 +75,9 @@ def _write(file: Path, text: str) -> None:
 
 
 def _machine_line(machine: dict[str, Any]) -> str:
-    cores, python, sqlite = machine["cores"], machine["python"], machine["sqlite"]
+    cores = machine["cores"]
+    python = machine["python"]
+    sqlite = machine["sqlite"]
     return f"{machine['processor']}, {cores} cores, Python {python}, SQLite {sqlite}"
 
 

@@ -64,7 +64,8 @@ def busy(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
 def _seconds(workspace: BenchWorkspace, home: Path, event: str, session: str, number: int) -> float:
     prompt = workspace.corpus.questions[number % len(workspace.corpus.questions)]
     payload = {"session_id": session, "hook_event_name": EVENTS[event], "prompt": prompt, "source": "startup"}
-    words, variables = ["--workspace", str(workspace.notes), "hook", event], {"MEMORITER_BACKGROUND": "on"}
+    words = ["--workspace", str(workspace.notes), "hook", event]
+    variables = {"MEMORITER_BACKGROUND": "on"}
     return run_hook(words, json.dumps(payload), home, late=True, **variables).seconds
 
 

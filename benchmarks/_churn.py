@@ -40,7 +40,8 @@ def churn(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
         fresh = _fresh(workspace)
         seconds = timed(lambda: reports.append(index.compact(max_entries=0, max_bytes=0)))
     (report,) = reports
-    before, after = report.bytes_before, report.bytes_after
+    before = report.bytes_before
+    after = report.bytes_after
     yield Row(
         "churn.kept", f"index size after {ROUNDS} rounds of edits / new index", workspace.size, before / fresh, "x"
     )

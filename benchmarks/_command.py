@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from benchmarks._effort import Effort
     from benchmarks._workspace import BenchWorkspace
 
-SEARCH_SECONDS, SEARCH_CPU_SECONDS, HELP_SECONDS = 0.4, 0.3, 0.15
+SEARCH_SECONDS = 0.4
+SEARCH_CPU_SECONDS = 0.3
+HELP_SECONDS = 0.15
 SEARCH_CHUNKS = 10_000
 """Largest number of chunks for which a search in a new process has a budget."""
 WARM_AGAINST_COLD = 5.0
@@ -51,7 +53,8 @@ def empty_process(effort: Effort) -> Iterator[Row]:
 
 def commands(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
     """Yield the rows of a hybrid search, a keyword search and a read; with the bundled model."""
-    question, note = workspace.corpus.questions[0], workspace.corpus.notes[0].path
+    question = workspace.corpus.questions[0]
+    note = workspace.corpus.notes[0].path
     search = _median(_command(workspace, "search", question), effort.processes, workspace.home)
     budgets = (SEARCH_SECONDS, SEARCH_CPU_SECONDS) if workspace.size <= SEARCH_CHUNKS else (None, None)
     yield Row("command.search", "memoriter search", workspace.size, search.seconds, "s", budget=budgets[0])

@@ -22,7 +22,8 @@ SHARES = (0.55, 0.2, 0.13, 0.12)
 GUEST = 0.15
 """Share of the lines that are in another language than their note."""
 CHUNKS_A_NOTE = 10
-BULLETS_A_NOTE, WORDS_A_BULLET = 20, 9
+BULLETS_A_NOTE = 20
+WORDS_A_BULLET = 9
 
 _LINKS = (" ", "的", "の")
 # A sentence: `{}` is a word of the vocabulary, `#` a number.
@@ -140,7 +141,8 @@ class NoteGenerator:
     def note(self, number: int, *, items: int) -> Note:
         """Return a daily log or a page about a subject, with about one chunk per item."""
         source = self._source
-        language, topic = self._language(), source.randrange(TOPICS)
+        language = self._language()
+        topic = source.randrange(TOPICS)
         path = _path(number)
         count = max(1, round(source.gauss(items, items / 4)))
         text = "\n".join(self._lines(language, topic, count)) + "\n"
@@ -149,7 +151,8 @@ class NoteGenerator:
     def bullets(self, number: int) -> Note:
         """Return a log of short bullets, of which a chunk has several."""
         source = self._source
-        language, topic = self._language(), source.randrange(TOPICS)
+        language = self._language()
+        topic = source.randrange(TOPICS)
         space = " " if language in {"en", "ko"} else ""
         lines = [f"# {self._fill(source.choice(_TITLES[language]), language, topic)}", ""]
         for _ in range(BULLETS_A_NOTE):
@@ -161,7 +164,8 @@ class NoteGenerator:
     def question(self) -> str:
         """Return 3-8 words of one topic, or a part of a sentence, as a person with a vague memory would ask."""
         source = self._source
-        language, topic = self._language(), source.randrange(TOPICS)
+        language = self._language()
+        topic = source.randrange(TOPICS)
         spaced = language in {"en", "ko"}
         count = source.randint(3, 8)
         if source.random() < 0.5:

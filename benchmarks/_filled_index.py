@@ -42,10 +42,11 @@ class FilledIndex:
         vectors = WordVectors()
         with Index.open(path, clock=time.monotonic) as index, index.lease():
             index.use_vectors(vectors.spec)
-            count, number, embedded = 0, 0, 0
+            count = number = embedded = 0
             while count < size:
                 note = generator.bullets(number) if bullets else generator.note(number, items=CHUNKS_A_NOTE)
-                count, number = count + _put(index, note, items=items), number + 1
+                count += _put(index, note, items=items)
+                number += 1
                 if count - embedded >= _BATCH or count >= size:
                     _embed(index, vectors)
                     embedded = count

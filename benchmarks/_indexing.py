@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from benchmarks._effort import Effort
     from memoriter import Memory
 
-NO_CHANGE_SECONDS, CHANGE_SECONDS = 0.5, 0.3
+NO_CHANGE_SECONDS = 0.5
+CHANGE_SECONDS = 0.3
 CHUNKS_A_SECOND = 3_000
 SIZE_RATIO = 2.5
 RESIDENT_MB = 250
@@ -139,7 +140,8 @@ def _change(workspace: BenchWorkspace, effort: Effort) -> float:
 
 def _found_after_change(workspace: BenchWorkspace, memory: Memory, number: int) -> float:
     note = workspace.corpus.notes[number % len(workspace.corpus.notes)]
-    file, word = workspace.notes / note.path, f"zyx{number}quoll"
+    file = workspace.notes / note.path
+    word = f"zyx{number}quoll"
     with file.open("a", encoding="utf-8") as grown:
         grown.write(f"\n- The {word} is kept in the blue drawer.\n")
     start = perf_counter()

@@ -44,7 +44,8 @@ FIRST_INDEX_RATIO = 3.0
 LARGEST = 10_000
 """Chunks of the notes that are indexed twice, with and without items."""
 ANYWHERE = Filters()
-_CPU, _WALL = 0, 1
+_CPU = 0
+_WALL = 1
 
 
 class WithoutItems:
@@ -91,7 +92,8 @@ def _searches(filled: FilledIndex, effort: Effort) -> tuple[Times, Times, float]
             rounds: tuple[list[tuple[float, float]], ...] = ([], [])
             for number in range(effort.repeats + 1):
                 for reader, times in zip(readers, rounds, strict=True):
-                    cpu, wall = time.process_time(), time.perf_counter()
+                    cpu = time.process_time()
+                    wall = time.perf_counter()
                     rank(reader, text, vector, settings, filters=ANYWHERE, now=0.0)  # pyright: ignore[reportArgumentType]
                     if number:
                         times.append((time.process_time() - cpu, time.perf_counter() - wall))

@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks._s3_server import OPTIONS
 from benchmarks._vocabulary import vocabularies
-from memoriter.longterm import LanceStore, LongTermMemory
+from memoriter.extensions.longterm.api import LanceStore, LongTermMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
     from benchmarks._vocabulary import Vocabulary
 
 DIMENSIONS = 384
-LATENT, TOPICS = 64, 2_000
+LATENT = 64
+TOPICS = 2_000
 """The vectors lie around so many topics in a space of so many dimensions, with noise in all others."""
 BATCH = 20_000
-QUERIES, EXACT_QUERIES, UPSERTS = 100, 5, 150
-WRITERS, WRITES = 4, 50
+QUERIES = 100
+EXACT_QUERIES = 5
+UPSERTS = 150
+WRITERS = 4
+WRITES = 50
 """Processes that store at once, as on different machines, and the single memories that each of them stores."""
 LIMIT = 10
 TRUTH = "nearest.json"
@@ -92,7 +96,8 @@ class Scale:
 def measure(place: str, size: int, folder: Path, endpoint: str = "") -> Scale:
     """Fill a new table at a place, in a process of its own, and measure it in others."""
     arguments = (place, str(size), str(folder), endpoint)
-    filled, used = _figures(_child("fill", *arguments)), _figures(_child("use", *arguments))
+    filled = _figures(_child("fill", *arguments))
+    used = _figures(_child("use", *arguments))
     return Scale(**{**filled, **used, **_stored_together(arguments, place, endpoint)})
 
 
@@ -153,7 +158,8 @@ def _english() -> Vocabulary:
 
 def vectors(count: int, seed: int) -> np.ndarray:
     """Return vectors of unit length (count, DIMENSIONS)."""
-    fixed, drawn = np.random.default_rng(3), np.random.default_rng(seed)
+    fixed = np.random.default_rng(3)
+    drawn = np.random.default_rng(seed)
     plane = fixed.standard_normal((LATENT, DIMENSIONS), dtype=np.float32) / np.sqrt(np.float32(LATENT))
     topics = fixed.standard_normal((TOPICS, LATENT), dtype=np.float32)
     points = topics[drawn.integers(0, TOPICS, count)] + np.float32(0.8) * drawn.standard_normal(
@@ -164,8 +170,10 @@ def vectors(count: int, seed: int) -> np.ndarray:
 
 
 def _fill(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
-    store, queries = _opened(place, endpoint), vectors(QUERIES, 1)
-    best, numbers = np.full((QUERIES, LIMIT), -2.0, np.float32), np.zeros((QUERIES, LIMIT), np.int64)
+    store = _opened(place, endpoint)
+    queries = vectors(QUERIES, 1)
+    best = np.full((QUERIES, LIMIT), -2.0, np.float32)
+    numbers = np.zeros((QUERIES, LIMIT), np.int64)
     spent = cpu = 0.0
     for start in range(0, size, BATCH):
         count = min(BATCH, size - start)
@@ -173,11 +181,13 @@ def _fill(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
         both = np.hstack([best, queries @ batch.T])
         known = np.hstack([numbers, np.broadcast_to(np.arange(start, start + count), (QUERIES, count))])
         order = np.argsort(-both, axis=1)[:, :LIMIT]
-        best, numbers = np.take_along_axis(both, order, 1), np.take_along_axis(known, order, 1)
+        best = np.take_along_axis(both, order, 1)
+        numbers = np.take_along_axis(known, order, 1)
         memories = [memory(start + each) for each in range(count)]
         with _timed() as time_of:
             store.store(memories, list(batch))
-        spent, cpu = spent + time_of[0], cpu + time_of[1]
+        spent += time_of[0]
+        cpu += time_of[1]
     with _timed() as compaction:
         store.maintain()
     truth = [[memory(int(number)).id for number in row] for row in numbers]
@@ -195,7 +205,8 @@ def _fill(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
 
 
 def _use(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
-    store, queries = _opened(place, endpoint), vectors(QUERIES, 1)
+    store = _opened(place, endpoint)
+    queries = vectors(QUERIES, 1)
     truth = json.loads((folder / TRUTH).read_text(encoding="utf-8"))
 
     def search(number: int, words: str = "") -> list[str]:
@@ -209,7 +220,10 @@ def _use(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
         times = _times(search, QUERIES)
     worded = _times(lambda number: search(number, " ".join(words(-number - 1, 2))), QUERIES)
     before = store.state().memories
-    fragments, cpu, added, stored = 0, 0.0, vectors(UPSERTS, 2), list[float]()
+    fragments = 0
+    cpu = 0.0
+    added = vectors(UPSERTS, 2)
+    stored = list[float]()
     for number in range(UPSERTS):
         with _timed() as one:
             store.store([memory(size + number)], [added[number]])
@@ -244,7 +258,8 @@ def _use(place: str, size: int, folder: Path, endpoint: str) -> dict[str, Any]:
 
 
 def _write(place: str, size: int, _folder: Path, endpoint: str, writer: int) -> dict[str, Any]:
-    store, added = _opened(place, endpoint), vectors(WRITES, 10 + writer)
+    store = _opened(place, endpoint)
+    added = vectors(WRITES, 10 + writer)
     store.count(principal=PRINCIPAL)  # opens the table
     first = size + UPSERTS + writer * WRITES
     print("ready", flush=True)
@@ -279,7 +294,9 @@ def _cuts(times: list[float]) -> tuple[float, float]:
 @contextlib.contextmanager
 def _timed() -> Iterator[list[float]]:
     """Yield a list that holds the seconds of the clock and of the processor when the block is left."""
-    start, cpu, result = time.perf_counter(), time.process_time(), list[float]()
+    start = time.perf_counter()
+    cpu = time.process_time()
+    result = list[float]()
     yield result
     result += [time.perf_counter() - start, time.process_time() - cpu]
 

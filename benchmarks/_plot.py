@@ -12,12 +12,18 @@ if TYPE_CHECKING:
 
     from benchmarks._report import Row
 
-WIDTH, HEIGHT = 900, 480
-LEFT, RIGHT, TOP, BOTTOM = 70, 640, 84, 424
+WIDTH = 900
+HEIGHT = 480
+LEFT = 70
+RIGHT = 640
+TOP = 84
+BOTTOM = 424
 APART = 19
 """Distance between two labels at the right, so that neither covers the other."""
 _FONT = "font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif\""
-_INK, _QUIET, _GRID = "#1f2328", "#59636e", "#e4e8ec"
+_INK = "#1f2328"
+_QUIET = "#59636e"
+_GRID = "#e4e8ec"
 _OWN = {
     "peer.theirs": ("OpenClaw's vector query", "#8c959f", "6 4"),
     "search.hybrid": ("hybrid search", "#1f2328", ""),

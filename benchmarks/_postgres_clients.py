@@ -50,7 +50,8 @@ def _together(request: dict[str, Any], asked: list[Question]) -> dict[str, Any]:
     """Return all times in ms, searches per second, and CPU ms of the clients for each search."""
     context = multiprocessing.get_context("fork")
     clients = request["clients"]
-    ready, results = context.Barrier(clients), context.Queue()
+    ready = context.Barrier(clients)
+    results = context.Queue()
     processes = [
         context.Process(target=_client, args=(request, asked, number, ready, results)) for number in range(clients)
     ]
@@ -86,7 +87,9 @@ def _client(
         for text, vector in mine[:_WARM_UP]:
             _patiently(lambda: search(store, text, vector, settings))  # noqa: B023 (runs at once)
         ready.wait(_WAIT_SECONDS)
-        times, began, cpu = list[float](), time.perf_counter(), time.process_time()
+        times = list[float]()
+        began = time.perf_counter()
+        cpu = time.process_time()
         while not times or time.perf_counter() - began < request["seconds"]:
             text, vector = mine[len(times) % len(mine)]
             start = time.perf_counter()
@@ -124,7 +127,9 @@ def _alone(request: dict[str, Any], asked: list[Question]) -> dict[str, Any]:
     store = open_store(request["kind"], request["place"], request["name"])
     settings = SearchSettings(background=background_of(store, WordVectors.spec))
     times = {part: list[float]() for part in ("vectors", "filtered", "words")}
-    hits, recalls, began = list[Any](), {part: list[float]() for part in ("vectors", "filtered")}, time.perf_counter()
+    hits = list[Any]()
+    recalls = {part: list[float]() for part in ("vectors", "filtered")}
+    began = time.perf_counter()
     floors = zip(request["floors"][""], request["floors"][FOLDER], strict=True)
     for (text, vector), bounds in zip(asked, floors, strict=True):
         for part, floor in zip(recalls, bounds, strict=True):

@@ -52,15 +52,18 @@ class CopyFiller:
             raise LookupError(f"There is no space {name!r} with vectors of the bundled model.")
         self._space, self._edition, self._set = row
         self._chunks = self._files = 0
-        self._frequencies, self._known = Counter[str](), set[bytes]()
+        self._frequencies = Counter[str]()
+        self._known = set[bytes]()
         self._indexes = self._connection.execute(_SLOW_INDEXES, (schema,)).fetchall()
         for _, index in self._indexes:
             self._connection.execute(f"DROP INDEX {index}".encode())
 
     def add(self, batch: Batch) -> None:
         """Write the notes of a batch and their vectors."""
-        first_file, first_chunk = self._files + 1, self._chunks + 1
-        here, rows = (self._space, self._edition), list[tuple[Any, ...]]()
+        first_file = self._files + 1
+        first_chunk = self._chunks + 1
+        here = (self._space, self._edition)
+        rows = list[tuple[Any, ...]]()
         for source, digest, entries in batch.notes:
             self._files += 1
             length = sum(entry.length for entry in entries)

@@ -42,7 +42,8 @@ class Filling:
 
     def add(self, batch: Batch) -> None:
         """Store a batch as an indexing run does, without splitting and embedding."""
-        began, cpu = time.perf_counter(), self.cpu()
+        began = time.perf_counter()
+        cpu = self.cpu()
         for source, digest, entries in batch.notes:
             self.store.put_file(source, digest, entries)
         row_of = {key: row for row, key in enumerate(batch.keys)}
@@ -82,7 +83,8 @@ def fill(prepared: Path, size: int, folder: Path, server: LocalServer) -> dict[s
     _register(server, name)
     sqlite = Filling(open_store("sqlite", str(folder), name), time.process_time)
     passages = sum(batch.passages for batch in batches(prepared, size))  # now both processes find all notes prepared
-    texts, last = 0, None
+    texts = 0
+    last = None
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         copying = process.submit(_copy, prepared, size, server.dsn, name)
         for batch in batches(prepared, size):
@@ -118,7 +120,8 @@ def fill(prepared: Path, size: int, folder: Path, server: LocalServer) -> dict[s
 
 def _copy(prepared: Path, size: int, dsn: str, name: str) -> dict[str, float]:
     """Copy all but the last batch into PostgreSQL, and return the seconds that each index took."""
-    copied, last = CopyFiller(dsn, SCHEMA, name), None
+    copied = CopyFiller(dsn, SCHEMA, name)
+    last = None
     for batch in batches(prepared, size):
         if last is not None:
             copied.add(last)

@@ -153,7 +153,8 @@ def _replicas(sizes: list[dict[str, Any]]) -> Iterator[str]:
         yield "### Two replicas\n"
         for each in copied:
             found = each["replicas"]
-            first, second = found["equal_before"], found["equal_after"]
+            first = found["equal_before"]
+            second = found["equal_after"]
             yield (
                 f"With {each['size']:,} passages, `pg_basebackup` made two streaming replicas on the same machine in"
                 f" {found['copying_seconds']:.0f} s. Of {found['questions']} questions,"
@@ -167,7 +168,8 @@ def _replicas(sizes: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _forecast(sizes: list[dict[str, Any]]) -> Iterator[str]:
-    slopes, node = slopes_of(sizes), Node()
+    slopes = slopes_of(sizes)
+    node = Node()
     if slopes is None:
         return
     yield "### Ten million passages and more, calculated\n"
@@ -234,7 +236,8 @@ def picture(figures: dict[str, Any]) -> str:
         for (clients, curve), colour, dashes in zip(points.items(), _COLOURS[kind], _DASHES, strict=False):
             name = f"{title}, {clients} client{'s' * (clients > 1)}"
             lines.append(Line(name, colour, dashes, tuple(sorted(curve))))
-    machine, load = figures["machine"], max(each["load"] for each in figures["sizes"])
+    machine = figures["machine"]
+    load = max(each["load"] for each in figures["sizes"])
     run = f"{machine['cores']} cores, {figures.get('date', '')}, load of the machine up to {load:.0f}"
     caption = f"p50 of hybrid search, {run}"
     ordered = sorted(lines, key=lambda line: -line.points[-1][1])

@@ -101,7 +101,9 @@ def _under_load(prepared: Path, stores: list[Store], primary: LocalServer, secon
 
 def _write(prepared: Path, store: Store, seconds: float) -> tuple[int, float, list[tuple[float, int]]]:
     """Write for some seconds; return the passages, the seconds, and (time, version) after some commits."""
-    written, commits, began = 0, list[tuple[float, int]](), time.perf_counter()
+    written = 0
+    commits = list[tuple[float, int]]()
+    began = time.perf_counter()
     with store.lease():
         for batch in batches(prepared, 2**40):
             for number, (source, digest, entries) in enumerate(batch.notes):

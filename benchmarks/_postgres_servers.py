@@ -84,7 +84,8 @@ class LocalServer:
                 fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
             except OSError:
                 continue  # it has ended
-            parent, times = int(fields[1]), [int(field) for field in fields[11:15]]
+            parent = int(fields[1])
+            times = [int(field) for field in fields[11:15]]
             if int(folder.name) == first:
                 ticks += sum(times)
             elif parent == first:

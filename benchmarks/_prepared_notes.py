@@ -47,8 +47,10 @@ class Batch:
 def batches(folder: Path, size: int) -> Iterator[Batch]:
     """Yield notes with at least `size` passages, and keep them in `folder`, from where the next run reads them."""
     folder.mkdir(parents=True, exist_ok=True)
-    generator, vectors, made, count = _new_generator(), None, 0, 0
-    number, notes = 0, 0
+    generator = _new_generator()
+    vectors = None
+    made = count = 0
+    number = notes = 0
     while count < size:
         file = folder / f"{number}.pickle"
         if file.exists():
@@ -64,7 +66,9 @@ def batches(folder: Path, size: int) -> Iterator[Batch]:
             partial.write_bytes(pickle.dumps(batch, protocol=5))
             partial.replace(file)
         yield batch
-        number, notes, count = number + 1, notes + len(batch.notes), count + batch.passages
+        number += 1
+        notes += len(batch.notes)
+        count += batch.passages
 
 
 def questions(count: int) -> list[tuple[str, NDArray[np.float32]]]:

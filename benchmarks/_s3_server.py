@@ -38,7 +38,8 @@ _FIXED = {
 """Options of the command `weed server`. It runs in its folder, because the path of a socket has to be short."""
 _PARTS = ("master", "volume", "filer", "s3")
 """Parts of the server; each has a port for HTTP and one for the others."""
-_START_SECONDS, _STARTS = 60.0, 3
+_START_SECONDS = 60.0
+_STARTS = 3
 
 
 def program() -> str | None:

@@ -28,7 +28,7 @@ RECALL = 0.99
 AGAINST_STATEMENT = ((1_000, 3.0), (10_000, 10.0), (100_000, 50.0))
 """Measured 9-15, 43-46 and 103. The first two limits leave room for noise, because these searches take a millisecond;
 a retriever that reads every row in SQLite is still far below them."""
-LARGEST = {"exact": 200_000, "sqlite-vec": 200_000}
+LARGEST = {"exact": 200_000}
 """Largest number of chunks for engines that read every vector in full: more would take gigabytes and seconds."""
 
 

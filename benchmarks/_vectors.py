@@ -23,7 +23,8 @@ COMMON = 1.9
 
 Unrelated texts then have a cosine near .78, as with the bundled model.
 """
-FIRST_AXES, DECAY = 3, 1.2
+FIRST_AXES = 3
+DECAY = 1.2
 """The variance of axis i is (i + 3)^-1.2. With the bundled model on the public conversations it falls alike:
 .07 of all on the first axis (here .08), .36 on the first ten (.39), .81 on the first hundred (.81)."""
 
@@ -37,7 +38,8 @@ class WordVectors:
     spec: ModelSpec = spec_of("bundled")
 
     def __init__(self, seed: int = 11) -> None:
-        source, dimensions = np.random.default_rng(seed), self.spec.dimensions
+        source = np.random.default_rng(seed)
+        dimensions = self.spec.dimensions
         spreads = (np.arange(1, dimensions + 1) + FIRST_AXES) ** (-DECAY / 2)
         # The axes of a model are not aligned with the variance, so a random rotation is applied.
         turned = np.linalg.qr(source.standard_normal((dimensions, dimensions)))[0] * spreads[:, None]

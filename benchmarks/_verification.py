@@ -37,7 +37,8 @@ def verification(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
     """Yield the rows of searches with and without verified passages, and with and without page checksums."""
     with workspace.open_index() as index:
         index.choose_engine("auto")
-        settings, verifier = workspace.settings(index), Verifier(Workspace(workspace.notes), lambda: inf)
+        settings = workspace.settings(index)
+        verifier = Verifier(Workspace(workspace.notes), lambda: inf)
 
         def ours(question: Question) -> None:
             rank(

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 Language = Literal["en", "ko", "zh", "ja"]
 
-EXPONENT, SHIFT = 1.05, 3.0
+EXPONENT = 1.05
+SHIFT = 3.0
 """A word of rank r is drawn with weight (r + SHIFT) ** -EXPONENT, as in running text of notes."""
 TOPICS = 48
 TOPIC_WORDS = 60

@@ -27,16 +27,19 @@ if TYPE_CHECKING:
     from benchmarks._effort import Effort
     from benchmarks._workspace import BenchWorkspace
 
-PAGE_SECONDS, KEY_MS = 1.0, 100.0
+PAGE_SECONDS = 1.0
+KEY_MS = 100.0
 LARGEST_WITH_BUDGET = 10_000
 """Chunks. Above this size, the pages have no budget."""
 PAGE_AGAINST_LIBRARY = 5.0
 """A search by the page is one by the library with HTTP and a template. Measured 1.2-1.7."""
 GROWTH = 1.2
 """Memory of the server after the load in multiples of that after the first tenth."""
-CLIENTS, TOKENS = 200, 40
+CLIENTS = 200
+TOKENS = 40
 """Clients at once, and their tokens: each token may send 100 requests per second."""
-LOADED, SHORT_SECONDS = 10_000, 10.0
+LOADED = 10_000
+SHORT_SECONDS = 10.0
 """Chunks of the workspace that is searched for the whole time, and seconds for others."""
 PAGE_HITS = 5
 """Searches in a browser that are measured."""
@@ -52,7 +55,8 @@ def web(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
         ratio = page / library
         title = "- time / time of the same search by the library"
         yield Row("web.ratio", title, size, ratio, "x", budget=PAGE_AGAINST_LIBRARY, ratio=True)
-        if chromium := next((path for name in CHROMIUM if (path := shutil.which(name))), None):
+        chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
+        if chromium:
             yield from _in_browser(workspace, server, chromium)
         seconds = effort.load_seconds if size == LOADED else min(effort.load_seconds, SHORT_SECONDS)
         yield from _load(workspace, server, seconds)
@@ -112,7 +116,8 @@ class _Client:
 
 def _page_against_library(workspace: BenchWorkspace, server: _Server, effort: Effort) -> tuple[float, float]:
     """Return the median seconds of a search by the page and by the library, which take turns."""
-    pages, library = list[float](), list[float]()
+    pages = list[float]()
+    library = list[float]()
     client = _Client(server, server.token)
     with workspace.memory(workspace.config(WORDS_ONLY)) as memory:
         for number, question in enumerate(workspace.corpus.questions[: effort.questions]):
@@ -137,7 +142,8 @@ def _in_browser(workspace: BenchWorkspace, server: _Server, chromium: str) -> It
         tab = browser.new_page()
         tab.goto(server.link)
         tab.wait_for_url(lambda url: "/open?" not in url)
-        loads, keys = list[float](), list[float]()
+        loads = list[float]()
+        keys = list[float]()
         for question in workspace.corpus.questions[:PAGE_HITS]:
             tab.goto(f"{server.url}/search")
             loads.append(float(tab.evaluate(_INTERACTIVE)))
@@ -184,11 +190,15 @@ def _load(workspace: BenchWorkspace, server: _Server, seconds: float) -> Iterato
 
     tokens = TokenFile(workspace.home)
     keys = [tokens.create(f"load-{number}", "read", now=0.0) for number in range(TOKENS)]
-    measured, numbers, end = _Measured(), count(), time.monotonic() + seconds
+    measured = _Measured()
+    numbers = count()
+    end = time.monotonic() + seconds
     questions = workspace.corpus.questions
 
     def run(key: str) -> None:
-        client, own, errors = _Client(server, key), list[float](), 0
+        client = _Client(server, key)
+        own = list[float]()
+        errors = 0
         while time.monotonic() < end:
             start = time.perf_counter()
             try:
@@ -216,7 +226,8 @@ def _load(workspace: BenchWorkspace, server: _Server, seconds: float) -> Iterato
 
 def _load_rows(size: int, measured: _Measured, seconds: float, early: int, late: int) -> Iterator[Row]:
     times = sorted(measured.seconds)
-    p50, p99 = times[len(times) // 2] * 1000, times[len(times) * 99 // 100] * 1000
+    p50 = times[len(times) // 2] * 1000
+    p99 = times[len(times) * 99 // 100] * 1000
     title = f"{CLIENTS} searches by the web page at once, for {seconds:.0f} s"
     yield Row("web.load", title, size, p50, "ms")
     yield Row("web.load_p99", "- slowest of a hundred", size, p99, "ms")

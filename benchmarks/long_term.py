@@ -24,9 +24,10 @@ from benchmarks import _long_term_scale as scale
 from benchmarks._long_term_page import MOST_GROWTH, grown_by, page
 from benchmarks._machine import describe
 from benchmarks._s3_server import BUCKET, s3_server
-from memoriter.longterm import LanceStore
+from memoriter.extensions.longterm.api import LanceStore
 
-FRAGMENTS, VERSIONS = 100, 2_500
+FRAGMENTS = 100
+VERSIONS = 2_500
 """The most fragments and versions at any time."""
 MARKS = (1_000, 5_000, 10_000)
 
@@ -74,7 +75,8 @@ def _known(file: Path | None) -> dict[str, Any]:
 
 
 def _keep(file: Path | None, figures: dict[str, Any], date: str) -> None:
-    figures["date"], figures["machine"] = date or figures.get("date", ""), describe()
+    figures["date"] = date or figures.get("date", "")
+    figures["machine"] = describe()
     if file:
         file.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
@@ -89,14 +91,19 @@ def _upserts_in_process(count: int, folder: str) -> list[dict[str, Any]]:
 def _upserts(count: int, folder: Path) -> list[dict[str, Any]]:
     """Store memories one by one, and return figures at a few of them."""
     store = LanceStore(str(folder / "lancedb"), model="benchmark", dimensions=scale.DIMENSIONS)
-    vectors, marks = scale.vectors(count, 4), list[dict[str, Any]]()
-    fragments, versions, size, held, began = 0, 0, 0, 0.0, time.process_time()
+    vectors = scale.vectors(count, 4)
+    marks = list[dict[str, Any]]()
+    fragments = versions = size = 0
+    held = 0.0
+    began = time.process_time()
     for number in range(1, count + 1):
         store.store([scale.memory(number)], [vectors[number - 1]])
         if number % 50 == 0 or number == count:
             state = store.state()
-            fragments, versions = max(fragments, state.fragments), max(versions, state.versions)
-            size, held = max(size, state.bytes or 0), max(held, scale.resident())
+            fragments = max(fragments, state.fragments)
+            versions = max(versions, state.versions)
+            size = max(size, state.bytes or 0)
+            held = max(held, scale.resident())
         if number == count or number in MARKS:
             marks.append(
                 {

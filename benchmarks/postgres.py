@@ -57,7 +57,10 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where the stores are made; without it, a temporary folder")
     given = parser.parse_args()
     if given.quick:
-        given.sizes, given.clients, given.seconds, given.json = (10_000,), (1, 4), 1.0, None
+        given.sizes = (10_000,)
+        given.clients = (1, 4)
+        given.seconds = 1.0
+        given.json = None
     figures: dict[str, Any] = _known(given.json)
     known = {each["size"] for each in figures.setdefault("sizes", [])}
     for size in given.sizes:
@@ -66,7 +69,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="memoriter-postgres-", dir=given.folder) as scratch:
             measured = _measure(Path(scratch), size, given)
         figures["sizes"].append(measured)
-        figures["date"], figures["machine"] = given.date or figures.get("date", ""), describe()
+        figures["date"] = given.date or figures.get("date", "")
+        figures["machine"] = describe()
         figures["settings"] = dict(SETTINGS)
         if given.json:
             given.json.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -142,10 +146,8 @@ def _searches(request: dict[str, Any], first: dict[str, Any] | None, server: Loc
     """
     machine = describe()
     if first is not None:
-        needed_mb, needed_seconds = (
-            first["peak_mb"] * request["clients"],
-            first["cpu_ms"] / 1000 * request["clients"] / machine["cores"],
-        )
+        needed_mb = first["peak_mb"] * request["clients"]
+        needed_seconds = first["cpu_ms"] / 1000 * request["clients"] / machine["cores"]
         if needed_mb > MEMORY_SHARE * (machine["memory_gb"] or 0.0) * 1024 > 0:
             return {"needed_mb": needed_mb}
         if needed_seconds > ROUND_SECONDS:
@@ -170,7 +172,8 @@ def _summary(times: list[float]) -> dict[str, float]:
 
 def _same_hits(ours: list[list[Any]], theirs: list[list[Any]]) -> dict[str, Any]:
     """Compare the hits of both stores: questions with the same places in the same order, and the largest difference."""
-    same, difference = 0, 0.0
+    same = 0
+    difference = 0.0
     for left, right in zip(ours, theirs, strict=True):
         same += [hit[:2] for hit in left] == [hit[:2] for hit in right]
         scores = {tuple(hit[:2]): hit[2] for hit in right}

@@ -40,7 +40,8 @@ KEPT = 12
 
 def collect(cache: Path, out: Path, paths: list[Path]) -> None:
     """Write what is known of the candidates of each question."""
-    env, sets = read_environment(), with_foreign(load_sets(paths).notes)
+    env = read_environment()
+    sets = with_foreign(load_sets(paths).notes)
     asked = [each for notes in sets for each in (*notes.answerable, *notes.unanswerable)]
     texts = {question_key(text): text for text in (clean_query(each.text) for each in asked)}
     vectors = VectorStore("bundled", cache, env.home / "models").vectors(texts, "query", lambda _: None)
@@ -58,7 +59,8 @@ def collect(cache: Path, out: Path, paths: list[Path]) -> None:
             index, ranking = found[-1]
             settings = replace(ranking.settings, min_score=float("-inf"), max_results=KEPT)
             for question in (*notes.answerable, *notes.unanswerable):
-                text, traces = clean_query(question.text), list[Trace]()
+                text = clean_query(question.text)
+                traces = list[Trace]()
                 rank(
                     index,
                     text,
@@ -84,8 +86,10 @@ def described(index: Any, trace: Trace, question: Any, text: str, judge: JudgeEn
     assert candidates is not None
     stored = index.rows([each.row for each in trace.ranked[:KEPT]])
     for place, each in enumerate(trace.ranked[:KEPT]):
-        chunk, keyword = stored[each.row].chunk, candidates.keyword_scores.get(each.row, ZERO_SCORE)
-        start, end = chunk.start_line, chunk.end_line
+        chunk = stored[each.row].chunk
+        keyword = candidates.keyword_scores.get(each.row, ZERO_SCORE)
+        start = chunk.start_line
+        end = chunk.end_line
         hit = type("Place", (), {"path": stored[each.row].path, "start_line": start, "end_line": end})
         read = None
         if place < READ:
@@ -136,7 +140,8 @@ def ordered(row: dict[str, Any], weight: float) -> list[dict[str, Any]]:
 def places(row: dict[str, Any], weight: float) -> list[float]:
     """Return note@3, lines@1, the judge's own line at 1, and nDCG@10."""
     found = ordered(row, weight)[:10]
-    seen, gain = set[int](), 0.0
+    seen = set[int]()
+    gain = 0.0
     for place, each in enumerate(found):
         fresh = set(each["found"]) - seen
         seen |= fresh
@@ -205,12 +210,12 @@ class Outcomes:
         """Return the share of right answers called a match, less those of near-misses and of foreign questions."""
         called = self.called(*rule)
         signs = zip(KINDS, (1, -1, -1), strict=True)
-        return float(
-            sum(
-                sign * np.mean([called[own].mean() for family in families if (own := self._own(kind, family)).any()])
-                for kind, sign in signs
-            )
-        )
+        return float(sum(sign * self._share(called, kind, families) for kind, sign in signs))
+
+    def _share(self, called: Any, kind: str, families: list[str]) -> Any:
+        """Return the mean of the families' shares of answers of this kind that are called a match."""
+        own = (self._own(kind, family) for family in families)
+        return np.mean([called[rows].mean() for rows in own if rows.any()])
 
     def _own(self, kind: str, family: str) -> Any:
         return (self.kinds == kind) & (self.families == family)
@@ -222,7 +227,8 @@ def fit_rule(rows: list[dict[str, Any]], families: list[str], weight: float, sha
     rules = [(share, float(threshold)) for share in shares for threshold in THRESHOLDS]
     held = np.zeros(len(outcomes.sums), bool)
     for family in families:
-        others, own = [each for each in families if each != family], outcomes.families == family
+        others = [each for each in families if each != family]
+        own = outcomes.families == family
         rule = max(rules, key=lambda rule, others=others: outcomes.quality(rule, others))
         held[own] = outcomes.called(*rule)[own]
         print(f"without {family}: weight of the logit {rule[0]}, threshold {rule[1]:.2f}")

@@ -10,7 +10,12 @@ from html import escape
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
-WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN, LINE = 176, 62, 44, 26, 10, 17
+WIDTH = 176
+HEIGHT = 62
+GAP_X = 44
+GAP_Y = 26
+MARGIN = 10
+LINE = 17
 """Pixels: of a box, between boxes, around the picture, and of a line of text."""
 LABELS = 'role="img" aria-labelledby="title description"'
 MARKER = (
@@ -82,7 +87,10 @@ class Picture:
 
 
 def _arrow(start: Box, end: Box) -> str:
-    x, y, to_x, to_y = start.left + WIDTH, start.middle, end.left, end.middle
+    x = start.left + WIDTH
+    y = start.middle
+    to_x = end.left
+    to_y = end.middle
     half = (x + to_x) / 2
     return f'<path d="M{x:g},{y:g} C{half:g},{y:g} {half:g},{to_y:g} {to_x - 2:g},{to_y:g}"/>'
 

@@ -54,7 +54,8 @@ class Asked(NamedTuple):
 
 def open_sets(stack: ExitStack, cache: Path, paths: list[Path]) -> Iterable[Asked]:
     """Yield the sets, indexed."""
-    env, sets = read_environment(), load_sets(paths).notes
+    env = read_environment()
+    sets = load_sets(paths).notes
     texts = {
         question_key(text): text for notes in sets for each in notes.answerable for text in [clean_query(each.text)]
     }

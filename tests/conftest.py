@@ -28,8 +28,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--vectors", default=str(VECTORS), help="directory of recorded behaviour for the parity tests")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def models_stay_loaded() -> Generator[None]:
+    """Keep the models that all memories of a process share: otherwise each test with a memory loads them again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memoriter.embed._rerank._ENGINES", {})
+        patch.setattr("memoriter.embed.bundled._bundled._ENGINES", {})
+        yield
+
+
+def pytest_xdist_auto_num_workers() -> int | None:
+    """In CI, use one worker more than there are processors: the slow tests often wait for other programs."""
+    return (os.cpu_count() or 1) + 1 if os.environ.get("CI") else None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
+    """Mark the cases of matrices before tests are selected and shuffled, and put long tests first after that."""
+    mark_matrices(items)
+    result = yield
+    put_long_tests_first(items)
+    return result
+
+
+def mark_matrices(items: list[pytest.Item]) -> None:
     """Mark the cases of a matrix as slow, except the first `quick` ones, so that the quick run takes one of each."""
     cases: dict[str, list[tuple[int, pytest.Item]]] = {}
     for item in items:
@@ -40,6 +62,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, (quick, item) in enumerate(matrix):
             if place >= quick:
                 item.add_marker("slow")
+
+
+def put_long_tests_first(items: list[pytest.Item]) -> None:
+    """Begin with the files that have the longest time limit, so that no worker begins a long test when others end."""
+    limits: dict[Path, float] = {}
+    for item in items:
+        mark = item.get_closest_marker("timeout")
+        limit = mark.args[0] if mark is not None else 0.0
+        limits[item.path] = max(limit, limits.get(item.path, 0.0))
+    items.sort(key=lambda item: -limits[item.path])
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

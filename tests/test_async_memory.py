@@ -40,7 +40,8 @@ def names(owner: type) -> set[str]:
 def test_it_has_each_method_with_the_same_parameters_result_and_documentation() -> None:
     assert names(Memory) - names(AsyncMemory) == SYNCHRONOUS
     for name in sorted(names(Memory) & names(AsyncMemory) - {"open", "watch"}):
-        method, twin = vars(Memory)[name], vars(AsyncMemory)[name]
+        method = vars(Memory)[name]
+        twin = vars(AsyncMemory)[name]
         if inspect.iscoroutinefunction(twin):
             assert inspect.signature(twin) == inspect.signature(method), name
             assert name == "close" or inspect.getdoc(twin) == inspect.getdoc(method), name
@@ -112,7 +113,9 @@ def test_a_cancelled_search_no_longer_waits_for_a_service_that_hangs(env: Memory
 def test_cancelled_indexing_ends_and_keeps_what_it_has_done(env: MemoryEnv) -> None:
     async def program() -> None:
         async with AsyncMemory(env.open()) as memory:
-            loop, reached, go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+            loop = asyncio.get_running_loop()
+            reached = asyncio.Event()
+            go_on = threading.Event()
             steps = list[int]()
 
             def report(progress: Progress) -> None:
@@ -168,7 +171,8 @@ def test_closing_cancels_what_runs(env: MemoryEnv) -> None:
 
 def test_watching_indexes_changes_until_its_task_is_cancelled(env: MemoryEnv) -> None:
     async def program() -> None:
-        loop, indexed = asyncio.get_running_loop(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        indexed = asyncio.Event()
         async with await AsyncMemory.open(env.notes, home=env.home) as memory:
             watching = asyncio.create_task(memory.watch(lambda _: loop.call_soon_threadsafe(indexed.set)))
             await asyncio.wait_for(indexed.wait(), LIMIT)

@@ -1,4 +1,4 @@
-"""The conventions that no other tool checks: sizes, public names, words, and documents that must agree."""
+"""The conventions that no other tool checks: packages, public names, pins, and documents that must agree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from memoriter.extras import FRAMEWORKS
-from source_texts import parsed
+from source_texts import parse, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "memoriter"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+CODE = [
+    *SOURCES,
+    *(file for name in ("benchmarks", "examples", "scripts", "tests") for file in (ROOT / name).rglob("*.py")),
+]
 INITS = [file for file in SOURCES if file.name == "__init__.py"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 INTEGRATIONS = ["integrations.txt", "integrations-crewai.txt"]
-FILE_LINES = 600
-FUNCTION_LINES = 60
-EMPTY_WORDS = {"manager", "helper", "helpers", "util", "utils", "data", "info"}
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -45,26 +46,6 @@ def exported(init: ast.Module) -> list[str] | None:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
             return list(ast.literal_eval(statement.value))
     return None
-
-
-def words_of(name: str) -> list[str]:
-    """Split `FallbackThing`, `fallback_thing` and `HTTPThing` alike."""
-    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
-
-
-def test_a_source_file_has_one_screenful_of_ideas() -> None:
-    lengths = {name_of(file): len(file.read_text(encoding="utf-8").splitlines()) for file in SOURCES}
-    assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES} == {}
-
-
-def test_a_function_can_be_read_without_scrolling() -> None:
-    lengths = {
-        f"{name_of(file)}: {node.name}": (node.end_lineno or 0) - node.lineno + 1
-        for file in SOURCES
-        for node in ast.walk(parsed(file))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-    assert {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES} == {}
 
 
 def init_allows(statement: ast.stmt) -> bool:
@@ -142,7 +123,7 @@ def imported(file: Path) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, alias.name) for alias in node.names)
 
 
-def test_a_room_is_entered_through_its_door() -> None:
+def test_a_package_imports_no_private_module_of_another() -> None:
     for file in SOURCES:
         own = file.relative_to(PACKAGE).parts[0]
         for line, module in imported(file):
@@ -152,11 +133,62 @@ def test_a_room_is_entered_through_its_door() -> None:
             assert package != "memoriter" or parts[0] == own or not private, f"{name_of(file)}:{line}: {module}"
 
 
-def test_names_say_what_a_thing_is() -> None:
-    for file in SOURCES:
-        classes = [node.name for node in ast.walk(parsed(file)) if isinstance(node, ast.ClassDef)]
-        empty = [name for name in (file.stem, file.parent.name, *classes) if EMPTY_WORDS & set(words_of(name))]
-        assert empty == [], name_of(file)
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """Yield all statements below a node."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        if not isinstance(child, ast.expr):
+            yield from statements(child)
+
+
+def packed_assignments(code: ast.Module) -> Iterator[int]:
+    """Yield the line of each `a, b = x, y`, whose reader must count commas; values that change places may stay."""
+    displays = ast.Tuple | ast.List
+    for node in statements(code):
+        if isinstance(node, ast.Assign) and isinstance(node.value, displays):
+            values = sorted(map(ast.unparse, node.value.elts))
+            targets = [target for target in node.targets if isinstance(target, displays)]
+            if any(sorted(map(ast.unparse, target.elts)) != values for target in targets):
+                yield node.lineno
+
+
+def hidden_assignments(code: ast.Module) -> Iterator[int]:
+    """Yield the line of each `:=` within the arguments of a call, where nobody looks for a name that is used later."""
+    for call in ast.walk(code):
+        if isinstance(call, ast.Call):
+            for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+                yield from (node.lineno for node in ast.walk(argument) if isinstance(node, ast.NamedExpr))
+
+
+@pytest.mark.parametrize(
+    ("line", "packed", "hidden"),
+    [
+        ("a, b = x, y", True, False),
+        ("self.a, self.b = a, b", True, False),
+        ("[a, *b] = x, *y", True, False),
+        ("a, b = b, a", False, False),
+        ("a, b = pair()", False, False),
+        ("a = x, y", False, False),
+        ("f(a := x)", False, True),
+        ("f(key=(a := x))", False, True),
+        ("f(a for x in y if (a := g(x)))", False, True),
+        ("if a := f(x): pass", False, False),
+    ],
+)
+def test_packed_and_hidden_assignments_are_told_from_others(line: str, *, packed: bool, hidden: bool) -> None:
+    code = ast.parse(line)
+    assert (any(packed_assignments(code)), any(hidden_assignments(code))) == (packed, hidden)
+
+
+def test_each_value_is_assigned_where_a_reader_looks_for_it() -> None:
+    found = list[str]()
+    for file in CODE:
+        code = parse(file)
+        found += [f"{name_of(file)}:{line}: one assignment a line" for line in packed_assignments(code)]
+        if ":=" in file.read_text(encoding="utf-8"):
+            found += [f"{name_of(file)}:{line}: assign before the call" for line in hidden_assignments(code)]
+    assert found == []
 
 
 def texts() -> Iterator[Path]:
@@ -176,15 +208,6 @@ def test_no_text_knows_a_machine_or_the_address_of_a_package_index() -> None:
     known = re.compile(b"|".join([folder, *hosts]))
     found = [f"{name_of(file)}: {hit[0].decode()}" for file in texts() if (hit := known.search(file.read_bytes()))]
     assert found == []
-
-
-def test_every_row_of_the_map_in_contributing_points_somewhere() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    table = text.partition("Where do I change")[2].partition("\n## ")[0]
-    rows = [line.split("|")[2:4] for line in table.splitlines() if line.startswith("| ")][1:]
-    assert rows
-    named = [path for row in rows for cell in row for path in re.findall(r"`([\w./]+)`", cell)]
-    assert [path for path in named if not ((PACKAGE / path).exists() or (ROOT / path).exists())] == []
 
 
 @pytest.mark.parametrize("page", ["SECURITY.md", "docs/clients.md", "docs/security.md"])

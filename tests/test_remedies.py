@@ -248,7 +248,7 @@ OTHERS = {
     "--user",
 }
 """Of git, pip, llama.cpp, QMD, optimum and curl."""
-COMPARED = "evals/peers/"
+COMPARED = "extensions/evals/peers/"
 """The folder whose texts are also arguments of programs that memoriter is compared with."""
 
 

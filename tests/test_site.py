@@ -18,7 +18,8 @@ ROOT = Path(memoriter.__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
 
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "pictures.py"), run_name="pictures")
-PICTURES, WIDTH = SCRIPT["PICTURES"], SCRIPT["WIDTH"]
+PICTURES = SCRIPT["PICTURES"]
+WIDTH = SCRIPT["WIDTH"]
 
 
 def pages_of(entries: list[Any]) -> list[str]:

@@ -37,7 +37,6 @@ HEAVY = frozenset(
         "regex",
         "rich",
         "sqlite3",
-        "sqlite_vec",
         "ssl",
         "starlette",
         "subprocess",
@@ -104,7 +103,6 @@ def loaded(notes: Path) -> Callable[..., set[str]]:
     [
         pytest.param(("--help",), set[str](), 154, id="help"),
         pytest.param(("mcp", "--help"), set[str](), 155, id="help of the server"),
-        pytest.param(("chat", "--help"), set[str](), 155, id="help of the chat"),
         pytest.param(("get", "MEMORY.md"), set[str](), 292, id="get"),
         pytest.param(("-w", "../empty", "remember", "Tea, not coffee."), set[str](), 298, id="remember"),
         pytest.param(WORDS_ALONE, {"apsw", "email", "json5", "pydantic"}, 420, id="words alone"),

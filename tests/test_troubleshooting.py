@@ -22,7 +22,8 @@ ROWS = re.findall(
 ANSWERS = [row for row in ROWS if row[0] not in {"message", "---"}]
 MESSAGES = sorted({message for row in ANSWERS for message in re.findall(r"`([^`]+)`", row[0])} - CODES)
 
-STAGES, CHECKS = frozenset(get_args(Stage)), frozenset({"home", "search"})
+STAGES = frozenset(get_args(Stage))
+CHECKS = frozenset({"home", "search"})
 """What stands in the second column of the parts on `why-not` and `doctor`."""
 
 

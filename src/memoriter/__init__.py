@@ -82,7 +82,7 @@ def __getattr__(name: str) -> Any:
     """Import a name when it is first used, so that a command that does not need it starts at once."""
     from importlib import import_module
 
-    late = {
+    lazy = {
         "async_memory": "AsyncMemory",
         "codes": "DiagnosticCode",
         "errors": (
@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
             "SearchResult Skipped Source Status SyncReport WhyNot"
         ),
     }
-    for module, names in late.items():
+    for module, names in lazy.items():
         if name in names.split():
             return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

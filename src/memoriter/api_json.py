@@ -263,7 +263,8 @@ def appended_json(written: WrittenLines, *, workspace: Path) -> dict[str, Any]:
     """
     path = written.path
     cited = path.relative_to(workspace).as_posix() if path.is_relative_to(workspace) else path.as_posix()
-    start, end = written.start_line, written.end_line
+    start = written.start_line
+    end = written.end_line
     citation = f"{cited}#L{start}" + (f"-L{end}" if end != start else "")
     health = {"ok": not written.reasons, "reasons": [reason_json(reason) for reason in written.reasons]}
     place: dict[str, Any] = {"path": cited, "startLine": start, "endLine": end, "citation": citation}

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from memoriter.backends import BackendSettings, BuiltinBackend, Clocks
 from memoriter.config import (
@@ -172,21 +172,31 @@ def assemble(
     exported = partial(_transcripts, place, replace(settings, sources=("sessions",)), configuration, chosen, env)
     setup = backend_setup(configuration, chosen, env, notes.root)
     backend = setup.open(builtin, notes, exported) if setup else builtin
-    same: Any = {"by_person": by_person, "attended": attended, "brief": brief, "adjust": adjust}
     return Assembly(
-        place,
-        configuration,
-        settings,
-        chosen,
-        notes,
-        backend,
-        embedding,
-        env.wall,
-        env.monotonic,
-        env,
+        place=place,
+        configuration=configuration,
+        settings=settings,
+        agent=chosen,
+        workspace=notes,
+        backend=backend,
+        embedding=embedding,
+        wall=env.wall,
+        monotonic=env.monotonic,
+        env=env,
         remote=lambda folder: bool(network_of(folder, env.mounts)),
         builtin=builtin,
-        again=lambda: assemble(workspace, config=config, agent=agent, env=env, index_file=index_file, **same),
+        again=partial(
+            assemble,
+            workspace,
+            config=config,
+            agent=agent,
+            env=env,
+            by_person=by_person,
+            attended=attended,
+            brief=brief,
+            adjust=adjust,
+            index_file=index_file,
+        ),
         notices=(
             *foreign_diagnostics(index),
             *openclaw_keys(configuration, settings, chosen, env.environ, now=env.wall()).refused,
@@ -223,13 +233,6 @@ def sessions_of(env: Environment, agent: str) -> Path:
     return env.home / "agents" / agent_name(agent) / "sessions"
 
 
-def new_session() -> str:
-    """Return a new, unique session name."""
-    from uuid import uuid4
-
-    return str(uuid4())
-
-
 def plugins_of(assembly: Assembly) -> Plugins:
     """Return the active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
     from memoriter.plugins import installed_plugins, load_plugins, services_for
@@ -243,8 +246,10 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
     from memoriter.agent import HookBus, SessionEnvironment, recall_listener
     from memoriter.tools import citations_on
 
-    env, settings = assembly.env, assembly.configuration.settings
-    defaults, limit = settings.agents.defaults, settings.memory.qmd.limits.max_injected_chars
+    env = assembly.env
+    settings = assembly.configuration.settings
+    defaults = settings.agents.defaults
+    limit = settings.memory.qmd.limits.max_injected_chars
     recalls = tuple(recall_listener(source) for source in plugins.recall_sources(memory))
     return SessionEnvironment(
         workspace=assembly.workspace,

@@ -111,6 +111,7 @@ class AsyncMemory:
     file_of = _awaitable(Memory.file_of)
     egress_notice = _awaitable(Memory.egress_notice)
     status = _awaitable(Memory.status)
+    check_plugins = _awaitable(Memory.check_plugins)
 
     async def watch(self, on_event: Callable[[WatchEvent], None] | None = None) -> None:
         """Keep the index in sync with the files until the task is cancelled; no failure ends it."""

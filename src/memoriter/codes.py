@@ -49,7 +49,6 @@ DiagnosticCode = Literal[
     "lines_unsearched",
     "memory_off",
     "missing_package",
-    "model",
     "no_notes",
     "no_such_note",
     "no_term_known",

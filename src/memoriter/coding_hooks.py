@@ -36,7 +36,9 @@ TIMEOUTS: dict[HookEvent, int] = {
 }
 """Seconds after which a client goes on without the hook; without a limit, the clients wait up to ten minutes.
 Codex accepts at most 3 for the end of a session."""
-PROMPT_SECONDS, LEAST_SECONDS, MOST_SECONDS = 0.8, 0.3, 600.0
+PROMPT_SECONDS = 0.8
+LEAST_SECONDS = 0.3
+MOST_SECONDS = 600.0
 """How long a prompt usually waits for its memory, the least that remains for a recall, and the most, in seconds."""
 LONGEST_INPUT = 16 * 1024 * 1024
 """Limit of the JSON that a coding agent writes to a hook, in bytes."""

@@ -46,7 +46,9 @@ def embedding_of(
     """
     found = openclaw_keys(configuration, settings, agent or configuration.default_agent, env.environ, now=env.wall())
     environ = {**found.variables, **env.environ}
-    remote, local, ledger = settings.remote, settings.local, ledger_of(env)
+    remote = settings.remote
+    local = settings.local
+    ledger = ledger_of(env)
     entries = configuration.settings.models.providers
     services = {name: _address(entry, entry.api, environ) for name, entry in entries.items()}
     provider_settings = ProviderSettings(

@@ -11,7 +11,6 @@ MemoriterError                  catch this to catch everything; has `code`, `mes
 ├── WriteError                  a note was not written; what was there is untouched
 │   └── WriteConflict           the file changed since it was read
 ├── MissingPackage          an optional part of memoriter is not installed
-├── ModelFailed                 the model of a chat gave no answer
 ├── QmdFailure                  the program QMD gave no usable answer
 │   ├── QmdMissing              it is not installed, or cannot start at all
 │   ├── QmdTimeout              it did not end in time
@@ -144,13 +143,6 @@ class MissingPackage(MemoriterError, ImportError):
 
     code = "missing_package"
     default_remedy = 'Run `pip install "memoriter[all]"`.'
-
-
-class ModelFailed(MemoriterError):
-    """The model of a chat cannot be asked, or its service gave no answer."""
-
-    code = "model"
-    default_remedy = "Send the message again, or name another service with --model and --base-url."
 
 
 class QmdFailure(MemoriterError):

@@ -10,7 +10,7 @@ from typing import Literal
 
 from memoriter.errors import MissingPackage
 
-Extra = Literal["chat", "import", "local", "longterm", "mcp", "onnx", "postgres", "remote", "serve", "watch"]
+Extra = Literal["import", "local", "longterm", "mcp", "onnx", "postgres", "remote", "serve", "watch"]
 FrameworkExtra = Literal[
     "agent-framework",
     "agno",
@@ -31,7 +31,6 @@ _MCP = ("anyio", "h11", "mcp", "starlette", "tomlkit", "uvicorn")
 _WATCH = ("watchfiles",)
 _PAGES = ("jinja2", "markdown_it", "markupsafe", "nh3")
 PACKAGES: dict[Extra, tuple[str, ...]] = {
-    "chat": ("anthropic", "openai", "pydantic_ai"),
     "import": ("ijson",),
     "local": ("httpx2", "xllamacpp"),
     "longterm": ("lancedb", "pyarrow"),

@@ -228,7 +228,8 @@ def make_query(
     if given:
         arguments = {"since": since, "until": until, "on": on}
         days = day_range(*(_days_of(name, day, today) for name, day in arguments.items()))
-        first, last = days.first, days.last
+        first = days.first
+        last = days.last
     wanted = _split_tags([tags] if isinstance(tags, str) else tags) if tags else None
     if tags and not wanted:
         raise UsageError(f"There is no tag in {tags!r}.", remedy="Give one, such as `recipe` or `work/plan`.")

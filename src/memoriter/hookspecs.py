@@ -13,11 +13,15 @@ A plugin is a package that depends on memoriter. It has an object (a module is e
         return [Listener("my-plugin", "agent_end", keep)]
 
 memoriter's own features for agents use the same functions. memoriter skips a plugin that fails.
+
+Servers load two more groups of entry points, and only servers do: an object of `memoriter.operations` is a
+`memoriter.web.OperationSet` and adds to the HTTP API, and one of `memoriter.pages` is a `memoriter.pages.PageSet`. An
+object of `memoriter.commands` is a command of click, and becomes one of `memoriter`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pluggy
 
@@ -45,8 +49,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from memoriter.backends import Embedding, MemoryBackend
+    from memoriter.backends import Embedding, Forgotten, MemoryBackend
     from memoriter.config import MemorySearch
+    from memoriter.types import Diagnostic
     from memoriter.workspace import Workspace
 
 __all__ = [
@@ -59,6 +64,7 @@ __all__ = [
     "Captured",
     "Event",
     "EventName",
+    "Finding",
     "HookSpecs",
     "Listener",
     "MemoryLike",
@@ -117,6 +123,17 @@ class PluginContext:
     services: PluginServices
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a plugin found when it checked its parts."""
+
+    state: Literal["good", "note", "broken"]
+    message: str
+    remedy: str = ""
+    code: str = ""
+    """The code of the error or the diagnostic behind it."""
+
+
 class HookSpecs(Protocol):
     """The functions that a plugin can implement; all are optional."""
 
@@ -138,4 +155,29 @@ class HookSpecs(Protocol):
     @hookspec
     def listeners(self, context: PluginContext) -> Sequence[Listener]:
         """Return the listeners for events, such as one for `agent_end` that captures the conversation."""
+        ...
+
+    @hookspec
+    def own_notes(self, context: PluginContext) -> Sequence[str]:
+        """Return the paths of notes that a recall source of the plugin reads; the recall of notes leaves them out."""
+        ...
+
+    @hookspec
+    def forgotten(self, context: PluginContext, receipt: Forgotten) -> Sequence[Diagnostic]:
+        """Remove what `Memory.forget` has removed, and return diagnostics for what is left.
+
+        Args:
+            context: the environment of the plugin.
+            receipt: what was removed from notes, transcripts and the index.
+        """
+        ...
+
+    @hookspec
+    def checks(self, context: PluginContext) -> Sequence[Finding]:
+        """Check the parts of the plugin for `memoriter doctor`, and for a server that starts or is asked for them."""
+        ...
+
+    @hookspec
+    def long_term(self, context: PluginContext) -> Any:
+        """Return what `Memory.long_term` is; `memoriter status` shows the number of its `entries()`."""
         ...

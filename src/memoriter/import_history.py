@@ -107,7 +107,8 @@ class History:
 
     def __init__(self, folder: Path, root: Path) -> None:
         """Name the private folder of the records, and the folder of notes."""
-        self._folder, self._key = folder, content_hash(os.path.realpath(root))[:12]
+        self._folder = folder
+        self._key = content_hash(os.path.realpath(root))[:12]
         self.root = root
 
     def runs(self) -> list[RunRecord]:

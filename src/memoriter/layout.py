@@ -131,7 +131,8 @@ def note_files(folder: str, suffixes: tuple[str, ...] = (SUFFIX,)) -> Iterator[s
 
     Hidden folders and files, folders of tools and symbolic links are left out; what cannot be read is empty.
     """
-    pending, examined = [""], 0
+    pending = [""]
+    examined = 0
     while pending:
         prefix = pending.pop()
         try:

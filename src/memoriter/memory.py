@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import assemble, plugins_of, read_environment, session_environment_of
 from memoriter.environment import Environment, local_time
-from memoriter.errors import SearchDisabled
+from memoriter.errors import ConfigError, SearchDisabled
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.filters import SearchArguments
-    from memoriter.longterm import LongTermMemories
+    from memoriter.hookspecs import Finding
     from memoriter.plugins import Plugins
     from memoriter.sync import Progress
     from memoriter.tools import Tool
@@ -45,10 +45,13 @@ class Memory:
     """Nobody calls with a token: programs that hold a `Memory` are the owner's."""
 
     def __init__(self, assembly: Assembly) -> None:
-        self._assembly, self._backend, self._workspace = assembly, assembly.backend, assembly.workspace
+        self._assembly = assembly
+        self._backend = assembly.backend
+        self._workspace = assembly.workspace
         self._loaded: Plugins | None = None
         self._session_env: SessionEnvironment | None = None
-        self._sessions, self._gate = set[str](), RLock()
+        self._sessions = set[str]()
+        self._gate = RLock()
         self.on_search: Callable[[SearchResult], None] = lambda _: None  # called in the thread of each search
 
     @classmethod
@@ -156,10 +159,23 @@ class Memory:
         """
         if not self.settings.enabled:
             raise SearchDisabled(self._disabled.message)
-        limits: dict[str, Any] = {"max_results": max_results, "min_score": min_score, "sources": sources, "path": path}
-        limits |= {"since": since, "until": until, "on": on, "changed": changed, "tags": tags}
-        limits |= {"explain": explain, "deadline_ms": deadline_ms, "update": update, "session": session}
-        request = make_query(query, self._today, **limits)
+        request = make_query(
+            query,
+            self._today,
+            max_results=max_results,
+            min_score=min_score,
+            sources=sources,
+            since=since,
+            until=until,
+            on=on,
+            changed=changed,
+            path=path,
+            tags=tags,
+            explain=explain,
+            deadline_ms=deadline_ms,
+            update=update,
+            session=session,
+        )
         request = self._understood(request, operators=operators)
         result = self._assembly.trusted.backend.search(request, progress=progress)
         self.on_search(result)
@@ -261,13 +277,12 @@ class Memory:
 
         Raises WriteConflict if a note has changed, and nothing was removed, and WriteError.
         """
-        from memoriter.plugins import LONG_TERM, LONG_TERM_NOTES
-
         receipt = self._backend.forget(plan)
-        has_database = LONG_TERM in self.configuration.settings.plugins.slots.names
-        if has_database and any(each.path in LONG_TERM_NOTES for each in receipt.notes):
-            receipt = replace(receipt, left=(*receipt.left, *self.long_term.erase_removed()))
-        return receipt
+        try:
+            left = self._plugins.forgotten(self, receipt)
+        except ConfigError as error:  # of a plugin that the memory slot names, which may still have the text
+            left = (Diagnostic(error.code, error.message, error.remedy),)
+        return replace(receipt, left=(*receipt.left, *left))
 
     def remember(
         self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None, again: bool = False
@@ -385,9 +400,16 @@ class Memory:
         return self._plugins.tools(self)
 
     @property
-    def long_term(self) -> LongTermMemories:
+    def long_term(self) -> Any:  # each plugin has a class of its own for them
         """The long-term memories. Raises ConfigError if the slot does not name `memory-lancedb`, or it is missing."""
         return self._plugins.long_term(self)
+
+    def check_plugins(self) -> tuple[tuple[str, Finding], ...]:
+        """Let all plugins check their parts, and return the findings, each with the name of its plugin.
+
+        Raises ConfigError if the slot names a missing plugin.
+        """
+        return self._plugins.checks(self)
 
     def session(
         self, key: str, *, audience: Audience = "shared", writable: bool = True, project: bool = False

@@ -264,12 +264,14 @@ def user_name(uid: int) -> str:
 
 def _without_modes(folder: Path, mounts: Path) -> bool:
     """Return whether the file system of a folder gives every file the same mode."""
-    best, kind = -1, ""
+    best = -1
+    kind = ""
     with suppress(OSError):
         real = folder.resolve()
         for point, name in _mounted(mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()):
             if len(point.parts) >= best and real.is_relative_to(point):
-                best, kind = len(point.parts), name
+                best = len(point.parts)
+                kind = name
     return kind in _WITHOUT_MODES
 
 

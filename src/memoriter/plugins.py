@@ -15,33 +15,31 @@ from memoriter.agent import Listener, MarkdownRecall, RecallSource
 from memoriter.embedding_setup import embedding_of
 from memoriter.entry_points import entry_points
 from memoriter.errors import ConfigError, MissingPackage, sentence
-from memoriter.extras import require
-from memoriter.hookspecs import GROUP, HookSpecs, PluginContext, PluginServices, Tool, hookimpl
+from memoriter.hookspecs import GROUP, Finding, HookSpecs, PluginContext, PluginServices, Tool, hookimpl
 from memoriter.tools import tools_for
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from memoriter.backends import Embedding, MemoryBackend
+    from memoriter.backends import Embedding, Forgotten, MemoryBackend
     from memoriter.codes import DiagnosticCode
     from memoriter.config import Configuration, MemorySearch
     from memoriter.environment import Environment
     from memoriter.hookspecs import MemoryLike
-    from memoriter.longterm import LongTermMemories
     from memoriter.workspace import Workspace
 
 CORE = "memory-core"
 NONE = "none"
 SLOT = "memory"
-LONG_TERM_NOTES = frozenset({"memory/long-term.md", "memory/inbox.md"})
-"""Notes whose lines the plugin for long-term memories recalls itself, or only once they are accepted."""
 LONG_TERM = "memory-lancedb"
-"""The plugin for long-term memories, in `longterm`. A package may provide another one of this name."""
+"""The plugin that a message names where long-term memories are off."""
+OWN = "memoriter."
+"""The beginning of the modules of memoriter's own plugins. A package may provide another plugin of the same name."""
 
 LIMIT = 20.0
-"""Seconds that the import of a plugin, or one of its functions in `HookSpecs`, may take."""
+"""Seconds that the import of a plugin may take, and each function in `HookSpecs` that is called before an answer."""
 _T = TypeVar("_T")
 
 log = logging.getLogger(__name__)
@@ -57,6 +55,9 @@ class Installed(NamedTuple):
 class MemoryCore:
     """memoriter's own features for agents, as a plugin."""
 
+    def __init__(self, plugins: Plugins) -> None:
+        self._plugins = plugins
+
     @hookimpl
     def slot(self) -> str:
         return SLOT
@@ -70,8 +71,7 @@ class MemoryCore:
     def recall_sources(self, context: PluginContext) -> Sequence[RecallSource]:
         if not context.memory.settings.enabled:
             return []
-        active = context.memory.configuration.settings.plugins.slots.names
-        return [MarkdownRecall(context.memory, without=LONG_TERM_NOTES if LONG_TERM in active else frozenset())]
+        return [MarkdownRecall(context.memory, without=self._plugins.own_notes(context.memory))]
 
 
 @dataclass(slots=True)
@@ -80,6 +80,8 @@ class Plugins:
 
     manager: pluggy.PluginManager
     services: PluginServices
+    slot: tuple[str, ...] = ()
+    """The plugins that `plugins.slots.memory` names."""
     reasons: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     def tools(self, memory: MemoryLike) -> tuple[Tool, ...]:
@@ -101,59 +103,107 @@ class Plugins:
         """Return the listeners of all plugins."""
         return tuple(listener for _, listener in self._collect("listeners", memory, Listener))
 
-    def _collect(self, hook: str, memory: MemoryLike, kind: type[Any]) -> list[tuple[str, Any]]:
-        """Return what each plugin provides for a hook, in the order of registration.
+    def own_notes(self, memory: MemoryLike) -> frozenset[str]:
+        """Return the paths of notes that recall sources of plugins read."""
+        return frozenset(path for _, path in self._collect("own_notes", memory, str))
 
-        A plugin that fails provides nothing.
-        """
-        collected = list[tuple[str, Any]]()
-        for impl in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
-            name = impl.plugin_name
-            context = self._context(memory, name)
+    def forgotten(self, memory: MemoryLike, receipt: Forgotten) -> tuple[Diagnostic, ...]:
+        """Let all plugins remove what was forgotten, and return diagnostics for what is left, or for what failed."""
+        left = list[Diagnostic]()
+        for name, answer in self._answers("forgotten", memory, Diagnostic, limit=None, receipt=receipt):
+            left += [self.leave_out(name, answer)] if isinstance(answer, Exception) else answer
+        return tuple(left)
+
+    def checks(self, memory: MemoryLike) -> tuple[tuple[str, Finding], ...]:
+        """Return the findings of all plugins, each with the name of its plugin; a failed check is a finding, too."""
+        findings = list[tuple[str, Finding]]()
+        for name, answer in self._answers("checks", memory, Finding, limit=None):
+            if isinstance(answer, Exception):
+                reason = self.leave_out(name, answer)
+                findings.append((name, Finding("broken", reason.message, reason.remedy, reason.code)))
+            else:
+                findings += [(name, each) for each in answer]
+        return tuple(findings)
+
+    def long_term(self, memory: MemoryLike) -> Any:
+        """Return the long-term memories of a plugin. Raises ConfigError if the memory slot names none that has them."""
+        for impl in reversed(self.manager.hook.long_term.get_hookimpls()):
             try:
-                provided = _contained(partial(_listed, impl.function, [context][: len(impl.argnames)]))
-                if invalid := [each for each in provided if not isinstance(each, kind)]:
-                    raise TypeError(f"{hook} gave {type(invalid[0]).__name__}, not {kind.__name__}")  # noqa: TRY301
-            except Exception as error:  # noqa: BLE001 - third-party code
-                self.leave_out(name, error)
-                continue
-            collected += [(name, each) for each in provided]
+                return impl.function(**self._arguments(impl, memory))
+            except MissingPackage as error:
+                raise _unusable(impl.plugin_name, error) from error
+        raise ConfigError(
+            f"Long-term memories are off: the setting plugins.slots.memory does not name {LONG_TERM!r}.",
+            remedy=f'Run `memoriter config set plugins.slots.memory \'["{CORE}", "{LONG_TERM}"]\'`.',
+        )
+
+    def _collect(self, hook: str, memory: MemoryLike, kind: type[_T]) -> list[tuple[str, _T]]:
+        """Return what each plugin provides for a hook. A plugin that fails provides nothing."""
+        collected = list[tuple[str, _T]]()
+        for name, answer in self._answers(hook, memory, kind, limit=LIMIT):
+            if isinstance(answer, Exception):
+                self.leave_out(name, answer)
+            else:
+                collected += [(name, each) for each in answer]
         return collected
 
-    def long_term(self, memory: MemoryLike) -> LongTermMemories:
-        """Return the long-term memories. Raises ConfigError if `plugins.slots.memory` does not name their plugin."""
-        from memoriter.longterm import LongTermPlugin
+    def _answers(
+        self, hook: str, memory: MemoryLike, kind: type[_T], *, limit: float | None, **more: object
+    ) -> Iterator[tuple[str, list[_T] | Exception]]:
+        """Yield what each plugin provides for a hook, or why it fails, in the order of registration.
 
-        plugin = self.manager.get_plugin(LONG_TERM)
-        if not isinstance(plugin, LongTermPlugin):
-            raise ConfigError(
-                f"Long-term memories are off: the setting plugins.slots.memory does not name {LONG_TERM!r}.",
-                remedy=f'Run `memoriter config set plugins.slots.memory \'["{CORE}", "{LONG_TERM}"]\'`.',
-            )
-        return plugin.memories(self._context(memory, LONG_TERM))
+        Args:
+            hook: the name of the hook.
+            memory: the memory that the plugins serve.
+            kind: the type of what they provide.
+            limit: the seconds for each; None: as many as it needs.
+            more: what the hook gets besides the context.
+
+        Raises:
+            ConfigError: a plugin that the memory slot names needs a package that is not installed.
+        """
+        for impl in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
+            name = impl.plugin_name
+            arguments = self._arguments(impl, memory, **more)
+            answer: list[_T] | Exception
+            try:
+                answer = _contained(partial(_listed, impl.function, arguments), limit)
+                if invalid := [each for each in answer if not isinstance(each, kind)]:
+                    raise TypeError(f"{hook} gave {type(invalid[0]).__name__}, not {kind.__name__}")  # noqa: TRY301
+            except Exception as error:
+                if isinstance(error, MissingPackage) and name in self.slot:
+                    raise _unusable(name, error) from error
+                answer = error
+            yield name, answer
+
+    def _arguments(self, impl: pluggy.HookImpl, memory: MemoryLike, **more: object) -> dict[str, object]:
+        """Return those arguments of a hook that a plugin takes."""
+        given = {"context": self._context(memory, impl.plugin_name), **more}
+        return {name: given[name] for name in impl.argnames}
 
     def _context(self, memory: MemoryLike, name: str) -> PluginContext:
         services = self.services
         return PluginContext(memory, services.home / "plugins" / name, services.wall, services)
 
-    def leave_out(self, name: str, error: Exception) -> None:
-        """Log that a plugin is skipped, and keep a diagnostic with the reason."""
+    def leave_out(self, name: str, error: Exception) -> Diagnostic:
+        """Log that a plugin is skipped, and keep and return a diagnostic with the reason."""
         message = f"The plugin {name!r} is left out: {type(error).__name__}: {sentence(error)}"
         log.warning("%s", message, exc_info=error)
-        self._add_diagnostic("plugin_failed", message)
+        return self._add_diagnostic("plugin_failed", message)
 
-    def _add_diagnostic(self, code: DiagnosticCode, message: str) -> None:
+    def _add_diagnostic(self, code: DiagnosticCode, message: str) -> Diagnostic:
         reason = Diagnostic(code, message, "Update the plugin, or remove its package.")
         if reason not in self.reasons:
             self.reasons.append(reason)
+        return reason
 
 
 def load_plugins(slot: str | Sequence[str], installed: Sequence[Installed], services: PluginServices) -> Plugins:
     """Load and return the active plugins.
 
     Args:
-        slot: `plugins.slots.memory`: `memory-core`, `memory-lancedb`, the name of an installed plugin, or several of
-            them; `none` for no plugin at all.
+        slot: `plugins.slots.memory`: `memory-core`, the name of an installed plugin, or several of them; `none` for
+            no plugin at all.
         installed: the plugins that packages provide.
         services: parts of memoriter that plugins use.
 
@@ -163,40 +213,44 @@ def load_plugins(slot: str | Sequence[str], installed: Sequence[Installed], serv
     names = (slot,) if isinstance(slot, str) else tuple(slot)
     manager = pluggy.PluginManager("memoriter")
     manager.add_hookspecs(HookSpecs)
-    plugins = Plugins(manager, services)
+    plugins = Plugins(manager, services, names)
     if names == (NONE,):
         return plugins
-    own = [Installed(CORE, MemoryCore)]
-    if LONG_TERM in names and LONG_TERM not in {plugin.name for plugin in installed}:
-        own.insert(0, Installed(LONG_TERM, _long_term_plugin))
     _check_slots(names, installed)
-    # pluggy calls the last registration first: memory-core, then long-term memories, then the others by name.
-    for name, load in (*sorted(installed, reverse=True), *own):
+    # pluggy calls the last registration first: memory-core, then the others of the slot, then those without one.
+    others = sorted(installed, key=lambda plugin: (plugin.name not in names, plugin.name), reverse=True)
+    for name, load in (*others, Installed(CORE, partial(MemoryCore, plugins))):
         try:
-            plugin, fills = _contained(partial(_loaded, load))
+            plugin, fills = _contained(partial(_loaded, load), LIMIT)
             _register(manager, name, plugin, fills, names)
         except Exception as error:
             if name in names:
-                remedy = f"Repair its package, or set plugins.slots.memory to {CORE!r}."
-                raise ConfigError(
-                    f"The setting plugins.slots.memory names {name!r}, which cannot be loaded: {sentence(error)}",
-                    remedy=error.remedy if isinstance(error, MissingPackage) else remedy,
-                ) from error
+                raise _unusable(name, error) from error
             plugins.leave_out(name, error)
     return plugins
 
 
-def _listed(function: Callable[..., Sequence[object]], arguments: Sequence[object]) -> list[object]:
-    return list(function(*arguments))
+def _unusable(name: str, error: Exception) -> ConfigError:
+    """Return the error for a plugin that the memory slot names and that does not work here."""
+    remedy = f"Repair its package, or set plugins.slots.memory to {CORE!r}."
+    return ConfigError(
+        f"The setting plugins.slots.memory names {name!r}, which cannot be loaded: {sentence(error)}",
+        remedy=error.remedy if isinstance(error, MissingPackage) else remedy,
+    )
 
 
-def _contained(call: Callable[[], _T]) -> _T:
+def _listed(function: Callable[..., Sequence[Any]], arguments: Mapping[str, object]) -> list[Any]:
+    return list(function(**arguments))
+
+
+def _contained(call: Callable[[], _T], seconds: float | None) -> _T:
     """Return the result of a plugin's code, which may not return, may print, and may raise anything.
 
     Raises:
-        Exception: what the code raised; RuntimeError for SystemExit and the like, TimeoutError after `LIMIT` seconds.
+        Exception: what the code raised; RuntimeError for SystemExit and the like, TimeoutError after these seconds.
     """
-    results, errors = list[_T](), list[Exception]()
+    results = list[_T]()
+    errors = list[Exception]()
 
     def run() -> None:
         try:
@@ -210,20 +264,12 @@ def _contained(call: Callable[[], _T]) -> _T:
     # A thread of a server must not redirect what the main thread prints meanwhile.
     with redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext():
         thread.start()
-        thread.join(LIMIT)
+        thread.join(seconds)
     if errors:
         raise errors[0]
     if not results:
-        raise TimeoutError(f"it did not answer within {LIMIT:g} seconds")
+        raise TimeoutError(f"it did not answer within {seconds:g} seconds")
     return results[0]
-
-
-def _long_term_plugin() -> object:
-    """Return the plugin for long-term memories. Raises MissingPackage if its extra is not installed."""
-    require("longterm", "The plugin for long-term memories")
-    from memoriter.longterm import LongTermPlugin
-
-    return LongTermPlugin
 
 
 def _check_slots(names: Sequence[str], installed: Sequence[Installed]) -> None:
@@ -232,7 +278,7 @@ def _check_slots(names: Sequence[str], installed: Sequence[Installed]) -> None:
     Raises:
         ConfigError: a plugin is not installed, or `none` is not alone.
     """
-    available = {CORE, LONG_TERM, *(plugin.name for plugin in installed)}
+    available = {CORE, *(plugin.name for plugin in installed)}
     choices = " or ".join(repr(name) for name in sorted(available))
     if not names or NONE in names:
         message = f"The setting plugins.slots.memory is {[*names]!r}, which is no choice of plugins."
@@ -288,7 +334,8 @@ class PluginHost(Protocol):
 
 def services_for(host: PluginHost) -> PluginServices:
     """Return the parts of a memory for its plugins."""
-    env, embedding = host.env, host.embedding
+    env = host.env
+    embedding = host.embedding
 
     def provider(wanted: MemorySearch) -> Embedding:
         if wanted == host.settings:
@@ -307,4 +354,7 @@ def services_for(host: PluginHost) -> PluginServices:
 
 def installed_plugins() -> tuple[Installed, ...]:
     """Return the plugins that installed packages offer. Nothing of them is imported."""
-    return tuple(Installed(point.name, point.load) for point in entry_points(GROUP))
+    points = entry_points(GROUP)
+    elsewhere = {point.name for point in points if not point.place.startswith(OWN)}
+    wanted = [point for point in points if point.name not in elsewhere or not point.place.startswith(OWN)]
+    return tuple(Installed(point.name, point.load) for point in wanted)

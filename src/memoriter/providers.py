@@ -77,7 +77,8 @@ ALIASES = {"gemini": "google"}
 KEY_VARIABLES = frozenset(name for each in (*PROVIDERS, *RERANKERS.values()) for name in each.key_variables)
 DEFAULT_LOCAL_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
 """The model that OpenClaw downloads for the provider `local` by default."""
-AUTO, NONE = "auto", "none"
+AUTO = "auto"
+NONE = "none"
 WITHOUT_MODEL = frozenset({NONE, "fake"})
 """Values of `memorySearch.provider` with which no model is loaded."""
 PROCESS = frozenset(provider.name for provider in PROVIDERS if provider.kind == "process")

@@ -30,7 +30,7 @@ class ItemRecord(NamedTuple):
     key: bytes
     """`ids.text_key` of `Chunk.contextual_item`."""
     script: str = "latin"
-    """The writing system, as the search room names it; a list may mix languages."""
+    """The writing system, as `search` names it; a list may mix languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class ChunkRecord:
     length: int
     """The number of tokens."""
     term_counts: bytes
-    """Packed term counts, written and read by the search room."""
+    """Packed term counts, written and read by `search`."""
     day: int
     """`date.toordinal()` of the chunk."""
     script: str = "latin"
-    """The writing system, as the search room names it."""
+    """The writing system, as `search` names it."""
     items: tuple[ItemRecord, ...] = ()
     """What gets a vector of its own; empty if the chunk has only one item."""
 
@@ -150,7 +150,9 @@ class TextPlace(NamedTuple):
 
 def sampled(texts: Iterable[TextPlace], count: int) -> list[int]:
     """Return the first `count` chunks of different texts, near-copies once and at most `COUNTED_OF_FILE` of a file."""
-    chosen, of_file, sketches = list[int](), Counter[str](), set[bytes]()
+    chosen = list[int]()
+    of_file = Counter[str]()
+    sketches = set[bytes]()
     for text in texts:
         if len(chosen) == count:
             break

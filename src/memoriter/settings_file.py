@@ -91,7 +91,8 @@ def _write_once(
         content: bytes | None = read_plain(file, LONGEST_FILE, follow=workspace is None)
         before = (content or b"").decode("utf-8")
     except FileNotFoundError:
-        content, before = None, ""
+        content = None
+        before = ""
     except (OSError, UnicodeDecodeError) as error:
         reason = sentence(getattr(error, "strerror", None) or "It is not UTF-8 text")
         raise ConfigError(f"{file} cannot be read: {reason}", remedy="Nothing was written.") from error

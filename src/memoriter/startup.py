@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import Field, apply_form, plain
 from memoriter.entry_points import BACKENDS, entry_points
-from memoriter.errors import MemoriterError, sentence
+from memoriter.errors import ConfigError, MemoriterError, sentence
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.types import Diagnostic
 
-LONG_TERM = "memory-lancedb"
-PART_NAMES = ("builtin", "vector search", *(point.name for point in entry_points(BACKENDS)), "plugins", LONG_TERM)
-"""The names of all parts."""
+PART_NAMES = ("builtin", "vector search", *(point.name for point in entry_points(BACKENDS)), "plugins")
+"""The names of all parts, besides those of plugins."""
 log = logging.getLogger(__name__)
 
 
@@ -28,7 +27,7 @@ class StartedPart:
     """A part of a memory after it was tried."""
 
     name: str
-    """One of `PART_NAMES`."""
+    """One of `part_names`."""
     works: bool
     message: str
     """What it is, or why it does not work."""
@@ -45,6 +44,13 @@ def part_json(part: StartedPart) -> dict[str, Any]:
     return apply_form(part, _PART)
 
 
+def part_names() -> tuple[str, ...]:
+    """Return the names that parts may have."""
+    from memoriter.plugins import installed_plugins
+
+    return (*PART_NAMES, *(plugin.name for plugin in installed_plugins()))
+
+
 def try_parts(memory: Memory) -> tuple[StartedPart, ...]:
     """Start the backend and the plugins that the settings name, and raise nothing. What runs already stays."""
     return tuple(_parts(memory))
@@ -58,7 +64,8 @@ def start_parts(memory: Memory) -> tuple[StartedPart, ...]:
 def start_in_background(memory: Memory, *, after: float = 0.0) -> None:
     """Call `start_parts` in a thread of its own, `after` so many seconds."""
     timer = threading.Timer(after, start_parts, args=(memory,))
-    timer.name, timer.daemon = "memoriter-start", True
+    timer.name = "memoriter-start"
+    timer.daemon = True
     timer.start()
 
 
@@ -74,13 +81,13 @@ def _parts(memory: Memory) -> Iterator[StartedPart]:
     problems: list[Diagnostic] = []
     yield _tried("builtin", lambda: _describe_index(memory, problems))
     for reason in problems:
-        message, remedy = reason.message, reason.remedy
+        message = reason.message
+        remedy = reason.remedy
         yield StartedPart("vector search", works=False, message=message, remedy=remedy, code=reason.code)
     if (name := memory.configuration.settings.memory.backend) != "builtin":
         yield _tried(name, lambda: f"{memory.backend.start()}.")
     yield _tried("plugins", lambda: f"{len(memory.tools)} tools.")
-    if LONG_TERM in memory.configuration.settings.plugins.slots.names:
-        yield _tried(LONG_TERM, lambda: _describe_long_term(memory))
+    yield from _plugin_parts(memory)
 
 
 def _tried(name: str, attempt: Callable[[], str]) -> StartedPart:
@@ -104,13 +111,16 @@ def _describe_index(memory: Memory, problems: list[Diagnostic]) -> str:
     return f"{status.files} files, {status.chunks} chunks, {status.vectors} with a vector ({status.provider}){waiting}."
 
 
-def _describe_long_term(memory: Memory) -> str:
-    """Return the number of long-term memories. Raises MemoriterError if their database cannot be read."""
-    from memoriter.longterm import stats
-
-    found = stats(memory.long_term)
-    if found.stored is None:
-        reason = next(iter(found.reasons), None)
-        message = reason.message if reason else f"The database {found.database} cannot be read."
-        raise MemoriterError(message, remedy=reason.remedy if reason else "")
-    return f"{found.stored} memories in {found.database}."
+def _plugin_parts(memory: Memory) -> Iterator[StartedPart]:
+    """Yield the part of each plugin that has checked itself: it works unless a finding says that it is broken."""
+    try:
+        findings = memory.check_plugins()
+    except ConfigError:  # as the part `plugins` says
+        return
+    for name in dict.fromkeys(name for name, _ in findings):
+        own = [found for owner, found in findings if owner == name]
+        found = next((each for each in own if each.state == "broken"), own[0])
+        if found.state == "broken":
+            yield StartedPart(name, works=False, message=found.message, remedy=found.remedy, code=found.code)
+        else:
+            yield StartedPart(name, works=True, message=found.message)

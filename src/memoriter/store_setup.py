@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from memoriter.config import in_home
 from memoriter.entry_points import STORES, load_named
 from memoriter.index import Index, InspectedIndex, drop_file, list_files, runs_in_background
 from memoriter.values import dataclass
@@ -46,13 +45,15 @@ class SqliteDriver:
     place: StorePlace
 
     def __call__(self, *, inspect: bool) -> Store:
-        vector, path, env = self.place.settings.store.vector, self.place.index.path, self.place.env
+        vector = self.place.settings.store.vector
+        path = self.place.index.path
+        clock = self.place.env.wall
         if inspect:
-            index = InspectedIndex.inspect(path, clock=env.wall)
+            index = InspectedIndex.inspect(path, clock=clock)
         else:
-            index = Index.open(path, clock=env.wall, network=self.place.index.network)
-        extension_path = str(in_home(vector.extension_path, env.user_home)) if vector.extension_path else None
-        index.choose_engine(vector.engine if vector.enabled else "exact", extension_path)
+            index = Index.open(path, clock=clock, network=self.place.index.network)
+        engine = "auto" if vector.engine == "sqlite-vec" else vector.engine
+        index.choose_engine(engine if vector.enabled else "exact")
         return index
 
     def runs_in_background(self) -> bool:

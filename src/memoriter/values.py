@@ -103,10 +103,12 @@ def _constructor(
         if not declared.init:
             continue
         known |= {f"set_{name}": vars(made)[name].__set__, f"default_{name}": declared.default}
-        parameter, value = name, name
+        parameter = name
+        value = name
         if declared.default_factory is not MISSING:
             known[f"make_{name}"] = declared.default_factory
-            parameter, value = f"{name}=MISSING", f"make_{name}() if {name} is MISSING else {name}"
+            parameter = f"{name}=MISSING"
+            value = f"make_{name}() if {name} is MISSING else {name}"
         elif declared.default is not MISSING:
             parameter = f"{name}=default_{name}"
         parameters.append(parameter)

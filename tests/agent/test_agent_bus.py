@@ -43,7 +43,8 @@ def test_what_is_added_comes_by_priority_and_then_in_the_order_of_registration(p
 
 
 def test_listeners_before_a_turn_run_one_after_the_other() -> None:
-    running, order = threading.Semaphore(1), list[str]()
+    running = threading.Semaphore(1)
+    order = list[str]()
 
     def call(event: BeforeAgentStart) -> None:
         assert running.acquire(blocking=False)
@@ -88,7 +89,8 @@ def test_a_failing_listener_leaves_a_reason_and_the_turn_goes_on(broken: object)
 
 
 def test_a_slow_listener_is_left_behind_and_not_called_again_until_it_is_done() -> None:
-    release, calls = threading.Event(), list[int]()
+    release = threading.Event()
+    calls = list[int]()
 
     def slow(_: object) -> Addition:
         calls.append(1)
@@ -96,7 +98,8 @@ def test_a_slow_listener_is_left_behind_and_not_called_again_until_it_is_done() 
         return Addition("late")
 
     listening = bus(Listener("slow", "before_agent_start", slow, timeout=0.01), adding("good"))
-    first, second = listening.ask(TURN), listening.ask(TURN)
+    first = listening.ask(TURN)
+    second = listening.ask(TURN)
     assert [first.prepend_context, second.prepend_context] == ["good", "good"]
     assert [first.reasons[0].code, second.reasons[0].code, len(calls)] == ["hook_timeout", "hook_busy", 1]
     release.set()

@@ -531,7 +531,8 @@ def test_settling_never_changes_a_byte_of_the_log_whatever_was_done_to_it(
     log.unlink(missing_ok=True)
     clock.seconds += 1
     memory = at()
-    session, other = memory.session(f"many {clock.seconds}"), memory.session(f"others {clock.seconds}")
+    session = memory.session(f"many {clock.seconds}")
+    other = memory.session(f"others {clock.seconds}")
     for done, reply in rounds:
         assert session.flush(FULL).turn is not None
         before = log.read_bytes() if log.exists() else b""
@@ -560,11 +561,14 @@ steps = st.lists(st.sampled_from(["ask", "written", "silent", "no reply", "compa
 @given(steps)
 def test_no_cycle_is_asked_for_more_often_than_it_may(actions: list[str]) -> None:
     last: Flush | None = None
-    cycle, now, asks = 0, 0.0, dict[int, int]()
+    cycle = 0
+    now = 0.0
+    asks = dict[int, int]()
     for action in actions:
         now += 1
         if action == "ask" and (request := next_request(last, cycle, TODAY, now)) is not None:
-            last, asks[cycle] = request, asks.get(cycle, 0) + 1
+            last = request
+            asks[cycle] = asks.get(cycle, 0) + 1
             assert (request.step, request.cycle, request.attempts) == ("requested", cycle, asks[cycle])
         elif action == "wait":
             now += 60

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,10 @@ from memoriter import Memory
 from memoriter.agent import HookInput, Session, answer_hook
 from memoriter.app import session_environment_of
 from memoriter.errors import ConfigError
-from memoriter.hookspecs import Listener, Tool, hookimpl
-from memoriter.plugins import Installed, load_plugins, services_for
+from memoriter.hookspecs import Finding, Listener, Tool, hookimpl
+from memoriter.plugins import Installed, installed_plugins, load_plugins, services_for
+from memoriter.startup import try_parts
+from memoriter.types import Diagnostic
 from plugin_wheel import install_plugin
 
 if TYPE_CHECKING:
@@ -280,6 +283,112 @@ def test_a_plugin_in_the_slot_that_cannot_be_loaded_is_an_error(memory: Memory) 
         load_plugins("memory-other", [Installed("memory-other", unimportable)], services_for(memory._assembly))
     with pytest.raises(ConfigError, match="does not say that it fills"):
         loaded(memory, "extra", extra=Extra)
+
+
+class Journal:
+    """A plugin that keeps memories of its own beside a note of them."""
+
+    def __init__(self) -> None:
+        self.receipts: list[Any] = []
+
+    @hookimpl
+    def own_notes(self) -> list[str]:
+        return ["MEMORY.md"]
+
+    @hookimpl
+    def forgotten(self, receipt: Any) -> list[Diagnostic]:
+        self.receipts.append(receipt)
+        return [Diagnostic("copies", "The journal still has it.", "Burn it.")]
+
+    @hookimpl
+    def checks(self) -> list[Finding]:
+        return [Finding("good", "The journal is dry."), Finding("broken", "Its lock is lost.", "Buy one.", "lock")]
+
+    @hookimpl
+    def long_term(self) -> str:
+        return "of the journal"
+
+
+class Careless:
+    """A plugin that fails where it is needed."""
+
+    @hookimpl
+    def forgotten(self, receipt: Any) -> list[Diagnostic]:
+        raise OSError("no disk")
+
+    @hookimpl
+    def checks(self) -> list[Finding]:
+        raise OSError("no disk")
+
+
+def with_plugins(memory: Memory, **plugins: object) -> Memory:
+    memory._loaded = loaded(memory, "memory-core", **plugins)
+    return memory
+
+
+def test_plugins_forget_what_the_notes_have_forgotten_and_tell_what_is_left(memory: Memory) -> None:
+    journal = Journal()
+    memory = with_plugins(memory, journal=journal, careless=Careless)
+    receipt = memory.forget(memory.plan_forget(match="PostgreSQL"))
+    assert [each.path for each in journal.receipts[0].notes] == [each.path for each in receipt.notes] == ["MEMORY.md"]
+    assert sorted(reason.code for reason in receipt.left) == ["copies", "plugin_failed"]
+
+
+def test_what_is_forgotten_although_the_slot_names_a_missing_plugin_may_be_left_there(notes: Path, home: Path) -> None:
+    write_slot(home, "memory-cloud")
+    with Memory.open(notes, home=home) as memory:
+        receipt = memory.forget(memory.plan_forget(match="PostgreSQL"))
+    assert ([each.path for each in receipt.notes], [each.code for each in receipt.left]) == (["MEMORY.md"], ["config"])
+
+
+def test_plugins_check_their_parts_for_doctor_and_for_servers(memory: Memory) -> None:
+    memory = with_plugins(memory, journal=Journal, careless=Careless)
+    assert [(name, found.state) for name, found in memory.check_plugins()] == [
+        ("careless", "broken"),
+        ("journal", "good"),
+        ("journal", "broken"),
+    ]
+    parts = {part.name: part for part in try_parts(memory)}
+    assert (parts["journal"].works, parts["journal"].message, parts["journal"].code) == (
+        False,
+        "Its lock is lost.",
+        "lock",
+    )
+    assert (parts["careless"].works, "no disk" in parts["careless"].message) == (False, True)
+
+
+def test_notes_that_a_plugin_recalls_itself_are_left_out_of_the_recall_of_notes(memory: Memory) -> None:
+    def recalled(plugins: Any) -> list[str]:
+        (source,) = plugins.recall_sources(memory)
+        answer = source.recall("Which database did we choose?", audience="private", deadline_ms=60_000)
+        return [passage.path for passage in answer.passages]
+
+    memory.sync()
+    assert "MEMORY.md" in recalled(loaded(memory, "memory-core"))
+    assert recalled(loaded(memory, "memory-core", journal=Journal)) == []
+
+
+def test_the_long_term_memories_are_those_of_a_plugin_that_has_some(memory: Memory) -> None:
+    assert with_plugins(memory, journal=Journal).long_term == "of the journal"
+    with pytest.raises(ConfigError, match="does not name 'memory-lancedb'"):
+        _ = with_plugins(memory).long_term
+
+
+def test_a_plugin_of_a_package_takes_the_place_of_ours_with_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [each.name for each in installed_plugins()] == ["memory-lancedb"]
+    package = tmp_path / "other-1.0.dist-info"
+    package.mkdir()
+    (package / "entry_points.txt").write_text("[memoriter.plugins]\nmemory-lancedb = math:pi\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (plugin,) = installed_plugins()
+    assert (plugin.name, plugin.load()) == ("memory-lancedb", math.pi)
+
+
+def test_without_a_plugin_for_long_term_memories_the_slot_cannot_name_it(memory: Memory) -> None:
+    with pytest.raises(ConfigError, match="names 'memory-lancedb', which is not installed"):
+        loaded(memory, "memory-lancedb")
 
 
 def test_a_message_is_stored_before_passages_are_looked_up_because_clients_end_slow_hooks(memory: Memory) -> None:

@@ -83,7 +83,8 @@ def test_what_is_only_related_is_not_added(at: Open, notes: Path) -> None:
 
 def test_a_recall_has_the_outcome_and_citations_of_what_it_found(at: Open) -> None:
     session = at().session("s", audience="private")
-    first, again = session.recall(QUESTION), session.recall(QUESTION)
+    first = session.recall(QUESTION)
+    again = session.recall(QUESTION)
     assert (first.outcome, first.citations) == ("match", ("memory/travel.md#L1-L3",))
     assert (again.prepend_context, again.outcome, again.citations) == ("", "match", ())
     related = session.recall("Which hotel in Osaka did we book for the second night?")
@@ -279,7 +280,8 @@ def test_a_source_that_hangs_is_not_asked_again_until_it_is_done(at: Open) -> No
 
     from memoriter.agent import Session, recall_listener
 
-    release, prompts = threading.Event(), list[str]()
+    release = threading.Event()
+    prompts = list[str]()
 
     class Hanging:
         name = "hanging"
@@ -301,7 +303,8 @@ def test_a_source_that_hangs_is_not_asked_again_until_it_is_done(at: Open) -> No
 
 @pytest.mark.usefixtures("diary")
 def test_what_a_listener_says_that_it_has_kept_is_told(at: Open) -> None:
-    memory, messages = at(), [Message("user", "I bought a kettle"), Message("assistant", "Good.")]
+    memory = at()
+    messages = [Message("user", "I bought a kettle"), Message("assistant", "Good.")]
     assert memory.session("s").capture(messages).texts == ("I bought a kettle",)
     assert memory.session("s").end_turn(messages) == ()
 
@@ -309,7 +312,8 @@ def test_what_a_listener_says_that_it_has_kept_is_told(at: Open) -> None:
 def test_events_reach_the_listeners_of_plugins_with_their_session(at: Open) -> None:
     from memoriter.agent import Listener
 
-    session, events = at().session("s", audience="private"), list[AgentEnd]()
+    session = at().session("s", audience="private")
+    events = list[AgentEnd]()
     session._env.bus.on(Listener("test", "agent_end", events.append))
     session.end_turn([Message("user", "hello")], success=False)
     assert events == [AgentEnd("s", (Message("user", "hello"),), success=False, audience="private")]

@@ -133,7 +133,8 @@ def test_every_field_of_a_result_is_in_its_json(
     form: Callable[[Any], dict[str, Any]], value: Any, renamed: dict[str, str]
 ) -> None:
     if value is None:
-        answer, value = form(Hit("MEMORY.md", 1, 2, 0.5, "Tea.", "memory", (), EXPLANATION)), EXPLANATION
+        answer = form(Hit("MEMORY.md", 1, 2, 0.5, "Tea.", "memory", (), EXPLANATION))
+        value = EXPLANATION
     else:
         answer = form(value)
     expected = {renamed.get(field.name, camel_case(field.name)) for field in fields(value)}
@@ -141,7 +142,8 @@ def test_every_field_of_a_result_is_in_its_json(
 
 
 def test_a_status_omits_what_has_nothing_to_say() -> None:
-    answer, full = status_json(Status(**BARE)), status_json(Status(**FULL))
+    answer = status_json(Status(**BARE))
+    full = status_json(Status(**FULL))
     omitted = {
         "canaries",
         "indexReason",

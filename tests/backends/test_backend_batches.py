@@ -125,11 +125,13 @@ def test_a_budget_counts_what_is_under_way_and_what_is_under_way_is_collected_al
     tight = settings(server, wait=False)
     tight["remote"]["budget"] = {"tokensPerDay": spent + 10}
     env.configure(**tight)
-    embedded, reported = 0, list[str]()
+    embedded = 0
+    reported = list[str]()
     for _ in range(5):
         with env.open() as memory:
             report = memory.sync()
-            embedded, reported = embedded + report.embedded, codes(report)
+            embedded += report.embedded
+            reported = codes(report)
     assert (embedded, reported, sent(server)) == (NOTES, ["over_budget"], NOTES)
     env.wait(86_400)
     env.configure(**settings(server))
@@ -172,7 +174,8 @@ def test_texts_that_a_batch_refuses_or_loses_do_not_stop_the_others(env: MemoryE
     with env.open() as memory:
         memory.sync()
     keys = sorted(in_batches(server))
-    server.refuses, server.loses = {keys[0]}, {keys[1]}
+    server.refuses = {keys[0]}
+    server.loses = {keys[1]}
     reports = []
     for _ in range(6):
         with env.open() as memory:

@@ -52,7 +52,6 @@ def test_every_answer_is_compared_with_the_files(env: MemoryEnv) -> None:
         memory.sync()
 
 
-@pytest.mark.matrix
 @pytest.mark.parametrize("path", list(NOTES))
 def test_however_old_a_note_is_its_change_is_told(env: MemoryEnv, path: str) -> None:
     env.many(30)
@@ -75,7 +74,9 @@ def test_a_note_that_memoriter_writes_is_in_the_next_answer_whoever_looks(env: M
 
 
 def test_a_status_looks_at_the_files_once(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory, scans, scan = env.open(), list["Path"](), Workspace.scan
+    memory = env.open()
+    scans = list["Path"]()
+    scan = Workspace.scan
     memory.sync()
 
     def counted(self: Workspace) -> Scan:

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memoriter.index.vectors._forms import vector_sums
 
 from memoriter.backends._status import CANARIES, WORDS, rarest_words
 from memoriter.index.store._connection import vfs
+from memoriter.index.vectors._cache import blob_sum
 from memory_env import MemoryEnv, codes, compatible
 from servers.compatible import CompatibleServer
 
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
 
     from memoriter import Memory
     from memoriter.types import Canary, Status
-
-pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "workspace"
 
@@ -60,11 +60,14 @@ def citations(canaries: tuple[Canary, ...]) -> list[str]:
 # what is drawn
 
 
+@pytest.mark.slow
 def test_the_same_index_draws_the_same_passages_in_every_process_and_others_after_a_change(env: MemoryEnv) -> None:
     env.configure(provider="fake")
-    first, second = env.open(), env.open()
+    first = env.open()
+    second = env.open()
     first.sync()
-    before, again = first.status(deep=True).canaries, second.status(deep=True).canaries
+    before = first.status(deep=True).canaries
+    again = second.status(deep=True).canaries
     assert (len(before), before) == (CANARIES, again)
     env.write("memory/fruit.md", "Kiwi is the favourite fruit.\n")
     env.wait()
@@ -97,6 +100,7 @@ def test_the_rarest_words_are_words_of_the_text_and_none_that_is_left_is_rarer(w
 # passages that are hard to find, and are not lost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["fake", "none"])
 @pytest.mark.parametrize("scoring", ["calibrated", "rrf", "classic"])
 def test_passages_that_are_like_others_or_hold_no_word_are_not_taken_for_lost(
@@ -141,32 +145,24 @@ def words_of_others(memory: Memory) -> None:
 
 def vectors_of_chance(memory: Memory) -> None:
     with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
-        rows = connection.execute("SELECT id, length(vector) / 4 FROM embedding_cache").fetchall()
+        rows = connection.execute("SELECT id, key, length(vector) / 4 FROM embedding_cache").fetchall()
         draw = np.random.default_rng(7)
-        for row, width in rows:
-            vector = draw.normal(size=int(str(width))).astype("<f4")
-            unit = (vector / np.linalg.norm(vector)).astype("<f4").tobytes()
-            connection.execute("UPDATE embedding_cache SET vector = ?, sum = NULL WHERE id = ?", (unit, row))
+        for row, key, width in rows:
+            assert isinstance(key, bytes)
+            vector = draw.normal(size=(1, int(str(width)))).astype("<f4")
+            unit = (vector / np.linalg.norm(vector)).astype("<f4").view(np.uint8)
+            change = (unit.tobytes(), vector_sums([key], unit)[0], row)
+            connection.execute("UPDATE embedding_cache SET vector = ?, sum = ? WHERE id = ?", change)
 
 
 def codes_turned_around(memory: Memory) -> None:
     with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
-        for row, codes in connection.execute("SELECT id, codes FROM code_segments").fetchall():
-            assert isinstance(codes, bytes)
+        rows = connection.execute("SELECT id, ids, places, factors, codes FROM code_segments").fetchall()
+        for row, *blobs in rows:
+            *others, codes = (blob for blob in blobs if isinstance(blob, bytes))
             turned = bytes(byte ^ 255 for byte in codes)
-            connection.execute("UPDATE code_segments SET codes = ?, sum = NULL WHERE id = ?", (turned, row))
-
-
-def rows_of_sqlite_vec_gone(memory: Memory) -> None:
-    import sqlite_vec
-
-    with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
-        connection.enable_load_extension(True)
-        connection.load_extension(sqlite_vec.loadable_path())
-        (table,) = [
-            name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'")
-        ]
-        connection.execute(f"DELETE FROM {table}")
+            change = (turned, blob_sum([*others, turned]), row)
+            connection.execute("UPDATE code_segments SET codes = ?, sum = ? WHERE id = ?", change)
 
 
 Break = tuple["Callable[[Memory], None]", str, set[tuple[str, ...]], str]
@@ -174,15 +170,10 @@ BREAKS: dict[str, Break] = {
     "the words are those of other text": (words_of_others, "exact", {("keyword",)}, "memoriter index --force"),
     "the vectors are chance": (vectors_of_chance, "exact", {("vector",)}, "memoriter index --vectors"),
     "the codes are turned around": (codes_turned_around, "codes", {("vector",)}, "memoriter index --force"),
-    "the table of sqlite-vec is empty": (
-        rows_of_sqlite_vec_gone,
-        "sqlite-vec",
-        {("vector",)},
-        "memoriter index --force",
-    ),
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("broken", "engine", "legs", "remedy"), BREAKS.values(), ids=BREAKS)
 def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
     env: MemoryEnv, broken: Callable[[Memory], None], engine: str, legs: set[tuple[str, ...]], remedy: str
@@ -202,7 +193,8 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
 
     plain = env.run("status", "--json")
     deep = env.run("status", "--json", "--deep")
-    (seen,), (known,) = deep.json, plain.json
+    (seen,) = deep.json
+    (known,) = plain.json
     assert (plain.exit_code, known["health"]["ok"]) == (0, True)
     assert (deep.exit_code, seen["health"]["ok"]) == (1, False)
     missed = {tuple(canary["lost"]) for canary in seen["canaries"] if not canary["found"]}
@@ -267,6 +259,7 @@ def test_where_there_are_no_links_the_vectors_are_computed_anew_too(
     assert other.status(deep=True).health.ok
 
 
+@pytest.mark.slow
 def test_no_vector_is_thrown_away_while_nobody_can_make_another(env: MemoryEnv) -> None:
     with CompatibleServer() as server:
         env.configure(**compatible(server))
@@ -279,6 +272,7 @@ def test_no_vector_is_thrown_away_while_nobody_can_make_another(env: MemoryEnv) 
         assert memory.status().vectors == whole.chunks
 
 
+@pytest.mark.slow
 def test_a_passage_that_waits_for_its_vector_is_not_lost_and_a_service_that_fails_is_told(env: MemoryEnv) -> None:
     with CompatibleServer() as server:
         env.configure(**compatible(server))

@@ -34,7 +34,8 @@ def embedded(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts in the order in which a slow model embeds them; queries begin with `query: `."""
     env.configure(provider="fake")
     env.many(NOTES)
-    texts, embed = list[str](), FakeProvider.embed
+    texts = list[str]()
+    embed = FakeProvider.embed
 
     def embed_slowly(self: FakeProvider, batch: Sequence[str], *, role: Role) -> NDArray[np.float32]:
         texts.extend(f"query: {text}" if role == "query" else text for text in batch)
@@ -60,7 +61,8 @@ def test_the_question_and_the_passages_with_its_words_are_embedded_before_all_ot
 
 
 def test_a_search_keeps_its_deadline_with_a_slow_model(env: MemoryEnv, embedded: list[str]) -> None:
-    memory, before = env.open(), env.ticks
+    memory = env.open()
+    before = env.ticks
     for limit in (500, 2_000, 5_000):
         before = env.ticks
         memory.search("what lies beside manything7?", deadline_ms=limit)
@@ -69,7 +71,8 @@ def test_a_search_keeps_its_deadline_with_a_slow_model(env: MemoryEnv, embedded:
 
 
 def test_an_answer_is_a_match_only_when_no_vector_is_missing(env: MemoryEnv, embedded: list[str]) -> None:
-    memory, question = env.open(), "The manyword150 lies beside manything150."
+    memory = env.open()
+    question = "The manyword150 lies beside manything150."
     assert memory.search(question, deadline_ms=1_000).outcome == "weak"
     memory.sync()
     complete = memory.search(question)
@@ -81,7 +84,8 @@ def test_an_answer_is_a_match_only_when_no_vector_is_missing(env: MemoryEnv, emb
 def test_words_alone_are_no_match_while_the_first_vectors_are_still_to_come(
     env: MemoryEnv, embedded: list[str]
 ) -> None:
-    memory, question = env.open(), "The manyword150 lies beside manything150."
+    memory = env.open()
+    question = "The manyword150 lies beside manything150."
     hurried = memory.search(question, deadline_ms=54)  # the question alone takes the share of vectors
 
     assert embedded == [f"query: {question}"]

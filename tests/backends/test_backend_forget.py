@@ -124,7 +124,7 @@ def forget(memory: Memory, **request: str) -> Any:
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("engine", ["exact", "codes", "sqlite-vec"])
+@pytest.mark.parametrize("engine", ["exact", "codes"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("script", CANARIES)
 def test_what_is_forgotten_is_in_no_byte_of_notes_and_state(place: Place, script: str, way: str, engine: str) -> None:
@@ -133,11 +133,13 @@ def test_what_is_forgotten_is_in_no_byte_of_notes_and_state(place: Place, script
     request, after = WAYS[way](text)
     with place.open(engine) as memory:
         memory.sync()
-        held, needles = place.content()[place.index.resolve().name], traces(text)
+        held = place.content()[place.index.resolve().name]
+        needles = traces(text)
         assert all(needle in held for needle in needles if needle.startswith(b"\x04"))
         assert found(place, text)
         assert set(analyse(text)) <= terms_of(place)
-        before, vectors = memory.search("drawer 7 pens").results, secret_vectors(place, text)
+        before = memory.search("drawer 7 pens").results
+        vectors = secret_vectors(place, text)
         assert vectors
 
         receipt = forget(memory, **request)
@@ -166,7 +168,7 @@ def secret_vectors(place: Place, text: str) -> list[bytes]:
     return [bytes(value) for row in rows for value in row]
 
 
-@pytest.mark.parametrize("engine", ["exact", "sqlite-vec"])
+@pytest.mark.parametrize("engine", ["exact", "codes"])
 def test_where_there_are_no_symbolic_links_it_leaves_the_one_file(
     place: Place, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
@@ -315,8 +317,10 @@ def test_a_note_that_changed_after_the_look_is_left_alone_and_everything_else_to
 def test_what_another_program_appends_while_a_note_is_rewritten_stays(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text, theirs = CANARIES["latin"], "- A line of somebody else.\n"
-    file, exchange = place.write("memory/day.md", note_with(text)), Folder.exchange
+    text = CANARIES["latin"]
+    theirs = "- A line of somebody else.\n"
+    file = place.write("memory/day.md", note_with(text))
+    exchange = Folder.exchange
 
     def meanwhile(*arguments: Any) -> bool:
         with file.open("a", encoding="utf-8") as opened:
@@ -533,7 +537,8 @@ def test_batch_jobs_name_only_texts_that_are_there(place: Place) -> None:
         forget(memory, path="memory/day.md")
         with Index.open(place.index, clock=lambda: 1.0) as index:
             (kept,) = index.metas("batch:").values()
-            job, left = BatchJob.from_json(kept), {key.hex() for key in index.vector_keys()}
+            job = BatchJob.from_json(kept)
+            left = {key.hex() for key in index.vector_keys()}
         assert job is not None
         assert set(job.keys) == left < known
 
@@ -547,28 +552,6 @@ def test_health_says_that_a_forgetting_is_unfinished_until_the_remedy_is_done(pl
         assert codes == ["forgetting_unfinished"]
         memory.sync()
         assert memory.search("pens").health.reasons == ()
-
-
-@pytest.mark.slow
-def test_vectors_that_only_sqlite_vec_can_drop_are_told_of_and_the_remedy_drops_them(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = CANARIES["latin"]
-    place.write("memory/day.md", note_with(text))
-    with place.open("sqlite-vec") as memory:
-        memory.sync()
-        memory.search("pens")
-        vectors = secret_vectors(place, text)
-    for module in ("vectors._sqlite_vec", "vectors._vectors", "_upkeep"):
-        monkeypatch.setattr(f"memoriter.index.{module}.load_sqlite_vec", lambda *_: "not here")
-    with place.open("exact") as memory:
-        (left,) = forget(memory, match=text).left
-        assert "sqlite-vec" in left.message
-        memory.sync(force=True)
-        assert memory.search("pens").health.reasons == ()
-    held = place.content()
-    assert found(place, text) == []
-    assert [name for name, content in held.items() for vector in vectors if vector in content] == []
 
 
 def test_a_session_that_only_the_index_knows_leaves_it(place: Place) -> None:

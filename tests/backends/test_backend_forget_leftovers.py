@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECRET = "The code of the door is qxzj4711."
-BEFORE, AFTER = f"# Door\n\n- {SECRET}\n- We met at ten.\n", "# Door\n\n- We met at ten.\n"
+BEFORE = f"# Door\n\n- {SECRET}\n- We met at ten.\n"
+AFTER = "# Door\n\n- We met at ten.\n"
 NOTE = "memory/door.md"
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who has a file open")
 KILLED = """
@@ -119,7 +120,8 @@ def test_a_file_that_a_writer_has_open_stays_and_the_plan_names_it(
     env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_exchange, "SETTLE_SECONDS", 0.02)
-    memory, file = env.open(), left(env)
+    memory = env.open()
+    file = left(env)
     (env.notes / NOTE).write_text("- Another text.\n", encoding="utf-8")
     with file.open("a", encoding="utf-8") as opened:
         (reason,) = [each for each in memory.plan_forget(match="qxzj4711").unreached if each.code == "write_unfinished"]
@@ -200,7 +202,8 @@ def test_in_a_folder_that_is_not_trusted_nothing_is_finished_and_it_is_named(env
 def test_what_was_left_among_the_versions_of_imports_and_the_copies_of_flushes_goes_too(env: MemoryEnv) -> None:
     (env.notes / NOTE).write_text(AFTER, encoding="utf-8")
     memory = env.open()
-    flushes, imports = env.home / "agents" / "main" / "flushes", env.home / "imports" / "2026-11"
+    flushes = env.home / "agents" / "main" / "flushes"
+    imports = env.home / "imports" / "2026-11"
     for folder in (flushes, imports):
         folder.mkdir(parents=True)
         versions = Version.of(BEFORE.encode()), Version.of(AFTER.encode())
@@ -213,7 +216,8 @@ def test_what_was_left_among_the_versions_of_imports_and_the_copies_of_flushes_g
 
 
 def test_what_a_program_saved_into_a_note_that_was_read_empty_is_not_added_to_a_newer_save(env: MemoryEnv) -> None:
-    file, saved = env.notes / NOTE, "".join(f"- line {number}\n" for number in range(100))
+    file = env.notes / NOTE
+    saved = "".join(f"- line {number}\n" for number in range(100))
     file.write_text("- saved since\n- edited\n", encoding="utf-8")
     place = file.with_name(".unnamed")
     place.write_text(saved, encoding="utf-8")

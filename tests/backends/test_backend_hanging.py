@@ -163,7 +163,8 @@ def test_while_one_search_waits_for_vectors_others_of_the_same_memory_answer(
 def test_words_are_indexed_while_another_process_computes_vectors(indexed: MemoryEnv, server: HeldServer) -> None:
     indexed.many(3)
     indexed.wait()
-    computing, other = indexed.open(), indexed.open()
+    computing = indexed.open()
+    other = indexed.open()
     thread, reports = beside(computing.sync)
     assert server.requested.wait(LIMIT)
     indexed.write("memory/new.md", "The zebrafish swims.\n")
@@ -180,7 +181,8 @@ def test_vectors_that_arrive_after_a_rebuild_are_kept_and_not_asked_for_again(
 ) -> None:
     indexed.many(3)
     indexed.wait()
-    computing, other = indexed.open(), indexed.open()
+    computing = indexed.open()
+    other = indexed.open()
     thread, _ = beside(computing.sync)
     assert server.requested.wait(LIMIT)
     generation = other.status().health.generation
@@ -198,7 +200,8 @@ def test_vectors_that_arrive_after_a_rebuild_are_kept_and_not_asked_for_again(
 def test_a_vector_that_arrives_after_its_text_was_forgotten_is_not_kept(indexed: MemoryEnv, server: HeldServer) -> None:
     indexed.many(1)
     indexed.wait()
-    computing, other = indexed.open(), indexed.open()
+    computing = indexed.open()
+    other = indexed.open()
     thread, _ = beside(computing.sync)
     assert server.requested.wait(LIMIT)
     receipt = other.forget(other.plan_forget("memory/many/000.md"))

@@ -118,7 +118,9 @@ def test_a_hurried_search_does_not_load_the_judge_and_uses_one_that_is_loaded(en
 
 
 def test_the_same_question_is_read_once(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory, asked, judge = opened(env), list[str](), _judge.JudgeEngine.judge
+    memory = opened(env)
+    asked = list[str]()
+    judge = _judge.JudgeEngine.judge
     monkeypatch.setattr(
         _judge.JudgeEngine,
         "judge",
@@ -132,7 +134,8 @@ def test_the_same_question_is_read_once(env: MemoryEnv, monkeypatch: pytest.Monk
 
 
 def test_one_judge_serves_all_memories_of_a_process(env: MemoryEnv) -> None:
-    one, two = opened(env), opened(env)
+    one = opened(env)
+    two = opened(env)
     for memory in (one, two):
         memory.search("When does the plumber come?")
     engines = {id(memory._assembly.trusted.backend.reranking._judge._engine) for memory in (one, two)}  # type: ignore[attr-defined]

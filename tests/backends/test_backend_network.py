@@ -94,7 +94,8 @@ def test_xdg_cache_home_names_the_cache(machine: Machine, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_two_workspaces_and_two_homes_never_share_an_index_in_the_cache(machine: Machine, tmp_path: Path) -> None:
-    other, home = tmp_path / "other" / "notes", tmp_path / "second"
+    other = tmp_path / "other" / "notes"
+    home = tmp_path / "second"
     other.mkdir(parents=True)
     home.mkdir()
     (home / "memoriter.json5").write_text(machine.env.config.read_text(encoding="utf-8"), encoding="utf-8")

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from types import FrameType
 
 PACKAGE = str(Path(memoriter.__file__).parent)
-MOST_FUNCTIONS, MOST_FILES = 217, 48
-MORE_FUNCTIONS, MORE_FILES = 28, 3
+MOST_FUNCTIONS = 217
+MOST_FILES = 48
+MORE_FUNCTIONS = 28
+MORE_FILES = 3
 """Those that the judge adds."""
 INLINED = ("<listcomp>", "<dictcomp>", "<setcomp>")
 """Comprehensions, which Python 3.11 calls as functions and later versions do not. They are left out everywhere."""

@@ -141,7 +141,8 @@ def test_once_turned_off_they_are_not_found_even_before_they_have_left_the_index
 
 def test_each_agent_finds_only_its_own_conversations(env):
     env.say(openclaw("user", "The parrot is called Zazu."), agent="bob", name="b.jsonl")
-    mine, his = env.open(**ON), env.open(agent="bob", **ON)
+    mine = env.open(**ON)
+    his = env.open(agent="bob", **ON)
     assert "Zazu" not in str(mine.search("parrot Zazu", min_score=0.0))
     assert citations(his.search("parrot Zazu")) == ["sessions/b.jsonl#L1"]
     for path in ("sessions/b.jsonl", str(env.home / "agents/bob/sessions/b.jsonl")):

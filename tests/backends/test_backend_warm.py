@@ -31,7 +31,8 @@ def env(tmp_path: Path) -> Iterator[MemoryEnv]:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
     """No model is loaded before it is open."""
-    gate, load = Event(), _embedding.open_choice
+    gate = Event()
+    load = _embedding.open_choice
 
     def slow(*arguments: Any, **options: Any) -> Any:
         assert gate.wait(LIMIT)
@@ -73,7 +74,8 @@ def test_a_search_without_any_vectors_waits_for_a_process_that_computes_them(
     env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_indexing, "WAIT_SECONDS", 0.0)
-    other, memory = env.open(), env.open()
+    other = env.open()
+    memory = env.open()
     for seconds, mode in ((0.0, "keyword"), (LIMIT, "hybrid")):
         monkeypatch.setattr(_indexing, "FIRST_VECTORS_SECONDS", seconds)
         with ExitStack() as stack:

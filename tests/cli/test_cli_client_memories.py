@@ -87,7 +87,8 @@ def test_a_citation_of_a_client_leads_nowhere_else(program: Program, configure: 
 
 
 def test_nothing_writes_into_the_memory_of_a_client(program: Program, configure: Callable[..., None]) -> None:
-    here, before = ("-w", str(program.workspace)), files(program)
+    here = ("-w", str(program.workspace))
+    before = files(program)
     for words in (
         ("forget", "codex:memories/MEMORY.md", "--yes"),
         ("forget", "codex:memories/MEMORY.md#L3", "--yes"),

@@ -41,9 +41,11 @@ def test_it_says_how_large_the_index_was_and_is(program: Program) -> None:
 @pytest.mark.slow
 def test_unused_vectors_go_when_told_and_never_one_in_use(program: Program) -> None:
     edit(program)
-    before, kept = program("search", "home", "--json").json, program("compact", "--json").json
+    before = program("search", "home", "--json").json
+    kept = program("compact", "--json").json
     gone = program("compact", "--unused", "--json").json
-    (state,), after = program("status", "--json").json, program("search", "home", "--json").json
+    (state,) = program("status", "--json").json
+    after = program("search", "home", "--json").json
     assert kept.keys() == KEYS
     assert (kept["vectors"], kept["unused"]) == (0, 1)
     assert (gone["vectors"], gone["unused"]) == (1, 0)

@@ -57,7 +57,6 @@ COMMANDS = {
     "mcp": ("mcp", ["mcp"]),
     "mcp over HTTP": ("mcp", ["mcp", "--http", "--port", "0"]),
     "serve": ("serve", ["serve", "--port", "0"]),
-    "chat": ("chat", ["chat", "--model", "x", "--base-url", "http://127.0.0.1:9"]),
     "install": ("mcp", ["install", "claude-code"]),
     "ltm": ("longterm", ["ltm", "list"]),
     "install with TOML": ("mcp", ["install", "codex"]),

@@ -29,7 +29,9 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_mistake_of_ours_is_an_apology_and_the_trace_is_shown_when_asked_for(program: Program, failing: Any) -> None:
     failing(RuntimeError("boom"))
-    outcome, verbose, answer = program("get", "x"), program("get", "x", "-v"), program("get", "x", "--json")
+    outcome = program("get", "x")
+    verbose = program("get", "x", "-v")
+    answer = program("get", "x", "--json")
     assert [run.exit_code for run in (outcome, verbose, answer)] == [1, 1, 1]
     assert outcome.err == (
         "Error: This is a bug in memoriter (RuntimeError: boom).\n"
@@ -51,7 +53,8 @@ def test_a_failure_of_the_system_names_the_file(program: Program, failing: Any) 
 
 def test_an_interrupted_run_exits_with_130(program: Program, failing: Any) -> None:
     failing(KeyboardInterrupt())
-    outcome, answer = program("get", "x"), program("get", "x", "--json")
+    outcome = program("get", "x")
+    answer = program("get", "x", "--json")
     assert (outcome.exit_code, answer.exit_code) == (130, 130)
     assert outcome.err.strip() == "Error: Stopped. What was finished is kept."
     assert answer.json == {
@@ -67,7 +70,8 @@ def test_an_unexpected_end_of_input_is_an_internal_error_and_no_interrupt(progra
 
 
 def test_a_workspace_that_is_not_there_is_said_with_what_to_do(program: Program) -> None:
-    outcome, answer = program("status", "-w", "/no/such"), program("status", "-w", "/no/such", "--json")
+    outcome = program("status", "-w", "/no/such")
+    answer = program("status", "-w", "/no/such", "--json")
     assert (outcome.exit_code, answer.exit_code) == (2, 2)
     assert "/no/such" in outcome.err
     assert answer.json["error"]["code"] == "workspace"

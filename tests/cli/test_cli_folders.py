@@ -144,7 +144,7 @@ def test_settings_that_a_folder_has_keep_their_comments_when_the_first_entry_is_
     program("-w", str(vault), "remember", "The zeppelin landed.")
 
     text = (vault / ".memoriter.json5").read_text("utf-8")
-    assert text == "// mine\n{\n  memory: { citations: 'on', layout: \"notes\" }, // why\n}\n"
+    assert text == "// mine\n{\n  memory: { layout: \"notes\", citations: 'on' }, // why\n}\n"
     assert "a.md" in found(program, "-w", str(vault))
 
 

@@ -52,7 +52,8 @@ def test_every_line_is_shown_before_it_goes(program: Program) -> None:
 def test_where_nobody_can_be_asked_nothing_goes_and_it_says_what_to_give(program: Program) -> None:
     before = notes(program)
 
-    outcome, as_json = program("forget", "MEMORY.md#L4"), program("forget", "MEMORY.md#L4", "--json")
+    outcome = program("forget", "MEMORY.md#L4")
+    as_json = program("forget", "MEMORY.md#L4", "--json")
 
     assert (outcome.exit_code, as_json.exit_code) == (2, 2)
     assert "--yes" in outcome.err

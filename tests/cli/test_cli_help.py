@@ -149,7 +149,8 @@ def test_the_overview_has_whole_sentences_on_a_narrow_terminal() -> None:
 
 
 def test_the_bare_word_shows_the_overview(program: Program) -> None:
-    bare, outcome = program(), program("--help")
+    bare = program()
+    outcome = program("--help")
     assert (bare.exit_code, bare.err) == (0, "")
     assert bare.out == outcome.out
     assert program("config").exit_code == 0

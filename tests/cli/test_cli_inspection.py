@@ -53,7 +53,9 @@ class CliEnv:
     """A folder of notes, a user's folder, and the installed program."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.notes, self.user = folder, folder / "notes", folder / "user"
+        self.folder = folder
+        self.notes = folder / "notes"
+        self.user = folder / "user"
         self.notes.mkdir()
         self.user.mkdir(mode=0o700)
         (self.notes / "MEMORY.md").write_text(NOTE, encoding="utf-8")
@@ -190,13 +192,15 @@ def test_a_look_at_a_damaged_index_reports_it_and_leaves_it(env: CliEnv) -> None
 def test_the_library_looks_without_writing(env: CliEnv) -> None:
     before = env.state
     with Memory.open(env.notes, home=env.home) as memory:
-        status, estimate = memory.status(), memory.estimate()
+        status = memory.status()
+        estimate = memory.estimate()
     assert (status.files, status.stale, estimate.added, env.state) == (0, 1, 1, before)
     with Memory.open(env.notes, home=env.home) as memory:
         memory.sync()
     before = env.state
     with Memory.open(env.notes, home=env.home) as memory:
-        status, estimate = memory.status(), memory.estimate()
+        status = memory.status()
+        estimate = memory.estimate()
     assert (status.files, status.vectors, estimate.added, env.state) == (1, 1, 0, before)
 
 

@@ -27,8 +27,7 @@ from memoriter import Memory, api_json
 from memoriter.cli import main
 from memoriter.tools import TOOLS as AGENT_TOOLS
 from memoriter.watch._watch import WatchKind
-from memoriter.web import OPERATIONS
-from memoriter.web._schemas import SCHEMAS as WEB_SCHEMAS
+from memoriter.web import all_operations, all_schemas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +88,8 @@ def two_columns(heading: str, lines: str) -> str:
 def operations() -> str:
     more = {"index": "; [Estimate] with `dryRun`"}
     return "\n".join(
-        f"{each.method} {each.path} | {type_of_answer(each.answer)}{more.get(each.name, '')}" for each in OPERATIONS
+        f"{each.method} {each.path} | {type_of_answer(each.answer)}{more.get(each.name, '')}"
+        for each in all_operations().values()
     )
 
 
@@ -153,7 +153,8 @@ def test_every_event_of_the_watcher_is_on_the_page_and_in_the_description_of_the
 
 
 def test_every_object_is_reached_from_an_answer() -> None:
-    reached, rest = {"Error", "Problem"}, NAME.findall(COMMANDS + TOOLS + EVENTS + operations())
+    reached = {"Error", "Problem"}
+    rest = NAME.findall(COMMANDS + TOOLS + EVENTS + operations())
     while rest:
         name = rest.pop()
         if name not in reached:
@@ -170,9 +171,9 @@ def test_an_object_has_the_fields_of_its_form_and_no_others(name: str) -> None:
     assert rows == form
 
 
-@pytest.mark.parametrize("name", WEB_SCHEMAS)
+@pytest.mark.parametrize("name", all_schemas())
 def test_the_page_has_the_fields_of_the_schema_of_an_operation(name: str) -> None:
-    schema = WEB_SCHEMAS[name]
+    schema = all_schemas()[name]
     schema = schema if "properties" in schema else schema["items"]
     if "properties" in schema:
         rows: dict[str, FieldRow] = {row.name: row for row in OBJECTS[SCHEMAS.get(name, name)].fields}

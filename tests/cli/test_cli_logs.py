@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from conftest import Program
 
 STAGES = ["changes", "index", "embed", "keyword", "vector", "rank", "verify", "total"]
-NOTED, QUERIED, ADDED, PROMPTED = "walrusnoted", "walrusasked", "walrusadded", "walrusprompted"
+NOTED = "walrusnoted"
+QUERIED = "walrusasked"
+ADDED = "walrusadded"
+PROMPTED = "walrusprompted"
 
 
 @pytest.fixture
@@ -42,7 +45,9 @@ def test_v_logs_operations_and_vv_each_step(program: Program, *, before: bool) -
         words = ["search", "--json", "database"]
         return program(*([*options, *words] if before else [*words, *options]))
 
-    silent, operations, steps = run(), run("-v"), run("-vv")
+    silent = run()
+    operations = run("-v")
+    steps = run("-vv")
     assert [levels(done.err) for done in (silent, operations, steps)] == [set(), {"INFO"}, {"INFO", "DEBUG"}]
     assert run("-v", "-v").err.count("DEBUG")
     assert silent.json == operations.json == steps.json

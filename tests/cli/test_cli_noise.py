@@ -39,14 +39,16 @@ def passages(text: str) -> list[tuple[int, int, str]]:
     ids=["drawing", "base64", "unnamed", "data", "long", "json", "links", "days", "embed", "contents"],
 )
 def test_noise_is_in_no_passage_and_the_text_around_it_is(noise: str) -> None:
-    before, after = "The shed has a green door.", "Its hinge is brass."
+    before = "The shed has a green door."
+    after = "Its hinge is brass."
     text = f"# Shed\n\n{before}\n\n{noise}\n\n{after}\n"
     end = 4 + noise.count("\n")
     assert passages(text) == [(1, 3, f"# Shed\n\n{before}"), (end + 3, end + 3, after)]
 
 
 def test_what_another_entry_leaves_open_hides_nothing() -> None:
-    mark, end = "<!-- from: agent, 2026-03-10 -->", "<!-- end: agent -->"
+    mark = "<!-- from: agent, 2026-03-10 -->"
+    end = "<!-- end: agent -->"
     for opened in (
         f"{mark}\n```base64\nx\n{end}",
         f"- x\n  ```compressed-json\n  {ROWS[:76]}",

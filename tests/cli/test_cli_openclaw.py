@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hook_inputs import PROGRAMS, hook_input
-from memory_env import Outcome
+from memoriter import Memory
+from memoriter.hookspecs import Message
+from memoriter.tools import SEARCH
 from openclaw_home import SECRETS, OpenClawHome
-from servers import KEY
-from servers.talk import Calls, OpenAITalk, Reply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,19 +101,19 @@ def test_every_command_leaves_the_home_of_openclaw_as_it_is(
 
 
 @pytest.mark.slow
-def test_a_chat_with_a_service_of_openclaw_leaves_the_home_as_it_is(program: Program, claw: OpenClawHome) -> None:
-    with OpenAITalk(Calls("memory_search", {"query": "Omada router"}), Reply("An ER605.")) as server:
-        entry = {"baseUrl": server.base_url, "apiKey": KEY, "api": server.vendor}
-        models = {"models": {"providers": {"mine": entry}}}
-        (claw.state / "config/models.json5").write_text(json.dumps(models), encoding="utf-8")
-        before = claw.fingerprint()
-        words = [sys.executable, "-m", "memoriter", "--openclaw", "chat", "--model", f"mine/{server.model}"]
-        done = subprocess.run(
-            words, input="Which router do we have?\n", capture_output=True, encoding="utf-8", cwd=program.home
-        )
-    changes_nothing(claw, before, Outcome(done.returncode, done.stdout, done.stderr), tuple(words))
-    assert done.stdout == "An ER605.\n"
-    assert "Omada" in server.received[-1].last
+def test_a_session_of_a_program_leaves_the_home_of_openclaw_as_it_is(program: Program, claw: OpenClawHome) -> None:
+    before = claw.fingerprint()
+    question = "Omada router ER605: which VLAN?"
+    with Memory.open(config=claw.config, home=program.home) as memory:
+        session = memory.session("agent:main:program:1", audience="private")
+        session.start()
+        recalled = session.recall(question).prepend_context
+        found = SEARCH.run(memory, {"query": "Omada router"}, session_key=session.key)
+        session.end_turn([Message("user", question), Message("assistant", "An ER605, VLAN 10.")])
+        session.end()
+    assert claw.fingerprint() == before
+    assert "Omada" in recalled
+    assert "Omada" in found["results"][0]["snippet"]
 
 
 @pytest.mark.slow
@@ -173,7 +173,8 @@ def test_an_agent_without_a_folder_is_reported_and_the_others_work(program: Prog
     found = agents(program, "--openclaw")
     assert [found["main"], found["work"]] == [str(claw.state / "workspace"), str(claw.state / "workspace-work")]
     assert found["ghost"].startswith(f"The path {str(claw.state / 'workspace-ghost')!r} is not a folder")
-    status, index = program("--openclaw", "status"), program("--openclaw", "index")
+    status = program("--openclaw", "status")
+    index = program("--openclaw", "index")
     for outcome in (status, index):
         assert outcome.exit_code == 0
         assert "! The agent 'ghost' is left out." in outcome.err
@@ -276,7 +277,8 @@ def test_status_with_index_indexes_first(program: Program) -> None:
 
 def test_the_question_may_be_an_option(program: Program) -> None:
     assert program("search", "--query", "Omada router").out == program("search", "Omada", "router").out
-    twice, none = program("search", "a", "--query", "b"), program("search")
+    twice = program("search", "a", "--query", "b")
+    none = program("search")
     assert (twice.exit_code, none.exit_code) == (2, 2)
     assert "The question is given twice" in twice.err
 

@@ -38,7 +38,8 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> tuple[Terminal, Terminal]:
-    out, err = Terminal(), Terminal()
+    out = Terminal()
+    err = Terminal()
     monkeypatch.setattr("memoriter.cli._render.sys", SimpleNamespace(stdout=out, stderr=err))
     monkeypatch.setenv("TERM", "xterm-256color")
     for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE"):

@@ -136,7 +136,8 @@ def test_a_filter_keeps_the_rest_out(program: Program, options: list[str], paths
 def test_a_wrong_request_exits_with_2_and_says_what_is_allowed(
     program: Program, words: list[str], message: str
 ) -> None:
-    outcome, as_json = program(*words), program("--json", *words)
+    outcome = program(*words)
+    as_json = program("--json", *words)
     assert (outcome.exit_code, outcome.out, as_json.exit_code, as_json.err) == (2, "", 2, "")
     assert message in outcome.err
     assert outcome.err.startswith("Error: ")
@@ -149,7 +150,8 @@ def test_a_wrong_request_exits_with_2_and_says_what_is_allowed(
 def test_without_a_model_the_answer_comes_with_what_is_missing_on_the_side(program: Program) -> None:
     lost = '{agents: {defaults: {memorySearch: {provider: "local", local: {modelPath: "/no/such.gguf"}}}}}'
     (program.home / "memoriter.json5").write_text(lost, encoding="utf-8")
-    loud, quiet = program("search", "PostgreSQL"), program("search", "PostgreSQL", "-q")
+    loud = program("search", "PostgreSQL")
+    quiet = program("search", "PostgreSQL", "-q")
     assert loud.out == quiet.out
     assert "PostgreSQL" in loud.out
     assert re.fullmatch(r"Indexing .* first\.\n(! .+\n  .+\n)+", loud.err)
@@ -203,7 +205,8 @@ def test_a_hit_is_opened_at_its_line_in_the_way_of_the_editor(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, editor: str, arguments: list[str]
 ) -> None:
     name, _, rest = editor.partition(" ")
-    script, seen = tmp_path / "a folder" / name, tmp_path / "seen"
+    script = tmp_path / "a folder" / name
+    seen = tmp_path / "seen"
     script.parent.mkdir()
     script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {seen}\n', encoding="utf-8")
     script.chmod(0o755)

@@ -22,7 +22,7 @@ import pytest
 
 from hook_inputs import write_transcript
 from mcp_endpoints import authorised, bearer
-from memoriter.discovery import announced, take_ticket
+from memoriter.discovery import announced, redeem_ticket
 from memory_env import MemoryEnv
 from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, hook, proven, serving, started
 
@@ -227,7 +227,8 @@ def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(env: MemoryE
 def test_a_server_that_is_killed_while_a_hook_waits_for_it_leaves_the_work_to_the_hook(
     env: MemoryEnv, server: Serving
 ) -> None:
-    received, waiting = server.announcement, threading.Event()
+    received = server.announcement
+    waiting = threading.Event()
 
     def wait_and_die(connection: socket.socket) -> None:
         proven(connection, received["secret"], received["pid"])
@@ -256,7 +257,7 @@ def test_what_a_server_took_and_did_not_answer_is_not_done_again(env: MemoryEnv,
     def take_and_die(connection: socket.socket) -> None:
         request = proven(connection, received["secret"], received["pid"]).decode()
         ticket = re.findall(r"idempotency-key: (\w+)", request)[0]
-        assert take_ticket(server.folder, ticket)
+        assert redeem_ticket(server.folder, ticket)
 
     with answering(take_and_die) as url:
         pointed(server, url)
@@ -297,7 +298,7 @@ def test_a_ticket_is_taken_once(tmp_path: Path) -> None:
     taken = list[str]()
 
     def take() -> None:
-        taken.extend(name for name in names if take_ticket(tmp_path, name))
+        taken.extend(name for name in names if redeem_ticket(tmp_path, name))
 
     threads = [threading.Thread(target=take) for _ in range(8)]
     for thread in threads:
@@ -305,7 +306,7 @@ def test_a_ticket_is_taken_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert sorted(taken) == names
-    assert not take_ticket(tmp_path, "../serve")
+    assert not redeem_ticket(tmp_path, "../serve")
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.discovery import take_ticket
+from memoriter.discovery import redeem_ticket
 from memory_env import MemoryEnv, Outcome
 from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, proven, serving
 
@@ -242,14 +242,15 @@ REPLIES = [
 def test_whatever_a_server_replies_the_search_has_its_own_answer(
     env: MemoryEnv, server: Serving, *, takes: bool
 ) -> None:
-    received, replies = server.announcement, iter(REPLIES)
+    received = server.announcement
+    replies = iter(REPLIES)
 
     def answer(connection: socket.socket) -> None:
         request = proven(connection, received["secret"], received["pid"])
         assert b"POST /command/search HTTP/1.1" in request
         if takes:
             (ticket,) = re.findall(rb"idempotency-key: (\w+)", request)
-            assert take_ticket(server.folder, ticket.decode())
+            assert redeem_ticket(server.folder, ticket.decode())
         connection.sendall(next(replies))
 
     with answering(answer) as url:
@@ -266,7 +267,7 @@ def test_a_server_that_takes_the_search_and_never_answers_costs_seconds(env: Mem
     def take(connection: socket.socket) -> None:
         request = proven(connection, received["secret"], received["pid"])
         (ticket,) = re.findall(rb"idempotency-key: (\w+)", request)
-        assert take_ticket(server.folder, ticket.decode())
+        assert redeem_ticket(server.folder, ticket.decode())
         connection.settimeout(LIMIT)
         assert connection.recv(1) == b""  # until the command gives up
 

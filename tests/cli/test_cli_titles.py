@@ -50,7 +50,8 @@ def places(outcome: Outcome) -> list[str]:
 def test_title_and_folders_are_the_outermost_headings_where_no_heading_says_the_same(program: Program) -> None:
     write(program, "memory/Trips/Lisbon.md", "The train leaves at nine.\n\n## Food\n\nSardines.\n")
     write(program, "memory/Trips/porto.md", "# Porto\n\nThe ferry leaves at ten.\n")
-    train, ferry = program("search", "train", "--json"), program("search", "ferry", "--json")
+    train = program("search", "train", "--json")
+    ferry = program("search", "ferry", "--json")
     assert train.json["results"][0]["heading"] == ["Trips", "Lisbon"]
     assert ferry.json["results"][0]["heading"] == ["Porto"]
 

@@ -230,7 +230,8 @@ def test_processes_that_trust_folders_at_the_same_time_lose_none(program: Progra
 @pytest.mark.usefixtures("repository")
 def test_a_person_may_search_the_repository_and_is_told_what_agents_do(program: Program, repository: Path) -> None:
     assert PLANTED in program("search", QUESTION, "--json").json["results"][0]["snippet"]
-    status, doctor = program("status"), program("doctor")
+    status = program("status")
+    doctor = program("doctor")
     command = f"memoriter trust {repository}"
     assert f"agents neither read nor write this folder; if you trust it: {command}" in status.out
     assert program("status", "--json").json[0]["trust"] == "untrusted"

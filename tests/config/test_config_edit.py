@@ -18,7 +18,7 @@ LEAVES = (
     st.none()
     | st.booleans()
     | st.integers(-9, 9)
-    | st.text("ab,}{/*\\\"'é\n", max_size=5)
+    | st.text("ab,}{/*:\\\"'é\n", max_size=5)
     | st.lists(st.integers(0, 3))
 )
 TREES = st.recursive(
@@ -105,6 +105,29 @@ def test_search_settings_are_changed_where_the_file_has_them() -> None:
 
     assert set_value(text, names, 4, "file") == "{ memorySearch: { query: { maxResults: 4 } } }"
     assert parse(remove_value(text, names, "file"), "file") == {}
+
+
+ODD = (
+    "\ufeff{'it\\'s': .5, \"b\\u0062\": +0x1F, $c\u00a0: 'a\\\n}', 'd//': ['/*', {e: Infinity,},], /* }\n */ "
+    '\\u0066: "//", // \'\u2028null: null}'
+)
+"""An object in what only JSON5 allows."""
+
+
+@pytest.mark.parametrize("names", [("it's",), ("bb",), ("$c",), ("d//",), ("null",), ("g",), ("h", "i")])
+def test_a_setting_is_found_between_all_that_json5_allows(names: tuple[str, ...]) -> None:
+    tree = parse(ODD, "file")
+    after = set_value(ODD, names, "new", "file")
+    assert parse(after, "file") == with_value(tree, names, "new")
+    assert parse(remove_value(after, names, "file"), "file") == without_value(tree, names)
+
+
+def test_a_new_section_is_written_as_people_write_json5_or_json() -> None:
+    assert set_value("{\n  a: 1,\n}\n", ("b", "c"), {"d-e": "x"}, "file") == (
+        '{\n  b: {\n    c: {\n      "d-e": "x",\n    },\n  },\n  a: 1,\n}\n'
+    )
+    assert set_value('{"a": 1}\n', ("b", "c"), ["x", "y"], "file") == '{"b": {"c": ["x", "y"]},"a": 1}\n'
+    assert set_value("// mine\n", ("b", "c"), 1, "file") == "// mine\n{\n  b: {\n    c: 1,\n  },\n}\n"
 
 
 def _is_json(text: str) -> bool:

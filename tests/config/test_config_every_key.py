@@ -339,7 +339,8 @@ def effect_text(key: str) -> str:
 def table(prefix: str, keys: list[str]) -> str:
     lines = ["| setting | short form | type | default | what it does | when it acts |", "|---|---|---|---|---|---|"]
     for key in keys:
-        row, short = ROWS[key], short_key(key)
+        row = ROWS[key]
+        short = short_key(key)
         cells = [f"`{key.removeprefix(prefix)}`", f"`{short}`", row.type, default_text(row.default)]
         cells += [row.description, effect_text(key)]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
@@ -348,7 +349,8 @@ def table(prefix: str, keys: list[str]) -> str:
 
 def page() -> str:
     """Return the page of all settings."""
-    parts, left = [INTRODUCTION], list(ROWS)
+    parts = [INTRODUCTION]
+    left = list(ROWS)
     for prefix, title, text in GROUPS:
         inner = [other for other, _, _ in GROUPS if other.startswith(prefix) and other != prefix]
         keys = [key for key in left if key.startswith(prefix) and not key.startswith(tuple(inner))]

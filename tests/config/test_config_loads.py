@@ -68,7 +68,8 @@ def test_without_a_file_neither_pydantic_nor_json5_is_imported(tmp_path: Path) -
 
 def test_an_agent_has_its_own_keys_over_the_defaults(tmp_path: Path) -> None:
     configuration = loaded(tmp_path, EXAMPLE)
-    work, home = configuration.search_for("work"), configuration.search_for("home")
+    work = configuration.search_for("work")
+    home = configuration.search_for("home")
     assert (work.provider, work.query.max_results, work.query.min_score) == ("openai", 4, 0.5)
     assert [entry.path for entry in work.extra_paths] == ["../team", "/srv/shared", "work"]
     assert (home.query.min_score, len(home.extra_paths)) == (0.35, 2)

@@ -19,7 +19,9 @@ from memoriter.permissions import Owners, owners_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-ME, ROOT, OTHER = 1_000, 0, 1_001
+ME = 1_000
+ROOT = 0
+OTHER = 1_001
 
 
 def owned(

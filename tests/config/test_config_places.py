@@ -79,7 +79,8 @@ def test_an_agents_usual_workspace_lies_in_memoriters_home(places: Path) -> None
 
 
 def path(search: MemorySearch, workspace: str = "own", agent: str = "main") -> str:
-    own, home = Path("/h/own"), Path("/h")
+    own = Path("/h/own")
+    home = Path("/h")
     return str(
         index_path(search, agent, workspace=Path("/h") / workspace, own_workspace=own, home=home, user_home=Path("/u"))
     )

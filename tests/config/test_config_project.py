@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def loaded(tmp_path: Path, text: str, own: str = "{}") -> Configuration:
-    home, project = tmp_path / "home", tmp_path / "project"
+    home = tmp_path / "home"
+    project = tmp_path / "project"
     home.mkdir(exist_ok=True)
     project.mkdir(exist_ok=True)
     (home / "memoriter.json5").write_text(own, encoding="utf-8")

@@ -143,7 +143,8 @@ def test_a_growing_file_keeps_its_first_chunks_and_new_ones_get_consecutive_ids(
     put(store, "a.jsonl", "one", "two", "three")
     with store.lease():
         store.put_file(source("a.jsonl"), "grown", entries("four", "five"), keep=2, tail="here")
-    assert texts(store, ids := store.all_ids()) == ["one", "two", "four", "five"]
+    ids = store.all_ids()
+    assert texts(store, ids) == ["one", "two", "four", "five"]
     assert (ids[1] - ids[0], ids[3] - ids[2]) == (1, 1)
     assert (store.files()["a.jsonl"].tail, store.files()["a.jsonl"].hash) == ("here", "grown")
     with store.lease():
@@ -255,7 +256,8 @@ def test_settings_are_kept_by_name(store: Store) -> None:
 
 
 def test_the_version_changes_with_what_another_process_writes(store: Store, another: OpenAgain) -> None:
-    version, content = store.version(), store.content()
+    version = store.version()
+    content = store.content()
     assert (store.version(), store.content()) == (version, content)
     put(another(), "a.md", "tea")
     assert store.version() != version
@@ -269,7 +271,8 @@ def test_a_process_that_follows_the_changes_learns_of_each_without_reading(
     monkeypatch.setattr("memoriter.extensions.postgres._changes.RECHECK_SECONDS", 3_600.0)
     monkeypatch.setattr("memoriter.extensions.postgres._changes.STOP_SECONDS", 0.02)
     monkeypatch.setattr("memoriter.index._reader.LOOK_SECONDS", 0.02)
-    writer, version = another(), store.content_version()
+    writer = another()
+    version = store.content_version()
     with followed(store) as names:
         put(writer, "a.md", "tea")
         assert names.next() == store.content_version() == writer.content_version() != version
@@ -287,7 +290,8 @@ def test_a_process_that_follows_the_changes_learns_of_each_without_reading(
 
 def test_one_state_is_read_while_another_process_writes(store: Store, another: OpenAgain) -> None:
     put(store, "a.md", "tea")
-    writer, reads = another(), list[tuple[int, int]]()
+    writer = another()
+    reads = list[tuple[int, int]]()
 
     def read() -> tuple[int, int]:
         files = len(store.files())

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 DEPLOY = Path(memoriter.__file__).parents[2] / "deploy"
 UNIT, DOCKERFILE, COMPOSE = (DEPLOY / name for name in ("memoriter.service", "Dockerfile", "compose.yaml"))
-SETTINGS, NGINX = DEPLOY / "memoriter.json5", DEPLOY / "nginx.conf"
+SETTINGS = DEPLOY / "memoriter.json5"
+NGINX = DEPLOY / "nginx.conf"
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the files are for Linux")
 
 
@@ -158,7 +159,8 @@ def test_the_services_use_only_what_the_compose_file_declares_and_show_no_passwo
 
 @pytest.mark.slow
 def test_the_container_takes_the_password_from_its_secret_and_starts_the_server(env: MemoryEnv, tmp_path: Path) -> None:
-    own, secret = compose()["services"]["memoriter"], tmp_path / "database_password"
+    own = compose()["services"]["memoriter"]
+    secret = tmp_path / "database_password"
     secret.write_text("the-word-of-the-database", encoding="ascii")
     program = tmp_path / "bin" / "memoriter"
     program.parent.mkdir()
@@ -217,7 +219,8 @@ def test_the_proxy_encrypts_passes_the_address_of_a_client_on_and_keeps_the_metr
 ) -> None:
     import httpx2
 
-    key, certificate = tmp_path / "key.pem", tmp_path / "fullchain.pem"
+    key = tmp_path / "key.pem"
+    certificate = tmp_path / "fullchain.pem"
     words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     words += ["-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=memory.example.org"]
     subprocess.run(words, check=True, capture_output=True)

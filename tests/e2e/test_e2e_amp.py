@@ -43,7 +43,8 @@ def env(tmp_path: Path) -> MemoryEnv:
 
 def test_amp_lists_the_server_in_a_file_with_comments(env: MemoryEnv, tmp_path: Path) -> None:
     released = released_client(AMP, "amp")
-    program, work = str(write_program(env, tmp_path)), tmp_path / "work"
+    program = str(write_program(env, tmp_path))
+    work = tmp_path / "work"
     settings = env.home / ".config" / "amp" / "settings.json"
     settings.parent.mkdir(parents=True)
     settings.write_text('{\n  // mine\n  "amp.showCosts": false,\n}\n', encoding="utf-8")

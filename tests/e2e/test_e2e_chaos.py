@@ -142,11 +142,6 @@ def budget_spent(scene: Scene) -> None:
     scene.configure(provider="openai", remote={"apiKey": KEY, "budget": {"tokensPerDay": 1}})
 
 
-def no_sqlite_vec(scene: Scene) -> None:
-    scene.configure(store={"vector": {"engine": "sqlite-vec", "extensionPath": "/no/such/library"}})
-    scene.make()
-
-
 def corrupt(scene: Scene) -> None:
     if not (scene.env.home / "memory").exists():
         sound(scene)
@@ -300,7 +295,6 @@ HEALTH = {
     "provider not there": (nobody_there, nothing, "provider_unavailable", "keyword", "Start the server"),
     "offline": (offline, nothing, "provider_unavailable", "keyword", "memorySearch.provider"),
     "budget spent": (budget_spent, nothing, "over_budget", "keyword", "memorySearch.remote.budget"),
-    "no sqlite-vec": (no_sqlite_vec, nothing, "vector_engine", "hybrid", "memorySearch.store.vector.extensionPath"),
     "index corrupt": (sound, corrupt, "index_quarantined", "hybrid", "memoriter index"),
     "index cut short": (sound, cut_short, "index_quarantined", "hybrid", "memoriter index"),
     "index of another": (sound, of_another_program, "index_quarantined", "hybrid", "memoriter index"),

@@ -18,6 +18,7 @@ from long_term import configure_long_term
 from memory_env import MemoryEnv
 from odd_files import posix_only
 from released_clients import (
+    HANGING_SECONDS,
     SECONDS,
     foreign_key,
     give_time,
@@ -44,6 +45,8 @@ QUIET = (
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
 )
 """Variables without which the client contacts its vendor."""
+STILL = 2.0
+"""Seconds without a change on the screen after which the client does nothing; while it works, it draws all the time."""
 EVENTS = {
     "session-start": "SessionStart",
     "user-prompt": "UserPromptSubmit",
@@ -146,7 +149,8 @@ def test_a_session_has_the_notes_recalls_searches_appends_and_has_them_again_aft
     )
     question = "Which VLAN does the Omada router keep for the printers?"
     assert claude.ask(question) == "The result.\n"  # and no request to write notes after it, although it is full
-    first, last = claude.model.requests[0], claude.model.requests[-1]
+    first = claude.model.requests[0]
+    last = claude.model.requests[-1]
     assert {f"{SERVER}memory_{verb}" for verb in ("search", "get", "append")} <= {
         tool["name"] for tool in first["tools"]
     }
@@ -230,23 +234,25 @@ def in_terminal(claude: ClaudeCode, prompt: str, *typed: str) -> str:
     Args:
         claude: the client.
         prompt: the first message.
-        typed: what is typed next, each when nothing more is asked; after the last one, the client ends by itself.
+        typed: what is typed next, each when the client has answered; after the last one, the client ends by itself.
     """
     keyboard, terminal = os.openpty()
     command = ["claude", prompt, "--model", MODEL, "--allowedTools", SERVER.strip("_")]
     with subprocess.Popen(
         command, env=claude.environ, cwd=claude.work, stdin=terminal, stdout=terminal, stderr=terminal
     ) as process:
-        shown, requests, end, left = b"", -1, time.monotonic() + SECONDS, list(typed)
+        shown = b""
+        answered = 0
+        end = time.monotonic() + SECONDS
         try:
-            while (left or claude.model.steps or requests != len(claude.model.requests)) and time.monotonic() < end:
-                quiet_before, requests = requests == len(claude.model.requests), len(claude.model.requests)
-                if left and quiet_before and requests:
-                    os.write(keyboard, left.pop(0).encode())
-                    shown += read_for(keyboard, 1.0)  # pasted text may contain line ends
-                    os.write(keyboard, b"\r")
-                    requests = -1
-                shown += read_for(keyboard, 5.0)
+            for words in typed:
+                shown += read_until_still(claude, keyboard, requests=answered + 1)
+                answered = len(claude.model.requests)
+                os.write(keyboard, words.encode())
+                shown += read_until_still(claude, keyboard, seconds=0.5)  # pasted text may contain line ends
+                os.write(keyboard, b"\r")
+            while claude.model.steps and not typed and time.monotonic() < end:
+                shown += read_until_still(claude, keyboard)
             while typed and process.poll() is None and time.monotonic() < end:
                 shown += read_for(keyboard, 0.5)
         finally:
@@ -258,16 +264,21 @@ def in_terminal(claude: ClaudeCode, prompt: str, *typed: str) -> str:
     return screen
 
 
-def read_for(keyboard: int, seconds: float) -> bytes:
-    """Return what the client shows in the next seconds."""
-    shown, quiet = b"", time.monotonic() + seconds
-    while time.monotonic() < quiet:
-        if select.select([keyboard], [], [], 0.2)[0]:
-            try:
-                shown += os.read(keyboard, 65_536)
-            except OSError:  # the client has ended
-                time.sleep(0.2)
+def read_until_still(claude: ClaudeCode, keyboard: int, *, requests: int = 0, seconds: float = STILL) -> bytes:
+    """Return what the client shows until the model has had so many requests and the screen stands still."""
+    shown = b""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        part = read_for(keyboard, seconds)
+        shown += part
+        if not part and len(claude.model.requests) >= requests:
+            break
     return shown
+
+
+def read_for(keyboard: int, seconds: float) -> bytes:
+    """Return the next part that the client shows, or nothing after so many seconds without one."""
+    return os.read(keyboard, 65_536) if select.select([keyboard], [], [], seconds)[0] else b""
 
 
 def test_a_repository_that_is_not_trusted_is_neither_read_nor_written(claude: ClaudeCode) -> None:
@@ -295,7 +306,8 @@ def test_a_repository_that_is_not_trusted_is_neither_read_nor_written(claude: Cl
 
 def test_a_memoriter_that_hangs_does_not_keep_the_agent_from_its_answer(claude: ClaudeCode, tmp_path: Path) -> None:
     claude.memoriter("-w", str(claude.env.notes), "install", "claude-code")
-    claude.environ["MCP_TIMEOUT"] = "5000"
+    give_time(claude.settings, HANGING_SECONDS)
+    claude.environ["MCP_TIMEOUT"] = str(HANGING_SECONDS * 1_000)
     claude.model.play(Step("The result."))
     with hanging_program(claude.program, tmp_path) as started:
         assert claude.ask("Which database does the ledger use?") == "The result.\n"  # within SECONDS

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +13,7 @@ from hostile_repository import contents, hostile_repository
 from memory_env import MemoryEnv
 from odd_files import posix_only
 from released_clients import (
+    HANGING_SECONDS,
     SECONDS,
     foreign_key,
     give_time,
@@ -68,7 +68,8 @@ def test_codex_searches_and_writes_notes_runs_the_hooks_and_prints_its_own_last_
 ) -> None:
     env = MemoryEnv.at(tmp_path)
     env.configure(provider="none")
-    config, hooks = env.home / ".codex" / "config.toml", env.home / ".codex" / "hooks.json"
+    config = env.home / ".codex" / "config.toml"
+    hooks = env.home / ".codex" / "hooks.json"
     config.parent.mkdir()
     config.write_text(CONFIGURATION.format(url=model.root), encoding="utf-8")
     own = {"hooks": [{"type": "command", "command": f"touch {tmp_path / 'mine'}"}]}
@@ -155,6 +156,7 @@ def test_a_hostile_repository_and_a_memoriter_that_hangs_leave_codex_alone(
     assert contents(work) == before
     assert "4711" in "".join(note.read_text(encoding="utf-8") for note in own.rglob("*.md"))
 
+    give_time(config.with_name("hooks.json"), HANGING_SECONDS)
     model.play(Step("Another result."))
     with hanging_program(program, tmp_path) as started:
         assert ask() == "Another result.\n"
@@ -239,12 +241,7 @@ def test_in_its_terminal_codex_runs_the_hooks_only_after_the_owner_has_trusted_t
             terminal.settle()
             terminal.press("Which database does the ledger use?")
             terminal.settle()
-            terminal.press("\r")
-            end = time.monotonic() + SECONDS
-            while model.steps and time.monotonic() < end:
-                terminal.settle(0.5)
-            shown = terminal.shown
-        assert not model.steps, shown
+            terminal.enter(lambda: not model.steps)
         return json.dumps(model.requests[0]["input"])
 
     assert "<memoriter-recall>" not in ask(2 * DOWN)  # continue without trusting

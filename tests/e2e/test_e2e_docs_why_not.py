@@ -48,5 +48,6 @@ def test_a_session_of_the_docs_prints_the_same_except_for_digits_of_scores(
 ) -> None:
     printed = run(home, *shlex.split(command)[1:])
     for pattern in (MILLISECONDS, SCORE):
-        printed, shown = pattern.sub("0.0", printed), pattern.sub("0.0", shown)
+        printed = pattern.sub("0.0", printed)
+        shown = pattern.sub("0.0", shown)
     assert printed == shown

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -158,11 +157,7 @@ def test_in_its_terminal_gemini_runs_the_same_hooks_for_each_message(gemini: Gem
             gemini.model.play(Step("The result."))
             terminal.press(question)
             terminal.settle()
-            terminal.press("\r")
-            end = time.monotonic() + SECONDS
-            while gemini.model.steps and time.monotonic() < end:
-                terminal.settle(0.5)
-            assert not gemini.model.steps, terminal.shown
+            terminal.enter(lambda: not gemini.model.steps)
             terminal.settle()
             assert words in gemini.said()
     assert "We chose PostgreSQL for the ledger" in gemini.model.seen()

@@ -231,7 +231,8 @@ def test_an_index_that_was_killed_twenty_times_answers_as_one_that_never_was(
         for number in (3, 500, 999):
             text = (place.notes / "memory" / f"note-{number:04}.md").read_text(encoding="utf-8")
             question = " ".join(text.split()[10:18])
-            left, right = found(one.search(question)), found(other.search(question))
+            left = found(one.search(question))
+            right = found(other.search(question))
             assert [citation for citation, _ in left] == [citation for citation, _ in right]
             assert [score for _, score in left] == pytest.approx([score for _, score in right], abs=1e-6)
             assert any(citation.startswith(f"memory/note-{number:04}.md") for citation, _ in left[:3])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from released_clients import (
     foreign_key,
     hanging_program,
     released_client,
+    released_folder,
     unfinished_index,
     write_program,
 )
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PACKAGE = "opencode-ai@1.18.33"
+VERSION = "1.18.33"
+PACKAGE = f"opencode-ai@{VERSION}"
+PLUGIN = f"@opencode-ai/plugin@{VERSION}"
+"""opencode installs it into each folder that has a plugin."""
 QUESTION = "Which VLAN does the Omada router keep for the printers?"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3 * SECONDS), posix_only]
 
@@ -66,7 +71,8 @@ class OpenCode:
         settings["mcp"]["memoriter"]["timeout"] = seconds * 1_000
         self.settings.write_text(json.dumps(settings), encoding="utf-8")
         plugin = self.settings.with_name("plugins") / "memoriter.js"
-        limit, text = "const MILLISECONDS = 5000\n", plugin.read_text(encoding="utf-8")
+        limit = "const MILLISECONDS = 5000\n"
+        text = plugin.read_text(encoding="utf-8")
         assert limit in text
         plugin.write_text(text.replace(limit, f"const MILLISECONDS = {seconds * 1_000}\n"), encoding="utf-8")
 
@@ -90,6 +96,19 @@ def released() -> Path:
     return released_client(PACKAGE, "opencode")
 
 
+@pytest.fixture(scope="module")
+def plugin() -> Path:
+    return released_folder(PLUGIN, [PLUGIN], ["--save-exact"])
+
+
+def put_plugin(plugin: Path, folder: Path) -> None:
+    """Put there what opencode would install first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(plugin / name, folder)
+    (folder / "node_modules").symlink_to(plugin / "node_modules")
+
+
 @pytest.fixture
 def model() -> Iterator[AgentModel]:
     with AgentModel() as model:
@@ -97,7 +116,7 @@ def model() -> Iterator[AgentModel]:
 
 
 @pytest.fixture
-def opencode(released: Path, model: AgentModel, tmp_path: Path) -> OpenCode:
+def opencode(released: Path, plugin: Path, model: AgentModel, tmp_path: Path) -> OpenCode:
     env = MemoryEnv.at(tmp_path)
     env.configure(provider="none")
     (tmp_path / "work").mkdir()
@@ -108,7 +127,7 @@ def opencode(released: Path, model: AgentModel, tmp_path: Path) -> OpenCode:
         "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     }
     made = OpenCode(env, model, tmp_path / "work", write_program(env, tmp_path), environ)
-    made.settings.parent.mkdir(parents=True)
+    put_plugin(plugin, made.settings.parent)
     made.settings.write_text(json.dumps(configuration(model.root)), encoding="utf-8")
     return made
 
@@ -163,13 +182,15 @@ def test_after_a_compaction_the_next_message_has_the_session_context_again(openc
     assert opencode.ask("When does the train to Osaka leave?", "--continue") == "Another result."
     assert opencode.ask("Is the ferry to Naoshima on time?", "--continue") == "A third result."
 
-    second, third = opencode.said(0)[-1], opencode.said(1)[-1]
+    second = opencode.said(0)[-1]
+    third = opencode.said(1)[-1]
     assert "We chose PostgreSQL for the ledger" in second
     assert "The train to Osaka leaves at noon" in second
     assert "We chose PostgreSQL for the ledger" not in third
 
 
-def test_an_installation_for_the_user_and_one_for_the_project_recall_once(opencode: OpenCode) -> None:
+def test_an_installation_for_the_user_and_one_for_the_project_recall_once(opencode: OpenCode, plugin: Path) -> None:
+    put_plugin(plugin, opencode.work / ".opencode")
     opencode.install("-w", str(opencode.env.notes))
     opencode.run(str(opencode.program), "-w", str(opencode.env.notes), "install", "opencode", "--scope", "project")
     assert (opencode.work / ".opencode" / "plugins" / "memoriter.js").is_file()

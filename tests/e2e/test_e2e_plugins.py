@@ -59,7 +59,8 @@ def test_claude_code_installs_the_plugin_and_recalls_with_it(env: MemoryEnv, tmp
         env, tmp_path, claude, "plugin", "validate", str(ROOT / "plugins" / "claude-code")
     )
     assert "Validation passed" in run(env, tmp_path, claude, "plugin", "validate", str(ROOT))
-    market, plugin = tmp_path / "market", tmp_path / "market" / "plugins" / "claude-code"
+    market = tmp_path / "market"
+    plugin = tmp_path / "market" / "plugins" / "claude-code"
     shutil.copytree(ROOT / ".claude-plugin", market / ".claude-plugin")
     shutil.copytree(ROOT / "plugins" / "claude-code", plugin)
     give_time(plugin / "hooks" / "hooks.json")

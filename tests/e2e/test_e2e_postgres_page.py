@@ -20,7 +20,8 @@ from start_pages import ROOT, Shell, Step, results, rewritten, without_fractions
 
 PAGE = ROOT / "docs" / "postgres.md"
 DATABASE = f"page_{os.getpid()}"
-SHOWN_SERVER, SHOWN_HOST = "db.example.com/notes:memoriter", "laptop"
+SHOWN_SERVER = "db.example.com/notes:memoriter"
+SHOWN_HOST = "laptop"
 COMMAND = re.compile(r"(?m)^(?:\$ )?(?:cd \S+ && )?(memoriter config set store\.driver postgres && .*)$")
 QUESTIONS = [ROOT / "tests" / "e2e" / f"{name}.json" for name in ("questions", "unanswerable")]
 SCORE_DIFFERENCE = 1e-3

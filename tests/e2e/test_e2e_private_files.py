@@ -10,8 +10,6 @@ import pytest
 
 from faults import contents
 from memoriter import Memory
-from memoriter.app import read_environment, sessions_of
-from memoriter.chat._chat import Transcript
 from memoriter.permissions import make_private_file, make_private_folder
 from memory_env import MemoryEnv
 from watched_modes import day, loose, watched, work
@@ -77,7 +75,8 @@ def test_an_open_home_of_an_older_version_is_closed_and_told_once(env: MemoryEnv
     before = contents(env.home)
     opened(env)
 
-    first, second = env.run("search", "ledger"), env.run("search", "ledger")
+    first = env.run("search", "ledger")
+    second = env.run("search", "ledger")
 
     assert "Other users of this machine could read" in first.err
     assert "Other users" not in second.err
@@ -139,7 +138,8 @@ def test_a_folder_with_other_things_in_it_is_never_closed(env: MemoryEnv, tmp_pa
 @pytest.mark.slow
 def test_a_workspace_in_the_home_and_notes_in_its_memory_folder_keep_their_permissions(env: MemoryEnv) -> None:
     env.run("index")
-    note, own = env.home / "memory" / "2026-01-01.md", env.home / "workspace" / "MEMORY.md"
+    note = env.home / "memory" / "2026-01-01.md"
+    own = env.home / "workspace" / "MEMORY.md"
     own.parent.mkdir(exist_ok=True)
     for file in (note, own):
         file.write_text("# A note\n", encoding="utf-8")
@@ -152,26 +152,6 @@ def test_a_workspace_in_the_home_and_notes_in_its_memory_folder_keep_their_permi
     assert {mode(file) for file in (env.home / "memory").glob("main*")} == {0o600}
 
 
-def test_the_transcript_of_a_chat_is_private_from_its_first_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from datetime import UTC, datetime
-
-    from memoriter.agent import Message
-
-    monkeypatch.setenv("MEMORITER_HOME", str(tmp_path / "home"))
-    before = os.umask(0)
-    try:
-        file = sessions_of(read_environment(), "main") / "one.jsonl"
-        Transcript(file, lambda: datetime.now(UTC), "/").append_message(
-            Message("user", "The vault opens with 4711."), datetime.now(UTC)
-        )
-    finally:
-        os.umask(before)
-
-    assert list(loose(tmp_path / "home")) == []
-
-
 @pytest.mark.slow
 def test_a_server_announces_itself_for_nobody_else(env: MemoryEnv) -> None:
     from serving import serving
@@ -182,7 +162,8 @@ def test_a_server_announces_itself_for_nobody_else(env: MemoryEnv) -> None:
 
 
 def test_private_files_and_folders_are_made_once(tmp_path: Path) -> None:
-    folder, before = tmp_path / "a" / "b" / "c", os.umask(0)
+    folder = tmp_path / "a" / "b" / "c"
+    before = os.umask(0)
     try:
         make_private_folder(folder)
         make_private_file(folder / "f")

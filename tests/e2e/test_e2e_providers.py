@@ -83,7 +83,8 @@ def test_a_service_that_is_named_uses_the_key_in_the_environment(env: MemoryEnv,
 
 
 def test_auto_takes_a_model_file_that_is_there_before_any_service(env: MemoryEnv, tmp_path: Path) -> None:
-    file, key = tmp_path / "model.gguf", {"apiKey": "sk-mine-0123456789"}
+    file = tmp_path / "model.gguf"
+    key = {"apiKey": "sk-mine-0123456789"}
     assert served(env, EVERY, local={"modelPath": str(file)}, remote=key)[0] == "openai"
     file.write_bytes(b"GGUF")
     assert served(env, EVERY, local={"modelPath": str(file)}, remote=key)[0] == "local"

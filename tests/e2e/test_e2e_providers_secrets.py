@@ -138,7 +138,8 @@ KEYS = st.tuples(st.sampled_from(["sk-", ""]), LETTERS).map("".join)
     fault=st.sampled_from(sorted(FAULTS)),
 )
 def test_a_key_is_in_no_output_no_record_and_no_file(scene: Scene, secret: str, place: str, vendor: str, fault: str):
-    env, server = MemoryEnv.at(scene.folders.mktemp("planted")), scene.servers[vendor]
+    env = MemoryEnv.at(scene.folders.mktemp("planted"))
+    server = scene.servers[vendor]
     response, environ = planted(place, secret, vendor, server.base_url)
     env.config.write_text(json.dumps(response), "utf-8")
     server.always = FAULTS[fault](server)

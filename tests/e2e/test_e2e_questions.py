@@ -32,7 +32,8 @@ def rows(name: str) -> list[Row]:
     return cast("list[Row]", json.loads((HERE / name).read_text(encoding="utf-8")))
 
 
-QUESTIONS, UNANSWERABLE = rows("questions.json"), rows("unanswerable.json")
+QUESTIONS = rows("questions.json")
+UNANSWERABLE = rows("unanswerable.json")
 EVERY = [*QUESTIONS, *UNANSWERABLE]
 IDENTIFIERS = [row for row in QUESTIONS if row["kind"] == "identifier"]
 TIE = 0.005

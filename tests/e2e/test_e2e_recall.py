@@ -32,7 +32,8 @@ def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             open_provider("bundled", cache_dir=tmp_path_factory.mktemp("cache"))
         except ProviderUnavailable as error:
             pytest.skip(str(error))
-    workspace, home = tmp_path_factory.mktemp("examples") / "workspace", tmp_path_factory.mktemp("home")
+    workspace = tmp_path_factory.mktemp("examples") / "workspace"
+    home = tmp_path_factory.mktemp("home")
     shutil.copytree(EXAMPLES, workspace)
     settings = f'{{agents: {{defaults: {{memorySearch: {{provider: "{request.param}"}}}}}}}}'
     (home / "memoriter.json5").write_text(settings, encoding="utf-8")

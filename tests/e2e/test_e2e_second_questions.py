@@ -28,8 +28,9 @@ def missed(tmp_path_factory):
     workspace = tmp_path_factory.mktemp("second") / "workspace"
     shutil.copytree(SECOND / "workspace", workspace)
 
+    home = tmp_path_factory.mktemp("home")
+
     def ask(scoring):
-        home = tmp_path_factory.mktemp(scoring)
         config = home / "config.json5"
         settings = {"agents": {"defaults": {"memorySearch": {"query": {"scoring": scoring, "minScore": 0}}}}}
         config.write_text(json.dumps(settings), encoding="utf-8")

@@ -56,7 +56,8 @@ NARROWED: tuple[tuple[Options, list[str], Options], ...] = (
 def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The examples with a finished index, and its home."""
     base = tmp_path_factory.mktemp("surfaces")
-    workspace, home = Path(shutil.copytree(EXAMPLES, base / "workspace")), base / "home"
+    workspace = Path(shutil.copytree(EXAMPLES, base / "workspace"))
+    home = base / "home"
     home.mkdir()
     wide = "memory: {qmd: {limits: {maxInjectedChars: 1000000}}}"  # the agent's tool shows no more than 4,000 else
     settings = f'{{{wide}, agents: {{defaults: {{memorySearch: {{provider: "fake"}}}}}}}}'

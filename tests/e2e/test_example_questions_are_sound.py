@@ -30,7 +30,9 @@ ANSWERS = [
     for row in QUESTIONS
     for n, answer in enumerate([row, *row.get("also", [])])
 ]
-HANGUL, KANA, HAN = re.compile(r"[가-힣]"), re.compile(r"[ぁ-ゖァ-ヺ]"), re.compile(r"[一-鿿]")
+HANGUL = re.compile(r"[가-힣]")
+KANA = re.compile(r"[ぁ-ゖァ-ヺ]")
+HAN = re.compile(r"[一-鿿]")
 
 
 def ignored() -> pathspec.GitIgnoreSpec:

@@ -79,7 +79,9 @@ def plain(server: BatchServer, texts: Mapping[str, str] = TEXTS) -> dict[str, An
 
 @pytest.mark.matrix
 def test_a_batch_gives_the_vectors_that_plain_requests_give(server: BatchServer) -> None:
-    server.runs_after, watch, store = 3, Watch(), Store()
+    server.runs_after = 3
+    watch = Watch()
+    store = Store()
     vectors, failures, again = gathered(started(server, store, watch).run(TEXTS))
     assert (failures, again) == ({}, [])
     expected = plain(server)
@@ -96,7 +98,8 @@ def test_the_service_is_told_to_delete_what_it_has_of_the_texts(server: BatchSer
 
 @pytest.mark.matrix
 def test_without_waiting_a_later_process_collects(server: BatchServer) -> None:
-    store, watch = Store(), Watch()
+    store = Store()
+    watch = Watch()
     server.runs_after = 3
     assert list(started(server, store, watch, wait=False).run(TEXTS)) == []
     assert watch.slept == []
@@ -136,7 +139,8 @@ def creates(call: Any) -> bool:
 @pytest.mark.matrix
 @pytest.mark.parametrize("answers", range(7))
 def test_a_process_that_ends_anywhere_loses_nothing_and_pays_nothing_twice(server: BatchServer, answers: int) -> None:
-    store, watch = Store(), Watch()
+    store = Store()
+    watch = Watch()
     found: set[str] = set()
     run = started(server, store, watch)
     run._http = Dying(run._http, answers)
@@ -168,7 +172,8 @@ def test_a_job_that_was_created_unheard_is_found_by_its_name(server: BatchServer
 def test_what_is_lost_goes_into_another_job_and_then_back_to_the_caller(server: BatchServer) -> None:
     server.loses = {"k-cocoa"}
     jobs: list[list[str]] = []
-    vectors, again = {}, []
+    vectors = {}
+    again = []
     for result in started(server, Store()).run(TEXTS):
         jobs += server.sent_keys[-1:]
         vectors |= dict.fromkeys(result.keys)
@@ -197,7 +202,8 @@ def test_a_job_that_ends_badly_gives_its_texts_back(server: BatchServer, end: st
 
 
 def test_a_job_that_takes_too_long_is_cancelled_and_what_it_has_is_taken(server: BatchServer) -> None:
-    server.runs_after, watch = 10**9, Watch()
+    server.runs_after = 10**9
+    watch = Watch()
     vectors, failures, again = gathered(started(server, Store(), watch, timeout_minutes=1, most_tries=1).run(TEXTS))
     assert failures == {}
     assert set(vectors) == (set() if server.vendor == "gemini" else set(TEXTS))
@@ -207,7 +213,9 @@ def test_a_job_that_takes_too_long_is_cancelled_and_what_it_has_is_taken(server:
 
 
 def test_a_job_that_cannot_even_be_cancelled_is_left_alone(openai: OpenAIBatches) -> None:
-    openai.runs_after, openai.deaf, watch = 10**9, True, Watch()
+    openai.runs_after = 10**9
+    openai.deaf = True
+    watch = Watch()
     _, _, again = gathered(started(openai, Store(), watch, timeout_minutes=1, most_tries=1, poll_seconds=30).run(TEXTS))
     assert again == list(TEXTS)
     assert 600 < watch.now - 1000 < 800
@@ -215,7 +223,8 @@ def test_a_job_that_cannot_even_be_cancelled_is_left_alone(openai: OpenAIBatches
 
 @pytest.mark.matrix
 def test_a_job_that_the_service_has_forgotten_is_done_again(server: BatchServer) -> None:
-    store, watch = Store(), Watch()
+    store = Store()
+    watch = Watch()
     list(started(server, store, watch, wait=False).run(TEXTS))
     server.jobs.clear()
     watch.now += 10
@@ -229,7 +238,8 @@ def test_questions_that_come_to_nothing_are_asked_again(server: BatchServer, fau
         polls = exchange.command == "GET" and "batches/" in exchange.path
         return fault(exchange, answer) if polls and len(server.calls) % 5 else answer
 
-    server.always, server.runs_after = sometimes, 3
+    server.always = sometimes
+    server.runs_after = 3
     vectors, _, again = gathered(started(server, Store()).run(TEXTS))
     assert (set(vectors), again) == (set(TEXTS), [])
 
@@ -239,7 +249,8 @@ def test_no_more_jobs_are_under_way_than_allowed(openai: OpenAIBatches, monkeypa
 
     small = replace(_run._APIS["openai"], most_inputs=1)
     monkeypatch.setitem(_run._APIS, "openai", small)
-    openai.runs_after, store = 2, Store()
+    openai.runs_after = 2
+    store = Store()
     most = 0
     run = started(openai, store, concurrency=2)
     found: set[str] = set()
@@ -253,7 +264,8 @@ def test_no_more_jobs_are_under_way_than_allowed(openai: OpenAIBatches, monkeypa
 
 def test_a_spent_quota_stops_at_once_and_counts_with_the_plain_calls(server: BatchServer) -> None:
     server.always = refused(server.quota())
-    store, watch = Store(), Watch()
+    store = Store()
+    watch = Watch()
     run = started(server, store, watch)
     for _ in range(5):
         with pytest.raises(OutOfQuota):

@@ -37,7 +37,9 @@ def test_what_stands_for_a_call_that_was_not_made_says_why_and_until_when() -> N
 @pytest.mark.slow
 @given(st.lists(st.floats(0, 4000), min_size=1, max_size=60), st.booleans())
 def test_no_hour_has_more_than_three_calls_whenever_they_are_tried(gaps: list[float], restarts: bool) -> None:
-    breaker, now, called = BreakerState("me"), 1e9, []
+    breaker = BreakerState("me")
+    now = 1e9
+    called = []
     for gap in gaps:
         now += gap
         if breaker.allows(now):

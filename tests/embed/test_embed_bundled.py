@@ -216,7 +216,8 @@ def test_weights_of_memoriter_that_are_damaged_are_a_reason_and_not_a_crash(
 
 
 def test_all_memories_of_a_process_share_one_engine_while_one_of_them_uses_it(cache: Path) -> None:
-    one, two = opened(cache), opened(cache)
+    one = opened(cache)
+    two = opened(cache)
     for each in (one, two):
         each.embed(["a"], role="query")
     assert one._native is two._native
@@ -229,7 +230,8 @@ def test_the_trained_weights_stay_in_memory_and_the_released_file_as_it_was(prov
     provider.embed(["a"], role="query")
     assert sha256_of(provider._released) == WEIGHTS_SHA256
     assert provider._native is not None
-    released, trained = open_weights(provider._released), provider._native.weights
+    released = open_weights(provider._released)
+    trained = provider._native.weights
     before, after = (codes(each.blocks("l3.fi.w", each.shape.hidden)) for each in (released, trained))
     assert np.array_equal(before[0], after[0])
     gain = after[1] / before[1]
@@ -288,7 +290,8 @@ def test_the_shipped_graph_is_the_one_that_the_script_writes_and_holds_no_weight
 
 @pytest.mark.slow
 def test_the_shipped_centres_of_general_questions_are_those_that_the_script_measures() -> None:
-    script, shipped = graph_script("question_centres"), question_centres(spec_of("bundled"))
+    script = graph_script("question_centres")
+    shipped = question_centres(spec_of("bundled"))
     measured = script.measure_centres()
     assert measured.keys() == shipped.keys()
     for name, centre in shipped.items():
@@ -309,7 +312,8 @@ def test_the_bulk_engine_needs_neither_onnx_nor_sentencepiece(provider: BundledP
 
 def test_equally_likely_divisions_are_decided_as_in_32_bits(provider: BundledProvider, tmp_path: Path) -> None:
     weights = open_weights(provider._released)
-    tokenizer, pieces = Tokenizer(weights, tmp_path / "vocabulary"), weights.pieces()
+    tokenizer = Tokenizer(weights, tmp_path / "vocabulary")
+    pieces = weights.pieces()
 
     def divided(text: str) -> list[str]:
         return [pieces[token_id] for token_id in tokenizer.ids(text)[1:-1]]

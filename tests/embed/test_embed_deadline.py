@@ -116,7 +116,8 @@ def test_a_handshake_that_does_not_end_is_given_up(http: HttpClient, act: Any) -
 
 @pytest.mark.slow
 def test_a_name_that_is_looked_up_for_ever_is_given_up(http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended, lookups = threading.Event(), list[str]()
+    ended = threading.Event()
+    lookups = list[str]()
 
     def slow(host: str, *_: Any, **__: Any) -> Any:
         lookups.append(host)

@@ -280,7 +280,8 @@ def page() -> str:
     """The page with its tables as they should be."""
     text = TEXT
     for name, table in TABLES.items():
-        start, end = rf"<!-- {name}:[^\n]*-->\n", f"<!-- /{name} -->"
+        start = rf"<!-- {name}:[^\n]*-->\n"
+        end = f"<!-- /{name} -->"
         text = re.sub(
             f"({start}).*?({end})",
             lambda found, table=table: f"{found[1]}\n{table()}\n\n{found[2]}",

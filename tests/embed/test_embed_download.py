@@ -89,13 +89,15 @@ def test_a_size_that_is_not_there_is_refused_with_those_that_are(hub: Hub, tmp_p
 def test_a_broken_connection_is_taken_up_where_it_broke(
     hub: Hub, tmp_path: Path, content: bytes, *, linked: bool
 ) -> None:
-    hub.breaks, hub.linked = [100_000, 50_000], linked
+    hub.breaks = [100_000, 50_000]
+    hub.linked = linked
     assert fetched(hub, tmp_path).read_bytes() == content
     assert hub.requested_ranges() == [None, "bytes=100000-", "bytes=150000-"]
 
 
 def test_a_download_that_was_given_up_goes_on_in_the_next_run(hub: Hub, tmp_path: Path, content: bytes) -> None:
-    hub.breaks, hub.statuses = [100_000], []
+    hub.breaks = [100_000]
+    hub.statuses = []
 
     def give_up(_: float) -> None:
         raise KeyboardInterrupt
@@ -109,7 +111,8 @@ def test_a_download_that_was_given_up_goes_on_in_the_next_run(hub: Hub, tmp_path
 
 @pytest.mark.slow
 def test_a_server_without_ranges_sends_it_all_again(hub: Hub, tmp_path: Path, content: bytes) -> None:
-    hub.ranges, hub.breaks = False, [100_000, 120_000]
+    hub.ranges = False
+    hub.breaks = [100_000, 120_000]
     assert fetched(hub, tmp_path).read_bytes() == content
     assert len(hub.requested_ranges()) == 3
 
@@ -118,11 +121,13 @@ def test_a_server_without_ranges_sends_it_all_again(hub: Hub, tmp_path: Path, co
 def test_a_file_that_changed_in_between_is_begun_anew(
     hub: Hub, tmp_path: Path, content: bytes, *, linked: bool
 ) -> None:
-    hub.breaks, hub.linked = [100_000], linked
+    hub.breaks = [100_000]
+    hub.linked = linked
     changed = content[:-8] + b"another!"
 
     def change(_: float) -> None:
-        hub.files["notes-Q8_0.gguf"], hub.etag = changed, '"v2"'
+        hub.etag = '"v2"'
+        hub.files["notes-Q8_0.gguf"] = changed
 
     assert fetched(hub, tmp_path, sleep=change).read_bytes() == changed
     assert left_in(tmp_path) == ["notes-Q8_0.gguf"]

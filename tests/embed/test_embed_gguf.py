@@ -121,7 +121,8 @@ def test_tokens_are_counted_as_the_model_reads_them(provider: LocalProvider) -> 
 @pytest.mark.slow
 def test_a_text_of_exactly_the_limit_is_read_and_what_is_beyond_is_left_out(provider: LocalProvider) -> None:
     room = provider.spec.max_tokens - provider.count_tokens("word " * 300) + 300
-    exact, over = "word " * room, "word " * room + "Bananas ripen at night. " * 40
+    exact = "word " * room
+    over = "word " * room + "Bananas ripen at night. " * 40
     assert provider.count_tokens(exact) == provider.spec.max_tokens
     vectors = provider.embed([exact, over], role="document")
     assert float(vectors[0] @ vectors[1]) == pytest.approx(1, abs=1e-5)
@@ -133,10 +134,8 @@ def test_the_end_of_a_long_text_is_found_through_its_parts(provider: LocalProvid
         "The weather was fine and everyone went home early. " * 60 + "The password of the old router is hunter2. " * 30
     )
     (batch,) = embed_in_batches(provider, [long], role="document")
-    question, begun = (
-        provider.embed(["What is the password of the router?"], role="query")[0],
-        provider.embed([long], role="document")[0],
-    )
+    question = provider.embed(["What is the password of the router?"], role="query")[0]
+    begun = provider.embed([long], role="document")[0]
     assert batch.failures == ()
     assert float(question @ batch.vectors[0]) > float(question @ begun)
 

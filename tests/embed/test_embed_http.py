@@ -100,7 +100,8 @@ def test_an_answer_that_never_ends_is_cut_off(server: OpenAIServer) -> None:
 
 def test_offline_opens_no_socket_but_to_this_machine(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     reached: list[Any] = []
-    connect, resolve = socket.socket.connect, socket.getaddrinfo
+    connect = socket.socket.connect
+    resolve = socket.getaddrinfo
     monkeypatch.setattr(socket.socket, "connect", lambda it, to: (reached.append(to[0]), connect(it, to))[1])
     monkeypatch.setattr(socket, "getaddrinfo", lambda host, *a, **k: (reached.append(host), resolve(host, *a, **k))[1])
     http = client(server, Watch(), offline=True)

@@ -166,7 +166,9 @@ def test_a_text_is_masked_before_it_is_cut_to_the_length_of_the_model(
         """A model that reads thirty tokens at a time."""
 
         spec = replace(real.spec, max_tokens=30)
-        count_tokens, outgoing, hint_batch_size = real.count_tokens, real.outgoing, real.hint_batch_size
+        count_tokens = real.count_tokens
+        outgoing = real.outgoing
+        hint_batch_size = real.hint_batch_size
 
         def embed(self, texts, *, role):
             read.extend(texts)

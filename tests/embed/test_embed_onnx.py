@@ -78,7 +78,8 @@ def test_tokens_are_counted_as_the_model_reads_them(provider: EmbeddingProvider,
 @pytest.mark.slow
 def test_a_text_of_exactly_the_limit_is_read_and_what_is_beyond_is_left_out(provider: EmbeddingProvider) -> None:
     room = provider.spec.max_tokens - provider.count_tokens("word " * 300) + 300
-    exact, over = "word " * room, "word " * room + "Bananas ripen at night. " * 40
+    exact = "word " * room
+    over = "word " * room + "Bananas ripen at night. " * 40
     assert provider.count_tokens(exact) == provider.spec.max_tokens
     vectors = provider.embed([exact, over], role="document")
     assert float(vectors[0] @ vectors[1]) == pytest.approx(1, abs=1e-5)

@@ -191,7 +191,8 @@ class Kept:
 @pytest.mark.matrix
 def test_a_new_process_has_no_more_calls_and_a_new_key_has(server: ScriptedServer) -> None:
     server.always = refused(server.quota())
-    watch, kept = Watch(), Kept()
+    watch = Watch()
+    kept = Kept()
     for _ in range(5):
         with pytest.raises(OutOfQuota):
             known(server, watch, breakers=kept).embed(["tea"], role="query")
@@ -211,7 +212,8 @@ class Overtaken(Kept):
 
 def test_of_processes_that_would_try_again_at_once_one_does(server: ScriptedServer) -> None:
     server.always = refused(server.quota())
-    watch, kept = Watch(), Overtaken()
+    watch = Watch()
+    kept = Overtaken()
     provider = known(server, watch, breakers=kept)
     with pytest.raises(OutOfQuota):
         provider.embed(["tea"], role="query")

@@ -67,7 +67,8 @@ def works_again(env: MemoryEnv) -> None:
 
 
 def test_a_broken_header_is_set_aside_wherever_it_is_broken(env: MemoryEnv) -> None:
-    whole, before = index_of(env).resolve().read_bytes(), contents(env.notes)
+    whole = index_of(env).resolve().read_bytes()
+    before = contents(env.notes)
     for place in HEADER:
         broken = bytearray(whole)
         for position in range(place, place + 4):
@@ -78,11 +79,13 @@ def test_a_broken_header_is_set_aside_wherever_it_is_broken(env: MemoryEnv) -> N
 
 
 def test_bytes_that_change_anywhere_and_cuts_at_any_place_cost_no_answer(env: MemoryEnv) -> None:
-    whole, before = index_of(env).resolve().read_bytes(), contents(env.notes)
+    whole = index_of(env).resolve().read_bytes()
+    before = contents(env.notes)
     draw = Random(3)
     for number in range(int(RANDOM_PLACES * min(factor(), 20))):
         broken = bytearray(whole)
-        place, length = draw.randrange(len(whole)), draw.choice([1, 4, 64, 600, 5_000])
+        place = draw.randrange(len(whole))
+        length = draw.choice([1, 4, 64, 600, 5_000])
         if number % 2:
             broken[place : place + length] = draw.randbytes(min(length, len(whole) - place))
         else:

@@ -84,7 +84,8 @@ def only_grew_by_entries(before: dict[str, bytes], after: dict[str, bytes]) -> l
 
 def last_batch(requests: list[list[str]]) -> list[str]:
     """The texts of the last requests, of which one batch may consist that was answered to nobody."""
-    texts, tokens = list[str](), 0
+    texts = list[str]()
+    tokens = 0
     for request in reversed(requests):
         if tokens > BATCH_TOKENS:
             break
@@ -136,14 +137,16 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemoryEnv, C
 def runs(env: tuple[MemoryEnv, CompatibleServer], tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """Every kind of run in turn, killed at random moments of the time that it takes."""
     place, server = env
-    draw, runs = Random(11), Runs()
+    draw = Random(11)
+    runs = Runs()
     seconds = dict[tuple[str, ...], float]()
     for round_ in range(KILLS):
         change(place, draw, round_)
         words = KINDS[round_ % len(KINDS)]
         if words not in seconds:
             seconds[words] = time_of(tmp_path_factory.mktemp("whole") / "env", words)
-        before, response = contents(place.notes), len(server.calls)
+        before = contents(place.notes)
+        response = len(server.calls)
         dead = killed_after(place, draw.uniform(0.1, 1) * seconds[words], words)
         (runs.killed if dead else runs.finished)[" ".join(words[:1])] += 1
         if dead:

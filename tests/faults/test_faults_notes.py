@@ -158,7 +158,8 @@ def test_an_ignored_file_is_not_read_under_another_spelling(env: MemoryEnv) -> N
 def test_a_note_that_changes_between_the_scan_and_the_read_stops_nothing(
     env: MemoryEnv, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
-    memory, load = env.open(), Workspace.load
+    memory = env.open()
+    load = Workspace.load
     file = env.notes / "memory/2026-02-10.md"
 
     def late(self: Workspace, source: Source) -> Loaded:
@@ -224,7 +225,8 @@ def test_a_note_that_nobody_may_write_to_is_not_replaced_by_whoever_could(env: M
 
 @pytest.mark.slow
 def test_a_workspace_whose_permissions_forbid_writing_is_searched_too(env: MemoryEnv) -> None:
-    bound, before = bound_by_permissions(), contents(env.notes)
+    bound = bound_by_permissions()
+    before = contents(env.notes)
     for each in (env.notes, env.notes / "memory"):
         each.chmod(0o555)
     assert found(env, QUESTION, before=bound)[0] == "MEMORY.md"

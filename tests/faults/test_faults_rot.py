@@ -108,7 +108,8 @@ def test_a_passage_is_never_given_under_another_path(env: MemoryEnv) -> None:
 
 
 def test_where_the_index_cannot_be_written_a_damaged_passage_is_left_out_and_told(env: MemoryEnv) -> None:
-    memory, other = env.open(), env.open()
+    memory = env.open()
+    other = env.open()
     memory.search(QUESTION)
     execute(memory, "UPDATE chunks SET text = replace(text, 'PostgreSQL', 'MariaDB')")
     with other._backend.index.lease():
@@ -131,7 +132,8 @@ def test_a_passage_that_another_process_indexes_again_meanwhile_is_not_called_da
     env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env.configure(provider="fake", sync={"onSearch": False})
-    memory, other = env.open(), env.open()
+    memory = env.open()
+    other = env.open()
     memory.sync()
     repair = Indexing.repair
 

@@ -103,7 +103,8 @@ def run_hypothesis(name: str, seconds: float) -> int:
 
     from fuzz_inputs import inputs
 
-    target, tried = loaded(name), 0
+    target = loaded(name)
+    tried = 0
     end = time.monotonic() + seconds
     failing = bytearray()
 

@@ -57,8 +57,10 @@ def codes(index):
 @pytest.mark.parametrize("dimensions", [1, 6, 64, 96, 384, 1000])
 def test_the_nearest_codes_are_those_with_the_fewest_differing_signs_the_first_of_equals(dimensions):
     rng = np.random.default_rng(dimensions)
-    rows, means = rng.standard_normal((700, dimensions)).astype(np.float32), np.zeros(dimensions, dtype=np.float32)
-    query, excluded = rng.standard_normal(dimensions).astype(np.float32), rng.random(700) < 0.2
+    rows = rng.standard_normal((700, dimensions)).astype(np.float32)
+    means = np.zeros(dimensions, dtype=np.float32)
+    query = rng.standard_normal(dimensions).astype(np.float32)
+    excluded = rng.random(700) < 0.2
     bits, _ = _binary_quantization.encode(rows, means)
     differing = np.where(excluded, 1 << 20, ((rows > 0) != (query > 0)).sum(axis=1))
     for count in (1, 25, 400):
@@ -78,7 +80,8 @@ def test_bits_are_counted_alike_with_an_old_numpy():
 
 def test_estimates_are_right_on_average_up_to_a_constant():
     rows = rows_of(np.random.default_rng(3), 4000)
-    means, query = rows.mean(axis=0), rows[7]
+    means = rows.mean(axis=0)
+    query = rows[7]
     bits, factors = _binary_quantization.encode(rows, means)
     guessed = _binary_quantization.estimates(bits, factors, query - means) + means @ query
     errors = guessed - rows @ query
@@ -182,7 +185,8 @@ def alike(codes, make):
     """Vectors along an arc of a few degrees: their signs say next to nothing."""
     rows = np.zeros((3000, DIMENSIONS), dtype=np.float32)
     angles = np.random.default_rng(0).random(3000) * np.pi / 40
-    rows[:, 0], rows[:, 1] = np.cos(angles), np.sin(angles)
+    rows[:, 0] = np.cos(angles)
+    rows[:, 1] = np.sin(angles)
     fill(codes, make, "a.md", 3000, seed=0, rows=rows)
     return rows[0]
 
@@ -312,7 +316,8 @@ STEPS = st.one_of(
 def check(index: Index, query: np.ndarray) -> None:
     """Every chunk with a vector has the code of that vector, and nothing else has one."""
     found(index, query)
-    held, known = index._file.vectors._engine._codes, _means(index)
+    held = index._file.vectors._engine._codes
+    known = _means(index)
     ids, rows = index.vectors_at(index.all_ids())
     alive = ~held.excluded
     assert held.ids[alive].tolist() == ids

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,9 +15,6 @@ from memoriter.index import ENGINES, Index
 from memoriter.sync import Sync, SyncSettings
 from memoriter.types import ModelSpec
 from memoriter.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +71,8 @@ def test_every_answer_is_the_same_before_and_after(churned, make, engine, opened
 
 
 def test_only_vectors_that_no_chunk_refers_to_go(churned):
-    kept, used = churned.compact(**ALL), churned.vectors()
+    kept = churned.compact(**ALL)
+    used = churned.vectors()
     assert (kept.vectors, kept.unused) == (0, 90)
 
     report = churned.compact(**NONE)
@@ -158,7 +155,8 @@ def test_while_another_process_indexes_it_is_refused(churned, path):
 
 def test_without_symbolic_links_the_file_is_rewritten_in_its_place(churned, make, path, monkeypatch):
     monkeypatch.setattr("memoriter.index.store._generations.IndexFiles.can_link", lambda _: False)
-    before, generation = answers(churned, make), churned.generation
+    before = answers(churned, make)
+    generation = churned.generation
 
     report = churned.compact(**NONE)
 
@@ -184,7 +182,8 @@ def test_a_plain_file_becomes_a_generation_that_answers_the_same(churned, make, 
 
 
 def test_a_copy_that_cannot_be_finished_changes_nothing(churned, make, path, monkeypatch):
-    before, names = answers(churned, make), [file.name for file in path.parent.iterdir()]
+    before = answers(churned, make)
+    names = [file.name for file in path.parent.iterdir()]
     monkeypatch.setattr(
         "memoriter.index.store._generations.IndexFiles.publish", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
     )
@@ -207,34 +206,6 @@ def test_an_index_that_is_larger_than_the_page_cache_stays_sound(tmp_path, make,
         index.compact(**ALL)
         index.check()
         assert (index.notices, index.corpus().chunks, index.vectors()) == ((), 1600, 1600)
-
-
-def test_tables_of_sqlite_vec_go_when_another_engine_serves(churned, make, path):
-    churned.choose_engine("sqlite-vec")
-    answers(churned, make)
-    with_table = churned.compact(**NONE)
-    assert "chunks_vec_1" in tables(path)
-
-    churned.choose_engine("exact")
-    without = churned.compact(**NONE)
-
-    assert "chunks_vec_1" not in tables(path)
-    assert without.bytes_after < with_table.bytes_after
-    before = answers(churned, make)
-    churned.choose_engine("sqlite-vec")
-    assert [[each for each, _ in found] for found in answers(churned, make)["vectors"]] == [
-        [each for each, _ in found] for found in before["vectors"]
-    ]
-
-
-def tables(path: Path) -> set[str]:
-    import apsw
-
-    connection = apsw.Connection(str(path))
-    try:
-        return {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    finally:
-        connection.close()
 
 
 def test_damaged_indexes_that_were_set_aside_go_only_when_told(index, make, path):
@@ -269,7 +240,8 @@ def sync(index, notes):
 
 
 def test_after_twenty_rounds_of_editing_half_the_notes_an_index_is_hardly_larger_than_a_fresh_one(tmp_path):
-    rng, notes = random.Random(2), tmp_path / "notes"
+    rng = random.Random(2)
+    notes = tmp_path / "notes"
     files = [notes / "memory" / f"{number}.md" for number in range(60)]
     files[0].parent.mkdir(parents=True)
     for file in files:

@@ -170,7 +170,7 @@ def test_filters_choose_the_same_files_in_both_legs(index, make, filters, expect
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("engine", ["exact", "sqlite-vec"])
+@pytest.mark.parametrize("engine", ["exact", "codes"])
 def test_the_one_hit_inside_a_window_is_found_among_four_thousand_better_ones(index, make, engine):
     for number in range(40):
         entries = [make.entry(f"database database {number} {i}") for i in range(100)]

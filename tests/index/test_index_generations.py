@@ -90,11 +90,11 @@ def test_a_rebuild_that_fails_changes_nothing_and_leaves_no_file(index, make, pa
 
 def test_a_rebuild_keeps_the_chosen_engine(index, make):
     index.use_vectors(make.spec)
-    index.choose_engine("sqlite-vec")
+    index.choose_engine("codes")
     with index.rebuild() as fresh:
         make.put(fresh, "a.md", "alpha")
         make.embed(fresh)
-    assert index.engine == "sqlite-vec"
+    assert index.engine == "codes"
     assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=3)) == 1
 
 
@@ -253,16 +253,6 @@ def test_a_database_of_another_program_is_refused_and_stays_as_it_is(opened, pat
     assert set_aside(path) == []
 
 
-def test_an_index_of_a_newer_version_is_set_aside_with_a_message(opened, path):
-    first = opened()
-    with first._file.reading() as connection:
-        connection.pragma("user_version", 99)
-    first.close()
-    index = opened()
-    assert "newer version" in index.notices[0].message
-    assert index.files() == {}
-
-
 def test_an_index_of_ours_without_its_tables_is_set_aside(opened):
     first = opened()
     with first._file.writing() as connection:
@@ -387,7 +377,8 @@ def test_a_full_disk_is_an_error_with_a_remedy_and_loses_nothing(index, make):
 
 def test_a_writer_that_takes_too_long_is_an_error_with_a_remedy(monkeypatch, opened, make):
     monkeypatch.setattr(_connection, "BUSY_MS", 20)
-    index, other = opened(), opened()
+    index = opened()
+    other = opened()
     with other._file.writing(), pytest.raises(IndexBusy) as caught:
         make.put(index, "a.md", "alpha")
     assert caught.value.remedy
@@ -455,7 +446,8 @@ def test_a_new_generation_that_already_serves_survives_what_goes_wrong_after(ind
     make.put(index, "a.md", "alpha")
     from memoriter.index.store import _generations
 
-    before, remove = index.path.resolve(), _generations._remove
+    before = index.path.resolve()
+    remove = _generations._remove
 
     def failing(path):
         if path == before:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from memoriter.ids import text_key, vector_key
-from memoriter.index.vectors._forms import decode
+from memoriter.index.vectors._stored_vectors import decode
 from memoriter.records import ChunkRecord, ItemRecord
 from memoriter.short_vectors import full_bytes, short_bytes, shorten
 from memoriter.types import Chunk, Item, ModelSpec
@@ -54,7 +54,8 @@ def stored_bytes(index: Index) -> list[int]:
 
 
 def test_only_the_vectors_of_items_that_are_no_chunks_are_shortened(listed):
-    full, short = full_bytes(DIMENSIONS), short_bytes(DIMENSIONS)
+    full = full_bytes(DIMENSIONS)
+    short = short_bytes(DIMENSIONS)
     assert stored_bytes(listed) == [full, short, short, full]
     assert short * 2.9 < full
 
@@ -64,7 +65,8 @@ def test_the_vectors_of_items_are_near_enough_and_those_of_chunks_are_exact(list
     _, own = listed.vectors_at(ids)
     assert np.array_equal(own, vectors(4)[[0, 3]])
     *_, items = listed.item_vectors(ids)
-    queries, order = vectors(50), np.argsort(items[:, 0])
+    queries = vectors(50)
+    order = np.argsort(items[:, 0])
     expected = vectors(4)[1:]
     expected = expected[np.argsort(expected[:, 0])]
     assert items[order] @ queries.T == pytest.approx(expected @ queries.T, abs=5e-4)

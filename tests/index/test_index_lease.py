@@ -126,7 +126,8 @@ def lease_of(path):
 
 @pytest.mark.slow
 def test_who_cannot_have_the_lease_is_told_who_has_it_and_since_when(path, opened, other, now):
-    index, holder = opened(), other(HOLDER)
+    index = opened()
+    holder = other(HOLDER)
     now.seconds = time.time()
     error = refusal(index)
     assert f"(process {holder.process.pid}), since 20" in error.message
@@ -137,7 +138,8 @@ def test_who_cannot_have_the_lease_is_told_who_has_it_and_since_when(path, opene
 
 
 def test_a_program_is_named_without_its_words(path, opened, other):
-    index, _ = opened(), other(HOLDER)
+    index = opened()
+    other(HOLDER)
     assert str(path) not in json.loads(lease_of(path).read_text(encoding="utf-8")).values()
     assert _lease.program_name()
     assert refusal(index).message.count(str(path)) == 1
@@ -146,7 +148,8 @@ def test_a_program_is_named_without_its_words(path, opened, other):
 @pytest.mark.slow
 @LINUX
 def test_a_stopped_holder_is_called_stopped_and_both_ways_out_work(path, opened, other, now):
-    index, holder = opened(), other(HOLDER)
+    index = opened()
+    holder = other(HOLDER)
     pid = holder.process.pid
     holder.signal(signal.SIGSTOP, state=True)
     now.seconds = time.time() + 600
@@ -171,7 +174,8 @@ def test_a_stopped_holder_is_called_stopped_and_both_ways_out_work(path, opened,
 
 
 def test_a_holder_that_has_been_silent_for_long_is_said_to_be_and_one_that_writes_is_not(path, opened, make, now):
-    index, asking = opened(), opened()
+    index = opened()
+    asking = opened()
     with index.lease():
         now.seconds += 7_300
         assert "already" in refusal(asking).message  # it is this very process
@@ -187,7 +191,8 @@ def test_a_holder_that_has_been_silent_for_long_is_said_to_be_and_one_that_write
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"pid": 1}'])
 def test_a_lease_that_says_nothing_useful_is_a_lease_all_the_same(path, opened, content):
-    index, asking = opened(), opened()
+    index = opened()
+    asking = opened()
     with index.lease():
         lease_of(path).write_text(content, encoding="utf-8")
         error = refusal(asking)
@@ -195,7 +200,8 @@ def test_a_lease_that_says_nothing_useful_is_a_lease_all_the_same(path, opened, 
 
 
 def test_a_holder_on_another_machine_is_told_with_its_machine(path, opened):
-    index, asking = opened(), opened()
+    index = opened()
+    asking = opened()
     with index.lease():
         signed = json.loads(lease_of(path).read_text(encoding="utf-8"))
         lease_of(path).write_text(json.dumps(signed | {"host": "attic"}), encoding="utf-8")
@@ -289,7 +295,8 @@ def test_a_process_forked_by_the_holder_does_not_hold_the_lease(path, opened, ma
 
 
 def test_an_unsigned_lease_still_keeps_others_out(path, opened, monkeypatch):
-    index, asking = opened(), opened()
+    index = opened()
+    asking = opened()
     monkeypatch.setattr(_lease, "asdict", lambda holder: (_ for _ in ()).throw(OSError("no space")))
     with index.lease():
         assert refusal(asking).code == "index_busy"
@@ -300,7 +307,8 @@ def test_an_index_whose_place_another_takes_while_it_is_opened_is_opened_anew(pa
     """The log of the old one goes in the middle of opening it, which SQLite calls a disk error."""
     index = opened()
     make.put(index, "a.md", "alpha")
-    connect, failed = _opening.connect, []
+    connect = _opening.connect
+    failed = []
 
     def late(target, **options):
         if not failed and target.name.endswith(".g1.sqlite"):

@@ -17,7 +17,8 @@ class Shelf:
     """Stored vectors by their numbers, and which of them were read."""
 
     def __init__(self, rows: np.ndarray, gone: tuple[int, ...] = ()) -> None:
-        self.rows, self.gone = rows, gone
+        self.rows = rows
+        self.gone = gone
         self.read: list[int] = []
 
     def __call__(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -40,7 +41,9 @@ def test_a_cosine_that_is_remembered_is_off_by_no_more_than_is_said(dimensions, 
     draw = np.random.default_rng(seed)
     drawn = draw.standard_normal((60, dimensions))
     rows = unit(np.sign(drawn) * np.abs(drawn) ** sharpness + 1e-9)
-    query, everything, rough = unit(draw.standard_normal(dimensions)), np.arange(60), QuarterPrecision(dimensions)
+    query = unit(draw.standard_normal(dimensions))
+    everything = np.arange(60)
+    rough = QuarterPrecision(dimensions)
     first, _ = rough.cosines(everything, query, Shelf(rows))
     again, error = rough.cosines(everything, query, Shelf(rows))
     assert first == pytest.approx(rows @ query, abs=1e-5)
@@ -49,7 +52,8 @@ def test_a_cosine_that_is_remembered_is_off_by_no_more_than_is_said(dimensions, 
 
 def test_what_was_read_is_not_read_again_until_it_is_forgotten():
     rows = unit(np.random.default_rng(0).standard_normal((5000, 8)))
-    shelf, rough = Shelf(rows), QuarterPrecision(8)
+    shelf = Shelf(rows)
+    rough = QuarterPrecision(8)
     rough.cosines(ids(7, 3), rows[0], shelf)
     rough.cosines(ids(3, 4000, 7), rows[0], shelf)
     assert shelf.read == [3, 7, 4000]
@@ -71,7 +75,8 @@ def test_a_vector_that_is_gone_is_behind_all_others():
 def test_vectors_without_room_are_read_each_time():
     rows = unit(np.random.default_rng(0).standard_normal((40, 8)))
     with patch.object(_code_cache, "MOST_BYTES", 80):
-        rough, shelf = QuarterPrecision(8), Shelf(rows)
+        rough = QuarterPrecision(8)
+        shelf = Shelf(rows)
     for _ in range(2):
         cosines, error = rough.cosines(ids(30, 2), rows[1], shelf)
         assert cosines == pytest.approx(rows[[30, 2]] @ rows[1], abs=error)

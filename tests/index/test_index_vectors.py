@@ -7,7 +7,6 @@ import pytest
 
 from memoriter.errors import BadVector, EmbeddingError
 from memoriter.index.files import _files
-from memoriter.index.store import _connection
 from memoriter.types import ModelSpec
 
 
@@ -23,7 +22,8 @@ def test_without_a_model_nothing_waits_and_nothing_is_found(index, make):
 
 def test_what_waits_is_told_once_for_each_text_with_its_heading(index, make):
     index.use_vectors(make.spec)
-    same, other = make.entry("alpha", heading=("A", "B")), make.entry("beta")
+    same = make.entry("alpha", heading=("A", "B"))
+    other = make.entry("beta")
     index.put_file(make.source("a.md"), "h", [same, other, same])
     assert index.missing(5) == [(same.key, "A > B\nalpha"), (other.key, "beta")]
     assert index.missing(1) == [(same.key, "A > B\nalpha")]
@@ -198,7 +198,7 @@ def test_a_sample_is_random_repeatable_and_without_doubles(index, make):
     assert len(np.unique(index.sample_vectors(99, seed=1), axis=0)) == 20
 
 
-@pytest.mark.parametrize("engine", ["exact", "codes", "sqlite-vec"])
+@pytest.mark.parametrize("engine", ["exact", "codes"])
 def test_a_sample_of_texts_depends_on_the_texts_only(index, make, engine):
     index.use_vectors(make.spec)
     index.choose_engine(engine)
@@ -216,7 +216,7 @@ def test_a_sample_of_texts_depends_on_the_texts_only(index, make, engine):
     assert index.sample(2)[0] == texts[:2]
 
 
-@pytest.mark.parametrize("engine", ["exact", "codes", "sqlite-vec"])
+@pytest.mark.parametrize("engine", ["exact", "codes"])
 def test_vectors_of_chunks_come_with_their_ids(index, make, engine):
     assert index.vectors_at([1])[0] == []
     index.use_vectors(make.spec)
@@ -227,33 +227,6 @@ def test_vectors_of_chunks_come_with_their_ids(index, make, engine):
     found, rows = index.vectors_at([*reversed(ids), 99])
     assert found == ids[:2]
     assert np.array_equal(rows, np.eye(2, 4))
-
-
-def test_sqlite_vec_that_does_not_load_is_a_notice_and_the_exact_engine(index, make, tmp_path):
-    broken = tmp_path / "vec0.so"
-    broken.write_bytes(b"not a library")
-    index.use_vectors(make.spec)
-    make.put(index, "a.md", "alpha")
-    make.embed(index)
-    index.choose_engine("sqlite-vec", str(broken))
-    assert index.engine == "exact"
-    assert [notice.code for notice in index.notices] == ["vector_engine"]
-    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
-    index.choose_engine("sqlite-vec")
-    assert index.engine == "sqlite-vec"
-
-
-def test_a_broken_vector_table_costs_the_engine_and_not_the_index(index, make):
-    index.use_vectors(make.spec)
-    make.put(index, "a.md", "alpha")
-    make.embed(index)
-    index.choose_engine("sqlite-vec")
-    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
-    with index._file.writing() as connection:
-        connection.execute("DROP TABLE chunks_vec_1_vector_chunks00")
-    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
-    assert (index.engine, index.notices[0].code) == ("exact", "vector_engine")
-    make.put(index, "b.md", "beta")
 
 
 def test_auto_compares_all_of_a_small_set_and_lets_codes_choose_in_a_large_one(index, opened, make, monkeypatch):
@@ -271,43 +244,13 @@ def test_auto_compares_all_of_a_small_set_and_lets_codes_choose_in_a_large_one(i
     assert index.engine == "exact"
 
 
-def test_a_vector_table_left_behind_by_another_engine_catches_up(index, opened, make):
-    for each in (index, other := opened()):
-        each.use_vectors(make.spec)
-    index.choose_engine("sqlite-vec")
-    make.put(index, "a.md", "alpha", "beta")
-    make.embed(index)
-    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 2
-    make.put(other, "a.md", "gamma")
-    make.put(other, "b.md", "delta")
-    make.embed(other, {"gamma": (0, 1, 0, 0)})
-    assert index.vector_search(make.unit(1, 0, 0, 0), limit=5) == other.vector_search(make.unit(1, 0, 0, 0), limit=5)
-    key = make.entry("gamma").key
-    other.put_vectors([key], np.array([[0, 0, 1, 0]], dtype=np.float32))
-    assert index.vector_search(make.unit(0, 0, 1, 0), limit=1) == other.vector_search(make.unit(0, 0, 1, 0), limit=1)
-
-
-@pytest.mark.slow
-def test_a_vector_table_full_of_holes_is_made_again(index, opened, make):
-    index.use_vectors(make.spec)
-    index.choose_engine("sqlite-vec")
-    make.put(index, "keep.md", "keep")
-    make.put(index, "a.md", *(f"text {i}" for i in range(5000)))
-    make.embed(index)
-    index.vector_search(make.unit(1, 0, 0, 0), limit=1)
-    opened().remove_files(["a.md"])
-    assert len(index.vector_search(make.unit(1, 0, 0, 0), limit=5)) == 1
-    with index._file.reading() as connection:
-        assert int(connection.execute("SELECT count(*) FROM chunks_vec_1_chunks").get) == 1
-        assert _connection.counter(connection, "vec:1") == _connection.counter(connection, "content")
-
-
 def test_a_sample_leaves_out_what_another_process_deletes_meanwhile(index, opened, make, monkeypatch):
     index.use_vectors(make.spec)
     make.put(index, "a.md", "alpha")
     make.put(index, "b.md", "beta")
     make.embed(index)
-    others, texts = opened(), _files.texts
+    others = opened()
+    texts = _files.texts
 
     def delete_first(connection, ids):
         others.remove_files(["a.md"])

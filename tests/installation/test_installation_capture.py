@@ -64,7 +64,8 @@ def test_records_are_off_until_the_owner_wants_them_and_the_hooks_come_and_go_wi
     file.parent.mkdir()
     own = {"hooks": {"SessionEnd": [{"hooks": [{"type": "command", "command": "true"}]}]}}
     file.write_text(json.dumps(own, indent=3), encoding="utf-8")
-    before, configured = file.read_bytes(), env.config.read_bytes()
+    before = file.read_bytes()
+    configured = env.config.read_bytes()
     assert run(env, "install", client).exit_code == 0
     assert env.config.read_bytes() == configured
     assert "memoriter" not in json.dumps([hooks(env, client).get(event) for event in RECORDING])

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from memoriter.cli import main
 from memoriter.installation import Machine, server_files
-from memoriter.installation._json_text import parse
+from memoriter.json_text import parse
 from memory_env import MemoryEnv, Outcome
 
 if TYPE_CHECKING:
@@ -147,9 +147,11 @@ def test_each_client_gets_an_entry_that_starts_memoriter_with_the_named_workspac
 @pytest.mark.parametrize("client", COMMENTS)
 def test_comments_stay_and_the_removal_restores_every_byte(env: MemoryEnv, client: str) -> None:
     file = written(env, client)
-    before, values = file.read_bytes(), read(file)
+    before = file.read_bytes()
+    values = read(file)
     assert run(env, "install", client, "--no-hooks").exit_code == 0
-    text, key = file.read_text(encoding="utf-8"), FILES[client][1]
+    text = file.read_text(encoding="utf-8")
+    key = FILES[client][1]
     assert "until May" in text
     assert "of the team" in text
     assert list(read(file)[key]) == ["memoriter", "other"]

@@ -8,7 +8,7 @@ import pytest
 
 from memoriter.installation import Launch, Machine, apply, changes
 from memoriter.installation._apply import BACKUP
-from memoriter.installation._json_text import append, parse, put
+from memoriter.json_text import append, parse, put
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from memoriter.errors import ConfigError, WriteConflict
 from memoriter.installation import FileEdit, Launch, Machine, apply, changes
-from memoriter.installation._json_text import append, comments, parse, put, remove
 from memoriter.installation._places import server_file
 from memoriter.installation._toml_text import put as put_toml
 from memoriter.installation._toml_text import remove as remove_toml
 from memoriter.installation._yaml_text import put as put_yaml
 from memoriter.installation._yaml_text import read as read_yaml
 from memoriter.installation._yaml_text import remove as remove_yaml
+from memoriter.json_text import append, comments, parse, put, remove
 
 LAUNCH = Launch(("/opt/my tools/memoriter",), ("--agent", "main"))
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
@@ -87,7 +87,8 @@ def commented_texts(draw: Any) -> str:
     def gap() -> str:
         return draw(st.sampled_from(GAPS)) + draw(st.sampled_from(GAPS))
 
-    keys, leaves = st.sampled_from(["a", "b", "m//"]), st.sampled_from(LEAVES)
+    keys = st.sampled_from(["a", "b", "m//"])
+    leaves = st.sampled_from(LEAVES)
     members = draw(st.dictionaries(keys, leaves, max_size=3))
     if draw(st.booleans()):
         members["servers"] = an_object(draw(st.dictionaries(keys, leaves, max_size=2)))
@@ -162,10 +163,8 @@ def test_an_entry_is_put_into_yaml_and_taken_out_again_and_all_else_stays(text: 
     before = read_yaml(text, "f")
     held = before.get("extensions") or {}
     assume(isinstance(held, dict))
-    path, entry = (
-        ("extensions", "memoriter"),
-        {"cmd": "/x y", "args": ["-w", "é: x", "mcp"], "envs": {}, "timeout": 300},
-    )
+    path = ("extensions", "memoriter")
+    entry = {"cmd": "/x y", "args": ["-w", "é: x", "mcp"], "envs": {}, "timeout": 300}
     changed = put_yaml(text, "f", path, entry)
     assert read_yaml(changed, "f") == {**before, "extensions": {**held, "memoriter": entry}}
     assert put_yaml(changed, "f", path, entry) == changed

@@ -1,6 +1,7 @@
 """Test the adapters with the real agent frameworks, and check their types.
 
-`just integrations` does both, `just integrations -k langgraph` only tests, `just integrations --types` only the types.
+`just integrations` does both, with `--types` or `--tests` one of them. Other arguments go to pytest:
+`just integrations -k langgraph`.
 
 Each set of frameworks that can be installed together has a file in `requirements/` and an environment in `build/`.
 """
@@ -60,15 +61,15 @@ def checked(name: str, python: Path) -> int:
 
 def main(arguments: list[str]) -> int:
     failed = 0
+    selection = [word for word in arguments if word not in {"--types", "--tests"}]
     for name in ENVIRONMENTS:
         python = installed(name)
         if not arguments or "--types" in arguments:
             failed |= checked(name, python)
-        if "--types" in arguments:
-            continue
-        tests = ["-m", "pytest", "tests/integrations", *IGNORED, "-n", "2", "--dist", "loadfile", *arguments]
-        code = run(python, *tests, MEMORITER_INTEGRATIONS=name)
-        failed |= code if not (arguments and code == NOTHING_SELECTED) else 0
+        if not arguments or "--tests" in arguments or selection:
+            tests = ["-m", "pytest", "tests/integrations", *IGNORED, "-n", "2", "--dist", "loadfile", *selection]
+            code = run(python, *tests, MEMORITER_INTEGRATIONS=name)
+            failed |= code if not (selection and code == NOTHING_SELECTED) else 0
     return failed
 
 

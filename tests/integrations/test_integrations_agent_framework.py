@@ -38,7 +38,8 @@ def converse(run: Run, provider: ContextProvider, *prompts: str) -> list[str]:
 def test_a_session_begins_with_the_long_term_memory_and_stays_the_same(run: Run) -> None:
     run.model.play(Step("Hello."), Step("Bye."))
     assert converse(run, NotesProvider(run.memory), "Hello there", "Goodbye then") == ["Hello.", "Bye."]
-    fact, contexts = "We chose PostgreSQL for the ledger because of ACID.", list[str]()
+    fact = "We chose PostgreSQL for the ledger because of ACID."
+    contexts = list[str]()
     for request in run.model.requests:
         assert fact not in str(request["messages"][0]["content"])  # no instructions
         contexts += [str(each["content"]) for each in request["messages"] if fact in str(each["content"])]

@@ -144,7 +144,8 @@ def commands(draw: st.DrawFn) -> dict[str, Any]:
             path = path if path.endswith(".md") else f"{path}.md"
             return {"command": "create", "path": path, "file_text": draw(TEXTS)}
         case "str_replace":
-            old, new = draw(st.sampled_from(["one", "two\n", "é"])), draw(TEXTS)
+            old = draw(st.sampled_from(["one", "two\n", "é"]))
+            new = draw(TEXTS)
             return {"command": "str_replace", "path": path, "old_str": old, "new_str": new}
         case "insert":
             line = draw(st.integers(1, 4))  # the mark of the author stays above whatever is inserted
@@ -164,7 +165,8 @@ def has_other_outcome(command: dict[str, Any], pair: Pair) -> bool:
     """Return whether the results differ on purpose: a file may not get a name without `.md`, nor be its own parent."""
     if command["command"] != "rename":
         return False
-    old, new = command["old_path"], command["new_path"]
+    old = command["old_path"]
+    new = command["new_path"]
     file = (pair.theirs.memory_root / old.removeprefix("/memories/")).is_file()
     return (file and not new.endswith(".md")) or new.startswith(f"{old}/") or (not file and new.endswith(".md"))
 
@@ -323,7 +325,8 @@ def test_the_tool_runner_gives_the_model_results_and_errors(run: Run) -> None:
 def test_the_asynchronous_tool_runner_has_the_same_tools(run: Run) -> None:
     async def converse() -> None:
         client = AsyncAnthropic(base_url=run.model.root, api_key=KEY)
-        tools, messages = async_memory_tools(run.memory), [{"role": "user", "content": "Hi"}]
+        tools = async_memory_tools(run.memory)
+        messages = [{"role": "user", "content": "Hi"}]
         runner = client.beta.messages.tool_runner(model="scripted", max_tokens=99, tools=tools, messages=messages)
         await runner.until_done()
 

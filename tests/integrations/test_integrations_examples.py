@@ -24,7 +24,8 @@ class Folder:
     """A folder of notes in which an example runs."""
 
     def __init__(self, folder: Path) -> None:
-        self.notes, self.home = folder / "notes", folder / "home"
+        self.notes = folder / "notes"
+        self.home = folder / "home"
         self.notes.mkdir()
         (self.notes / "MEMORY.md").write_text("- The ledger database is PostgreSQL.\n", encoding="utf-8")
 

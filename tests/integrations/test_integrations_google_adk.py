@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from framework_runs import Run
 
 pytest_plugins = ["framework_fixtures"]
-APP, USER = "ledger", "alice"
+APP = "ledger"
+USER = "alice"
 PORT = "Which port does the ledger listen on?"
 
 

@@ -286,12 +286,14 @@ def test_it_answers_as_the_store_of_langgraph_does(
     folder = tmp_path_factory.mktemp("store")
     (folder / "notes").mkdir()
     with Memory.open(folder / "notes", home=folder / "home") as memory:
-        ours, theirs = MemoriterStore(memory), InMemoryStore()
+        ours = MemoriterStore(memory)
+        theirs = InMemoryStore()
         for namespace, key, value in puts:
             for store in (ours, theirs):
                 store.delete(namespace, key) if value is None else store.put(namespace, key, value)
         for namespace, key, _ in puts:
-            mine, other = ours.get(namespace, key), theirs.get(namespace, key)
+            mine = ours.get(namespace, key)
+            other = theirs.get(namespace, key)
             assert (mine and mine.value) == (other and other.value)
         found = [
             sorted(

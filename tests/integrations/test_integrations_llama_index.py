@@ -48,7 +48,8 @@ def test_what_bears_on_the_last_message_comes_before_the_turn_with_its_citation(
 
 def test_a_block_has_the_outcome_of_its_last_recall(memory: Memory) -> None:
     block = MemoriterBlock(memory=memory, session="s")
-    texts, outcomes = list[str](), list[str]()
+    texts = list[str]()
+    outcomes = list[str]()
     for prompt in ("Which database has the ledger?", "hi", "Kubernetes autoscaling thresholds", " "):
         texts.append(asyncio.run(block.aget([ChatMessage(role="user", content=prompt)])))
         outcomes.append(block.recalled["outcome"])

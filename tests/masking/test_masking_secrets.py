@@ -200,5 +200,6 @@ def test_a_secret_is_masked_in_the_words_of_a_link_as_anywhere_else(seed: int, t
     password = Secrets(seed).password()
 
     for name in ("password", "| Password"):
-        bare, linked = f"{name}: {password} x", f"{name}: [{password}]{target.format('rules')} x"
+        bare = f"{name}: {password} x"
+        linked = f"{name}: [{password}]{target.format('rules')} x"
         assert (password in mask(linked)) <= (password in mask(bare)), linked

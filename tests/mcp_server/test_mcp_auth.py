@@ -134,7 +134,8 @@ def wrong(servers: AuthServers) -> dict[str, list[tuple[str, str | bytes]]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["serve", "mcp"])
 def test_every_route_and_method_is_refused_without_the_token(servers: AuthServers, kind: str) -> None:
-    before, url = servers.notes, servers.addresses[kind]
+    before = servers.notes
+    url = servers.addresses[kind]
     for method, path in itertools.product(METHODS, ROUTES):
         status, body, headers = respond(url, method, path, [])
         assert (method, path, status) == (method, path, 401)
@@ -149,7 +150,8 @@ def test_every_route_and_method_is_refused_without_the_token(servers: AuthServer
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["serve", "mcp"])
 def test_nothing_but_the_token_in_its_place_is_let_in(servers: AuthServers, kind: str) -> None:
-    before, url = servers.notes, servers.addresses[kind]
+    before = servers.notes
+    url = servers.addresses[kind]
     for (name, shown), (method, path) in itertools.product(
         wrong(servers).items(), [("POST", "/mcp"), ("GET", "/mcp"), ("GET", "/health"), ("POST", "/hook/stop")]
     ):
@@ -193,7 +195,8 @@ async def test_the_official_client_works_with_the_token_and_not_without(servers:
 
 
 def test_with_the_token_each_route_does_what_it_is_for(servers: AuthServers) -> None:
-    url, shown = servers.addresses["serve"], list(bearer(servers.token).items())
+    url = servers.addresses["serve"]
+    shown = list(bearer(servers.token).items())
     assert respond(url, "GET", "/health", shown)[0] == 200
     assert respond(url, "GET", "/health", [("authorization", f"bearer  {servers.token}")])[0] == 200
     assert respond(url, "POST", "/hook/stop", shown)[0] == 400  # what is sent is no hook's input

@@ -40,7 +40,8 @@ class Gate:
     """Files by which a search reports that it has begun, and by which it goes on."""
 
     def __init__(self, folder: Path) -> None:
-        self.begun, self.opened = folder / "begun", folder / "opened"
+        self.begun = folder / "begun"
+        self.opened = folder / "opened"
         self.program = GATE.format(begun=str(self.begun), gate=str(self.opened))
 
 

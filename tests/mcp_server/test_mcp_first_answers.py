@@ -88,7 +88,8 @@ def request(number: int | str, method: str, params: Any = None) -> dict[str, Any
 def test_a_client_has_the_tools_before_the_sdk_is_imported_and_calls_them_afterwards(
     env: MemoryEnv, tmp_path: Path
 ) -> None:
-    loaded, permitted = tmp_path / "loaded", tmp_path / "permitted"
+    loaded = tmp_path / "loaded"
+    permitted = tmp_path / "permitted"
     hold = HOLD_THE_SDK.format(loaded=str(loaded), permitted=str(permitted))
     with subprocess.Popen(
         env.command("-w", str(env.notes), "mcp", before=hold),
@@ -129,7 +130,8 @@ def test_a_client_without_a_handshake_has_its_lists_and_its_first_prompt_before_
 ) -> None:
     env.configure(provider="none")
     assert env.run("index").exit_code == 0
-    loaded, permitted = tmp_path / "loaded", tmp_path / "permitted"
+    loaded = tmp_path / "loaded"
+    permitted = tmp_path / "permitted"
     hold = HOLD_THE_SDK.format(loaded=str(loaded), permitted=str(permitted))
     with subprocess.Popen(
         env.command("-w", str(env.notes), "mcp", before=hold),
@@ -173,7 +175,8 @@ def answers_of_the_sdk(memory: Memory, lines: list[bytes], count: int, *, one_by
 
     It answers several requests at once in any order; `one_by_one`: each request waits for the answer before.
     """
-    server, answers = server_of(memory), list[bytes]()
+    server = server_of(memory)
+    answers = list[bytes]()
 
     async def talk() -> None:
         sending, reading = anyio.create_memory_object_stream[Any](100)
@@ -344,7 +347,8 @@ def test_lists_and_hooks_are_answered_without_the_sdk_as_the_sdk_does(
 @pytest.mark.slow
 def test_a_hook_that_hangs_is_answered_in_time_without_the_sdk(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     env.configure(provider="none")
-    memory, never = env.open(), threading.Event()
+    memory = env.open()
+    never = threading.Event()
     monkeypatch.setattr(memory, "session", lambda *_, **__: never.wait())
     monkeypatch.setenv("MEMORITER_HOOK_SECONDS", "0.3")
     lines = [

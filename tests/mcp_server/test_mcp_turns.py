@@ -42,7 +42,8 @@ def memory(env: MemoryEnv) -> Memory:
 @pytest.fixture
 def held(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
     """Every search of the memory is held."""
-    held, search = Held(), memory.search
+    held = Held()
+    search = memory.search
 
     def wait(*arguments: Any, **options: Any) -> Any:
         held.count += 1

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from serving import Serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="servers are ended by signals")]
-NOTED, ASKED, ADDED = "walrusnoted", "walrusasked", "walrusadded"
+NOTED = "walrusnoted"
+ASKED = "walrusasked"
+ADDED = "walrusadded"
 
 
 @pytest.fixture(scope="module")

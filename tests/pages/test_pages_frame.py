@@ -11,7 +11,7 @@ import pytest
 
 from browser import PHONE
 from memoriter.ids import bytes_hash
-from memoriter.pages import PAGES
+from memoriter.pages import all_pages
 from web_client import ApiClient
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ def reader(env: MemoryEnv, server: Serving) -> Iterator[ApiClient]:
 @pytest.mark.slow
 def test_the_link_opens_the_first_page(open_tab: Callable[..., Tab]) -> None:
     tab = open_tab()
-    assert tab.page.url.endswith(PAGES[0].path)
-    assert tab.page.locator("nav a").all_inner_texts() == [page.name for page in PAGES]
-    assert tab.page.locator("nav a[aria-current=page]").inner_text() == PAGES[0].name
+    assert tab.page.url.endswith(all_pages()[0].path)
+    assert tab.page.locator("nav a").all_inner_texts() == [page.name for page in all_pages()]
+    assert tab.page.locator("nav a[aria-current=page]").inner_text() == all_pages()[0].name
 
 
 def test_a_page_allows_scripts_and_styles_of_this_server_only(owner: ApiClient) -> None:
-    for page in PAGES:
+    for page in all_pages():
         answer = owner.http.get(page.path)
         assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
         policy = answer.headers["content-security-policy"]
@@ -61,7 +61,7 @@ def test_a_page_allows_scripts_and_styles_of_this_server_only(owner: ApiClient) 
 
 
 def test_static_files_have_their_hash_in_the_address_and_are_kept_for_a_year(owner: ApiClient) -> None:
-    text = owner.http.get(PAGES[0].path).text
+    text = owner.http.get(all_pages()[0].path).text
     addresses = re.findall(r'(?:src|href)="(/static/[^"]+)"', text)
     assert {address.rpartition("/")[2] for address in addresses} >= {"base.css", "fragments.js", "icon.svg"}
     for address in addresses:
@@ -121,7 +121,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
 @pytest.mark.parametrize(
     ("method", "path", "status", "texts"),
     [
-        ("GET", PAGES[0].path, 401, ["This browser has no session", "<code>memoriter serve --link</code>"]),
+        ("GET", all_pages()[0].path, 401, ["This browser has no session", "<code>memoriter serve --link</code>"]),
         ("GET", "/open?code=used", 401, ["was opened before", "<code>memoriter serve --link</code>"]),
         ("GET", "/nowhere", 404, ["There is no such page", "choose a page"]),
         ("GET", "/notes/change", 405, ["This address cannot be opened", "Go to the page with the form."]),
@@ -154,15 +154,15 @@ def test_a_link_that_is_clicked_on_another_web_page_opens_the_session(
     tab.route("http://elsewhere.example/", lambda route: route.fulfill(body=elsewhere, content_type="text/html"))
     tab.goto("http://elsewhere.example/")
     tab.get_by_role("link").click()
-    tab.wait_for_url(f"{server.url}{PAGES[0].path}")
-    assert tab.locator("nav a[aria-current=page]").inner_text() == PAGES[0].name
+    tab.wait_for_url(f"{server.url}{all_pages()[0].path}")
+    assert tab.locator("nav a[aria-current=page]").inner_text() == all_pages()[0].name
     (cookie,) = context.cookies(server.url)
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     tab.goto("http://elsewhere.example/")
     tab.get_by_role("link").click()
     assert "was opened before" in tab.locator("main").inner_text()
     tab.get_by_role("link", name="Open the first page").click()
-    tab.wait_for_url(f"{server.url}{PAGES[0].path}")
+    tab.wait_for_url(f"{server.url}{all_pages()[0].path}")
     context.close()
 
 
@@ -217,7 +217,7 @@ def test_the_wheel_has_the_templates_and_static_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+@pytest.mark.parametrize("page", all_pages(), ids=[page.name for page in all_pages()])
 def test_a_page_is_accessible_and_fits_a_phone(page: Page, open_tab: Callable[..., Tab]) -> None:
     tab = open_tab(page.path, viewport=PHONE, color_scheme="dark")
     dark = tab.background()
@@ -229,7 +229,7 @@ def test_a_page_is_accessible_and_fits_a_phone(page: Page, open_tab: Callable[..
 
 
 def test_only_short_messages_are_read_aloud_when_they_change(owner: ApiClient) -> None:
-    for page in PAGES:
+    for page in all_pages():
         text = owner.http.get(page.path).text
         assert re.findall(r"<[^>]+aria-live[^>]*>", text) == ['<div id="spoken" class="hidden" aria-live="polite">']
 

@@ -273,7 +273,8 @@ def test_remedies_on_pages_have_the_words_of_the_page(open_tab: Callable[..., Ta
 def test_two_browsers_that_edit_one_note_lose_nothing(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
     env.write("memory/both.md", "# Both\n\n- kept\n")
     file = env.notes / "memory/both.md"
-    mine, other = open_tab("/notes/edit?path=memory/both.md"), open_tab("/notes/edit?path=memory/both.md")
+    mine = open_tab("/notes/edit?path=memory/both.md")
+    other = open_tab("/notes/edit?path=memory/both.md")
     for tab, line in ((mine, "- mine"), (other, "- other")):
         tab.page.fill("#text", f"# Both\n\n- kept\n{line}\n")
         tab.page.get_by_role("button", name="Show the changes").click()

@@ -52,7 +52,6 @@ def test_a_day_shows_what_is_recorded_and_says_what_is_not(env: MemoryEnv, owner
     text = owner.http.get("/timeline", params={"day": "2025-04-01"}).text
     assert "Lines 4 to 4, not written by you: <code>bot via HTTP, 2025-04-01</code>" in text
     assert "Searches and reads are not recorded." in text
-    assert "Long-term memories are not shown" in text
     assert 'aria-current="date">1</a>' in text
     empty = owner.http.get("/timeline", params={"year": "2024"})
     assert (empty.status_code, "No day of this year has a note." in empty.text) == (200, True)
@@ -62,10 +61,3 @@ def test_a_day_shows_what_is_recorded_and_says_what_is_not(env: MemoryEnv, owner
 def test_a_day_that_does_not_exist_is_refused(query: str, owner: ApiClient) -> None:
     refused = owner.http.get(f"/timeline?{query}")
     assert (refused.status_code, 'role="alert"' in refused.text) == (400, True)
-
-
-def test_pages_without_long_term_memories_say_what_to_do(owner: ApiClient) -> None:
-    for page in ("/inbox", "/memories"):
-        answer = owner.http.get(page)
-        assert (answer.status_code, "<code>memoriter config set plugins.slots.memory" in answer.text) == (200, True)
-        assert "`" not in answer.text.partition("<main")[2]

@@ -138,7 +138,8 @@ def workspace(configuration: Configuration, agent_id: str) -> Path:
 
 @pytest.mark.vectors("resolveMemoryBackendConfig")
 def test_the_qmd_back_end_gets_openclaws_defaults_and_collections(tmp_path: Path, case: Any, agree: Any) -> None:
-    cfg, agent_id = json.loads(json.dumps(case["input"]["cfg"])), case["input"]["agentId"]
+    cfg = json.loads(json.dumps(case["input"]["cfg"]))
+    agent_id = case["input"]["agentId"]
     qmd = cfg.get("memory", {}).get("qmd") or {}
     mode = qmd.get("searchMode")
     if mode not in {None, "search", "vsearch", "query"}:

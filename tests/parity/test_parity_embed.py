@@ -23,7 +23,8 @@ def test_requests_are_filled_to_the_same_budget(case: Any, agree: Callable[[Any,
 
 @pytest.mark.vectors("splitTextToUtf8ByteLimit")
 def test_long_text_is_cut_at_the_same_bytes(case: Any, agree: Callable[[Any, Any], bool]) -> None:
-    text, limit = case["input"]["text"], case["input"]["maxUtf8Bytes"]
+    text = case["input"]["text"]
+    limit = case["input"]["maxUtf8Bytes"]
     if astral_over(text, limit):
         pytest.skip("recorded as lost; test_a_character_over_the_limit_is_kept says what happens instead")
     assert agree(list(split_within(text, limit)), case["output"])
@@ -74,7 +75,8 @@ def test_a_vector_that_is_not_finite_is_refused_whole() -> None:
 
 @pytest.mark.vectors("cosineSimilarity")
 def test_vectors_of_one_set_have_the_same_cosine(case: Any, agree: Callable[[Any, Any], bool]) -> None:
-    left, right = case["input"]["a"], case["input"]["b"]
+    left = case["input"]["a"]
+    right = case["input"]["b"]
     if len(left) != len(right):
         pytest.skip("compared there as far as both go; test_vectors_of_two_sets_are_never_compared says otherwise")
     assert agree(cosine(np.array(left), np.array(right)), case["output"])

@@ -63,7 +63,8 @@ def test_notes_and_sessions_take_turns_in_the_same_order(case: Any) -> None:
 
 @pytest.mark.vectors("FallbackMemoryManager")
 def test_a_failed_search_closes_the_program_and_opens_the_engine_once_as_in_the_original(case: Any) -> None:
-    script, operations = case["input"]["script"], case["input"]["ops"]
+    script = case["input"]["script"]
+    operations = case["input"]["ops"]
     if "search" not in operations or "factory" in script:
         return  # the engine of this process is there from the start, and reads need no program
     parts = Parts()

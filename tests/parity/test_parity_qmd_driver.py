@@ -38,7 +38,8 @@ def test_the_same_results_are_read(case: Any) -> None:
 
 @pytest.mark.vectors("qmdErrorClassification")
 def test_the_same_errors_are_told_apart(case: Any) -> None:
-    text, expected = case["input"], case["output"]
+    text = case["input"]
+    expected = case["output"]
     assert is_busy(text) == expected["busy"] == isinstance(failure_of("`qmd update`", 1, text), QmdBusy)
     assert refuses_flag(text) == expected["unsupported_option"]
     assert lacks_collection(text) == expected["missing_collection_search"]
@@ -46,7 +47,8 @@ def test_the_same_errors_are_told_apart(case: Any) -> None:
 
 @pytest.mark.vectors("qmdExtractSnippetLines")
 def test_the_same_lines_are_cited(case: Any) -> None:
-    first, last = case["output"]["startLine"], case["output"]["endLine"]
+    first = case["output"]["startLine"]
+    last = case["output"]["endLine"]
     # Theirs cites lines 0 to -1 for a header without lines; the first line is 1.
     assert line_range(case["input"]) == (max(1, first), max(1, first, last))
 
@@ -66,7 +68,8 @@ def test_output_is_cut_to_its_end(case: Any) -> None:
 
 @pytest.mark.vectors("qmdBuildSearchArgs")
 def test_the_same_command_is_asked_for_the_same_number_of_results(case: Any) -> None:
-    given, expected = case["input"], case["output"]
+    given = case["input"]
+    expected = case["output"]
     search = Search(given["command"], clean(given["query"]), "words", limit=given["limit"])
     ours = arguments_of(search)
     # A query that starts with `-` is an option there; and QMD itself splits Chinese and Japanese text by now.
@@ -91,7 +94,8 @@ def below(base: Path, path: str) -> Path:
 
 @pytest.mark.vectors("qmdToDocLocation")
 def test_a_result_is_cited_by_the_same_path(tmp_path: Path, case: Any) -> None:
-    name, relative = case["input"]["collection"], case["input"]["path"]
+    name = case["input"]["collection"]
+    relative = case["input"]["path"]
     folders = {folder.name: folder for folder in folders_at(tmp_path)}
     expected = below(tmp_path, case["output"]["abs"])
     if not expected.suffix:

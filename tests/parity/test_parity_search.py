@@ -57,7 +57,8 @@ def test_the_tokens_that_items_are_compared_by(case):
 
 @pytest.mark.vectors("mmrRerank")
 def test_the_order_of_maximal_marginal_relevance(case):
-    items, config = case["input"]["items"], case["input"].get("config", {})
+    items = case["input"]["items"]
+    config = case["input"].get("config", {})
     order = list(range(len(items)))
     if config.get("enabled"):
         contents = [classic_tokens(item["content"]) for item in items]
@@ -99,7 +100,8 @@ def test_both_legs_are_merged_by_weight(case, agree):
 @pytest.mark.vectors("applyTemporalDecayToHybridResults")
 def test_hits_fade_with_the_age_of_their_files(case, agree):
     parameters = case["input"]
-    config, changed = parameters.get("temporalDecay", {}), parameters.get("file_mtimes_ms", {})
+    config = parameters.get("temporalDecay", {})
+    changed = parameters.get("file_mtimes_ms", {})
     factors = [
         _classic_decay(item, config.get("halfLifeDays", 30), parameters["nowMs"], changed)
         if config.get("enabled")

@@ -14,7 +14,8 @@ from memoriter.workspace.transcripts._messages import message_text, one_line
 
 @pytest.mark.vectors("buildSessionEntry")
 def test_a_transcript_gives_the_same_lines_at_the_same_places(tmp_path: Any, case: Any) -> None:
-    parameters, recorded = case["input"], case["output"]
+    parameters = case["input"]
+    recorded = case["output"]
     transcripts = Transcripts([TranscriptFolder(tmp_path)])
     if parameters["raw"] is None:
         assert transcripts.scan().sources == ()

@@ -138,7 +138,8 @@ def notes(tmp_path: Path, recorded: Any) -> Notes:
 
 @pytest.mark.vectors("memoryGetTool")
 def test_memory_get_reads_the_same_lines(case: Any, notes: Notes, agree: Any) -> None:
-    params, root = case["input"]["params"], str(notes.workspace.root)
+    params = case["input"]["params"]
+    root = str(notes.workspace.root)
     if "path" in params and isinstance(params["path"], str):
         params = {**params, "path": params["path"].replace("@WS@", root)}
     answer = GET.run(notes, params)

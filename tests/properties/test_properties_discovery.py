@@ -18,9 +18,9 @@ from memoriter.discovery import (
     Unanswered,
     announce,
     delegate,
+    redeem_ticket,
     resolve_target,
     settings_digest,
-    take_ticket,
 )
 from memoriter.environment import Environment
 from memory_env import trust
@@ -54,7 +54,7 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: 
                 request = proven(connection, "secret", os.getpid()).decode()
                 (ticket,) = re.findall(r"idempotency-key: (\w+)", request)
                 if takes:
-                    took.append(take_ticket(home / "serve", ticket))
+                    took.append(redeem_ticket(home / "serve", ticket))
             else:
                 assert b"idempotency-key" not in connection.recv(1 << 16)
             connection.sendall(answer)

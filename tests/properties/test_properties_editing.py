@@ -33,7 +33,8 @@ def test_a_changed_text_has_the_words_of_the_form(original: str, edited: str) ->
 def test_a_difference_shows_every_line_that_is_new_or_gone(before: str, after: str) -> None:
     rows = difference(before, after)
     assert bool(rows) == (before != after)
-    first, second = before.split("\n"), after.split("\n")
+    first = before.split("\n")
+    second = after.split("\n")
     for row in rows:
         assert row.before is None or first[row.before - 1] == row.text
         assert row.after is None or second[row.after - 1] == row.text

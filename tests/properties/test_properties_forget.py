@@ -65,7 +65,8 @@ ORIGINS = st.sampled_from([None, None, "agent via MCP (codex)", "x) -->"])
 
 LINE = re.compile(rb"[^\n]*\n")
 MARK = re.compile(rb"<!-- (from|end): [^\n]* -->\n")
-BEFORE_ALL, BETWEEN_ENTRIES = -1, -2
+BEFORE_ALL = -1
+BETWEEN_ENTRIES = -2
 """Lines of the note that were there, and those of memoriter: blank lines, ends of fences and marks between entries."""
 
 
@@ -88,7 +89,8 @@ def entries(draw: st.DrawFn) -> list[Written]:
 
 def with_new_marks(content: bytes, left: Sequence[tuple[bytes, int]]) -> list[tuple[bytes, int]]:
     """The lines of a note after a removal: exactly those that are left, and marks that keep their authors."""
-    found, waiting = list[tuple[bytes, int]](), deque(left)
+    found = list[tuple[bytes, int]]()
+    waiting = deque(left)
     for row in LINE.findall(content):
         if waiting and waiting[0][0] == row:
             found.append(waiting.popleft())
@@ -128,7 +130,8 @@ def test_forgetting_one_entry_after_the_other_leaves_every_byte_of_the_others(
 ) -> None:
     with TemporaryDirectory() as folder, closing(MemoryEnv.at(Path(folder), {})) as env:
         env.configure(provider="none")
-        memory, path = env.open(), "MEMORY.md" if to == "long-term" else "memory/2026-03-10.md"
+        memory = env.open()
+        path = "MEMORY.md" if to == "long-term" else "memory/2026-03-10.md"
         env.write(path, before)
         places = [memory.remember(each.text, to=to, origin=each.origin, again=True) for each in written]
         numbers = {at: n for n, place in enumerate(places) for at in range(place.start_line, place.end_line + 1)}
@@ -156,7 +159,8 @@ def test_entries_that_are_added_after_others_were_forgotten_are_left_as_well(
     written: Sequence[Written], log: str, before: str, random: Random
 ) -> None:
     lines = [(line, BEFORE_ALL) for line in LINE.findall(before.encode() + b"\n")]
-    forgotten, waiting = {BETWEEN_ENTRIES}, list(range(len(written)))
+    forgotten = {BETWEEN_ENTRIES}
+    waiting = list(range(len(written)))
     while waiting:
         added = {number for _, number in lines} - forgotten - {BEFORE_ALL}
         if added and random.random() < 0.4:

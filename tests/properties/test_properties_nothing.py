@@ -69,7 +69,9 @@ def vector_of(text: str) -> np.ndarray:
 @pytest.fixture(scope="module")
 def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Index]]:
     """An index with notes, one a day, as often as wanted; with vectors for all of them, or for none."""
-    base, number, opened = tmp_path_factory.mktemp("indexes"), count(), list[Index]()
+    base = tmp_path_factory.mktemp("indexes")
+    number = count()
+    opened = list[Index]()
 
     def build(corpus: Sequence[Sequence[int]], *, vectors: bool, cutting: ChunkingSettings) -> Index:
         while opened:
@@ -78,7 +80,8 @@ def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
         opened.append(index)
         index.use_vectors(SPEC)
         for place, words in enumerate(corpus):
-            passage, path = Chunk(1, 1, text_of(words)), f"memory/note-{place}.md"
+            passage = Chunk(1, 1, text_of(words))
+            path = f"memory/note-{place}.md"
             entry = entry_of(passage, (DAY + timedelta(days=place)).toordinal(), cutting)
             index.put_file(Source(path, "memory", Path("/notes") / path, 1, 1), content_hash(path), [entry])
             if vectors:
@@ -94,7 +97,9 @@ class SearchCase:
     """A question with everything that goes with it."""
 
     def __init__(self, index: Index, words: Sequence[int], settings: SearchSettings, *, by_meaning: bool) -> None:
-        self.index, self.text, self.settings = index, clean_query(text_of(words)), settings
+        self.index = index
+        self.text = clean_query(text_of(words))
+        self.settings = settings
         self.vector = vector_of(self.text) if by_meaning else None
 
     @classmethod

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.slow
-PLACES, PEOPLE = ("", "/team/a", "/team/b"), ("", "alice", "bob")
+PLACES = ("", "/team/a", "/team/b")
+PEOPLE = ("", "alice", "bob")
 PATHS = ("/mcp", "/api/v1/search", "/health", "/", "/metrics", "/readyz", "/healthz", "/hook/stop", "/command/link")
 NEEDED = {"/hook/stop": "write", "/command/link": "admin", "/metrics": "metrics", "/healthz": "metrics"}
 NEEDED |= {"/readyz": "metrics"}
@@ -105,7 +106,8 @@ class Meter:
         self.bytes = dict.fromkeys(limits, 0)
 
     def begin(self, name: str) -> None:
-        limits, paid = self.limits[name], self.bytes[name]
+        limits = self.limits[name]
+        paid = self.bytes[name]
         assert limits.at_once is not None
         assert limits.bytes_per_minute is not None
         reached = self.calls.begin(name, limits)

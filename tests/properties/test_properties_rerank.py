@@ -25,7 +25,10 @@ class Judge:
     question = "Where?"
 
     def __init__(self, relevance: dict[str, float] | None, candidates: int, weight: float | None) -> None:
-        self.known, self.candidates, self.weight, self.asked = relevance, candidates, weight, list[int]()
+        self.known = relevance
+        self.candidates = candidates
+        self.weight = weight
+        self.asked = list[int]()
 
     def relevance(self, passages: Sequence[PassageParts]) -> list[Relevance] | None:
         self.asked.append(len(passages))

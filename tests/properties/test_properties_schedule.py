@@ -49,7 +49,8 @@ class Simulation:
     runs: list[Run] = field(default_factory=list)
 
     def play(self) -> list[Run]:
-        now, waiting = 0.0, []
+        now = 0.0
+        waiting = []
         at = 0.0
         for gap, path in self.events:
             at += gap
@@ -133,13 +134,15 @@ def test_paths_that_are_to_be_looked_at_again_are_settled_then(events, runs):
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=12), st.floats(0, 20), st.booleans())
 def test_looks_at_everything_go_on_for_ever_and_take_a_small_share_of_the_time(pauses, cost, polled):
-    schedule, now = Schedule(0.0, debounce=DEBOUNCE), 0.0
+    schedule = Schedule(0.0, debounce=DEBOUNCE)
+    now = 0.0
     for _ in pauses:
         now += schedule.due_in(now)
         job = schedule.next(now)
         assert job is not None
         assert job.whole
-        began, now = now, now + cost
+        began = now
+        now += cost
         schedule.done(now, seconds=cost, polled=polled)
         wait = schedule.due_in(now)
         assert wait < inf
@@ -155,7 +158,9 @@ def test_an_interval_shortens_the_time_between_looks():
 
 
 def test_failures_are_tried_again_later_each_time_and_never_given_up():
-    schedule, now, waits = Schedule(0.0), 0.0, []
+    schedule = Schedule(0.0)
+    now = 0.0
+    waits = []
     for _ in range(2_000):
         assert schedule.next(now) is not None
         schedule.failed(now)

@@ -89,7 +89,8 @@ def notes_of(corpus: Sequence[Note], prefix: str = "note") -> list[Put]:
 @pytest.fixture(scope="module")
 def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Index]]:
     """An index with notes, as often as wanted."""
-    base, number = tmp_path_factory.mktemp("indexes"), count()
+    base = tmp_path_factory.mktemp("indexes")
+    number = count()
     opened: list[Index] = []
 
     def build(notes: Sequence[Put], vectors: Callable[[str], np.ndarray | None] = vector_of) -> Index:
@@ -120,7 +121,8 @@ def scores(hits: Sequence[Hit]) -> dict[str, float]:
 
 
 def same_where_both(left: Sequence[Hit], right: Sequence[Hit]) -> bool:
-    one, other = scores(left), scores(right)
+    one = scores(left)
+    other = scores(right)
     return all(one[citation] == pytest.approx(other[citation], abs=1e-6) for citation in one.keys() & other.keys())
 
 
@@ -132,7 +134,8 @@ def same_where_both(left: Sequence[Hit], right: Sequence[Hit]) -> bool:
 @given(corpora, questions, st.integers(1, 30), st.booleans())
 @example([[[0]], [[0], [0]], [[0], [0], [0]]], [0], 1, False)
 def test_a_score_does_not_depend_on_how_many_hits_are_wanted(new_index, corpus, question, wanted, by_meaning):
-    index, text = new_index(notes_of(corpus)), text_of(question)
+    index = new_index(notes_of(corpus))
+    text = text_of(question)
     vector = vector_of(text) if by_meaning else None
     everything = ask(index, text, vector)
     some = ask(index, text, vector, SearchSettings(wanted, 0.0, background=EVERYTHING.background))
@@ -149,7 +152,8 @@ def test_a_score_does_not_depend_on_how_many_hits_are_wanted(new_index, corpus, 
 @few
 @given(corpora, questions, st.booleans())
 def test_a_score_does_not_depend_on_what_the_filters_leave_out(new_index, corpus, question, by_meaning):
-    index, text = new_index(notes_of(corpus)), text_of(question)
+    index = new_index(notes_of(corpus))
+    text = text_of(question)
     vector = vector_of(text) if by_meaning else None
     everything = ask(index, text, vector)
     for filters in (Filters(path="memory/note-0.md"), Filters(since=DAY), Filters(sources=frozenset({"memory"}))):
@@ -160,7 +164,8 @@ def test_a_score_does_not_depend_on_what_the_filters_leave_out(new_index, corpus
 @few
 @given(corpora, questions, st.floats(0, 1), st.booleans())
 def test_the_floor_takes_only_what_lies_below_it(new_index, corpus, question, floor, by_meaning):
-    index, text = new_index(notes_of(corpus)), text_of(question)
+    index = new_index(notes_of(corpus))
+    text = text_of(question)
     vector = vector_of(text) if by_meaning else None
     everything = ask(index, text, vector)
     kept = ask(index, text, vector, SearchSettings(200, floor, background=EVERYTHING.background))
@@ -313,7 +318,8 @@ def test_a_question_about_nothing_that_is_noted_matches_nothing(of_size, size):
 
 
 def small_memory(base: Path, provider: str, *, around: Callable[[Path], Environment] | None = None) -> Memory:
-    notes, home = base / "notes", base / "home"
+    notes = base / "notes"
+    home = base / "home"
     for folder in (notes / "memory", home):
         folder.mkdir(parents=True)
     (notes / "MEMORY.md").write_text(

@@ -18,16 +18,16 @@ from memoriter.agent.capture._condense import Known, condense_prompts, condense_
 from memoriter.agent.capture._conversation import Prompt, _texts_from_memory
 from memoriter.agent.flush._log_difference import log_entries
 from memoriter.backends._copies import CopyQuery, copy_query
+from memoriter.extensions.longterm._candidates import parse_inbox
+from memoriter.extensions.longterm._item import clean_text, comments_of
+from memoriter.extensions.longterm._lookup import same_words
+from memoriter.extensions.longterm._scoring import coverage
+from memoriter.extensions.longterm.pages._memories import chain_of
+from memoriter.extensions.longterm.rules import Recalled, classic_capture, find_statements, replaces
+from memoriter.extensions.longterm.rules._own import own_text
 from memoriter.ids import normalize
-from memoriter.longterm._candidates import parse_inbox
-from memoriter.longterm._item import clean_text, comments_of
-from memoriter.longterm._lookup import same_words
-from memoriter.longterm._scoring import coverage
-from memoriter.longterm.rules import Recalled, classic_capture, find_statements, replaces
-from memoriter.longterm.rules._own import own_text
 from memoriter.masking import mask
 from memoriter.pages._markdown import rendered
-from memoriter.pages._memories import chain_of
 from memoriter.search import analyse, classic_terms, query_terms
 from memoriter.search._hits import snippet
 from memoriter.types import Chunk
@@ -311,7 +311,8 @@ SIGNS = [
     "I ",
 ]
 TEXTS += [("", sign, "") for sign in SIGNS] + [(sign, " ", "x") for sign in SIGNS[:3]]
-SHORT, LONG = 1_500, 12_000
+SHORT = 1_500
+LONG = 12_000
 """Characters: a square takes 64 times as long for eight times the text."""
 SLACK = 0.03
 """Seconds: what is faster is not measured well enough to tell."""
@@ -350,7 +351,8 @@ def test_a_long_chain_of_memories_takes_no_more_time_than_its_length_explains() 
         return [{"id": str(at), "supersedes": str(at - 1)} for at in range(length)]
 
     def seconds_for(length: int) -> float:
-        memories, began = chain(length), time.process_time()
+        memories = chain(length)
+        began = time.process_time()
         assert chain_of(memories[-1], memories) == memories
         return time.process_time() - began
 

@@ -50,7 +50,9 @@ def vector_of(text: str) -> np.ndarray:
 @pytest.fixture(scope="module")
 def index_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[list[list[list[int]]]], Index]]:
     """An index with notes of several chunks, each note a week older than the one before."""
-    folder, number, opened = tmp_path_factory.mktemp("indexes"), count(), list[Index]()
+    folder = tmp_path_factory.mktemp("indexes")
+    number = count()
+    opened = list[Index]()
 
     def build(corpus: list[list[list[int]]]) -> Index:
         while opened:
@@ -148,7 +150,8 @@ def test_a_hypothetical_answer_alone_never_makes_a_match(index_of, corpus, quest
 @given(corpora, lines, questions)
 def test_an_intent_changes_the_order_within_notes_only(index_of, corpus, asked, intent):
     index = index_of(corpus)
-    plain, steered = search(index, asked), search(index, asked, intent=text_of(intent))
+    plain = search(index, asked)
+    steered = search(index, asked, intent=text_of(intent))
     unrepeated = {hit.text for hit in plain}
     if len(unrepeated) == len(plain):  # of passages with the same text, the better one is the hit
         assert [hit.path for hit in steered] == [hit.path for hit in plain]

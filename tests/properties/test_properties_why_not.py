@@ -71,7 +71,9 @@ def vector_of(text: str) -> np.ndarray:
 @pytest.fixture(scope="module")
 def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Index]]:
     """An index with notes, one a day, as often as wanted; every third text has no vector."""
-    base, number, opened = tmp_path_factory.mktemp("indexes"), count(), list[Index]()
+    base = tmp_path_factory.mktemp("indexes")
+    number = count()
+    opened = list[Index]()
 
     def build(workspace: Sequence[Sequence[Sequence[int]]], cutting: ChunkingSettings) -> Index:
         while opened:
@@ -117,7 +119,8 @@ def test_a_passage_is_called_found_where_it_is_a_hit_and_the_change_that_is_name
 ):
     way, by_meaning = case
     cutting = ChunkingSettings("lines", words="classic") if way.scoring == "classic" else ChunkingSettings()
-    index, text = new_index(workspace, cutting), text_of(question)
+    index = new_index(workspace, cutting)
+    text = text_of(question)
     query = RankedQuery(index, text, vector_of(text) if by_meaning else None, filters, NOW)
 
     def search(settings: SearchSettings, within: Filters) -> set[tuple[str, int]]:
@@ -147,7 +150,8 @@ def test_one_hit_fewer_or_a_hundredth_more_than_the_change_that_is_named_is_not_
 ):
     by_meaning = case[1]
     way = replace(case[0], scoring="calibrated", mmr_lambda=None)
-    index, text = new_index(workspace, ChunkingSettings()), text_of(question)
+    index = new_index(workspace, ChunkingSettings())
+    text = text_of(question)
     query = RankedQuery(index, text, vector_of(text) if by_meaning else None, Filters(), NOW)
     for row, stored in some(index).items():
         changes = examine(query, way, [row]).changes or {}

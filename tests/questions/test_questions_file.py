@@ -157,7 +157,8 @@ def test_what_could_not_be_read_again_is_not_added(tmp_path, text, answers, mess
     st.integers(0, 9),
 )
 def test_any_question_that_is_added_is_read_as_it_was(tmp_path_factory, text, path, first, more):
-    file, answer = tmp_path_factory.mktemp("any") / "eval.md", AnswerLines(path, first, first + more)
+    file = tmp_path_factory.mktemp("any") / "eval.md"
+    answer = AnswerLines(path, first, first + more)
     append_question(file, text, [answer])
     (question,) = read_eval_file(file)
     assert (question.text, question.answers) == (" ".join(text.split()), (answer,))

@@ -61,7 +61,8 @@ def entries(language: str, count: int) -> list[str]:
     things, goods, actions, places = WORDS[language]
 
     def entry() -> str:
-        thing, number = chance.choice(things), chance.randrange(1000, 9999)
+        thing = chance.choice(things)
+        number = chance.randrange(1000, 9999)
         return f"{thing} {number}, {chance.choice(goods)}, {chance.choice(actions)}, {chance.choice(places)}"
 
     return [entry() for _ in range(count)]

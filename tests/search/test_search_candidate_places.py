@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 QUERY = "ferry ticket"
 DIMENSIONS = 8
 ONE_SCRIPT = CosineBaseline.of_model((0.0, 0.1))
-NEAR, FURTHER = 0.9, 0.8
+NEAR = 0.9
+FURTHER = 0.8
 """Cosines of the chunks of the bulk note and of the other notes with the query."""
 
 

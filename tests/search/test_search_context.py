@@ -12,7 +12,8 @@ from memoriter.sync import ChunkingSettings, texts_of
 from memoriter.types import Chunk
 
 QUESTION = "Where does Oye keep the upholstery needles?"
-ASKED, PAUSE = "Oye, where do you keep the upholstery needles?", "Let me think about that."
+ASKED = "Oye, where do you keep the upholstery needles?"
+PAUSE = "Let me think about that."
 REPLIES = ("In the tin beside the kettle.", "In the box behind the lathe.")
 OTHER = "The wool fair was quiet this spring."
 

@@ -115,7 +115,8 @@ def _corpus(n, seed, shift):
 
 
 def test_the_background_levels_a_script_that_the_model_puts_close_to_the_question():
-    english, korean = _corpus(200, 1, 2.0), _corpus(200, 2, np.linspace(0, 3, 32))
+    english = _corpus(200, 1, 2.0)
+    korean = _corpus(200, 2, np.linspace(0, 3, 32))
     texts = ["a note"] * 200 + ["메모 하나"] * 200
     vectors = np.concatenate([english, korean])
     background = measure(texts, vectors, (0.5, 0.1))
@@ -143,10 +144,8 @@ def test_a_chunk_that_is_near_to_any_question_ranks_lower_where_general_question
             "a question", question, ["latin"] * 2, chunks
         )
 
-    (usual_before, answer_before), (usual_after, answer_after) = (
-        scores("latin", known=False),
-        scores("latin", known=True),
-    )
+    usual_before, answer_before = scores("latin", known=False)
+    usual_after, answer_after = scores("latin", known=True)
     assert answer_after - usual_after > answer_before - usual_before
     assert (scores("hangul", known=True) == scores("latin", known=False)).all()
 
@@ -201,7 +200,9 @@ class Shelf:
     """A reader with chunks of two common scripts and one chunk of a script that no sample has seen."""
 
     def __init__(self, vectors, scripts, missed):
-        self.vectors, self.scripts, self.missed = vectors, scripts, missed
+        self.vectors = vectors
+        self.scripts = scripts
+        self.missed = missed
 
     def corpus(self):
         return SimpleNamespace(chunks=len(self.vectors), mean_length=10.0)

@@ -8,7 +8,6 @@ PROGRAM = str(Path(sys.executable).parent / "memoriter")
 NEEDED = {
     "mcp": ["mcp"],
     "serve": ["serve", "--port", "0"],
-    "chat": ["chat", "--model", "x", "--base-url", "http://127.0.0.1:9"],
 }
 ABSENT_PACKAGES = {"mcp", "uvicorn", "starlette", "httpx2", "watchfiles", "tomlkit", "onnx", "sentencepiece"} | {
     "Jinja2",

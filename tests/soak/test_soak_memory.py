@@ -40,7 +40,8 @@ class Day:
     """The requests of a day, the number of each of which makes it new."""
 
     def __init__(self, env: MemoryEnv, client: ApiClient) -> None:
-        self.env, self.client = env, client
+        self.env = env
+        self.client = client
         self.kinds: list[Callable[[int], int]] = [
             self.search,
             self.get,
@@ -117,7 +118,8 @@ def test_a_server_needs_no_more_memory_after_thousands_of_requests(tmp_path: Pat
     env.trust()
     env.many(90)
     with api_of(env) as (server, client):
-        day, measured = Day(env, client), list[int]()
+        day = Day(env, client)
+        measured = list[int]()
         part = round(REQUESTS * soak.factor())
         for number, act in zip(range(3 * part), cycle(day.kinds), strict=False):
             while (status := act(number)) in {429, 503}:  # more at once than the limits allow

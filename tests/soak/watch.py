@@ -65,7 +65,8 @@ class Editor:
         style = self.chance.choice(STYLES)
         self.count += 1
         file = self.folder / f"note{self.count}.md"
-        old, new = self.word(), self.word()
+        old = self.word()
+        new = self.word()
         if style != "create":
             file.write_text(self._text(old), encoding="utf-8")
             if not self._holds(memory, {old: file}, []):
@@ -182,7 +183,8 @@ def watcher_of(notes: Path, home: Path) -> subprocess.Popen[str]:
 
 
 def play(folder: Path, minutes: float, notes_count: int, provider: str, editors: int) -> dict[str, object]:
-    notes, home = folder / "notes", folder / "home"
+    notes = folder / "notes"
+    home = folder / "home"
     home.mkdir()
     for number in range(notes_count):
         file = notes / "memory" / f"part{number % 20}" / f"{number}.md"
@@ -192,7 +194,8 @@ def play(folder: Path, minutes: float, notes_count: int, provider: str, editors:
     (home / "memoriter.json5").write_text(json.dumps({"agents": {"defaults": {"memorySearch": settings}}}))
     with Memory.open(notes, home=home) as memory:
         memory.sync()
-    watcher, stop = watcher_of(notes, home), threading.Event()
+    watcher = watcher_of(notes, home)
+    stop = threading.Event()
     until = time.monotonic() + minutes * 60
     desks = [Editor(number, notes, home, until) for number in range(editors)]
     threads = [threading.Thread(target=env.run) for env in desks]

@@ -36,7 +36,7 @@ DESKTOP = {"width": 1_100, "height": 800}
 
 def chromium() -> str:
     """The path of a Chromium, or the test is skipped."""
-    found = next((path for name in CHROMIUM if (path := shutil.which(name))), None)
+    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if found is None:
         pytest.skip("There is no Chromium, which these tests need: install the Debian package `chromium`.")
     return found

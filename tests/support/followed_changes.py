@@ -47,7 +47,8 @@ class Followed:
 @contextmanager
 def followed(changing: Changing) -> Generator[Followed]:
     """Follow in a thread, which has received the present name. It must end soon after it was told to."""
-    names, stop = Followed(), threading.Event()
+    names = Followed()
+    stop = threading.Event()
 
     def follow() -> None:
         for name in changing.changes(stop):

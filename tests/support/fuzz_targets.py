@@ -139,7 +139,9 @@ def replies(data: bytes) -> None:
         return
     names = remote_names()
     vendor = vendor_of(names[data[0] % len(names)])
-    count, dimensions, body = data[1] % 4 + 1, (None, 2, 4)[data[2] % 3], data[3:]
+    count = data[1] % 4 + 1
+    dimensions = (None, 2, 4)[data[2] % 3]
+    body = data[3:]
     with suppress(EmbeddingError):
         vendor.parse_response(body, count, dimensions, vendor.title)
     headers = {"content-type": "application/json", "retry-after": body[:20].decode("latin-1")}

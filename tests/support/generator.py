@@ -9,7 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     from pathlib import Path
 
-HIDDEN, INNER, HEADS = 64, 128, 2
+HIDDEN = 64
+INNER = 128
+HEADS = 2
 LAYERS = {"qwen3": 2, "gemma-embedding": 6}
 """The second kind has one layer of another sort in six, and llama.cpp does not run it without."""
 END = "<|endoftext|>"

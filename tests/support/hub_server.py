@@ -75,11 +75,14 @@ class _Answer(BaseHTTPRequestHandler):
     def _send(self, content: bytes) -> None:
         if self.hub.hold is not None:
             self.hub.hold.wait(20)
-        total, start, status = len(content), 0, 200
+        total = len(content)
+        start = 0
+        status = 200
         headers = {"ETag": self.hub.etag}
         response = self.headers.get("Range")
         if response and self.hub.ranges and self.headers.get("If-Range", self.hub.etag) == self.hub.etag:
-            start, status = int(response.removeprefix("bytes=").rstrip("-")), 206
+            start = int(response.removeprefix("bytes=").rstrip("-"))
+            status = 206
             if start >= total:
                 self._say(416, b"")
                 return

@@ -813,14 +813,6 @@ version | text | a name of its content, the same for all servers of the memory; 
 Reset: Events are missing, so the client must read the state again.
 cause | text | `missed`: the server no longer keeps them; `restarted`: they were of another run of the server
 events | integer | how many are missing | after `restarted`
-
-Reply: One turn of `chat`; each is one line.
-reply | text | the answer of the model
-memory | list of [Event] | what the memory did
-
-Event: What the memory did during a turn.
-kind | text | such as `recalled` or `captured`
-text | text | a sentence
 """
 COMMANDS = """
 search | [Result]
@@ -843,7 +835,6 @@ token list | list of [ListedToken]
 token revoke | [Revoked]
 install | [Installation]
 trust | list of [Trusting]; list of [TrustedFolder] with `--list`
-chat | [Reply] in each line
 ltm list | list of [Memory]
 ltm search | [FoundMemories]
 ltm store | [StoredMemory]

@@ -26,7 +26,8 @@ def states(weights: WeightFile, patch: Mapping[str, Any], ids: Sequence[int], qu
     shape = weights.shape
 
     def matrix(layer: int, name: str) -> tuple[Any, Any]:
-        parts, (_, columns) = MATRICES[name], matrix_size(name, shape)
+        parts = MATRICES[name]
+        _, columns = matrix_size(name, shape)
         rows = [unpack(weights.blocks(f"l{layer}.{part}.w", columns)) for part in parts]
         return np.concatenate(rows), np.concatenate([weights.floats(f"l{layer}.{part}.b") for part in parts])
 

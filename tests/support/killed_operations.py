@@ -40,7 +40,9 @@ class Place:
     """A workspace and a home below one folder, with an index."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.notes, self.home = folder, folder / "notes", folder / "home"
+        self.folder = folder
+        self.notes = folder / "notes"
+        self.home = folder / "home"
         os.environ["MEMORITER_HOME"] = str(self.home)
 
     def make(self, operation: str) -> None:
@@ -152,9 +154,13 @@ def wrong(place: Place, note: Path, operation: str, writer: str, before: str) ->
 
 def main(operation: str, writer: str, first: str, every: str) -> None:
     _exchange.SETTLE_SECONDS = 0.02
-    faults, kills, step, killed = list[str](), 0, int(first), True
+    faults = list[str]()
+    kills = 0
+    step = int(first)
+    killed = True
     with tempfile.TemporaryDirectory() as folder:
-        place, template = Place(Path(folder) / "place"), Path(folder) / "template"
+        place = Place(Path(folder) / "place")
+        template = Path(folder) / "template"
         in_child(NEVER, lambda: place.make(operation))
         place.folder.rename(template)
         while killed:

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SECRET = "- the door code is 4711"
-OTHER, THEIRS, OURS = "- we met at ten", "- a line of another program", "- ours"
-BEFORE, AFTER = f"{OTHER}\n{SECRET}\n", f"{OTHER}\n"
+OTHER = "- we met at ten"
+THEIRS = "- a line of another program"
+OURS = "- ours"
+BEFORE = f"{OTHER}\n{SECRET}\n"
+AFTER = f"{OTHER}\n"
 SAME_SIZE = THEIRS.ljust(len(BEFORE) - 1, ".") + "\n"
 OPERATIONS = ("replace", "remove")
 WRITERS = (
@@ -171,7 +174,8 @@ def texts(folder: Path) -> dict[str, str]:
 
 
 def wrong(folder: Path, note: Path, *, wrote: bool, writer: str, status: int) -> str:
-    files, named = texts(folder), {each.file.name for each in unfinished([str(folder)])}
+    files = texts(folder)
+    named = {each.file.name for each in unfinished([str(folder)])}
     if os.WIFEXITED(status) and os.WEXITSTATUS(status):
         return "the operation failed"
     if any(not name.endswith(".kept") for name in named):
@@ -191,10 +195,13 @@ def main(operation: str, writer: str, system: str, recovery: str) -> None:
     _exchange.SETTLE_SECONDS = 0.02
     if system == "no exchange":
         _folder._exchange_function = lambda: None  # type: ignore[assignment]
-    faults, kills, step, killed = list[str](), 0, 0, True
+    faults = list[str]()
+    kills = step = 0
+    killed = True
     kind = operation, writer, recovery.partition(",")[0]
     while killed and step < MOST_STEPS:
-        second, again = 0 if "killed" in recovery else None, True
+        second = 0 if "killed" in recovery else None
+        again = True
         while again:
             with tempfile.TemporaryDirectory() as folder:
                 killed, again, fault = one_kill(Path(folder), kind, step, second)

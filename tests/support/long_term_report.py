@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from long_term import NOTE, long_term_env
 from memoriter.agent import Message, escape_for_prompt
+from memoriter.extensions.longterm.rules import Statement, classic_capture, find_statements, replaces
 from memoriter.ids import content_hash
-from memoriter.longterm.rules import Statement, classic_capture, find_statements, replaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from memoriter import Memory
-    from memoriter.longterm import LongTermMemories
+    from memoriter.extensions.longterm.api import LongTermMemories
 
-DATA = Path(__file__).parents[1] / "longterm" / "data"
+DATA = Path(__file__).parents[1] / "extensions" / "longterm" / "data"
 HALVES = ("dev", "held-out")
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese", "ja": "Japanese", "de": "German", "es": "Spanish"}
 MORE_TURNS = {
@@ -89,10 +89,12 @@ def ratio(part: int, whole: int) -> str:
     """Return a share with its 95 % interval after Wilson (1927), such as `0.95 (0.90-0.98)`."""
     if not whole:
         return "none"
-    share, z = part / whole, 1.96
+    share = part / whole
+    z = 1.96
     middle = share + z * z / (2 * whole)
     spread = z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole * whole))
-    low, high = (middle - spread) / (1 + z * z / whole), (middle + spread) / (1 + z * z / whole)
+    low = (middle - spread) / (1 + z * z / whole)
+    high = (middle + spread) / (1 + z * z / whole)
     return f"{share:.2f} ({low:.2f}-{high:.2f})"
 
 
@@ -203,7 +205,7 @@ def deliver(memory: Memory, notes: Path, attack: dict[str, Any]) -> None:
             note = notes / NOTE
             note.parent.mkdir(exist_ok=True)
             note.write_text(f"# Long-term memory\n\n{attack['text']}\n", encoding="utf-8")
-            from memoriter.longterm import rebuild
+            from memoriter.extensions.longterm.api import rebuild
 
             rebuild(memory.long_term)
         case other:
@@ -275,10 +277,12 @@ def store_all(memories: LongTermMemories, turns: Iterable[dict[str, Any]]) -> No
 
 def lines(*, whole: bool = True) -> Iterator[str]:
     """Yield the lines of the report; without `whole`, only the part that needs no store."""
-    turns, pairs = samples("turns.jsonl"), samples("pairs.jsonl")
+    turns = samples("turns.jsonl")
+    pairs = samples("pairs.jsonl")
     yield "# Long-term memories: report"
     yield ""
-    yield "`just eval-longterm` prints this page from the samples in `tests/longterm/data`; its README describes them."
+    folder = "tests/extensions/longterm/data"
+    yield f"`just eval-longterm` prints this page from the samples in `{folder}`; its README describes them."
     yield "Brackets hold 95 % intervals (Wilson). The rules were tuned on the halves `dev` only; of the everyday"
     yield "messages and of those of others, the totals of the half `held-out` were seen meanwhile."
     yield ""

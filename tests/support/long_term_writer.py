@@ -9,12 +9,13 @@ import threading
 import uuid
 from typing import TYPE_CHECKING
 
-from memoriter.longterm import LanceStore, LongTermMemory, is_memory_id
+from memoriter.extensions.longterm.api import LanceStore, LongTermMemory, is_memory_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DIMENSIONS, PRINCIPAL = 8, "ann"
+DIMENSIONS = 8
+PRINCIPAL = "ann"
 SHARED_EVERY = 3
 """Every third memory has an id that all writers use."""
 

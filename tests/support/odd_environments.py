@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import memoriter
+from memoriter.config._check import parse_settings
 from memoriter.providers import PROVIDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 ODD = ("nonsense", "UTC-25", "../relative", "a\nb", "~")
 OF_THE_SYSTEM = ("TZ", "LANG", "LC_ALL", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "HOME", "TMPDIR", "CI")
@@ -35,22 +36,38 @@ def variables() -> list[str]:
 
 def outcome_of(words: Sequence[str], given: bytes, variable: str, value: str) -> tuple[int, str]:
     """Run the program with one more variable; return its exit code, negative for a signal, and what it printed."""
+    return _forked(lambda: _run(words, given, variable, value))
+
+
+def modules_of(words: Sequence[str], given: bytes) -> list[str]:
+    """The modules that the program imports."""
+
+    def listed() -> int:
+        code = _run(words, given, "CI", "")
+        os.write(1, b"\n" + json.dumps([*sys.modules]).encode())
+        return code
+
+    return json.loads(_forked(listed)[1].splitlines()[-1])
+
+
+def _forked(run: Callable[[], int]) -> tuple[int, str]:
+    """Return the exit code and the output of a process that is a copy of this one."""
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
-        _run(words, given, variable, value, writing)
+        for descriptor in (1, 2):
+            os.dup2(writing, descriptor)
+        os._exit(run())
     os.close(writing)
     with os.fdopen(reading, "rb") as stream:
         printed = stream.read().decode("utf-8", "replace")
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), printed
 
 
-def _run(words: Sequence[str], given: bytes, variable: str, value: str, output: int) -> None:
+def _run(words: Sequence[str], given: bytes, variable: str, value: str) -> int:
     import signal
 
     signal.alarm(100)
-    for descriptor in (1, 2):
-        os.dup2(output, descriptor)
     inner, outer = os.pipe()
     os.write(outer, given)
     os.close(outer)
@@ -74,13 +91,15 @@ def _run(words: Sequence[str], given: bytes, variable: str, value: str, output: 
         code = 99
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(code or 0)
+    return code or 0
 
 
 if __name__ == "__main__":
-    for module in ("app", "agent", "backends", "embed", "workspace", "cli._hook", "cli._notes"):  # not in each process
-        import_module(f"memoriter.{module}")
-    words, given = json.loads(sys.argv[1]), sys.argv[2].encode()
+    words = json.loads(sys.argv[1])
+    given = sys.argv[2].encode()
+    for module in modules_of(words, given):  # so that not each process imports them
+        import_module(module)
+    parse_settings({})  # which builds the schema of the settings
     for name in variables():
         for odd in ODD:
             code, printed = outcome_of(words, given, name, odd)

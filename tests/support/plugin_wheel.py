@@ -14,7 +14,9 @@ BUILD = "import sys; from hatchling.build import build_wheel; build_wheel(sys.ar
 
 def install_plugin(into: Path) -> Path:
     """A folder for Python's path that holds the installed plugin."""
-    copy, wheels, site = into / "source", into / "wheels", into / "site"
+    copy = into / "source"
+    wheels = into / "wheels"
+    site = into / "site"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     wheels.mkdir()
     subprocess.run([sys.executable, "-c", BUILD, str(wheels)], cwd=copy, check=True, capture_output=True, timeout=100)

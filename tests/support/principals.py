@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import json
 import logging
 import time
-import warnings
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import json5
 from click.testing import CliRunner
 from mcp import Client
 from starlette.testclient import TestClient
@@ -26,7 +23,7 @@ from memoriter.agent import Message
 from memoriter.cli import main
 from memoriter.cli._logging import JsonLines
 from memoriter.errors import MemoriterError
-from memoriter.longterm import (
+from memoriter.extensions.longterm.api import (
     export_markdown,
     export_rows,
     import_text,
@@ -40,8 +37,6 @@ from memoriter.mcp_server import serve_app, server_of
 from memoriter.pages import server_routes
 from memoriter.web import Events
 from memory_env import MemoryEnv
-from servers import KEY
-from servers.talk import Calls, OpenAITalk, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -63,9 +58,7 @@ _NUMBERS = itertools.count()
 """Of the conversations of hooks."""
 
 
-def env_of(
-    folder: Path, database: Path, principal: str | None, *, notes: Path | None = None, models: Any = None
-) -> MemoryEnv:
+def env_of(folder: Path, database: Path, principal: str | None, *, notes: Path | None = None) -> MemoryEnv:
     """A home of its own, with notes of its own or shared ones, and the common database."""
     folder.mkdir()
     env = MemoryEnv.at(folder, {})
@@ -73,9 +66,6 @@ def env_of(
     env.seconds = time.time()  # the program has the real clock, and candidates expire
     config: dict[str, Any] = {"dbPath": str(database), "autoCapture": "inbox"}
     configure_long_term(env, BOTH, **config, **({} if principal is None else {"principal": principal}))
-    if models:
-        written = json5.loads(env.config.read_text(encoding="utf-8")) | {"models": {"providers": models}}
-        env.config.write_text(json.dumps(written), encoding="utf-8")
     return env
 
 
@@ -86,7 +76,6 @@ class Principal:
     canary: str
     env: MemoryEnv
     memory: Memory
-    talk: OpenAITalk
     id: str = ""
     candidate: str = ""
     """The id of what waits in its inbox."""
@@ -127,7 +116,8 @@ class Principal:
     def http(self) -> TestClient:
         """A client of `memoriter serve`'s application, with the API, the pages and the hooks; it is started once."""
         if self._http is None:
-            events, sessions = Events(), BrowserSessions(lambda: 0.0, 8377)
+            events = Events()
+            sessions = BrowserSessions(lambda: 0.0, 8377)
             app = serve_app(
                 self.env.open(),
                 token=lambda: TOKEN,
@@ -160,15 +150,6 @@ class Principal:
         answer = self.http.post(f"/hook/{event}?shared=0&attended=1", content=sent[1], headers=JSON)
         assert answer.status_code in {200, 204}, answer.text
         return self.command("hook", event, typed=sent[0]) + f"{answer.headers}\n{answer.text}"
-
-    def chat(self, message: str, *steps: Any) -> str:
-        """A turn of the chat: what the program shows, and all that the model's service gets."""
-        self.talk.steps[:], self.talk.received[:] = [*steps, Reply("Done.")], []
-        with warnings.catch_warnings():  # the program ends after a chat, and does not close its connection
-            warnings.simplefilter("ignore", ResourceWarning)
-            shown = self.command("chat", "--model", f"m/{self.talk.model}", "--show-memory", typed=f"{message}\n")
-            gc.collect()
-        return f"{shown}\n{self.talk.received!r}"
 
 
 def _library(own: Principal) -> Any:
@@ -263,11 +244,6 @@ SURFACES: dict[str, Sequence[Callable[[Principal, Principal], object]]] = {
         lambda own, other: own.hook("user-prompt", prompt=f"What does {other.env.notes / NOTE} say?"),
         lambda own, _: own.hook("session-end"),
     ),
-    "chat": (
-        lambda own, _: own.chat(QUESTION, Calls("memory_recall", {"query": QUESTION, "limit": 100})),
-        lambda own, other: own.chat(SAID, Calls("memory_forget", {"memoryId": other.id})),
-        lambda own, _: own.chat(SAID, Calls("memory_store", {"text": "My favourite framework is new."})),
-    ),
     "export": (
         lambda own, _: own.command("ltm", "export"),
         lambda own, _: own.command("ltm", "export", "--format", "markdown"),
@@ -302,13 +278,16 @@ def act(own: Principal, other: Principal, action: Callable[[Principal, Principal
 @contextmanager
 def logged() -> Iterator[list[str]]:
     """All that is logged, at every level, as the servers write it."""
-    lines, form, root = list[str](), JsonLines(), logging.getLogger()
+    lines = list[str]()
+    form = JsonLines()
+    root = logging.getLogger()
 
     class Kept(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             lines.append(form.format(record))
 
-    handler, own = Kept(), logging.getLogger("memoriter")
+    handler = Kept()
+    own = logging.getLogger("memoriter")
     levels = root.level, own.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
@@ -325,13 +304,11 @@ def logged() -> Iterator[list[str]]:
 def principals_in(folder: Path, count: int) -> Iterator[list[Principal]]:
     """Principals of one database, each with a memory and with a statement that waits in its inbox."""
     with ExitStack() as stack:
-        talk = stack.enter_context(OpenAITalk())
-        models = {"m": {"baseUrl": talk.base_url, "apiKey": KEY, "api": talk.vendor}}
         all_of_them = list[Principal]()
         for n, name in enumerate([*NAMES, *[None] * (count - len(NAMES))][:count]):
-            env = env_of(folder / str(n), folder / "lancedb", name, models=models)
+            env = env_of(folder / str(n), folder / "lancedb", name)
             stack.callback(env.close)
-            own = Principal(f"Kanari{n:02}x", env, env.open(), talk)
+            own = Principal(f"Kanari{n:02}x", env, env.open())
             stack.enter_context(own.open)
             own.id = own.memory.long_term.store(
                 SAYS.format(own.canary), origin="owner", category="preference"

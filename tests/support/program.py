@@ -48,7 +48,8 @@ class Program:
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    workspace, home = tmp_path / "notes", tmp_path / "home"
+    workspace = tmp_path / "notes"
+    home = tmp_path / "home"
     home.mkdir(mode=0o700)
     for name, text in NOTES.items():
         file = workspace / name

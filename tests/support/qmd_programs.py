@@ -137,7 +137,7 @@ def bag_of_words_model(file: Path) -> Path:
     import numpy as np
 
     random = np.random.default_rng(7)
-    size, inner = 64, 64
+    size = inner = 64
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokens = [*special, *(f"\u2581{letter}" for letter in "abcdefghijklmnopqrstuvwxyz0123456789#.,:-|")]
     tokens += [f"\u2581{word}" for word in WORDS]

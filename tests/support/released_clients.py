@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from filelock import FileLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 SECONDS = 300
 """A limit for anything that a client does on a busy machine."""
+HANGING_SECONDS = 5
+"""A limit for a hook that hangs; those of an installation are up to 30 seconds."""
 PROGRAM = """#!{python}
 import sys
 sys.path[:0] = {paths!r}
@@ -54,14 +57,20 @@ def released_packages(name: str, packages: Sequence[str], program: str, flags: S
         program: the name of the program.
         flags: further options of `npm install`.
     """
+    return released_folder(name, packages, flags) / "node_modules" / ".bin" / program
+
+
+def released_folder(name: str, packages: Sequence[str], flags: Sequence[str] = ()) -> Path:
+    """Return the folder that npm packages are installed in, or skip the test as `released_client` does."""
     cache = Path(tempfile.gettempdir()) / f"memoriter-test-clients-{os.getuid()}"
     cache.mkdir(mode=0o700, exist_ok=True)
     if cache.is_symlink() or cache.stat().st_uid != os.getuid():
         pytest.skip(f"NOT TESTED with {name}: {cache} belongs to somebody else")
     folder = cache / name.strip("@").replace("/", "-")
-    if not (folder / "node_modules" / ".bin" / program).exists():
-        _install(name, packages, folder, flags)
-    return folder / "node_modules" / ".bin" / program
+    with FileLock(f"{folder}.lock"):  # so that two workers do not install the same
+        if not folder.exists():
+            _install(name, packages, folder, flags)
+    return folder
 
 
 def _install(package: str, packages: Sequence[str], folder: Path, flags: Sequence[str]) -> None:
@@ -77,9 +86,8 @@ def _install(package: str, packages: Sequence[str], folder: Path, flags: Sequenc
             pytest.skip(f"NOT TESTED with {package}: npm did not end in {SECONDS} seconds")
         if done.returncode:
             pytest.skip(f"NOT TESTED with {package}: {done.stderr[-500:]}")
-        if not folder.exists():  # another process may have been faster
-            Path(part).rename(folder)
-            Path(part).mkdir()
+        Path(part).rename(folder)
+        Path(part).mkdir()
 
 
 def write_program(env: MemoryEnv, folder: Path) -> Path:
@@ -92,7 +100,7 @@ def write_program(env: MemoryEnv, folder: Path) -> Path:
 
 
 def give_time(settings: Path, limit: int = SECONDS) -> None:
-    """Let hooks with a time limit take as long as they need on a busy machine; `limit` in the unit of the client."""
+    """Change the limit of hooks that have one, usually to what they need on a busy machine; in the client's unit."""
     content = json.loads(settings.read_text(encoding="utf-8"))
     for groups in content["hooks"].values():
         for hook in (hook for group in groups for hook in group["hooks"] if "timeout" in hook):
@@ -109,7 +117,8 @@ def hanging_program(program: Path, folder: Path) -> Iterator[list[str]]:
 
     The list is filled when the context ends.
     """
-    started, words = folder / "started", list[str]()
+    started = folder / "started"
+    words = list[str]()
     program.write_text(HANGING.format(started=shlex.quote(str(started)), seconds=4 * SECONDS), encoding="utf-8")
     try:
         yield words

@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 
     from memoriter.embed.bundled._weightfile import WeightFile
 
-_START, _PADDING, _END, _UNKNOWN = 0, 1, 2, 3
-_CONTROL, _NORMAL, _UNKNOWN_TYPE = 3, 1, 2
+_START = 0
+_PADDING = 1
+_END = 2
+_UNKNOWN = 3
+_CONTROL = 3
+_NORMAL = 1
+_UNKNOWN_TYPE = 2
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
@@ -78,7 +83,8 @@ def write_gguf(weights: WeightFile, file: Path) -> None:
 
 
 def _add_vocabulary(writer: Any, weights: WeightFile) -> None:
-    pieces, scores = weights.pieces(), weights.scores()
+    pieces = weights.pieces()
+    scores = weights.scores()
     kinds = [_NORMAL] * len(pieces)
     kinds[_START] = kinds[_PADDING] = kinds[_END] = _CONTROL
     kinds[_UNKNOWN] = _UNKNOWN_TYPE
@@ -131,7 +137,8 @@ def _floats(weights: WeightFile) -> dict[str, Any]:
 
 def _matrices(weights: WeightFile) -> dict[str, tuple[str, int]]:
     """Name in GGUF to name and columns in the weight file."""
-    hidden, inner = weights.shape.hidden, weights.shape.inner
+    hidden = weights.shape.hidden
+    inner = weights.shape.inner
     assert hidden % BLOCK == inner % BLOCK == 0
     found = {"token_embd.weight": ("emb.word", hidden)}
     for layer in range(weights.shape.layers):

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from memoriter.embed.bundled._weightfile import WeightFile
 
-_START, _END, _UNKNOWN = 0, 2, 3
+_START = 0
+_END = 2
+_UNKNOWN = 3
 CONFIGURATION: dict[str, Any] = {
     "config.json": {"model_type": "bert", "hidden_size": 384, "max_position_embeddings": 512},
     "sentence_bert_config.json": {"max_seq_length": 512, "do_lower_case": False},
@@ -63,7 +65,8 @@ def _write(weights: WeightFile, folder: Path) -> None:
 def _tokenizer(weights: WeightFile) -> Any:
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    pieces, scores = weights.pieces(), weights.scores()
+    pieces = weights.pieces()
+    scores = weights.scores()
     vocabulary = list(zip(pieces, scores.tolist(), strict=True))
     tokenizer: Any = Tokenizer(models.Unigram(vocabulary, unk_id=_UNKNOWN))
     steps = [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]

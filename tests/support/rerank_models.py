@@ -17,7 +17,10 @@ WORDS = [
     *("mac", "studio", "in", "office", "who", "why", "when", "because", "of", "acid", "sqlite"),
     *("queue", "cache", "vault"),
 ]
-HIDDEN, INNER, HEADS, POSITIONS = 32, 64, 4, 64
+HIDDEN = 32
+INNER = 64
+HEADS = 4
+POSITIONS = 64
 
 
 def write_cross_encoder(folder: Path, *, labels: int = 1, words: list[str] | None = None, limit: int = 64) -> Path:

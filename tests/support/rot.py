@@ -80,7 +80,8 @@ def index_in(home: Path) -> Path:
 
 def make(folder: Path) -> Shelf:
     """Make all of them, once for all damage."""
-    shelf, draw = Shelf(folder), Random(7)
+    shelf = Shelf(folder)
+    draw = Random(7)
     for number in range(60):
         file = shelf.notes / "memory" / f"{number:02}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +108,8 @@ def make(folder: Path) -> Shelf:
 
 def answers(memory: Any) -> tuple[list[Any], bool]:
     """Paths, lines and text of every hit of every question in order, and whether all was said to be well."""
-    received, well = [], True
+    received = []
+    well = True
     for question in QUESTIONS:
         result = memory.search(question, min_score=0.0)
         received.append([[hit.path, hit.start_line, hit.end_line, hit.snippet] for hit in result.results])
@@ -134,8 +136,10 @@ def damage(shelf: Shelf, home: Path, kind: str, draw: Random) -> None:
         content[at : at + PAGE] = bytes(PAGE)
     elif kind == "swapped pages":
         one, other = (at * PAGE for at in draw.sample(range(1, pages), 2))
-        first, second = bytes(content[one : one + PAGE]), bytes(content[other : other + PAGE])
-        content[one : one + PAGE], content[other : other + PAGE] = second, first
+        first = bytes(content[one : one + PAGE])
+        second = bytes(content[other : other + PAGE])
+        content[one : one + PAGE] = second
+        content[other : other + PAGE] = first
     elif kind.startswith("cut"):
         del content[draw.randrange(len(content)) :]
     elif kind == "older copy":

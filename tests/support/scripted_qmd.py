@@ -106,12 +106,15 @@ def files_of(collection):
 
 
 def update(_):
-    stored, current = database(), {}
+    stored = database()
+    current = {}
     for number, (name, collection) in enumerate(collections().items(), 1):
-        old, new = stored.get(name, {}), files_of(collection)
+        old = stored.get(name, {})
+        new = files_of(collection)
         current[name] = new
         changed = sum(1 for path in new if path in old and old[path] != new[path])
-        added, removed = len(new.keys() - old.keys()), len(old.keys() - new.keys())
+        added = len(new.keys() - old.keys())
+        removed = len(old.keys() - new.keys())
         counts = f"{added} new, {changed} updated, {len(new) - added - changed} unchanged, {removed} removed"
         print(f"[{number}/{len(collections())}] {name} ({collection['pattern']})\n\nIndexed: {counts}\n")
     DATABASE.write_text(json.dumps({**stored, **current}))
@@ -150,7 +153,8 @@ def lines_with(text, wanted):
     lines = text.split("\n")
     scores = [sum(word in words(line) for word in wanted) for line in lines]
     best = max(range(len(lines)), key=lambda number: scores[number])
-    first, last = max(0, best - 1), min(len(lines), best + 2)
+    first = max(0, best - 1)
+    last = min(len(lines), best + 2)
     return best + 1, first + 1, lines[first:last], len(lines) - last
 
 
@@ -192,9 +196,14 @@ def default_names():
 
 
 def search(arguments, command="search"):
-    rows, names, limit, flags, query = None, [], 20, arguments, ""
+    rows = None
+    names = []
+    limit = 20
+    flags = arguments
+    query = ""
     if "--" in arguments:
-        flags, query = arguments[: arguments.index("--")], " ".join(arguments[arguments.index("--") + 1 :])
+        flags = arguments[: arguments.index("--")]
+        query = " ".join(arguments[arguments.index("--") + 1 :])
     for number, word in enumerate(flags):
         if word == "-c":
             names.append(flags[number + 1])

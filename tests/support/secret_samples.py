@@ -8,9 +8,13 @@ import string
 import uuid
 from dataclasses import dataclass
 
-LOWER, UPPER, DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
+LOWER = string.ascii_lowercase
+UPPER = string.ascii_uppercase
+DIGITS = string.digits
 MIXED = LOWER + UPPER + DIGITS
-URLSAFE, BASE64, HEX = MIXED + "-_", MIXED + "+/", DIGITS + "abcdef"
+URLSAFE = MIXED + "-_"
+BASE64 = MIXED + "+/"
+HEX = DIGITS + "abcdef"
 CAPITALS = UPPER + "234567"
 
 
@@ -136,7 +140,8 @@ class Secrets:
         return makers[number // 5 % len(makers)]()
 
     def named(self, number: int) -> Sample:
-        password, token = self.password(), self.word(MIXED, self.random.randrange(16, 48))
+        password = self.password()
+        token = self.word(MIXED, self.random.randrange(16, 48))
         digest = self.word(HEX, 40)
         texts = (
             (f"DB_PASSWORD={password}\n", password),
@@ -280,7 +285,9 @@ class LookAlikes:
         return "".join(word.title() for word in self.random.choices(words, k=self.random.randrange(3, 7)))
 
     def _makers(self) -> tuple[object, ...]:
-        word, pick, number = self.word, self.random.choice, self.random.randrange
+        word = self.word
+        pick = self.random.choice
+        number = self.random.randrange
         names = ("max_tokens", "total_tokens", "token_count", "tokens", "tokenLimit", "passwordMinLength", "secretName")
         calls = ("get_password()", "os.environ['DB_PASSWORD']", "${DB_PASSWORD}", "process.env.TOKEN", "<your-token>")
         prose = (

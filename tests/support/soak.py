@@ -114,7 +114,8 @@ def remember(place: Place, draw: Random, figures: Figures) -> None:
 def edit(place: Place, draw: Random, figures: Figures) -> None:
     """Count up our own line in a file that others edit too: a lost edit is a missing count."""
     name = f"memory/edited/{draw.randrange(EDITED)}.md"
-    file, own = place.notes / name, f"editor{os.getpid()}:"
+    file = place.notes / name
+    own = f"editor{os.getpid()}:"
     while True:
         before = file.read_bytes()
         lines = [line for line in before.decode().splitlines() if not line.startswith(own)]
@@ -147,7 +148,9 @@ ACTS = {"search": search, "remember": remember, "edit": edit, "index": index, "r
 
 def work(role: str, place: Place, seconds: float, seed: int) -> Figures:
     """Play one role for so long, and at least three times."""
-    figures, draw, end = Figures(role), Random(seed), time.monotonic() + seconds
+    figures = Figures(role)
+    draw = Random(seed)
+    end = time.monotonic() + seconds
     while time.monotonic() < end or figures.done < 3:
         try:
             ACTS[role](place, draw, figures)

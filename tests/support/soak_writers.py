@@ -94,7 +94,8 @@ def any_note(writer: Writer) -> tuple[str, bool]:
 
 
 def append(writer: Writer) -> None:
-    token, (note, counts) = writer.token(), any_note(writer)
+    token = writer.token()
+    note, counts = any_note(writer)
     with writer.memory() as memory:
         for _ in range(5):
             memory.backend.workspace.append(note, f"- {writer.entry(token)}")  # type: ignore[attr-defined]
@@ -107,7 +108,8 @@ def edit(writer: Writer) -> None:
     """Rewrite a note as the web pages do: with a line more, and with everything else."""
     with writer.memory() as memory:
         for _ in range(5):
-            token, (note, counts) = writer.token(), any_note(writer)
+            token = writer.token()
+            note, counts = any_note(writer)
             excerpt = memory.read(note)
             if excerpt.truncated or excerpt.hash is None:
                 continue
@@ -118,7 +120,8 @@ def edit(writer: Writer) -> None:
 
 
 def forget(writer: Writer) -> None:
-    token, (note, counts) = writer.token(), any_note(writer)
+    token = writer.token()
+    note, counts = any_note(writer)
     with writer.memory() as memory:
         if counts:
             memory.remember(writer.entry(token, raw=False), to=writer.draw.choice(["daily", "long-term"]))
@@ -138,7 +141,8 @@ def forget(writer: Writer) -> None:
 
 def add(writer: Writer) -> None:
     """Append as a shell does; some programs keep the file open for a moment."""
-    token, note = writer.token(), writer.notes / writer.draw.choice(SHARED)
+    token = writer.token()
+    note = writer.notes / writer.draw.choice(SHARED)
     with note.open("a", encoding="utf-8") as opened:
         time.sleep(writer.draw.choice(PAUSES))
         opened.write(f"- {writer.entry(token)}\n")
@@ -149,7 +153,8 @@ def add(writer: Writer) -> None:
 
 def save(writer: Writer) -> None:
     """Read the note and save it in place with a line more, which takes a moment."""
-    token, note = writer.token(), own_note(writer.folder, writer.number)
+    token = writer.token()
+    note = own_note(writer.folder, writer.number)
     with note.open("r+", encoding="utf-8") as opened:
         content = opened.read()
         time.sleep(writer.draw.choice(PAUSES))
@@ -165,7 +170,8 @@ def save(writer: Writer) -> None:
 
 def rename(writer: Writer) -> None:
     """Read the note and rename another file over it, as most editors do."""
-    token, note = writer.token(), own_note(writer.folder, writer.number)
+    token = writer.token()
+    note = own_note(writer.folder, writer.number)
     content = note.read_text(encoding="utf-8")
     time.sleep(writer.draw.choice(PAUSES))
     part = note.with_name(f"{note.name}.part")
@@ -234,7 +240,9 @@ def load(folder: Path, seconds: float, *, seed: int, fences: Fences) -> Toll:
     roles = (*OURS, *THEIRS)
     for note in (*(folder / "notes" / name for name in SHARED), *(own_note(folder, n) for n in range(len(roles)))):
         note.write_text("- the first line\n", encoding="utf-8")
-    draw, toll, starts = Random(seed), Toll(), 0
+    draw = Random(seed)
+    toll = Toll()
+    starts = 0
     processes: list[subprocess.Popen[str]] = []
     with (folder / "errors.log").open("w+", encoding="utf-8") as errors:
         for number, role in enumerate(roles):
@@ -282,7 +290,8 @@ def count(folder: Path, toll: Toll, roles: tuple[str, ...]) -> None:
             tokens.setdefault(kind, []).append(token)
             toll.by_role.update([role] if kind == "kept" else [])
     kept, forgot, took = (tokens.get(kind, []) for kind in ("kept", "forgot", "took"))
-    toll.kept, toll.forgotten = len(kept), len(forgot)
+    toll.kept = len(kept)
+    toll.forgotten = len(forgot)
     toll.lost += sorted(set(kept) - there)
     toll.held += sorted(set(forgot) & there)
     toll.taken = len(set(toll.lost) & set(took))

@@ -18,15 +18,18 @@ SENTENCES = {"sentence", "message", "remedy", "default_remedy"}
 """Functions and attributes that are whole sentences. A test holds that where they are written."""
 
 
-@cache
-def parsed(file: Path) -> ast.Module:
-    """Return a source file as Python reads it; several tests share one reading."""
+def parse(file: Path) -> ast.Module:
+    """Return a source file as Python reads it."""
     # CPython before 3.11.8 may fail if the collector runs meanwhile and another thread parses (python/cpython#106905).
     gc.disable()
     try:
         return ast.parse(file.read_text(encoding="utf-8"))
     finally:
         gc.enable()
+
+
+parsed = cache(parse)
+"""The same for files that several tests read."""
 
 
 class SourceTexts:

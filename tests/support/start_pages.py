@@ -27,7 +27,10 @@ FOLDER = ROOT / "docs" / "start"
 PAGES = sorted(FOLDER.glob("*.md"))
 BLOCK = re.compile(r"(?ms)^```(\w+)\n(.*?)^```$")
 STEP = re.compile(r"(?m)^\$ ")
-HOME, DAY, TIME, PORT = "/home/me", "2026-03-02", "09:30", "8377"
+HOME = "/home/me"
+DAY = "2026-03-02"
+TIME = "09:30"
+PORT = "8377"
 """What a page shows in place of the folder it runs in, of today, of the time of an entry, and of the server's port."""
 VOLATILE = (
     (re.compile(r"main-[0-9a-f]{8}\.sqlite"), "main-0a1b2c3d.sqlite"),
@@ -73,7 +76,8 @@ class Shell:
             environment: more environment variables of the commands.
             shown: texts of this run, and what the page has instead.
         """
-        self.folder, self.shown = folder, shown or {}
+        self.folder = folder
+        self.shown = shown or {}
         self.background: list[subprocess.Popen[str]] = []
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

@@ -110,7 +110,9 @@ class Team:
         These are the last batch of an act that did not end, and of one that stops waiting for the service at its
         deadline and closes the memory: then nobody keeps the late response.
         """
-        done, texts, tokens = self.lines("done") if ended is None else ended, list[str](), Counter[str]()
+        done = self.lines("done") if ended is None else ended
+        texts = list[str]()
+        tokens = Counter[str]()
         for call in reversed(calls):
             act = call.headers.get(WRITER, "")
             if act and (act not in done or role_of(act) in HASTY) and tokens[act] <= BATCH_TOKENS:
@@ -142,7 +144,8 @@ def work(role: str, place: soak.Place, log: Path, seed: int) -> None:
     draw = Random(seed)
     with log.open("a", encoding="utf-8") as file:
         for number in count():
-            figures, act = soak.Figures(role), f"{place.home.name}:{os.getpid()}:{number}"
+            figures = soak.Figures(role)
+            act = f"{place.home.name}:{os.getpid()}:{number}"
             sign(place, act)
             try:
                 soak.ACTS[role](place, draw, figures)

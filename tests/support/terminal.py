@@ -11,10 +11,11 @@ import time
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-ROWS, COLUMNS = 40, 120
+ROWS = 40
+COLUMNS = 120
 ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])")
 """A sequence that moves, colours or asks."""
 ANSWERS = {b"\x1b[6n": b"\x1b[1;1R", b"\x1b[c": b"\x1b[?62;22c"}
@@ -68,8 +69,19 @@ class Terminal:
 
     def press(self, keys: str) -> None:
         """Press keys; what was shown before is forgotten."""
-        self._raw, self.shown = b"", ""
+        self._raw = b""
+        self.shown = ""
         os.write(self._keyboard, keys.encode())
+
+    def enter(self, until: Callable[[], bool]) -> None:
+        """Press Enter until it has an effect, again after 10 seconds: a key is lost while a screen is being built."""
+        end = time.monotonic() + self._seconds
+        while not until():
+            assert time.monotonic() < end, self.shown[-2_000:]
+            self.press("\r")
+            again = time.monotonic() + 10
+            while not until() and time.monotonic() < again:
+                self._read()
 
     def _read(self, seconds: float = 0.2) -> bool:
         if not select.select([self._keyboard], [], [], seconds)[0]:

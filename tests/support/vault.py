@@ -50,7 +50,8 @@ def daily_note(day: date) -> str:
 
 
 def _daily(chance: random.Random, folder: Path, day: date) -> None:
-    before, after = day - timedelta(days=1), day + timedelta(days=1)
+    before = day - timedelta(days=1)
+    after = day + timedelta(days=1)
     language = chance.choice(["en", "en", "ko", "de", "zh"])
     log = "".join(f"- {8 + hour}:{chance.randrange(60):02} {_sentence(chance, language)}\n" for hour in range(4))
     front = _front_matter({"tags": ["daily"], "date": day.isoformat()}) if chance.random() < 0.5 else ""
@@ -60,7 +61,8 @@ def _daily(chance: random.Random, folder: Path, day: date) -> None:
 
 def _any(chance: random.Random, folder: Path, number: int) -> Path:
     language = chance.choice(["en", "en", "de", "ko", "zh"])
-    subject, other = chance.choice(SUBJECTS[language]), chance.choice(PEOPLE)
+    subject = chance.choice(SUBJECTS[language])
+    other = chance.choice(PEOPLE)
     place = chance.choice(["Notes", "Inbox", "Areas/House", "Work/Meetings", "Projects"])
     front = {
         "title": f"{subject} ({other})" if chance.random() < 0.1 else "",

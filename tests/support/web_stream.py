@@ -24,7 +24,8 @@ class Stream:
 
     def event(self) -> tuple[str, Any]:
         """The next event with its data; its id is remembered as a browser does."""
-        name, data = "", ""
+        name = ""
+        data = ""
         for line in self.lines:
             key, _, value = line.partition(": ")
             match key:

@@ -37,7 +37,8 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_after_an_edit_of_one_bullet_only_it_and_its_passage_are_embedded(tmp_path: Path, embedded: list[str]) -> None:
-    notes, home = tmp_path / "notes", tmp_path / "home"
+    notes = tmp_path / "notes"
+    home = tmp_path / "home"
     for folder in (notes, home):
         folder.mkdir()
     settings = '{agents: {defaults: {memorySearch: {provider: "fake"}}}}'

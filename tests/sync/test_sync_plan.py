@@ -137,7 +137,8 @@ class SyncEnv:
         progress: Callable[[Progress], None] | None = None,
         **task: Any,
     ) -> SyncReport:
-        self.workspace.read_paths, self.provider.texts = [], []
+        self.workspace.read_paths = []
+        self.provider.texts = []
         sync = Sync(self.workspace, self.index, SyncSettings(cutting), lambda: self.ticks, progress or (lambda _: None))
         return sync.run(None if words_only else self.open, Task(**task))
 
@@ -378,7 +379,8 @@ def test_a_background_that_a_run_could_not_measure_is_measured_by_the_next_one(e
 
 def test_a_background_of_another_way_to_sample_serves_until_it_is_measured_again(env: SyncEnv) -> None:
     env.run()
-    measured = env.index.get_meta(key := background_key(FakeProvider.spec))
+    key = background_key(FakeProvider.spec)
+    measured = env.index.get_meta(key)
     assert measured is not None
     older = json.loads(measured)
     del older["sampling"]
@@ -434,7 +436,9 @@ def test_files_that_were_just_looked_at_are_not_looked_at_again_unless_somebody_
     env: SyncEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env.run()
-    sync, scan, scans = Sync(env.workspace, env.index, SyncSettings(), lambda: 0.0), env.workspace.scan, count()
+    sync = Sync(env.workspace, env.index, SyncSettings(), lambda: 0.0)
+    scan = env.workspace.scan
+    scans = count()
     monkeypatch.setattr(type(env.workspace), "scan", lambda _: (next(scans), scan())[1])
     assert not sync.scan().needed
     env.write("memory/one.md", long_note("changed"))

@@ -136,7 +136,8 @@ class SyncEnv:
         )
 
     def run(self, **task: Any) -> SyncReport:
-        self.provider.texts, self.opened = [], 0
+        self.provider.texts = []
+        self.opened = 0
         return self.sync.run(lambda: self.provider, Task(**task))
 
     def chunks(self, name: str = "a.jsonl") -> list[tuple[int, int, str, int]]:
@@ -278,7 +279,8 @@ def test_what_is_not_changed_costs_a_stat(env):
 @pytest.mark.slow
 def test_a_long_transcript_is_stored_part_by_part_and_goes_on_after_a_stop(env, monkeypatch):
     env.write(conversation(0, 400))
-    put, stored = Index.put_file, []
+    put = Index.put_file
+    stored = []
 
     def stopping(self, source, hash, entries, **options):  # noqa: A002
         put(self, source, hash, entries, **options)

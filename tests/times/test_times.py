@@ -38,9 +38,11 @@ def whole_month(year: int, month: int) -> Days:
 
 def month(offset: int) -> Callable[[date], Days]:
     def days(today: date) -> Days:
-        year, number = today.year, today.month + offset
+        year = today.year
+        number = today.month + offset
         while number < 1:
-            year, number = year - 1, number + 12
+            year -= 1
+            number += 12
         return whole_month(year, number)
 
     return days

@@ -57,7 +57,8 @@ def test_what_stays_true_goes_to_the_long_term_memory_below_what_is_there(env: M
     before = (env.notes / "MEMORY.md").read_text(encoding="utf-8")
     answer = APPEND.run(memory, {"text": "Prefers tea.\n\nNever coffee.", "to": "long-term"})
     assert (answer["path"], answer["startLine"], answer["endLine"]) == ("MEMORY.md", 4, 8)
-    begins, ends = "<!-- from: agent, 2026-03-10 -->", "<!-- end: agent -->"
+    begins = "<!-- from: agent, 2026-03-10 -->"
+    ends = "<!-- end: agent -->"
     written = f"{begins}\nPrefers tea.\n\nNever coffee.\n{ends}"
     assert (env.notes / "MEMORY.md").read_text(encoding="utf-8") == f"{before}{written}\n"
     assert GET.run(memory, {"path": "MEMORY.md", "from": 4, "lines": 5})["text"].strip() == written

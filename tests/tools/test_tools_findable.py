@@ -30,7 +30,8 @@ def env(tmp_path: Path) -> Iterator[MemoryEnv]:
 def test_an_entry_that_would_make_a_note_too_large_to_be_read_is_refused_before_a_byte_is_written(
     env: MemoryEnv, to: str, path: str
 ) -> None:
-    limit, file = workspace.MAX_BYTES, env.notes / path
+    limit = workspace.MAX_BYTES
+    file = env.notes / path
     file.parent.mkdir(exist_ok=True)
     with file.open("a", encoding="utf-8") as opened:
         opened.write(f"\n- Zanzibar is in the note.\n\n{'word ' * 199_999}\n")
@@ -102,7 +103,8 @@ def test_a_note_whose_folder_became_a_link_meanwhile_is_not_findable(
 ) -> None:
     from memoriter.workspace.writing import _write
 
-    memory, folder = env.open(), env.notes / "memory"
+    memory = env.open()
+    folder = env.notes / "memory"
     (tmp_path / "outside").mkdir()
 
     def swapped(*arguments: Any) -> None:

@@ -307,7 +307,8 @@ def test_a_schema_names_exactly_the_parameters_that_are_read(tool: Any) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_schema_allows_null_for_what_may_be_left_out_and_the_tool_takes_it(tool: Any) -> None:
-    properties, required = tool.input_schema["properties"], tool.input_schema["required"]
+    properties = tool.input_schema["properties"]
+    required = tool.input_schema["required"]
     optional = [name for name in properties if name not in required]
     assert [name for name, each in properties.items() if each.get("nullable")] == optional
     parse_params(PARAMS[tool.name], {**dict.fromkeys(required, "x"), **dict.fromkeys(optional)})

@@ -27,7 +27,8 @@ def api() -> ModuleType:
 
 
 def test_a_program_that_the_type_checker_accepts_runs(api: ModuleType, tmp_path: Path) -> None:
-    notes, home = tmp_path / "notes", tmp_path / "home"
+    notes = tmp_path / "notes"
+    home = tmp_path / "home"
     notes.mkdir()
     home.mkdir(mode=0o700)
     (home / "memoriter.json5").write_text('{agents: {defaults: {memorySearch: {provider: "none"}}}}', encoding="utf-8")

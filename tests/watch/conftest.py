@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WatchedWorkspace]:
     watched = WatchedWorkspace(tmp_path)
     watched.notes.mkdir()
-    embed, turn = FakeProvider.embed, threading.Lock()
+    embed = FakeProvider.embed
+    turn = threading.Lock()
 
     def noted(self: FakeProvider, texts: list[str], *, role: str) -> Any:
         if role == "document":

@@ -67,10 +67,8 @@ def test_each_search_finds_what_was_written_before_it_began(watched, is_watched)
     for number in range(25):
         watched.write("memory/a.md", f"The quokka sleeps in bed {number:03}.\n")
         watched.write(f"memory/new/{number}.md", f"The numbat digs in hole {number:03}.\n")
-        slept, dug = (
-            memory.search(f"quokka sleeps in bed {number:03}"),
-            memory.search(f"numbat digs in hole {number:03}"),
-        )
+        slept = memory.search(f"quokka sleeps in bed {number:03}")
+        dug = memory.search(f"numbat digs in hole {number:03}")
         codes = {reason.code for reason in (*slept.health.reasons, *dug.health.reasons)}
         if "stale" not in codes:
             assert f"bed {number:03}" in slept.results[0].snippet
@@ -311,7 +309,8 @@ def test_a_provider_that_fails_is_told_once_and_its_vectors_come_when_it_is_back
     watched.write("MEMORY.md", "The anchor is in the shed.\n")
     memory = watched.open(sync={"watchDebounceMs": 50, "onSearch": False})
     watched.watch(memory)
-    embed, down = FakeProvider.embed, threading.Event()
+    embed = FakeProvider.embed
+    down = threading.Event()
 
     def failing(self, texts, *, role):
         if down.is_set() and role == "document":
@@ -336,7 +335,8 @@ def test_an_index_that_cannot_be_written_is_told_once_and_everything_is_indexed_
     watched.write("MEMORY.md", "The anchor is in the shed.\n")
     memory = watched.open(sync={"watchDebounceMs": 50, "onSearch": False})
     watched.watch(memory)
-    put, full = Index.put_file, threading.Event()
+    put = Index.put_file
+    full = threading.Event()
 
     def failing(self, *words, **options):
         if full.is_set():

@@ -30,7 +30,8 @@ def prepared(watched):
     memory = watched.open()
     memory.sync()
     watched.watch(memory)
-    watched.known, watched.embedded = watched.embedded, []
+    watched.known = watched.embedded
+    watched.embedded = []
     return memory
 
 

@@ -19,7 +19,7 @@ from mcp_endpoints import served as mcp_served
 from memoriter.access import AccessMiddleware, Authenticator, BrowserSessions, CallerLimits, Origins, RateLimit
 from memoriter.discovery import Limits, LiveTokens, TokenFile
 from memoriter.errors import ConfigError, UsageError
-from memoriter.web import OPERATIONS
+from memoriter.web import all_operations
 from memory_env import MemoryEnv
 from web_client import BASE, ApiClient, api_of, token_of_scope
 
@@ -43,7 +43,7 @@ def test_a_token_does_what_its_scope_allows_and_no_more(
     tokens: dict[str, str], scope: str, client: Callable[[str | None], ApiClient]
 ) -> None:
     caller = client(tokens[scope])
-    for operation in OPERATIONS:
+    for operation in all_operations().values():
         ask = caller.get if operation.method == "GET" else caller.post
         response = ask(operation.path)
         if RANK[scope] >= RANK[operation.scope]:
@@ -63,7 +63,7 @@ def test_a_token_does_what_its_scope_allows_and_no_more(
 def test_every_operation_is_refused_without_a_token(client: Callable[[str | None], ApiClient]) -> None:
     for token in (None, "wrong-wrong-wrong-wrong", "mem_" + "A" * 43):
         caller = client(token)
-        paths = [f"{BASE}{each.path}" for each in OPERATIONS]
+        paths = [f"{BASE}{each.path}" for each in all_operations().values()]
         for path, method in itertools.product([*paths, f"{BASE}/events", f"{BASE}/openapi.json", "/"], ["GET", "POST"]):
             response = caller.http.request(method, path)
             assert (path, response.status_code) == (path, 401)
@@ -207,7 +207,8 @@ def link_of(env: MemoryEnv) -> str:
 def test_a_link_opens_one_session_whose_requests_only_its_own_pages_can_make(
     env: MemoryEnv, server: Serving, client: Callable[[str | None], ApiClient]
 ) -> None:
-    browser, other = client(None), client(None)
+    browser = client(None)
+    other = client(None)
     link = link_of(env)
     assert other.http.get(link, headers={"Sec-Purpose": "prefetch"}).status_code == 403
     opened = browser.http.get(link)
@@ -221,7 +222,8 @@ def test_a_link_opens_one_session_whose_requests_only_its_own_pages_can_make(
     assert browser.http.get(link).status_code == 200  # the same browser, again
     assert other.http.get(link).status_code == 401
     assert browser.get("/files").status_code == 200
-    body, origin = {"text": "From the page."}, {"Origin": server.url}
+    body = {"text": "From the page."}
+    origin = {"Origin": server.url}
     right = {**origin, "Memoriter-Request": "1"}
     port = server.url.rpartition(":")[2]
     for headers in (
@@ -303,7 +305,8 @@ def test_no_cookie_but_that_of_a_session_lets_anybody_in(cookie: str) -> None:
 
 @given(steps=st.lists(st.floats(0, 10), max_size=60))
 def test_nobody_sends_more_than_the_rate_and_one_caller_never_slows_another(steps: list[float]) -> None:
-    now, passed = 0.0, 0
+    now = 0.0
+    passed = 0
     rate = RateLimit(lambda: now, per_second=2.0, burst=5.0)
     for step in steps:
         now += step
@@ -338,5 +341,5 @@ def test_a_caller_that_asks_too_often_is_told_to_wait() -> None:
 
 def test_the_document_names_the_scope_of_each_operation(owner: ApiClient) -> None:
     document = json.loads(owner.get("/openapi.json").text)
-    for each in OPERATIONS:
+    for each in all_operations().values():
         assert document["paths"][each.path][each.method.lower()]["x-scope"] == each.scope

@@ -158,7 +158,8 @@ def test_an_entry_is_added_once(owner: ApiClient) -> None:
 
 
 def test_a_note_that_has_changed_is_not_overwritten(env: MemoryEnv, owner: ApiClient) -> None:
-    path, file = "memory/2026-03-05.md", env.notes / "memory/2026-03-05.md"
+    path = "memory/2026-03-05.md"
+    file = env.notes / "memory/2026-03-05.md"
     read = owner.get("/get", path=path).json()
     file.write_text(read["text"] + "\nA line of an editor.\n", encoding="utf-8")
     conflict = problem(owner.post("/replace", path=path, text="# Mine\n", expected=read["hash"]), 409, "write_conflict")

@@ -11,7 +11,7 @@ import pytest
 
 from long_term import NOTE, configure_long_term
 from mcp_endpoints import bearer
-from memoriter.longterm import InboxFile
+from memoriter.extensions.longterm.api import InboxFile
 from memoriter.workspace import Workspace, without_mark
 from memoriter.workspace._writers import WriterRecords
 from memory_env import MemoryEnv

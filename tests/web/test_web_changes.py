@@ -84,7 +84,8 @@ def test_a_change_before_the_first_client_connects_is_reported_to_it(env: Memory
 def test_what_the_watcher_of_the_server_indexes_is_reported_once(env: MemoryEnv) -> None:
     with api_of(env) as (_, owner), connected(owner) as stream:
         env.many(1, "watched")
-        names, notes = names_until(stream, "indexed"), len([*env.notes.rglob("*.md")])
+        names = names_until(stream, "indexed")
+        notes = len([*env.notes.rglob("*.md")])
         while owner.get("/status").json()["files"] < notes:  # that was the first run of the server
             names += names_until(stream, "indexed")
         owner.post("/index")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.web import OPERATIONS
+from memoriter.web import all_operations
 from memory_env import MemoryEnv
 from web_client import api_of
 
@@ -24,7 +24,9 @@ STEPS = re.findall(r"^\$ (curl .*)\n(\{.*\})$", PAGE, re.MULTILINE)
 def sent(client: httpx2.Client, command: str, token: str) -> httpx2.Response:
     """The answer to a command of the page."""
     words = iter(shlex.split(command.replace("$TOKEN", token))[1:])
-    headers, body, url = dict[str, str](), None, ""
+    headers = dict[str, str]()
+    body = None
+    url = ""
     for word in words:
         if word == "-H":
             name, _, value = next(words).partition(": ")
@@ -68,4 +70,4 @@ def test_the_page_names_every_operation_with_its_scope() -> None:
         for method, path in re.findall(r"`(GET|POST) ([\w/-]+)`", operations)
     }
     assert rows.pop(("GET", "/events")) == "read"
-    assert rows == {(each.method, each.path): each.scope for each in OPERATIONS}
+    assert rows == {(each.method, each.path): each.scope for each in all_operations().values()}

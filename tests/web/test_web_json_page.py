@@ -8,7 +8,7 @@ import pytest
 
 from json_fields import check, type_of_answer
 from long_term import long_term_env
-from memoriter.web import OPERATIONS
+from memoriter.web import all_operations
 from web_client import ApiClient, api_of, token_of_scope
 
 if TYPE_CHECKING:
@@ -44,12 +44,13 @@ class Answers:
     def check(self, name: str, response: httpx2.Response) -> Any:
         assert response.status_code == 200, response.text
         answer = response.json()
-        check(answer, type_of_answer(next(each.answer for each in OPERATIONS if each.name == name)))
+        check(answer, type_of_answer(next(each.answer for each in all_operations().values() if each.name == name)))
         self.names.add(name)
         return answer
 
     def of_notes(self) -> None:
-        said, owner = self.check, self.owner
+        said = self.check
+        owner = self.owner
         said("index", owner.post("/index"))
         check(owner.post("/index", dryRun=True).json(), "[Estimate]")
         said("search", owner.post("/search", query=QUESTION))
@@ -62,7 +63,8 @@ class Answers:
         said("append", owner.post("/append", text="The office moved to Lisbon."))
 
     def of_the_state(self) -> None:
-        said, owner = self.check, self.owner
+        said = self.check
+        owner = self.owner
         said("status", owner.get("/status", deep=True))
         assert said("parts", owner.get("/parts"))
         said("cost", owner.get("/cost"))
@@ -70,7 +72,8 @@ class Answers:
         assert all(picture[name] for name in ("points", "groups", "duplicates"))
 
     def of_days(self) -> None:
-        said, owner = self.check, self.owner
+        said = self.check
+        owner = self.owner
         assert said("days", owner.get("/days", year=2026))["days"]
         day = said("day", owner.get("/day", day=DAY))
         assert day["notes"][0]["others"]
@@ -83,7 +86,8 @@ class Answers:
         assert said("undoCapture", owner.post("/captures/undo", id=record["id"]))["receipts"]
 
     def of_long_term_memories(self, url: str) -> None:
-        said, owner = self.check, self.owner
+        said = self.check
+        owner = self.owner
         memory = said("storeMemory", owner.post("/ltm/store", text="I prefer tea to coffee."))["memory"]
         said("listMemories", owner.get("/ltm/list"))
         said("searchMemories", owner.post("/ltm/search", query="tea or coffee"))
@@ -97,7 +101,8 @@ class Answers:
         said("forgetMemory", owner.post("/ltm/forget", id=memory["id"]))
 
     def of_the_inbox(self) -> None:
-        said, owner = self.check, self.owner
+        said = self.check
+        owner = self.owner
         first, second = said("inbox", owner.get("/ltm/inbox"))
         edited = said("editCandidate", owner.post("/ltm/edit", id=first["id"], text="I live in Oslo."))
         (accepted,) = said("acceptCandidates", owner.post("/ltm/accept", ids=[edited["id"]]))
@@ -125,4 +130,4 @@ def test_the_answers_of_operations_are_those_of_the_page(tmp_path: Path) -> None
             owner.post("/replace", path="MEMORY.md", text="# New\n", expected="0" * 64),
         ):
             check(refused.json(), "[Problem]")
-    assert {each.name for each in OPERATIONS if each.name != "events"} - answers.names == set()
+    assert {each.name for each in all_operations().values() if each.name != "events"} - answers.names == set()

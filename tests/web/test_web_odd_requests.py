@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_endpoints import LIMIT
-from memoriter.pages import PAGES
-from memoriter.web import OPERATIONS
+from memoriter.pages import all_pages
+from memoriter.web import all_operations
 from web_client import BASE, ApiClient
 
 if TYPE_CHECKING:
@@ -131,10 +131,10 @@ def test_a_request_of_a_browser_that_only_reads_changes_no_note(env: MemoryEnv, 
         assert browser.http.get(link).status_code == 200
         before = {file: file.read_bytes() for file in env.notes.rglob("*.md")}
         parameters = {"path": "MEMORY.md", "text": "x", "to": "daily", "id": "x", "q": "ledger", "_method": "POST"}
-        for page in PAGES:
+        for page in all_pages():
             for route in page.routes:
                 assert browser.http.get(route.path, params=parameters).status_code < 500
-        for operation in OPERATIONS:
+        for operation in all_operations().values():
             assert browser.http.get(f"{BASE}{operation.path}", params=parameters).status_code < 500
         assert {file: file.read_bytes() for file in env.notes.rglob("*.md")} == before
         cookie = dict(browser.http.cookies)

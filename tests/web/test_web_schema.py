@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from mcp_endpoints import bearer
-from memoriter.web import OPERATIONS, openapi_document
+from memoriter.web import all_operations, openapi_document
 from web_client import api_of
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ EXAMPLES = 8
 def test_every_operation_is_in_the_document_and_every_reference_leads_somewhere() -> None:
     document = openapi_document()
     named = {(path, method) for path, methods in document["paths"].items() for method in methods}
-    assert named == {(each.path, each.method.lower()) for each in OPERATIONS} | {("/events", "get")}
+    assert named == {(each.path, each.method.lower()) for each in all_operations().values()} | {("/events", "get")}
     schemas = document["components"]["schemas"]
-    assert {each.answer for each in OPERATIONS} <= set(schemas)
+    assert {each.answer for each in all_operations().values()} <= set(schemas)
     text = str(document)
     assert {part.partition("'")[0] for part in text.split("#/components/schemas/")[1:]} <= set(schemas)
 
@@ -76,7 +76,7 @@ def test_no_request_that_the_document_allows_or_forbids_gets_an_answer_that_it_d
 
             check()
             seen.add(operation.path)
-    assert seen == {each.path for each in OPERATIONS}
+    assert seen == {each.path for each in all_operations().values()}
     assert (env.notes / "MEMORY.md").exists()
 
 

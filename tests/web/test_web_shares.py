@@ -132,7 +132,8 @@ def test_nobody_can_use_or_end_the_session_of_another_caller(
 ) -> None:
     for client in others:
         session = open_session(client)
-        foreign, unknown = use_session(greedy, session, method), use_session(greedy, "0" * 32, method)
+        foreign = use_session(greedy, session, method)
+        unknown = use_session(greedy, "0" * 32, method)
         assert (foreign.status_code, foreign.text) == (unknown.status_code, unknown.text)
         assert foreign.status_code == 404
         assert use_session(client, session).status_code == 200
@@ -249,18 +250,19 @@ def test_a_caller_that_cancels_its_requests_gets_no_more_threads(env: MemoryEnv)
 def test_a_place_is_free_again_after_a_wait_that_was_cancelled() -> None:
     async def run() -> None:
         shares = Shares(owner=1, each=2, others=2)
-        first, second = shares.take(reader("a")), shares.take(reader("a"))
+        first = shares.acquire(reader("a"))
+        second = shares.acquire(reader("a"))
         assert first
         assert second
         with anyio.move_on_after(0.01):
             await shares.wait(reader("b"))
-        assert shares.take(reader("b")) is None
-        assert shares.take(OWNER)
-        assert shares.take(OWNER) is None
-        first.leave()
-        first.leave()
-        assert shares.take(reader("b"))
-        assert shares.take(reader("b")) is None
+        assert shares.acquire(reader("b")) is None
+        assert shares.acquire(OWNER)
+        assert shares.acquire(OWNER) is None
+        first.release()
+        first.release()
+        assert shares.acquire(reader("b"))
+        assert shares.acquire(reader("b")) is None
 
     anyio.run(run)
 
@@ -321,8 +323,7 @@ def test_a_client_that_leaves_in_the_middle_of_its_request_is_no_failure(env: Me
 def test_the_answer_of_a_large_request_is_read_and_made_outside_of_the_event_loop(
     env: MemoryEnv,
 ) -> None:
-    from memoriter.web import Events, OperationRunner
-    from memoriter.web._operations import OPERATIONS
+    from memoriter.web import Events, OperationRunner, all_operations
     from memoriter.web._requests import FilesRequest
 
     threads: list[int] = []
@@ -334,7 +335,7 @@ def test_the_answer_of_a_large_request_is_read_and_made_outside_of_the_event_loo
     async def run() -> None:
         shared = SharedMemory(env.open())
         runner = OperationRunner(shared.run_for_api, Events())
-        (files,) = (each for each in OPERATIONS if each.name == "files")
+        (files,) = (each for each in all_operations().values() if each.name == "files")
         await runner.run(files, OWNER, lambda: noted(FilesRequest()), noted)
         assert len(threads) == 2
         assert threading.get_ident() not in threads

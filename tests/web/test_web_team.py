@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.web import OPERATIONS
+from memoriter.web import all_operations
 from memory_env import MemoryEnv
 from web_client import ApiClient, api_of
 
@@ -46,7 +46,7 @@ def test_a_token_of_one_workspace_reads_and_writes_nothing_of_another(tmp_path: 
         for here, server in servers.items():
             for name, token in given.items():
                 with ApiClient(server.url, token) as client:
-                    for operation in OPERATIONS:
+                    for operation in all_operations().values():
                         ask = client.get if operation.method == "GET" else client.post
                         body = {"query": "door code"} if operation.name == "search" else {}
                         response = ask(operation.path, **body)

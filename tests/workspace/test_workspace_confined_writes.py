@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from memoriter import Memory
 
-NOTE, TEXT = "memory/note.md", "- kept\n- the word is SECRET\n"
+NOTE = "memory/note.md"
+TEXT = "- kept\n- the word is SECRET\n"
 SWAPS = pytest.mark.skipif(not _folder.BY_DESCRIPTOR, reason="this system has no openat")
 
 
@@ -64,7 +65,8 @@ MOMENTS = ("_inner", "Folder.open", "Folder.stat", "Folder.names", "Folder.excha
 def test_a_folder_that_becomes_a_link_in_the_middle_of_a_write_leads_nowhere(
     env: MemoryEnv, outside: Path, monkeypatch: pytest.MonkeyPatch, act: str, moment: str
 ) -> None:
-    folder, memory = env.notes / "memory", env.open()
+    folder = env.notes / "memory"
+    memory = env.open()
     memory.sync()
     holder, name = (_folder.Folder, moment.partition(".")[2]) if "." in moment else (_folder, moment)
     original = getattr(holder, name)
@@ -92,7 +94,8 @@ def test_nothing_is_written_through_a_folder_that_is_a_link(env: MemoryEnv, outs
     (env.notes / "memory" / "deep").mkdir()
     place = env.notes / "memory" / inner.rstrip("/") / "linked"
     place.symlink_to(outside)
-    workspace, cited = Workspace(env.notes), f"memory/{inner}linked/note.md"
+    workspace = Workspace(env.notes)
+    cited = f"memory/{inner}linked/note.md"
     for act in (
         lambda: workspace.append(cited, "x"),
         lambda: workspace.replace(cited, "x", expected=bytes_hash(TEXT.encode())),
@@ -109,7 +112,8 @@ def test_the_workspace_itself_may_be_a_link_and_folders_are_made(
 ) -> None:
     monkeypatch.setattr(_folder, "BY_DESCRIPTOR", by_descriptor and _folder.BY_DESCRIPTOR)
     (tmp_path / "link").symlink_to(env.notes)
-    workspace, cited = Workspace(tmp_path / "link"), "memory/a/b/new.md"
+    workspace = Workspace(tmp_path / "link")
+    cited = "memory/a/b/new.md"
     assert workspace.append(cited, "- one\n- two").end_line == 2
     workspace.replace(cited, "- two\n", expected=bytes_hash(b"- one\n- two\n"))
     assert (env.notes / cited).read_text(encoding="utf-8") == "- two\n"
@@ -205,7 +209,9 @@ def swapping(env: MemoryEnv, outside: Path) -> Iterator[subprocess.Popen[bytes]]
 def test_against_a_program_that_swaps_the_folder_without_end_every_entry_is_in_the_notes(
     env: MemoryEnv, swapping: subprocess.Popen[bytes]
 ) -> None:
-    memory, written, until = env.open(), list[str](), time.monotonic() + 1.0
+    memory = env.open()
+    written = list[str]()
+    until = time.monotonic() + 1.0
     number = 0
     while number < 400 and (time.monotonic() < until or not written):
         number += 1
@@ -228,7 +234,9 @@ def _lines(file: Path) -> list[str]:
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is made to last through a power cut, in its order; `write` among it."""
-    done, fsync, write = list[str](), os.fsync, os.write
+    done = list[str]()
+    fsync = os.fsync
+    write = os.write
 
     def path_of(descriptor: int) -> str:
         return Path(f"/proc/self/fd/{descriptor}").readlink().name

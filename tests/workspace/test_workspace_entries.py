@@ -154,7 +154,8 @@ OPENINGS = {"```": "```", "~~~~ x": "~~~~", "<pre>": "</pre>", "- a\n  ```": "",
 
 @pytest.mark.parametrize("opening", OPENINGS)
 def test_what_an_entry_leaves_open_is_closed_and_the_entry_is_known_again(env: MemoryEnv, opening: str) -> None:
-    memory, text = env.open(), f"{opening}\n\nThe words of it."
+    memory = env.open()
+    text = f"{opening}\n\nThe words of it."
     written = memory.remember(text, to="long-term")
     lines = note(env, "MEMORY.md").split("\n")
     assert lines[written.end_line - 1].strip() == (OPENINGS[opening] or "The words of it.")
@@ -186,7 +187,8 @@ def test_an_entry_is_not_written_into_what_a_note_leaves_open(
 
 @pytest.mark.parametrize("fence", ["```", "~~~"])
 def test_what_agents_leave_open_takes_no_entry_of_the_owner_along(env: MemoryEnv, fence: str) -> None:
-    memory, facts = env.open(), [f"Owner fact {number}" for number in range(4)]
+    memory = env.open()
+    facts = [f"Owner fact {number}" for number in range(4)]
     for number, fact in enumerate(facts):
         if number in {1, 3}:
             memory.remember(f"{fence}\nopen before {number}", origin="agent via MCP (codex)")

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-BEFORE, AFTER, THEIRS = "- one\n- two\n", "- two\n", "- a line of another program\n"
+BEFORE = "- one\n- two\n"
+AFTER = "- two\n"
+THEIRS = "- a line of another program\n"
 SYSTEMS = ("exchange and leases", "exchange", "links", "no links")
 
 
@@ -170,7 +172,8 @@ def test_what_is_appended_to_the_new_content_before_it_is_taken_back_is_kept_too
 def test_a_change_while_the_draft_is_written_is_seen_before_the_exchange(
     file: Path, system: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fsync, acts = os.fsync, [lambda: appended(file)]
+    fsync = os.fsync
+    acts = [lambda: appended(file)]
     monkeypatch.setattr(os, "fsync", lambda descriptor: (acts and acts.pop()(), fsync(descriptor)))
     with pytest.raises(WriteConflict, match="changed"):
         replace(file, AFTER, expected=bytes_hash(BEFORE.encode()))
@@ -310,7 +313,8 @@ def programs(file: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
 def test_three_programs_append_at_full_speed_while_the_note_is_replaced_again_and_again(
     file: Path, programs: list[subprocess.Popen[bytes]]
 ) -> None:
-    workspace, replaced = Workspace(file.parents[1]), 0
+    workspace = Workspace(file.parents[1])
+    replaced = 0
     while any(program.poll() is None for program in programs) or not replaced:
         content = file.read_bytes()
         try:

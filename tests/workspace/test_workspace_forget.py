@@ -116,7 +116,8 @@ def test_an_unclosed_fence_leaves_the_paragraphs_after_it_and_a_closed_one_goes_
 
 
 BETWEEN = ["- Owner fact 1", "- Owner fact 2", "  It goes on.", "- Owner fact 3"]
-FROM, END = "<!-- from: agent, 2026-03-10 -->", "<!-- end: agent -->"
+FROM = "<!-- from: agent, 2026-03-10 -->"
+END = "<!-- end: agent -->"
 
 
 def between(opening: str, closing: str = "") -> str:
@@ -198,7 +199,8 @@ LARGE: dict[str, Callable[[int], str]] = {
 @pytest.mark.parametrize("form", LARGE.values(), ids=LARGE)
 def test_the_time_to_find_what_goes_is_proportional_to_the_length_of_the_note(form: Callable[[int], str]) -> None:
     def seconds(lines: int) -> float:
-        content, taken = form(lines).encode(), list[float]()
+        content = form(lines).encode()
+        taken = list[float]()
         for _ in range(2):
             begun = time.process_time()
             blocks_with(content, "X")
@@ -256,7 +258,8 @@ def test_lines_that_are_not_there_are_an_error_that_says_how_many_there_are() ->
 
 
 def test_a_note_is_taken_only_as_it_was_seen_and_stays_as_an_empty_file_unless_it_was_asked_for(tmp_path: Path) -> None:
-    file, workspace = tmp_path / "MEMORY.md", Workspace(tmp_path)
+    file = tmp_path / "MEMORY.md"
+    workspace = Workspace(tmp_path)
     file.write_bytes(b"one\r\ntwo\r\n")
     content = file.read_bytes()
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who has a file open")
 
-OLD, NEW, THEIRS = "- one\n- two\n", "- two\n", "- a line of another program\n"
+OLD = "- one\n- two\n"
+NEW = "- two\n"
+THEIRS = "- a line of another program\n"
 
 
 @pytest.fixture

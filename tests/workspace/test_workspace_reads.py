@@ -185,7 +185,8 @@ paths = st.lists(st.one_of(st.sampled_from(NAMES), st.text(max_size=5)), max_siz
 def test_no_path_at_all_reads_outside_or_fails_in_another_way(
     workspace: Workspace, parts: list[str], separator: str, start: int, lines: int
 ) -> None:
-    link, folder = workspace.root / "memory/link.md", workspace.root / "memory/dir"
+    link = workspace.root / "memory/link.md"
+    folder = workspace.root / "memory/dir"
     if not link.is_symlink():
         link.symlink_to(workspace.root.parent / "outside.md")
         folder.symlink_to(workspace.root.parent)
@@ -259,7 +260,8 @@ def test_a_file_or_folder_that_is_swapped_for_a_link_while_it_is_read_never_lead
     (tmp_path / "trap" / "x.md").write_text(SECRET, encoding="utf-8")
     (place / "x.md").write_text("inside", encoding="utf-8")
     target = place / "x.md" if swapped == "file" else place
-    kept, link = tmp_path / "kept", tmp_path / "link"
+    kept = tmp_path / "kept"
+    link = tmp_path / "link"
     stop = threading.Event()
 
     def swap() -> None:

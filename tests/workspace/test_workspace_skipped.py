@@ -25,7 +25,8 @@ def write(file: Path, text: str = "- Tea.\n") -> Path:
 @pytest.fixture
 def memory(tmp_path: Path) -> Workspace:
     """A workspace and transcripts with a path for almost every reason."""
-    root, sessions = tmp_path / "notes", tmp_path / "agents" / "main" / "sessions"
+    root = tmp_path / "notes"
+    sessions = tmp_path / "agents" / "main" / "sessions"
     note = write(root / "MEMORY.md")
     (root / "memory").mkdir()
     (root / "memory" / "link.md").symlink_to(note)

@@ -150,7 +150,9 @@ def test_a_replacement_keeps_the_group_of_a_team_and_the_owner_where_that_is_all
 def test_a_new_file_has_the_asked_permissions_from_its_first_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, seen, write = tmp_path / "a.json", set[int](), os.write
+    file = tmp_path / "a.json"
+    seen = set[int]()
+    write = os.write
 
     def looking(descriptor: int, content: bytes) -> int:
         seen.add(os.fstat(descriptor).st_mode & 0o777)
@@ -201,7 +203,8 @@ def _created(file: Path, text: str) -> bool:
 def test_an_append_that_waited_through_a_replacement_goes_to_the_new_file(tmp_path: Path) -> None:
     file = tmp_path / "a.md"
     file.write_text("kept\n", encoding="utf-8")
-    rounds, stop = 60, threading.Event()
+    rounds = 60
+    stop = threading.Event()
     failures: list[Exception] = []
 
     def rewrite() -> None:

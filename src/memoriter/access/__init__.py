@@ -10,7 +10,7 @@ from memoriter.access._proof import MOST_CHALLENGES, PROVEN_DIGEST, CommandProof
 from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
 from memoriter.access._record import FIELDS, TOOL, RequestRecord, name_of_caller
 from memoriter.access._run import Run
-from memoriter.access._shares import Place, Shares
+from memoriter.access._shares import Permit, Shares
 from memoriter.access._small_page import small_page
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
     "CommandProof",
     "LimitReached",
     "Origins",
-    "Place",
+    "Permit",
     "RateLimit",
     "RequestRecord",
     "Run",

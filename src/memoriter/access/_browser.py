@@ -17,7 +17,8 @@ LINK_SECONDS = 10 * 60.0
 """Seconds after which a link that nobody has opened is no longer valid."""
 SESSION_SECONDS = 12 * 60 * 60.0
 """Seconds without a request after which a session ends."""
-MOST_LINKS, MOST_SESSIONS = 8, 32
+MOST_LINKS = 8
+MOST_SESSIONS = 32
 """Maximum number of open links and of sessions; the oldest one makes room."""
 
 

@@ -87,7 +87,8 @@ def _page_of(status: int, body: bytes) -> bytes:
     message, remedy = PLAIN.get(status, (HTTPStatus(status).phrase + ".", ""))
     try:
         problem: Any = json.loads(body)
-        message, remedy = str(problem["detail"]), str(problem["remedy"])
+        message = str(problem["detail"])
+        remedy = str(problem["remedy"])
     except (ValueError, TypeError, KeyError):
         pass
     title = TITLES.get(status, HTTPStatus(status).phrase)

@@ -39,7 +39,9 @@ class Authenticator:
             tokens: the further tokens, each with its scope; None: there are none.
             sessions: the sessions of browsers on this machine; None: there are none.
         """
-        self._token, self._commands, self._tokens = token, commands, tokens
+        self._token = token
+        self._commands = commands
+        self._tokens = tokens
         self.sessions = sessions
 
     def identify(self, scope: Scope) -> Caller | None:

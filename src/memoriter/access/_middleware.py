@@ -96,7 +96,9 @@ class AccessMiddleware:
             probes: paths that anybody may read by any name of a host, because a supervisor has no token and may
                 connect by address. Their answers must not tell such a caller anything but whether the server works.
         """
-        self._app, self._authenticator, self._origins = app, authenticator, origins
+        self._app = app
+        self._authenticator = authenticator
+        self._origins = origins
         self._served = served or ServedMemory()
         self._limits = limits or CallerLimits(time.monotonic)
         self._probes = frozenset(probes)
@@ -215,7 +217,8 @@ def unauthorized(scope: Scope) -> Response:
     if prefers_html(scope):
         remedy = "Run `memoriter serve --link`, and open the link that it prints."
         return problem_response(401, "session", "This page needs a session.", remedy, headers=headers)
-    message, remedy = NO_TOKEN, NO_TOKEN_REMEDY
+    message = NO_TOKEN
+    remedy = NO_TOKEN_REMEDY
     problem = problem_json(401, "token", message, remedy)
     # Clients of earlier versions read the member `error`.
     body = {**problem, "error": {"code": "token", "message": message, "remedy": remedy}}

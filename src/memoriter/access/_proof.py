@@ -15,7 +15,8 @@ PROVEN_DIGEST = "memoriter.digest"
 """Scope key with the digest that the body must have; set after a command has proven itself for that body."""
 MOST_CHALLENGES = 1_024
 """Maximum number of connections between their challenge and their request; the oldest is dropped first."""
-HEX_64, HEX_32 = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
+HEX_64 = re.compile("[0-9a-f]{64}")
+HEX_32 = re.compile("[0-9a-f]{32}")
 
 
 class CommandProof:
@@ -56,7 +57,8 @@ class CommandProof:
         If it does, the body must have the digest that the request names; the scope keeps that digest.
         """
         exchange = self._exchanges.pop(_connection(scope), None)
-        ticket, digest = header_of(scope, TICKET) or "", header_of(scope, DIGEST) or ""
+        ticket = header_of(scope, TICKET) or ""
+        digest = header_of(scope, DIGEST) or ""
         target = _target(scope)
         if exchange is None or not target.startswith(WORK_PATHS):
             return False

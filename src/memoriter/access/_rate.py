@@ -1,4 +1,7 @@
-"""The limits of each caller: requests over time, requests at once, and bytes over time."""
+"""The limits of each caller: requests over time, requests at once, and bytes over time.
+
+They are counted by hand because the package `limits` has no token bucket, and reads the time itself.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ class RateLimit:
             per_second: requests per second over a longer time.
             burst: requests at once.
         """
-        self._clock, self._per_second, self._burst = clock, per_second, burst
+        self._clock = clock
+        self._per_second = per_second
+        self._burst = burst
         self._buckets: dict[str, _Bucket] = {}
 
     def take(self, name: str, cost: float = 1.0) -> float:
@@ -93,7 +98,8 @@ class CallerLimits:
             clock: returns monotonic seconds.
             owner: the limits of callers that have none of their own.
         """
-        self._clock, self._owner = clock, owner
+        self._clock = clock
+        self._owner = owner
         self._usages: dict[str, _Usage] = {}
 
     def begin(self, name: str, limits: Limits | None) -> LimitReached | None:

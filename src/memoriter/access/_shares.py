@@ -23,33 +23,37 @@ class Shares:
             each: places that one other caller may have.
             others: places of all other callers together.
         """
-        self._owner, self._others = anyio.CapacityLimiter(owner), anyio.CapacityLimiter(others)
+        self._owner = anyio.CapacityLimiter(owner)
+        self._others = anyio.CapacityLimiter(others)
         self._each = each
         self._callers: dict[str, anyio.CapacityLimiter] = {}
 
-    def take(self, caller: Caller | None) -> Place | None:
-        """Return a place, or None if the caller has its share. For None as the caller, see `wait`."""
-        place = Place()
+    def acquire(self, caller: Caller | None) -> Permit | None:
+        """Return a permit, or None if the caller has its share. For None as the caller, see `wait`."""
+        permit = Permit()
         try:
             for limiter in self._limiters(caller):
-                limiter.acquire_on_behalf_of_nowait(place)
-                place.limiters.append(limiter)
+                limiter.acquire_on_behalf_of_nowait(permit)
+                permit.limiters.append(limiter)
         except anyio.WouldBlock:
-            place.leave()
+            permit.release()
             return None
-        return place
+        return permit
 
-    async def wait(self, caller: Caller | None) -> Place:
-        """Return a place as soon as the caller has one. None: the server itself, which has the places of the owner."""
-        place = Place()
+    async def wait(self, caller: Caller | None) -> Permit:
+        """Return a permit as soon as the caller may have one.
+
+        None as the caller is the server itself, which has the places of the owner.
+        """
+        permit = Permit()
         try:
             for limiter in self._limiters(caller):
-                await limiter.acquire_on_behalf_of(place)
-                place.limiters.append(limiter)
+                await limiter.acquire_on_behalf_of(permit)
+                permit.limiters.append(limiter)
         except BaseException:
-            place.leave()
+            permit.release()
             raise
-        return place
+        return permit
 
     def _limiters(self, caller: Caller | None) -> Sequence[anyio.CapacityLimiter]:
         if caller is None or caller.has_owner_share:
@@ -58,14 +62,14 @@ class Shares:
         return (self._callers.setdefault(caller.key, anyio.CapacityLimiter(self._each)), self._others)
 
 
-class Place:
-    """One place, until its holder leaves it."""
+class Permit:
+    """One place, until its holder releases it."""
 
     def __init__(self) -> None:
         self.limiters: list[anyio.CapacityLimiter] = []
 
-    def leave(self) -> None:
-        """Free the place, in the event loop; later calls do nothing."""
+    def release(self) -> None:
+        """Free the place in the event loop; later calls do nothing."""
         while self.limiters:
             self.limiters.pop().release_on_behalf_of(self)
 
@@ -73,4 +77,4 @@ class Place:
         """Keep the place inside the context."""
 
     def __exit__(self, *_: object) -> None:
-        self.leave()
+        self.release()

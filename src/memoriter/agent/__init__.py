@@ -33,10 +33,9 @@ from memoriter.agent.capture import (
     plan_removal,
     read_conversation,
 )
-from memoriter.agent.flush import DEFAULT_WINDOW, FlushAnswer, FlushResult, FlushTurn
+from memoriter.agent.flush import FlushAnswer, FlushResult, FlushTurn
 
 __all__ = [
-    "DEFAULT_WINDOW",
     "Addition",
     "AgentEnd",
     "Audience",

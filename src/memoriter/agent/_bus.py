@@ -141,7 +141,8 @@ class HookBus:
 
         Listeners with a higher priority come first.
         """
-        texts, reasons = list[str](), list[Diagnostic]()
+        texts = list[str]()
+        reasons = list[Diagnostic]()
         ends = self.monotonic() + (inf if event.seconds is None else event.seconds)
         for listener in self._listeners_for(event):
             if busy := self._busy_diagnostic(listener):
@@ -175,13 +176,16 @@ class HookBus:
 
         Listeners that fail or time out have no result, only a diagnostic.
         """
-        results, reasons, calls = list[object](), list[Diagnostic](), list[_ListenerThread]()
+        results = list[object]()
+        reasons = list[Diagnostic]()
+        calls = list[_ListenerThread]()
         for listener in listeners:
             if busy := self._busy_diagnostic(listener):
                 reasons.append(busy)
             else:
                 calls.append(_ListenerThread(listener, event))
-        began, longest = self.monotonic(), inf
+        began = self.monotonic()
+        longest = inf
         if isinstance(event, BeforeAgentStart) and event.seconds is not None:
             longest = event.seconds
         for call in calls:

@@ -223,7 +223,8 @@ def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> Hook
     if usage is None:
         return HookAnswer(None, capture.reasons, capture.texts)
     answer = session.flush(usage.tokens, window=usage.window, reserve=usage.reserve)
-    prompt, reasons = answer.turn.prompt if answer.turn else "", (*capture.reasons, *answer.reasons)
+    prompt = answer.turn.prompt if answer.turn else ""
+    reasons = (*capture.reasons, *answer.reasons)
     if hook_input.is_codex and prompt:
         return HookAnswer({"decision": "block", "reason": prompt}, reasons, capture.texts)
     # Claude Code shows "block" as a problem that a hook has reported.

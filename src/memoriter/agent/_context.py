@@ -62,7 +62,8 @@ def load_parts(
         allowed: whose words are included besides those of the owner.
         owned: whether the notes are the owner's. Notes of a project are quotations.
     """
-    parts, reasons = list[ContextPart](), list[Diagnostic]()
+    parts = list[ContextPart]()
+    reasons = list[Diagnostic]()
     notes: list[tuple[Path, str, Literal["beginning", "end"]]] = []
     if audience == "private":
         notes.append((workspace.long_term(), "long-term memory", "beginning"))

@@ -116,10 +116,11 @@ def quotation_head(text: str, at: int) -> str:
 
 def has_allowed(lines: Sequence[str], authors: Sequence[str], allowed: Collection[Standing]) -> bool:
     """Return whether `attributed` shows anything of the lines but headings."""
-    return any(
-        standing_of(author) in {"owner", *allowed} and (text := without_mark(line).strip()) and not text.startswith("#")
-        for line, author in zip(lines, authors, strict=True)
-    )
+    for line, author in zip(lines, authors, strict=True):
+        text = without_mark(line).strip()
+        if text and not text.startswith("#") and standing_of(author) in {"owner", *allowed}:
+            return True
+    return False
 
 
 def _shown(author: str, run: Sequence[str], allowed: Collection[Standing], path: str) -> str:
@@ -140,7 +141,8 @@ def _notice(run: Sequence[str], path: str) -> str:
 
 def _runs(lines: Sequence[str], authors: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield the lines of each author, without marks and lines that are marks. Blank lines belong to what is above."""
-    current, run = "", list[str]()
+    current = ""
+    run = list[str]()
     for line, author in zip(lines, authors, strict=True):
         text = without_mark(line)
         if line.strip() and not text.strip():
@@ -148,7 +150,8 @@ def _runs(lines: Sequence[str], authors: Sequence[str]) -> Iterator[tuple[str, l
         if text.strip() and author != current:
             if run:
                 yield current, run
-            current, run = author, []
+            current = author
+            run = []
         run.append(text)
     if run:
         yield current, run

@@ -169,9 +169,13 @@ def quote(
         citations: whether each passage begins with its citation, and not only with its number.
         allowed: whose words are quoted besides those of the owner.
     """
-    seen, used = _words_of(context), set(known)
-    rows, statements = list[str](), list[str]()
-    identities, cited, refused = list[str](), dict[str, None](), list[RecallPassage]()
+    seen = _words_of(context)
+    used = set(known)
+    rows = list[str]()
+    statements = list[str]()
+    identities = list[str]()
+    cited = dict[str, None]()
+    refused = list[RecallPassage]()
     opening = f"{OPENING} {label}".rstrip()
     reserved = len(_statements_block("")) if any(passage.category for passage in passages) else 0
     room = budget - len(injected(opening)) - reserved
@@ -267,7 +271,8 @@ MOST_HITS = 50
 MIN_SIMILARITY = 0.52
 """Lowest similarity above the baseline that a passage needs. Keywords alone match messages such as "continue" and
 "looks good": this value leaves a recall for 9 of 96 such messages, and the note that answers for 67 of 98 questions."""
-MIN_TERMS, MIN_COVERAGE = 2, 0.5
+MIN_TERMS = 2
+MIN_COVERAGE = 0.5
 """Lowest number and share of the message's terms that a passage must hold if it has no vector score."""
 
 

@@ -152,7 +152,8 @@ class Session:
         if snapshot is not None and snapshot.context is not None:
             return Context(snapshot.context, tuple(reasons))
         self._flushing.remove_old()
-        now, zone = self.now, self._env.zone
+        now = self.now
+        zone = self._env.zone
         if zone and not zone_is_known(zone):
             message = f"The time zone {zone!r} is not known here, so days are those of this machine."
             reasons.append(
@@ -309,7 +310,8 @@ class Session:
         """Record that a summary replaces the conversation; after it, a flush may be due again."""
         if not self._env.active:
             return ()
-        cycle, reasons = 0, tuple[Diagnostic, ...]()
+        cycle = 0
+        reasons = tuple[Diagnostic, ...]()
         try:
             cycle, result = self._flushing.record_compaction()
             reasons = result.reasons if result else ()
@@ -361,7 +363,8 @@ def recall_listener(source: RecallSource) -> Listener:
     """Return a recall source as a listener."""
 
     def call(event: BeforeAgentStart) -> RecallAnswer:
-        chosen, limit = source, RECALL_MS
+        chosen = source
+        limit = RECALL_MS
         if event.seconds is not None:
             limit = max(1, int((event.seconds - SPARE_SECONDS) * 1000))
         if isinstance(source, MarkdownRecall):

@@ -148,10 +148,12 @@ class Snapshots:
                 if owners_of({}, root=True).complaint(file):  # another user may have planted it
                     continue
                 value = json.loads(read_plain(file, MAX_BYTES))
-                snapshot, session = _parse_snapshot(value), str(_table(value).get("session", ""))
+                snapshot = _parse_snapshot(value)
+                session = str(_table(value).get("session", ""))
                 audience = self._audience_of(file, session)
                 if snapshot is not None and audience is not None and (snapshot.context or snapshot.recalled):
-                    at, received = file.stat().st_mtime, len(snapshot.recalled)
+                    at = file.stat().st_mtime
+                    received = len(snapshot.recalled)
                     records.append(RecallRecord(session, audience, bool(snapshot.context), received, at))
         return sorted(records, key=lambda record: record.at)
 
@@ -216,11 +218,14 @@ def _parse_snapshot(value: object) -> Snapshot | None:
     if not isinstance(value, dict):
         return None
     fields = cast("dict[str, Any]", value)
-    context, recalled, prompt = fields.get("context"), fields.get("recalled"), fields.get("prompt", "")
+    context = fields.get("context")
+    recalled = fields.get("recalled")
+    prompt = fields.get("prompt", "")
     shown = fields.get("shown", [])
     if not isinstance(context, str | None) or not isinstance(recalled, list) or not isinstance(prompt, str):
         return None
-    passages, codes = cast("list[object]", recalled), cast("list[object]", shown) if isinstance(shown, list) else []
+    passages = cast("list[object]", recalled)
+    codes = cast("list[object]", shown) if isinstance(shown, list) else []
     return Snapshot(context, tuple(map(str, passages)), prompt, tuple(map(str, codes)))
 
 

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from memoriter.backends._ports import Store
     from memoriter.sync import Progress
 
-MOST_FILES, MOST_BYTES = 2_000, 128 * 1024
+MOST_FILES = 2_000
+MOST_BYTES = 128 * 1024
 """The most files among which it looks for changes, and the most bytes of changed notes that it reads."""
 WAITING_SHARE = 0.5
 """Share of the time left that a search without an update waits for a process that is indexing."""
-LONGEST_WAIT, LOOK_SECONDS = 60.0, 1.0
+LONGEST_WAIT = 60.0
+LOOK_SECONDS = 1.0
 """Seconds that a run in the background waits for another process that is indexing, because then that one does the work;
 and how often it looks whether it is to stop."""
 PAUSE_SECONDS = 0.05
@@ -82,7 +84,8 @@ def _finish(indexing: Indexing, index: Store, stop: Event, progress: Callable[[P
     indexing.context.follow_provider(index)
     sync = indexing.new_sync(index, progress)
     task = Task(embed_by=Deadline(clock, inf), wait=LOOK_SECONDS, turns=pause)
-    began, report = monotonic(), SyncReport(unread=1)
+    began = monotonic()
+    report = SyncReport(unread=1)
     while report.unread and not stop.is_set():
         try:
             report = sync.read(replace(task, read_by=None if sync.outdated else indexing.slice_from(clock)))

@@ -6,7 +6,7 @@ import logging
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from memoriter.backends._background import index_words, last_run, run_in_background
 from memoriter.backends._changes import content_changes
@@ -73,6 +73,15 @@ RANKINGS = 3
 """The most rankings for one search: it ranks again after passages that differ from their notes were repaired."""
 
 
+class _KnownBaseline(NamedTuple):
+    """The baseline of a model's vectors in an index, and the version of the index that it was read from."""
+
+    store: Store
+    version: int
+    spec: ModelSpec
+    baseline: CosineBaseline
+
+
 class BuiltinBackend:
     """A workspace with its index, which is opened on first use. Safe to share between threads."""
 
@@ -85,11 +94,14 @@ class BuiltinBackend:
         reranking: Reranking | None = None,
     ) -> None:
         """Store the parts. Nothing is opened yet."""
-        self.workspace, self.settings, self.embedding, self.clocks = workspace, settings, embedding, clocks
+        self.workspace = workspace
+        self.settings = settings
+        self.embedding = embedding
+        self.clocks = clocks
         self.reranking = reranking
         self._context = BackendContext(workspace, settings, embedding, clocks)
         self._indexing = Indexing(self._context)
-        self._baseline: tuple[Store, int, ModelSpec, CosineBaseline] | None = None
+        self._baseline: _KnownBaseline | None = None
         self._verifier = Verifier(workspace, clocks.wall, whole_lines=settings.sync.chunking.strategy == "markdown")
 
     @property
@@ -105,7 +117,8 @@ class BuiltinBackend:
         observe: Callable[[Store, Question, Ranking], None] | None = None,
     ) -> SearchResult:
         """Return the hits of a query; `observe` receives index, question and ranking. Raises InvalidQuery."""
-        text, watch = "" if query.newest else clean_query(query.text), Stopwatch(self.clocks.monotonic)
+        text = "" if query.newest else clean_query(query.text)
+        watch = Stopwatch(self.clocks.monotonic)
         limit = self.settings.deadline_ms if query.deadline_ms is None else query.deadline_ms
         deadline = Deadline.within(limit, self.clocks.monotonic)
         hasty = query.deadline_ms is not None and query.deadline_ms < self.settings.deadline_ms
@@ -115,7 +128,8 @@ class BuiltinBackend:
             self._search, text=text, query=query, progress=progress, watch=watch, observe=observe, hasty=hasty
         )
         with work_until(deadline):
-            result, timings = self._context.with_recovery(partial(act, deadline=deadline)), watch.timings()
+            result = self._context.with_recovery(partial(act, deadline=deadline))
+            timings = watch.timings()
         log.debug("search stages: %s", Listed(timings))
         values = len(text), result.mode, len(result.hits), result.outcome, timings["total"]
         log.info("search: %d characters, %s, %d hits, outcome %s, %.1f ms", *values)
@@ -146,33 +160,41 @@ class BuiltinBackend:
             else:
                 index_words(self._indexing, index, deadline)
         with watch.stage("embed"):
-            texts: list[tuple[str, Role]] = texts_of(query) if query.lines else [(text, "query")] if text else []
+            texts: list[tuple[str, Role]] = [(text, "query")] if text else []
+            if query.lines:
+                texts = texts_of(query)
             vectors, problem = query_vectors(self._context, index, texts, deadline, hasty=hasty)
         asked = f"{query.intent} {text}".lstrip()
         rescoring = self.reranking and self.reranking.question(asked, deadline, watch, hasty=hasty)
-        vector, typed = vectors[0] if vectors else None, typed_query(query, vectors) if query.lines else None
+        vector = vectors[0] if vectors else None
+        typed = typed_query(query, vectors) if query.lines else None
         question = Question(text, query, vector, deadline, watch, rescoring, typed)
         ranking, repairs = self._rank_verified(index, question, most=RANKINGS if query.update else 1)
         if rescoring is not None and rescoring.fetch():
             ranking, _ = self._rank_verified(index, question, most=1)
         if observe is not None:
             observe(index, question, ranking)
-        hits, time = ranking.hits, query.time
+        hits = ranking.hits
+        time = query.time
         missed = unsearched(query, vectors, problem) if query.lines else None
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, missed))]
         reasons += [rescoring.problem] if rescoring and rescoring.problem else []
         serving = vectors is not None if texts else self._context.serving(index)
-        health, is_late = health_of(self._context, index, reasons, serving=serving), deadline.passed
+        health = health_of(self._context, index, reasons, serving=serving)
+        is_late = deadline.passed
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
-        to_come = health.pending and texts and (vectors or not query.update or are_to_come(problem, reasons))
-        certain, spec = not (is_late or to_come), self.embedding.current.spec
-        by_words = self.settings.search.hybrid if not query.lines else "lex" in [each.kind for each in query.lines]
+        vectors_to_come = health.pending and texts and (vectors or not query.update or are_to_come(problem, reasons))
+        certain = not is_late and not vectors_to_come
+        deciding_hits = hits if time is None else deciding(hits)
+        spec = self.embedding.current.spec
+        by_words = any(line.kind == "lex" for line in query.lines) if query.lines else self.settings.search.hybrid
+        mode_with_vectors = "hybrid" if by_words else "vector"
         return SearchResult(
             hits=hits,
-            outcome=outcome_of(hits if time is None else deciding(hits), certain=certain, certainty=ranking.certainty),
+            outcome=outcome_of(deciding_hits, certain=certain, certainty=ranking.certainty),
             provider=self.embedding.provider_name,
             model=spec.model if spec else "",
-            mode="keyword" if not vectors else "hybrid" if by_words else "vector",
+            mode=mode_with_vectors if vectors else "keyword",
             health=health,
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",
@@ -184,27 +206,31 @@ class BuiltinBackend:
 
     def _rank_verified(self, index: Store, question: Question, most: int) -> tuple[Ranking, list[Diagnostic]]:
         """Rank until every passage matches its note, at most `most` times; return the repairs as well."""
-        repairs, rankings = list[Diagnostic](), 0
-        while True:
-            ranking, rankings = index.at_one_state(partial(self._rank, index, question)), rankings + 1
-            if not ranking.refused or most == 1:
-                return ranking, repairs
+        rank_once = partial(self._rank, index, question)
+        ranking = index.at_one_state(rank_once)
+        repairs = list[Diagnostic]()
+        for _ in range(most - 1):
+            if not ranking.refused:
+                break
             with question.watch.stage("index"):
                 repairs += self._indexing.repair(index, ranking.refused, self._verifier, question.deadline)
-            if rankings == most:
-                return ranking, repairs
+            ranking = index.at_one_state(rank_once)
+        return ranking, repairs
 
     def _rank(self, index: Store, question: Question) -> Ranking:
         """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
         scope = scope_of(question.query.filters, self.settings.sources, index.corpus().kinds)
-        settings, now = replace(self._settings(index, question.query), kinds=scope.kinds), self.clocks.wall()
-        verified, traces = Verified(index, self._verifier, question.watch), list[Trace]()
+        settings = replace(self._settings(index, question.query), kinds=scope.kinds)
+        now = self.clocks.wall()
+        verified = Verified(index, self._verifier, question.watch)
+        traces = list[Trace]()
         if question.query.newest:
             hits = newest(cast("Reader", verified), settings, filters=scope.filters)
             refused = tuple(verified.refused.values())
             return Ranking(hits, settings, scope.filters, now, scope.reasons, refused, certainty=None)
         with question.watch.stage("rank"):
-            reader, typed = cast("Reader", verified), question.typed
+            reader = cast("Reader", verified)
+            typed = question.typed
             ranked = partial(
                 partial(rank, reader, question.text, question.vector) if typed is None else lines_of(reader, typed),
                 now=now,
@@ -236,12 +262,13 @@ class BuiltinBackend:
 
     def _baseline_of(self, index: Store, spec: ModelSpec) -> CosineBaseline:
         """Return the baseline of the active vectors, which is read once until the index changes."""
-        version, known = index.version(), self._baseline
-        if known is not None and known[0] is index and known[1:3] == (version, spec):
-            return known[3]
-        background = background_of(index, spec)
-        self._baseline = index, version, spec, background
-        return background
+        version = index.version()
+        known = self._baseline
+        if known is not None and known.store is index and (known.version, known.spec) == (version, spec):
+            return known.baseline
+        baseline = background_of(index, spec)
+        self._baseline = _KnownBaseline(index, version, spec, baseline)
+        return baseline
 
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
@@ -277,7 +304,8 @@ class BuiltinBackend:
         from memoriter.backends._copies import state_folders
         from memoriter.workspace import recover, unfinished
 
-        folders, state = self.workspace.scan().folders, state_folders(self.settings.sessions_dir)
+        folders = self.workspace.scan().folders
+        state = state_folders(self.settings.sessions_dir)
         receipts = recover([*folders, *state] if self.settings.recovers else state)
         return receipts, [each.diagnostic for each in unfinished([*folders, *state]) if not each.active]
 
@@ -336,7 +364,8 @@ class BuiltinBackend:
 
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Make the index as small as possible. `unused` removes all stored vectors that no chunk uses."""
-        started, limits = self.clocks.monotonic(), self.settings.sync
+        started = self.clocks.monotonic()
+        limits = self.settings.sync
         receipts, left = self._recover()
         entries, size = (0, 0) if unused else (limits.max_entries, limits.max_bytes)
         report = self._context.with_recovery(

@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from memoriter.backends._context import BackendContext
 
 log = logging.getLogger(__name__)
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
 """Seconds until an index that cannot be read, or was replaced, is asked again; each pause is twice as long as the one
 before."""
 
 
 def content_changes(context: BackendContext, stop: Event) -> Generator[str]:
     """Yield the name of the content now, and soon after each change, until `stop` is set."""
-    seen, pause = "", FIRST_PAUSE
+    seen = ""
+    pause = FIRST_PAUSE
     while not stop.is_set():
         try:
             for version in context.current_index().changes(stop):

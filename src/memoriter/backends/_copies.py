@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from memoriter.workspace import Removal
 
-CONTEXTS, COPIES = "contexts", "flushes"
+CONTEXTS = "contexts"
+COPIES = "flushes"
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _NOT_A_WORD = re.compile(r"\W+")
 _MARKS = re.compile(r"(?:`{3,}|~{3,})\S*|[\W_]*")
@@ -205,7 +206,8 @@ def residual_copies(
         sessions: the folder of the agent's transcripts.
         providers: names of the providers whose vectors the index has held.
     """
-    files, needles = [removal.file for removal in notes], list(_needles(match, notes))
+    files = [removal.file for removal in notes]
+    needles = list(_needles(match, notes))
     diagnostics = [*_git_history(files), *_copies(files, root), *_services(providers), *_other_indexes(needles, index)]
     if match is not None:
         diagnostics += _transcripts(match, sessions)

@@ -154,11 +154,13 @@ class Embedding:
         Raises:
             EmbeddingError: the provider cannot be used; `GivenUp` if a service did not answer in time.
         """
-        opened, endpoint = self._opened(deadline, on_download), self._endpoint
+        opened = self._opened(deadline, on_download)
+        endpoint = self._endpoint
         return opened if endpoint is None else PatientProvider(opened, endpoint, deadline)
 
     def _opened(self, deadline: Deadline | None, on_download: Downloading | None = None) -> Observed:
-        slot, endpoint = self.current, self._endpoint
+        slot = self.current
+        endpoint = self._endpoint
         if slot.opened is not None:
             return slot.opened
         if slot.problem is not None:
@@ -181,7 +183,8 @@ class Embedding:
                 self._loader_thread = 0
 
     def _open_slot(self, slot: Slot, choice: Choice, on_download: Downloading | None) -> Observed:
-        close_count, sends_request = self._close_count, choice.kind != "remote" or slot.spec is None
+        close_count = self._close_count
+        sends_request = choice.kind != "remote" or slot.spec is None
         try:
             opened = self._observed(choice, on_download)
             slot.spec = opened.spec
@@ -219,7 +222,8 @@ class Embedding:
         if choice is None or choice.kind != "remote":
             return None
         pauses = Pauses(self.ledger, f"{choice.vendor}:{choice.endpoint}")
-        name, note = f"{choice.name} at {choice.endpoint}", partial(self._attempts.note, choice)
+        name = f"{choice.name} at {choice.endpoint}"
+        note = partial(self._attempts.note, choice)
         return SharedEndpoint(name, self.calls, pauses, self.outside, slot.late, note)
 
     @property
@@ -269,7 +273,9 @@ class Embedding:
             return
         if slot.opened is not None:
             slot.opened.close()
-        slot.opened, slot.spec, slot.spec_checked = opened, opened.spec, True
+        slot.opened = opened
+        slot.spec = opened.spec
+        slot.spec_checked = True
         self._query_vectors.clear()
 
     def query_vector(self, text: str, deadline: Deadline | None = None, role: Role = "query") -> NDArray[np.float32]:
@@ -291,7 +297,8 @@ class Embedding:
         if endpoint is None:
             return self._query_vectors.put(key, opened.embed([text], role=role)[0])
         limit = deadline or Deadline(self.outside.monotonic, inf)
-        patience, seconds = within(limit, min(limit.left / 2, QUERY_SECONDS)), max(limit.left, 2 * QUERY_SECONDS)
+        patience = within(limit, min(limit.left / 2, QUERY_SECONDS))
+        seconds = max(limit.left, 2 * QUERY_SECONDS)
 
         def fetch() -> NDArray[np.float32]:
             return self._query_vectors.put(key, opened.embed_within([text], role=role, seconds=seconds)[0])
@@ -316,7 +323,8 @@ class Embedding:
 
     def select_provider(self) -> None:
         """Switch to the fallback if the first provider cannot start. Try the first one again after a while."""
-        now, fallback = self.outside.monotonic(), self._fallback
+        now = self.outside.monotonic()
+        fallback = self._fallback
         if fallback is not None and now - fallback.since >= FALLBACK_SECONDS:
             self._fallback = None
         for is_fallback, slot in list(self._slots.items()):
@@ -370,7 +378,8 @@ class Embedding:
 
         if choice.vendor not in batch_vendors():
             return None
-        opened, note = slot.opened, partial(self._attempts.note, choice)
+        opened = slot.opened
+        note = partial(self._attempts.note, choice)
         inner = provider if opened is None else opened.inner
         return Batches(index, inner, self.outside, self.rules, self.account(choice), note)
 
@@ -387,7 +396,8 @@ class Embedding:
         with self._lock:
             if fallback in self._slots:
                 return self._slots[fallback]
-            now, consents = self.outside.monotonic(), None if self.attended else self.ledger
+            now = self.outside.monotonic()
+            consents = None if self.attended else self.ledger
             self._slots[fallback] = choose_slot(self.settings, fallback=fallback, now=now, consents=consents)
             return self._slots[fallback]
 

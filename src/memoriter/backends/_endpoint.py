@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-BATCH, OPEN = "document", "open"
+BATCH = "document"
+OPEN = "open"
 """The purpose of a call, as the first part of its key."""
 BATCH_SECONDS = 10.0
 """How long indexing with a deadline waits for one batch.
@@ -63,7 +64,7 @@ class LateVectors:
         for text in list(self._vectors)[:-MOST_LATE]:
             self._vectors.pop(text, None)
 
-    def take(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    def pop(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Return and remove the stored vectors of these texts."""
         vectors = {text: self._vectors.pop(text, None) for text in set(texts)}
         return {text: vector for text, vector in vectors.items() if vector is not None}
@@ -139,7 +140,8 @@ class SharedEndpoint:
     def _pause(self, error: TransientFailure, *, hasty: bool = False) -> None:
         if self.calls.aborted:
             return
-        stored, now = self.pauses.load(), self.env.wall()
+        stored = self.pauses.load()
+        now = self.env.wall()
         pause = stored.after_hasty(error, now) if hasty else stored.after(error, now)
         if (
             isinstance(error, GivenUp) and pause.times > stored.times
@@ -178,7 +180,7 @@ class PatientProvider:
 
         late = self._endpoint.late
         self._endpoint.await_batches(deadline)
-        vectors_by_text = late.take(texts)
+        vectors_by_text = late.pop(texts)
         rest = [text for text in texts if text not in vectors_by_text]
 
         def fetch() -> NDArray[np.float32]:
@@ -188,7 +190,7 @@ class PatientProvider:
 
         if rest:
             fetched = self._endpoint.ask((BATCH, *rest), fetch, deadline)
-            late.take(rest)
+            late.pop(rest)
             if not vectors_by_text:
                 return fetched
             vectors_by_text.update(zip(rest, fetched, strict=True))
@@ -268,7 +270,8 @@ class Slot:
 
     def disable(self, error: MemoriterError, now: float) -> None:
         """Let no caller use the provider, from `now` on (monotonic seconds)."""
-        self.problem, self.problem_since = Diagnostic(error.code, error.message, error.remedy), now
+        self.problem = Diagnostic(error.code, error.message, error.remedy)
+        self.problem_since = now
 
 
 def choose_slot(settings: ProviderSettings, *, fallback: bool, now: float, consents: Ledger | None) -> Slot:

@@ -34,7 +34,8 @@ def estimate_of(backend: Inspected, index: Store, sync: Sync, *, measured: bool 
         measured: also measure how long the vectors will take, if the model runs here; this loads the model.
     """
     embedding = backend.embedding
-    scan, indexed = sync.workspace.scan(), index.files()
+    scan = sync.workspace.scan()
+    indexed = index.files()
     plan = make_plan(scan.sources, indexed)
     rebuild = sync.outdated
     changed_sources = scan.sources if rebuild else (*plan.added, *plan.suspect)
@@ -94,7 +95,8 @@ QUICK_TOKENS = 20_000
 
 def _measured_seconds(embedding: Embedding, texts: Sequence[str], tokens: int) -> float | None:
     """Return how long all texts will take, from the time of a sample; None if it cannot or need not be measured."""
-    choice, problem = embedding.current.choice, embedding.current.problem
+    choice = embedding.current.choice
+    problem = embedding.current.problem
     if tokens < QUICK_TOKENS or choice is None or choice.kind not in MEASURED or problem is not None:
         return None
     sample = texts[:: max(1, len(texts) // SAMPLE)][:SAMPLE]
@@ -123,7 +125,8 @@ def _new_transcript_chunks(
     sync: Sync, sources: Iterable[Source], indexed: Mapping[str, IndexedFile]
 ) -> dict[str, list[Chunk]]:
     """Return the new chunks of each transcript that has any."""
-    transcripts, chunking = sync.workspace.transcripts, sync.settings.chunking
+    transcripts = sync.workspace.transcripts
+    chunking = sync.settings.chunking
     if transcripts is None:
         return {}
     chunks_by_path = {

@@ -131,7 +131,8 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, settings
     """
     lines_from = workspace.content(request.path) if request.path is not None and request.first is not None else None
     sessions = settings.sessions_dir
-    folders, state = workspace.scan().folders, state_folders(sessions)
+    folders = workspace.scan().folders
+    state = state_folders(sessions)
     recovered = tuple(recover([*folders, *state] if settings.recovers else state))
     plan = ForgetPlan(request, unfinished=index.forgetting, recovered=recovered)
     left = unfinished([*folders, *state])

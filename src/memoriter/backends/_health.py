@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from memoriter.backends._context import BackendContext, Question, Ranking
     from memoriter.backends._ports import Store
     from memoriter.records import IndexedFile
-    from memoriter.sync import Plan
     from memoriter.types import Source
     from memoriter.workspace import Scan, Workspace
 
@@ -76,7 +75,8 @@ def unindexed(plan: Plan) -> Diagnostic:
 WARMING = Diagnostic("warming", "The model is loading; keyword search works meanwhile.", "Search again in a moment.")
 UNUSED = frozenset({"index_outdated", "index_damaged"})
 """Notices of an index that exists and cannot serve as it is."""
-REQUEST_TEXTS, REQUEST_TOKENS = 64, 8_000
+REQUEST_TEXTS = 64
+REQUEST_TOKENS = 8_000
 """About the size of one indexing request."""
 
 
@@ -89,7 +89,8 @@ def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], 
         reasons: diagnostics so far; more are added.
         serving: whether vector search works.
     """
-    embedding, provider = context.embedding, context.embedding.current
+    embedding = context.embedding
+    provider = context.embedding.current
     index_unread = {IndexBusy.code, IndexUnavailable.code, *UNUSED, "index_read_only", "not_indexed", "unreadable"}
     chunks = index.corpus().chunks
     if not chunks and index_unread.isdisjoint(reason.code for reason in reasons):
@@ -118,7 +119,8 @@ def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], 
 
 
 def _no_notes(context: BackendContext, index: Store) -> Diagnostic:
-    files, folder = len(index.files()), str(context.workspace.root)
+    files = len(index.files())
+    folder = str(context.workspace.root)
     if files:
         notes = "The one note" if files == 1 else f"Each of the {files} notes"
         return Diagnostic("no_text", f"{notes} in {folder!r} is empty.", "Run `memoriter remember TEXT`.")
@@ -193,7 +195,9 @@ def _explain_empty(index: Store, question: Question, ranking: Ranking) -> tuple[
     """Return why there are no hits, and what would give some."""
     from memoriter.search import diagnose_empty, search_without_limits
 
-    text, vector, settings = question.text, question.vector, ranking.settings
+    text = question.text
+    vector = question.vector
+    settings = ranking.settings
     unlimited = search_without_limits(
         index, text, vector, settings, filters=ranking.filters, now=ranking.now, typed=question.typed
     )

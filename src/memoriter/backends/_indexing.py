@@ -33,11 +33,13 @@ if TYPE_CHECKING:
 LATER_EMBEDDING_MS = 2_000
 INDEXING_SHARE = 0.9
 """The share of a search's time that indexing may take. The rest is for the search itself."""
-WAIT_SECONDS, OWN_WAIT_SECONDS = 0.25, 1.0
+WAIT_SECONDS = 0.25
+OWN_WAIT_SECONDS = 1.0
 """Seconds that a search waits for another indexing process; the second applies if a note of ours must be indexed."""
 FIRST_VECTORS_SECONDS = 3.0
 """The longest wait of a search without any vectors: for another process that is indexing, or for the model to load."""
-SLICE_SECONDS, SLICE_SCANS = 3.0, 10.0
+SLICE_SECONDS = 3.0
+SLICE_SCANS = 10.0
 """A watcher's run pauses after this many seconds, or this many times the duration of its scan, whichever is longer.
 
 Then new changes are indexed first.
@@ -95,7 +97,8 @@ class Indexing:
         if index.read_only:
             return [*self._probe_model(index, deadline), *scan_staleness(self.context.workspace, index)]
         written = self._written.numbers()
-        paths, first = frozenset(written), not index.corpus().files
+        paths = frozenset(written)
+        first = not index.corpus().files
         due = requested or self.context.settings.on_search
         if not (first or paths or due):
             late = scan_staleness(self.context.workspace, index)
@@ -154,7 +157,8 @@ class Indexing:
 
     def _retry_due(self) -> bool:
         """Return whether missing vectors may be requested again: at most once per debounce interval."""
-        now, last_scan = self.context.clocks.monotonic(), self._scanned.at
+        now = self.context.clocks.monotonic()
+        last_scan = self._scanned.at
         return last_scan is None or (now - last_scan) * 1000 >= self.context.settings.debounce_ms
 
     def _finish_scan(
@@ -301,7 +305,8 @@ class Indexing:
         embed_by = self._embed_by(deadline, LATER_EMBEDDING_MS)
         try:
             with index.lease(wait=min(WAIT_SECONDS, embed_by.left)):
-                task, sync = prepare_repair(sources, index, embed_by), self.new_sync(index)
+                task = prepare_repair(sources, index, embed_by)
+                sync = self.new_sync(index)
                 report = sync.read(task)
             report = self.embed(index, sync, report, task, [])
         except IndexDamaged:
@@ -355,7 +360,8 @@ class Indexing:
         self.context.follow_provider(index)
         if not self._scanned.fully:
             job = replace(job, whole=True)
-        scan, report = self._scan_job(index, job), None
+        scan = self._scan_job(index, job)
+        report = None
         seconds = self.context.clocks.monotonic() - started
         deadline = self.slice_from(clock, seconds)
         outdated = self.new_sync(index).outdated
@@ -369,7 +375,8 @@ class Indexing:
                 report = sync.read(task)
             report = self.embed(index, sync, report, task, [])
         self._scanned = replace(self._scanned, fully=True)
-        embedding, provider = self.context.embedding, self.context.embedding.current
+        embedding = self.context.embedding
+        provider = self.context.embedding.current
         pending = bool(report is not None and report.pending and provider.spec is not None)
         out_of_time = deadline.passed and pending and embedding.paused is None
         unfinished = report is not None and bool(report.unread or out_of_time)
@@ -382,8 +389,10 @@ class Indexing:
         return Deadline(clock, clock() + max(SLICE_SECONDS, SLICE_SCANS * scan_seconds))
 
     def _scan_job(self, index: Store, job: IndexJob) -> ChangeSet:
-        now, debounce = self.context.clocks.wall(), self.context.settings.debounce_ms / 1000
-        due, young = self.new_sync(index).due, (now - debounce, now)
+        now = self.context.clocks.wall()
+        debounce = self.context.settings.debounce_ms / 1000
+        due = self.new_sync(index).due
+        young = (now - debounce, now)
         return changes_for(job, self.context.workspace, index, young=young, due=due)
 
     def drop(self, index: Store, paths: tuple[str, ...]) -> CompactReport:

@@ -33,7 +33,8 @@ def draw_map(index: Store, *, similarity: float, configured: bool) -> PassageMap
 
 
 def _draw(index: Store, similarity: float, *, configured: bool) -> PassageMap:
-    all_ids, vectors = index.all_ids(), index.vectors()
+    all_ids = index.all_ids()
+    vectors = index.vectors()
     ids = _sample(all_ids, MOST_POINTS)
     found, matrix = index.vectors_at(ids)
     if not found:

@@ -39,7 +39,8 @@ LATE_SECONDS = 10.0
 """How long a request may take whose caller stopped waiting. Its scores serve the same question, asked again."""
 REMEMBERED = 256
 """The most questions whose scores are kept."""
-READ_BY_JUDGE, READ_BY_OTHERS = 3, 20
+READ_BY_JUDGE = 3
+READ_BY_OTHERS = 20
 """The hits that are read, unless the settings say how many. Reading more improves neither the order nor the outcome: of
 three hits, .707 are first with the right lines, of eight .702 (`scripts/outcome_rule.py`)."""
 _PURPOSE = "rerank"
@@ -70,7 +71,10 @@ class Reranking:
             attended: whether a person sees notices; if not, only services that one was informed about are used.
         """
         self.settings = settings
-        self._outside, self._ledger, self._budget, self._calls = outside, ledger, budget, calls
+        self._outside = outside
+        self._ledger = ledger
+        self._budget = budget
+        self._calls = calls
         self._attended = attended
         self._attempts = Attempts(ledger, outside.wall, settings.local_model)
         self._lock = threading.Lock()
@@ -154,7 +158,8 @@ class Reranking:
             self._calls.run((_PURPOSE, name, key), fetch, service=name, deadline=patience)
             return
         pauses = Pauses(self._ledger, f"{_PURPOSE}:{choice.vendor}:{choice.endpoint}")
-        pause, now = pauses.load(), self._outside.wall()
+        pause = pauses.load()
+        now = self._outside.wall()
         if pause.reason(now) is not None:
             left = max(1, round(pause.until - now))
             raise TransientFailure(
@@ -208,7 +213,8 @@ class Reranking:
     def close(self) -> None:
         """Close the model or the connections; they are opened again when they are needed."""
         with self._lock:
-            opened, self._opened = self._opened, None
+            opened = self._opened
+            self._opened = None
             self._warmed = False
         if opened is not None:
             self._calls.when_idle(opened.close)
@@ -299,7 +305,8 @@ class Rescoring:
                 self.reranking.ask(self._key(self._missing), self.question, self._missing, self.deadline)
             except MemoriterError as error:
                 late = isinstance(error, TransientFailure) and self.reranking.judges
-                self._failure, self._late = (error.message, _remedy_of(error)), late
+                self._failure = (error.message, _remedy_of(error))
+                self._late = late
                 return False
         self._missing = ()  # the next ranking says what it misses
         return True

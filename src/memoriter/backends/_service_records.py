@@ -127,7 +127,8 @@ class Attempts:
             choice: the provider that was called.
             error: why it failed; None for a success.
         """
-        now, last = self.wall(), self.last(choice)
+        now = self.wall()
+        last = self.last(choice)
         if error is None:
             if last is not None and last.ok and abs(now - last.at) < FRESH_SECONDS:
                 return
@@ -220,7 +221,8 @@ def _from_json(text: str | None) -> Attempt | None:
     """Return the stored attempt; None if the text is not one."""
     try:
         stored: Any = json.loads(text or "")
-        at, reason = float(stored["at"]), stored["reason"]
+        at = float(stored["at"])
+        reason = stored["reason"]
         datetime.fromtimestamp(at, tz=UTC)
         if reason is None:
             return Attempt(at)
@@ -230,7 +232,8 @@ def _from_json(text: str | None) -> Attempt | None:
         return None
 
 
-FIRST_SECONDS, LONGEST_SECONDS = 30.0, 600.0
+FIRST_SECONDS = 30.0
+LONGEST_SECONDS = 600.0
 """The first and the longest pause. Each further failure doubles the pause."""
 
 

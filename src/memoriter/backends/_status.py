@@ -57,14 +57,20 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         deep: also search for passages that must be found, through the real search path.
     """
     check = run_canaries(backend, index) if deep else CanaryReport()
-    provider, settings = backend.embedding.current, backend.settings
-    spec, choice = provider.spec, provider.choice
-    corpus, indexed, scan = index.corpus(), index.files(), backend.workspace.scan()
+    provider = backend.embedding.current
+    settings = backend.settings
+    spec = provider.spec
+    choice = provider.choice
+    corpus = index.corpus()
+    indexed = index.files()
+    scan = backend.workspace.scan()
     plan = confirmed(make_plan(scan.sources, indexed), backend.workspace, indexed)
-    health, reranking = check.apply_to(backend.health(index, scan, plan)), backend.reranking
+    health = check.apply_to(backend.health(index, scan, plan))
+    reranking = backend.reranking
     if reranking is not None and (trouble := reranking.trouble) is not None:
         health = replace(health, reasons=(*health.reasons, trouble))
     health = replace(health, reasons=(*health.reasons, *index.work_left))
+    run = last_run(settings)
     return Status(
         agent=settings.agent,
         workspace=str(backend.workspace.root),
@@ -93,16 +99,18 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         recall=index.recall,
         endpoint=choice.endpoint if choice else "",
         key_source=choice.key_source if choice else "",
-        indexing=run if (run := last_run(settings)) and run.ended is None else None,
+        indexing=run if run is not None and run.ended is None else None,
         last_attempt=backend.embedding.last_attempt if choice and choice.kind in KEPT else None,
         sources=tuple(SourceCount(kind, *corpus.kinds.get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
         reranker=reranking.state if reranking else None,
     )
 
 
-CANARIES, WORDS = 8, 6
+CANARIES = 8
+WORDS = 6
 """How many of a passage's rarest words make its query."""
-LONGEST_WORD, RESULTS = 100, 10
+LONGEST_WORD = 100
+RESULTS = 10
 _PART = re.compile(r"\w+")
 NEAR = 200
 """A passage must be among this many hits in its own file, since other passages may match its words better."""
@@ -244,7 +252,8 @@ class _CanaryRun:
 
         A passage that has no vector yet is not lost.
         """
-        computed, index = self.computed_vectors().get(row.id), self.index
+        computed = self.computed_vectors().get(row.id)
+        index = self.index
         ids, stored = index.vectors_at([row.id])
         if computed is None or (not ids and index.pending()):
             return True

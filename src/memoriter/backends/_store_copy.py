@@ -80,7 +80,8 @@ def plan_copy(source: BuiltinBackend, target: BuiltinBackend, *, replace_all: bo
     """Return what `copy_index` would copy, of two backends that only inspect. Nothing is changed."""
     before, after = (_side(each, None).store for each in (source, target))
     _check(before, after, replace_all=replace_all)
-    corpus, models = before.corpus(), before.models()
+    corpus = before.corpus()
+    models = before.models()
     return CopyReport(files=corpus.files, chunks=corpus.chunks, vectors=sum(models.values()), models=len(models))
 
 
@@ -109,7 +110,8 @@ def _side(backend: BuiltinBackend, progress: Callable[[Progress], None] | None) 
     store = backend.follow_and_act(lambda _, index: index)
 
     def sync() -> Sync:
-        clocks, rules = backend.clocks, backend.settings.sync
+        clocks = backend.clocks
+        rules = backend.settings.sync
         return Sync(backend.workspace, store, rules, clocks.monotonic, progress or (lambda _: None), wall=clocks.wall)
 
     return CopySide(store, sync, backend.settings.search)
@@ -174,10 +176,12 @@ def _in_order(source: Store, target: CopySide) -> ChangeSet | None:
 
     Where passages are equally good, the order of their ids decides which are found.
     """
-    sync, store = target.sync(), target.store
+    sync = target.sync()
+    store = target.store
     if sync.outdated:
         return None
-    scan, indexed = sync.workspace.scan(), store.files()
+    scan = sync.workspace.scan()
+    indexed = store.files()
     plan = make_plan(scan.sources, indexed)
     first = {each.path: next(iter(source.ids_at(each.path)), 0) for each in plan.added}
     added = tuple(sorted(plan.added, key=lambda each: (first[each.path], each.path)))
@@ -194,7 +198,8 @@ def _contents(store: Store) -> dict[str, tuple[str, int]]:
 
 def _copy_vectors(source: Store, target: Store, progress: Callable[[Progress], None]) -> int:
     """Copy the vectors and refusals of every model; return how many vectors the target did not have."""
-    models, before = source.models(), source.spec
+    models = source.models()
+    before = source.spec
     done = copied = 0
     for model in models:
         source.use_vectors(model)
@@ -204,11 +209,13 @@ def _copy_vectors(source: Store, target: Store, progress: Callable[[Progress], N
             keys, vectors = source.stored_vectors(key, BATCH)
             if not len(keys):
                 break
-            key, known = keys[-1], target.having_vectors(keys)
+            key = keys[-1]
+            known = target.having_vectors(keys)
             new = [place for place, each in enumerate(keys) if each not in known]
             if new:
                 target.put_vectors([keys[place] for place in new], vectors[new])
-            copied, done = copied + len(new), done + len(keys)
+            copied += len(new)
+            done += len(keys)
             progress(Progress("copy", done, sum(models.values())))
         for refused, message in source.refused().items():
             target.put_failure(refused, message)
@@ -229,7 +236,8 @@ def _compare(source: CopySide, target: CopySide) -> CopyReport:
         for (what, before), (_, after) in zip(_counts(source.store), _counts(target.store), strict=True)
         if before != after
     ]
-    models, copies = source.store.models(), target.store.models()
+    models = source.store.models()
+    copies = target.store.models()
     lacking = [model.model for model, count in models.items() if copies.get(model, 0) < count]
     differences += [f"vectors of {model!r} are missing" for model in lacking]
     if differences:
@@ -270,7 +278,8 @@ def _counts(store: Store) -> list[tuple[str, int]]:
 
 def _ask_both(source: CopySide, target: CopySide) -> tuple[int, list[str]]:
     """Ask both stores for passages that they hold, with stored vectors; return how many, and what differs."""
-    questions, different = _questions(source.store), list[str]()
+    questions = _questions(source.store)
+    different = list[str]()
     for text, vector in questions:
         before, after = (_hits(side, source.search, text, vector) for side in (source, target))
         if not _same_hits(before, after):

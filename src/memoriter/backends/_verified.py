@@ -69,7 +69,8 @@ class Verifier:
 
     def _cited_lines(self, row: StoredChunk) -> tuple[Path, _Stat | None, list[str]] | None:
         """Return the file of a passage, its stat from before it was read, and the cited lines; None if unreadable."""
-        first, last = row.chunk.start_line, row.chunk.end_line
+        first = row.chunk.start_line
+        last = row.chunk.end_line
         if not 1 <= first <= last <= LONGEST:
             return None
         try:
@@ -150,7 +151,8 @@ class Verified:
 
     def __getattr__(self, name: str) -> Any:
         """Forward everything else to the index; a method of a stage is timed."""
-        method, stage = getattr(self.index, name), _STAGES.get(name)
+        method = getattr(self.index, name)
+        stage = _STAGES.get(name)
         if stage is None:
             return method
 
@@ -177,8 +179,8 @@ def existing_sources(rows: Sequence[StoredChunk], workspace: Workspace) -> tuple
 
     Passages of missing files stay in the index until a full scan confirms that the file is gone.
     """
-    entries = (workspace.find(path) for path in sorted({row.path for row in rows}))
-    return tuple(source for entry in entries if entry is not None and (source := entry[1]) is not None)
+    found = (workspace.find(path) for path in sorted({row.path for row in rows}))
+    return tuple(entry[1] for entry in found if entry is not None and entry[1] is not None)
 
 
 def prepare_repair(sources: tuple[Source, ...], index: Store, deadline: Deadline) -> Task:

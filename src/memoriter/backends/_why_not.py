@@ -111,7 +111,8 @@ def _explain_once(backend: Searcher, query: Query, citation: str) -> WhyNot:
 
 def _explain(backend: Searcher, observed: _Observed, citation: str) -> tuple[WhyNot, Examination | None]:
     """Return the answer without a fix, and what the ranking did with the passage if it came so far."""
-    result, ranking = observed.result, observed.ranking
+    result = observed.result
+    ranking = observed.ranking
     located = locate(citation, backend.workspace, observed.index, backend.settings.sync.chunking)
     place = next((at for at, hit in enumerate(result.hits, start=1) if located.lines.has(hit)), None)
     answer = WhyNot(
@@ -170,7 +171,8 @@ def _ranking_stages(
     observed: _Observed, examined: Examination, stage: Stage | None, place: int | None, passage: StoredChunk
 ) -> list[StageReport]:
     """Return the reports of the stages from `embedded` on."""
-    settings, hits = observed.ranking.settings, len(observed.result.hits)
+    settings = observed.ranking.settings
+    hits = len(observed.result.hits)
     messages: dict[Stage, str] = {
         "embedded": _embedded_message(observed, examined, passage),
         "scope": _scope_message(observed, examined),
@@ -283,13 +285,9 @@ def _verified(
         else SettingChange(KEYS[field], getattr(settings, field), value)
         for field, value in values.items()
     )
-    again = replace(
-        query,
-        update=False,  # the same state of the index
-        filters=examined.filters,
-        max_results=values.get("max_results", query.max_results),
-        min_score=values.get("min_score", query.min_score),
-    )
+    # A value of the query would take the place of the setting that is tried.
+    own: dict[str, Any] = {field: value for field, value in values.items() if hasattr(query, field)}
+    again = replace(query, update=False, filters=examined.filters, **own)  # the same state of the index
     with backend.varied({change.key: change.value for change in changes}) as other:
         hits = other.search(again).hits
     lines = CitedLines.of(citation)

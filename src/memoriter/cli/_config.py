@@ -62,7 +62,8 @@ def init_command(layout: str | None) -> None:
     from memoriter.environment import read_environment
     from memoriter.settings_file import TEMPLATE, write_settings
 
-    options, env = GlobalOptions.current(), read_environment()
+    options = GlobalOptions.current()
+    env = read_environment()
     folder = env.cwd / in_home(options.workspace, env.user_home) if options.workspace else env.cwd
     if not folder.is_dir():
         raise UsageError(f"The path {str(folder)!r} is not a folder.", remedy="Create it, or give another with -w DIR.")
@@ -164,7 +165,8 @@ def check() -> None:
     from memoriter.app import backend_setup
     from memoriter.store_setup import load_driver
 
-    screen, env = GlobalOptions.current().screen, _environment()
+    screen = GlobalOptions.current().screen
+    env = _environment()
     try:
         place, configuration, agent = _settle(env)
         load_driver(configuration.search_for(agent).store.driver)
@@ -324,7 +326,8 @@ def _write(names: tuple[str, ...], value: Any, *, here: bool) -> None:
     from memoriter.config import PROJECT_FILE
     from memoriter.settings_file import write_settings
 
-    screen, env = GlobalOptions.current().screen, _environment()
+    screen = GlobalOptions.current().screen
+    env = _environment()
     place, configuration, _ = _settle(env)
     file = place.workspace / PROJECT_FILE if here else configuration.path or env.home / FILE
     workspace = place.workspace if here else None

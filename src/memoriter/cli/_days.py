@@ -16,7 +16,8 @@ from memoriter.filters import ANY, DAY_FORMS, parse_days
 if TYPE_CHECKING:
     from memoriter.times import Days
 
-MOST_OF_A_DAY, MOST_RECENT = 100, 10
+MOST_OF_A_DAY = 100
+MOST_RECENT = 10
 CHANGED = click.option(
     "--changed", is_flag=True, default=None, help="Also notes without a day, by the last change of their files."
 )

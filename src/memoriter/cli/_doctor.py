@@ -33,7 +33,6 @@ MARKS = {"good": ("ok  ", "green"), "note": ("note", "yellow"), "broken": ("BAD 
 State = Literal["good", "note", "broken"]
 REINSTALL = "To install the packages that are missing, run `pip install memoriter`."
 FETCH = "The first run of `memoriter index` downloads it."
-LONG_TERM = "memory-lancedb"
 LARGEST_CHECK = 1_000_000
 """Bytes. A larger file beside the models is a model."""
 UNFINISHED = "write_unfinished"
@@ -55,7 +54,8 @@ def doctor_command() -> None:
     known passages. It does not change any file, with one exception: it records the request that asks a service for its
     model. The exit code is 1 if something is broken. Next: apply the remedies, and run it again.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     findings = list(examine(options))
     broken = sum(finding.state == "broken" for finding in findings)
     if screen.as_json:
@@ -143,7 +143,7 @@ def _check_python() -> Finding:
 
 
 def _check_packages() -> Iterator[Finding]:
-    for package, role in (("apsw", "SQLite"), ("sqlite-vec", "its vector extension"), ("numpy", "vectors")):
+    for package, role in (("apsw", "SQLite"), ("numpy", "vectors")):
         installed = _installed_version(package)
         state: State = "good" if installed else "broken"
         yield Finding(package, state, _version_text(installed, role), "" if installed else REINSTALL)
@@ -192,7 +192,8 @@ def _check_configuration(configuration: Configuration) -> Finding:
 
 
 def _check_workspace(place: Place) -> Finding:
-    folder, name = place.workspace, f"The folder {place.workspace} (chosen by: {place.reason})"
+    folder = place.workspace
+    name = f"The folder {place.workspace} (chosen by: {place.reason})"
     if not folder.is_dir() and place.reason != "default":
         return Finding("workspace", "broken", f"{name} is not a folder.", "Create it, or name another one with -w.")
     if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
@@ -220,7 +221,8 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment, 
     embedding = embedding_of(configuration, configuration.search_for(agent), env, scratch, agent=agent)
     is_local = True
     try:
-        choice, problem = embedding.current.choice, embedding.current.problem
+        choice = embedding.current.choice
+        problem = embedding.current.problem
         if choice is None or problem:
             return _broken("provider", problem), is_local
         is_local = choice.kind != "remote"
@@ -237,11 +239,13 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment, 
 
 def _try_model(embedding: Embedding, choice: Choice, env: Environment) -> Finding:
     """Return the finding of one embedding call. Raises MemoriterError."""
-    started, has_spec = env.monotonic(), embedding.current.spec is not None
+    started = env.monotonic()
+    has_spec = embedding.current.spec is not None
     embedding.open()
     if has_spec or choice.kind != "remote":
         embedding.query_vector("ready")
-    seconds, spec = env.monotonic() - started, embedding.current.spec
+    seconds = env.monotonic() - started
+    spec = embedding.current.spec
     assert spec is not None
     endpoint = f" at {choice.endpoint}" if choice.endpoint else ""
     key = f" with the key from {choice.key_source}" if choice.key_source else ""
@@ -282,30 +286,16 @@ def _check_memory(options: GlobalOptions, scratch: Path, *, deep: bool) -> Itera
 
 
 def _check_plugins(memory: Memory) -> Iterator[Finding]:
-    """Yield a finding if the plugin of the memory slot is missing; servers and sessions cannot start without it."""
+    """Yield the findings of the plugins, or that the one of the memory slot is missing.
+
+    Servers and sessions cannot start without it.
+    """
     try:
         _ = memory.tools
+        for name, found in memory.check_plugins():
+            yield Finding(name, found.state, found.message, found.remedy)
     except ConfigError as error:
         yield Finding("plugins", "broken", error.message, error.remedy)
-        return
-    if LONG_TERM in memory.configuration.settings.plugins.slots.names:
-        yield from _check_long_term(memory)
-
-
-def _check_long_term(memory: Memory) -> Iterator[Finding]:
-    """Yield how many long-term memories there are, and whether their note and their database agree."""
-    from memoriter.longterm import stats
-
-    try:
-        found = stats(memory.long_term)
-    except MemoriterError as error:
-        yield Finding(LONG_TERM, "broken", error.message, error.remedy)
-        return
-    count = f"{found.memories} long-term {'memory' if found.memories == 1 else 'memories'}"
-    if found.stored is not None:
-        yield Finding(LONG_TERM, "good", f"The note holds {count}, and {found.database} has {found.stored} of them.")
-    for reason in found.reasons:
-        yield Finding(LONG_TERM, "note" if found.stored is not None else "broken", reason.message, reason.remedy)
 
 
 def _check_sidecar(status: Status) -> Iterator[Finding]:

@@ -16,7 +16,8 @@ def time_lines(result: SearchResult) -> list[Line]:
     time = (result.understood or {}).get("time")
     if time is None:
         return []
-    first, last = time.get("since", ""), time.get("until", "")
+    first = time.get("since", "")
+    last = time.get("until", "")
     days = first if first == last else f"{first} … {last}".strip()
     return [((f"Time understood: {time['words']} = {days}. Without it: --since any.", "cyan"),)]
 
@@ -42,5 +43,6 @@ def certainty_lines(result: SearchResult) -> list[Line]:
     """Return the line that shows what decided about a match, if the result explains itself."""
     if result.timings is None or result.certainty is None:
         return []
-    value, threshold = result.certainty.value, result.certainty.threshold
+    value = result.certainty.value
+    threshold = result.certainty.threshold
     return [((f"certainty {value:.2f}; a match has more than {threshold:.2f}", "cyan"),)]

@@ -66,7 +66,8 @@ def hook_command(event: tuple[str, ...], *, shared: bool) -> None:
     """
     from memoriter.environment import own_stdout, read_environment
 
-    options, word = GlobalOptions.current(), " ".join(event)
+    options = GlobalOptions.current()
+    word = " ".join(event)
     try:
         seconds = _prompt_seconds(read_environment())
         if options.alone:
@@ -144,7 +145,8 @@ def _answer(event: str, seconds: float, *, shared: bool) -> _Answer:
     from memoriter.environment import read_environment
 
     began = read_environment().monotonic()
-    options, payload = GlobalOptions.current(), sys.stdin.buffer.read(LONGEST_INPUT)
+    options = GlobalOptions.current()
+    payload = sys.stdin.buffer.read(LONGEST_INPUT)
     if options.workspace is None and (folder := _working_folder(payload)):
         os.chdir(folder)  # the agent may run its hooks in another folder than its own
     env = read_environment()

@@ -44,7 +44,8 @@ def index_command(*, force: bool, vectors: bool, dry_run: bool, background: bool
     it at any time; the next run continues. It serves every agent of the configuration, unless --agent, -w or the
     current folder selects one memory; with several agents, --json prints a list. Next: memoriter status.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     if detached:
         from memoriter.cli._background import run_detached
 
@@ -167,7 +168,8 @@ def compact_command(*, unused: bool, damaged: bool) -> None:
     Within memorySearch.cache, memoriter keeps the vectors of deleted and changed text, because computing them is the
     slowest step if the text returns. Searches work while this command runs. Next: memoriter status.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with options.open_memory() as memory:
         report = memory.compact(unused=unused, damaged=damaged)
     if screen.as_json:
@@ -207,7 +209,8 @@ def watch_command() -> None:
     """
     from memoriter.cli._background import stopped_by_signals
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     stop = threading.Event()
     # The watcher runs in its own thread, so that a signal ends the command even while a service hangs.
     with (

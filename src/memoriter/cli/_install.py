@@ -108,7 +108,8 @@ def install_command(
         raise click.UsageError("The option --port needs --http.")
     from memoriter.installation import Machine, apply, can_capture, changes
 
-    hooks, shared = not (no_hooks or remove) and can_capture(client), scope == "project" and not remove
+    hooks = not (no_hooks or remove) and can_capture(client)
+    shared = scope == "project" and not remove
     _check_needs(client, capture=capture and not hooks, http=http, remove=remove)
     options, env = _read_options(scope)
     screen = options.screen
@@ -144,7 +145,8 @@ def _read_options(scope: Scope) -> tuple[GlobalOptions, Environment]:
     """
     from memoriter.app import read_environment
 
-    options, env = GlobalOptions.current(), read_environment()
+    options = GlobalOptions.current()
+    env = read_environment()
     variable = env.environ.get("MEMORITER_CONFIG", "").strip()
     return with_values(options, config=options.config or variable or None) if scope == "user" else options, env
 
@@ -172,7 +174,8 @@ def _show(
     screen = GlobalOptions.current().screen
     if screen.as_json:
         screen.note(*(((line, "yellow"),) for line in remarks))
-        opened, files = str(place.folder) if place else None, [_json(outcome) for outcome in outcomes]
+        opened = str(place.folder) if place else None
+        files = [_json(outcome) for outcome in outcomes]
         screen.json({"client": client, "dryRun": dry_run, "workspace": opened, "files": files})
         return
     for outcome in outcomes:

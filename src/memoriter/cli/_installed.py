@@ -43,7 +43,8 @@ class OpenedWorkspace:
 
     def sentence(self, client: ClientName) -> str:
         """Return what a person should know about it."""
-        title, empty = CLIENT_TITLES[client], ""
+        title = CLIENT_TITLES[client]
+        empty = ""
         if self.notes_here is not None:
             command = shlex.join(["memoriter", "-w", str(self.notes_here), "install", client])
             empty = f" It has no notes yet. To open the notes that are here instead: `{command}`."

@@ -56,7 +56,8 @@ def use_format(style: str, verbosity: int, text: logging.Formatter) -> None:
         verbosity: 0: requests and problems; 1: all operations; 2: each step.
         text: the format of `text`.
     """
-    own, root = logging.getLogger(OWN), logging.getLogger()
+    own = logging.getLogger(OWN)
+    root = logging.getLogger()
     for logger in (own, root):
         for handler in [each for each in logger.handlers if each.name == OWN]:
             logger.removeHandler(handler)

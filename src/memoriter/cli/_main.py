@@ -30,8 +30,6 @@ SECTIONS = {
         "install": "_install",
         "trust": "_trust",
         "hook": "_hook",
-        "chat": "_chat",
-        "ltm": "_ltm",
     },
     "Move": {"store": "_store"},
     "Maintenance": {
@@ -145,7 +143,8 @@ class Program(LazyGroup):
     ) -> Any:
         """Run the program and exit with a code: 0 done, 1 failed, 2 the request must change, 130 interrupted."""
         parsed: dict[str, Any] = {"alone": args is None}
-        name, run = prog_name or "memoriter", cast("Callable[..., Any]", super().main)
+        name = prog_name or "memoriter"
+        run = cast("Callable[..., Any]", super().main)
         try:
             with _rare_garbage_collection():
                 code = run(args, name, complete_var, False, windows_expand_args, **{**extra, "obj": parsed})

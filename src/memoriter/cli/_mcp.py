@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from memoriter.environment import Environment
     from memoriter.memory import Memory
 
-HOST, PORT = "127.0.0.1", 8377
+HOST = "127.0.0.1"
+PORT = 8377
 THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 UNENCRYPTED = "Requests to this address are not encrypted, their token included."
 BEHIND_PROXY = "This address itself is not encrypted: nobody but the proxy should reach it."
@@ -29,10 +30,8 @@ TLS_REMEDY = "Add --tls proxy if a proxy or a tunnel encrypts, or --tls none in 
 def address_options(host: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds the options of a server over HTTP; `host` is the help of `--host`."""
     port = "The port; 0: any free port."
-    names, file = (
-        "Another host name of this machine; can be repeated.",
-        "Read the token that clients send from this file.",
-    )
+    names = "Another host name of this machine; can be repeated."
+    file = "Read the token that clients send from this file."
     tls = "Who encrypts requests from other machines: a proxy before this server, or nobody."
     options = (
         click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help=host),
@@ -75,7 +74,8 @@ def mcp_command(
 
     require("mcp", "The MCP server")
     exposure = exposure_notice(host, tls) if http else ""
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     if notice := outdated_notice(options):
         screen.note(((notice, "yellow"),))
     token = load_token(read_environment(), screen, token_file) if http else None
@@ -148,7 +148,8 @@ def _serve(
     from memoriter.mcp_server import listen, serve_http
     from memoriter.startup import start_in_background
 
-    host, listening = address[0], listen(*address)
+    host = address[0]
+    listening = listen(*address)
     host_in_url = f"[{host}]" if ":" in host else host
     url = f"http://{host_in_url}:{listening.getsockname()[1]}/mcp"
 

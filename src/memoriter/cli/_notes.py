@@ -49,7 +49,8 @@ def get_command(path: str, start: int | None, lines: int | None) -> None:
     PATH can be a citation, such as MEMORY.md#L4-L6 or MEMORY.md:4. It reads only the notes of this memory, at
     most 100,000 characters at once. If the note does not exist, the exit code is 1. Next: memoriter search.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with options.open_memory() as memory:
         try:
             excerpt = memory.read(path, start=start, lines=lines)
@@ -94,7 +95,8 @@ def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"], *
     Into a Git repository that was only found around the current folder, it writes after you trust that folder.
     Next: memoriter search, or memoriter trust --help.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     entry = sys.stdin.read() if text == ("-",) else " ".join(text)
     with options.open_memory() as memory:
         check_trust(memory.place, screen)
@@ -137,7 +139,8 @@ def forget_command(
     still be: in the git history, copies, services. It does not change a note that another program edits meanwhile.
     Next: memoriter status.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with options.open_memory() as memory:
         plan = memory.plan_forget(path, match=match, session=session)
         if dry_run or plan.empty:
@@ -174,7 +177,8 @@ def list_() -> None:
     """
     from memoriter.agent import find_captures
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with options.open_memory() as memory:
         captures = tuple(find_captures(memory))
         enabled = memory.configuration.settings.memory.capture
@@ -204,7 +208,8 @@ def undo(context: click.Context, identifier: str, *, yes: bool, dry_run: bool) -
     """
     from memoriter.agent import find_captures, plan_removal
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with options.open_memory() as memory:
         captures = [capture for capture in find_captures(memory) if capture.id == identifier.strip().lower()]
         if not captures:

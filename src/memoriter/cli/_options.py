@@ -142,7 +142,8 @@ def egress_line(destination: str) -> Line:
     """Return the line for the first time that text of the notes leaves the machine."""
     from memoriter.backends import TO_RERANK
 
-    provider, off = 'memorySearch.provider to "bundled"', 'memorySearch.query.rerank to "off"'
+    provider = 'memorySearch.provider to "bundled"'
+    off = 'memorySearch.query.rerank to "off"'
     reranks = destination.endswith(TO_RERANK)
     settings = f"{provider} and {off}" if reranks and " and to " in destination else off if reranks else provider
     remedy = f"To stay on this machine, set {settings} (memoriter config path)."

@@ -40,7 +40,10 @@ WORK = {
     "export": "Exporting notes",
     "copy": "Copying vectors",
 }
-DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE = 0
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -289,7 +292,8 @@ def _row_starts(text: str, width: int) -> list[int]:
     >>> _row_starts("See https://example.org or ask.", 10)
     [4, 24]
     """
-    starts, column = list[int](), 0
+    starts = list[int]()
+    column = 0
     for word in re.finditer(r"\S+\s*", text):
         if column and column + len(word[0].rstrip()) > width:
             starts.append(word.start())

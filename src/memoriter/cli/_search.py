@@ -95,7 +95,8 @@ def filter_options(function: Callable[..., None]) -> Callable[..., None]:
 
 def search_limits(*, on: Days | None, **filters: Any) -> dict[str, Any]:
     """Return the arguments of `Memory.search` for the options of all filters, with days as text. Raises UsageError."""
-    since, until = filters["since"], filters["until"]
+    since = filters["since"]
+    until = filters["until"]
     days = day_range(since, until, on, prefix="--")
     ends = {"since": days.first and days.first.isoformat(), "until": days.last and days.last.isoformat()}
     if (since or until or on) is not None and not any(ends.values()):

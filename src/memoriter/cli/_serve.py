@@ -89,11 +89,13 @@ def serve_command(
     from memoriter.extras import require
 
     require("serve", "The server")
-    options, env = replace(GlobalOptions.current(), log_format=log_format or ""), read_environment()
+    options = replace(GlobalOptions.current(), log_format=log_format or "")
+    env = read_environment()
     if link:
         _show_new_link(options, env)
         return
-    exposure, proxies = exposure_notice(host, tls), checked_proxies(trusted_proxy)
+    exposure = exposure_notice(host, tls)
+    proxies = checked_proxies(trusted_proxy)
     if log_format:
         options.screen.configure_logging()
     token = load_token(env, options.screen, token_file)
@@ -171,12 +173,15 @@ class _ServerRun:
         from memoriter.startup import start_in_background
         from memoriter.web import Events, IndexChanges
 
-        folder, server = folder_of(self.env.home), self.announcement()
+        folder = folder_of(self.env.home)
+        server = self.announcement()
         # A client on this machine may use another host name than the one that the server listens on.
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
-        events, sessions = Events(), self.sessions if is_local_url(server.url) else None
-        metrics, supervisor = ServerMetrics(streams=lambda: events.open), Supervisor(self.env.environ)
+        events = Events()
+        sessions = self.sessions if is_local_url(server.url) else None
+        metrics = ServerMetrics(streams=lambda: events.open)
+        supervisor = Supervisor(self.env.environ)
         self.memory.on_search = metrics.searched
         app = serve_app(
             self.memory,
@@ -282,7 +287,8 @@ class _ServerRun:
         from memoriter.config import find_workspace
         from memoriter.discovery import Announcement, conditions_digest, settings_digest
 
-        memory, env = self.memory, self.env
+        memory = self.memory
+        env = self.env
         workspace = os.path.realpath(memory.place.workspace)
         fallback = find_workspace(
             None,

@@ -51,7 +51,8 @@ def status_command(*, deep: bool, index: bool) -> None:
     the index, and --deep then selects eight random passages and searches for each by its rarest words; the exit code
     is 1 if one is not found. Next: memoriter doctor, if something is wrong.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     results = serve_agents(agent_options(options, here=False), lambda agent: _status(agent, deep=deep, index=index))
     states = [state for _, state in results if not isinstance(state, WorkspaceNotFound)]
     if screen.as_json:
@@ -211,12 +212,15 @@ def cost_command(*, days: int) -> None:
     from memoriter.app import read_environment, settle
     from memoriter.embedding_setup import ledger_of
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     env = read_environment()
     _, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
-    budget, ledger = configuration.search_for(agent).remote.budget, ledger_of(env)
+    budget = configuration.search_for(agent).remote.budget
+    ledger = ledger_of(env)
     try:
-        rows, today = ledger.rows(days=days), ledger.today()
+        rows = ledger.rows(days=days)
+        today = ledger.today()
     finally:
         ledger.close()
     if screen.as_json:
@@ -235,7 +239,8 @@ def _cost_lines(rows: Sequence[Spending], days: int) -> Iterator[Line]:
         price = f"${row.dollars:.4f}" + (f" and {row.unpriced:,} tokens without a price" if row.unpriced else "")
         took = f"  {pluralize(row.tokens, 'token')} in {pluralize(row.calls, 'call')}, {price}"
         yield ((f"{row.day}  ", "dim"), (f"{row.provider} {row.model}", "bold"), (took, ""))
-    total, unpriced = sum(row.dollars for row in rows), sum(row.unpriced for row in rows)
+    total = sum(row.dollars for row in rows)
+    unpriced = sum(row.unpriced for row in rows)
     more = f", and {unpriced:,} tokens whose price is not known" if unpriced else ""
     yield ((f"${total:.4f} in all{more}.", "bold"),)
 

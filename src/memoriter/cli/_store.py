@@ -62,7 +62,8 @@ def copy(*, driver: str, switch: bool, replace_all: bool, dry_run: bool) -> None
     """
     if switch and dry_run:
         raise click.UsageError("The options --switch and --dry-run cannot be combined.")
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     results = serve_agents(
         agent_options(options, here=True),
         lambda agent: _copy(agent, driver, replace_all=replace_all, dry_run=dry_run),
@@ -200,7 +201,8 @@ def list_stored_indexes() -> None:
     are the files of memoriter in the folder of the index; those of other programs are left out. Vectors are those of
     all models, also the ones that no passage uses. Next: memoriter store drop NAME.
     """
-    screen, stored = GlobalOptions.current().screen, _driver().list_stored()
+    screen = GlobalOptions.current().screen
+    stored = _driver().list_stored()
     if screen.as_json:
         screen.json([_stored_json(each) for each in stored])
         return
@@ -224,7 +226,8 @@ def drop(*, name: str, yes: bool) -> None:
     role of which the user is no member. A process that still searches it begins a new index. Next: memoriter store
     list.
     """
-    screen, stores = GlobalOptions.current().screen, _driver()
+    screen = GlobalOptions.current().screen
+    stores = _driver()
     found = next((each for each in stores.list_stored() if each.name == name), None)
     if found is not None and not yes:
         if not is_interactive(screen):
@@ -243,7 +246,8 @@ def _driver() -> StoreDriver:
     from memoriter.app import place_of_index, read_environment, settle
     from memoriter.store_setup import StorePlace, load_driver
 
-    options, env = GlobalOptions.current(), read_environment()
+    options = GlobalOptions.current()
+    env = read_environment()
     place, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
     index = place_of_index(configuration, agent, place, env)
     settings = configuration.search_for(agent)

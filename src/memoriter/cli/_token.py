@@ -39,7 +39,8 @@ def token_command(context: click.Context, *, renew: bool) -> None:
     from memoriter.environment import read_environment
     from memoriter.errors import UsageError
 
-    screen, env = GlobalOptions.current().screen, read_environment()
+    screen = GlobalOptions.current().screen
+    env = read_environment()
     if renew and env.environ.get("MEMORITER_TOKEN", "").strip():
         raise UsageError("The token comes from MEMORITER_TOKEN.", remedy="Change that variable, or unset it first.")
     token = renewed_token(env.home) if renew else token_for(env.home, env.environ)
@@ -102,10 +103,12 @@ def create(*, name: str, scope: Scope, principal: str, per_second: float, at_onc
     from memoriter.discovery import Limits, TokenFile
     from memoriter.environment import read_environment
 
-    options, env = GlobalOptions.current(), read_environment()
+    options = GlobalOptions.current()
+    env = read_environment()
     limits = Limits(per_second, at_once, mb_per_minute << 20)
     workspace = _existing_folder(options.workspace, env.user_home) if options.workspace else ""
-    tokens, now = TokenFile(env.home), env.wall()
+    tokens = TokenFile(env.home)
+    now = env.wall()
     value = tokens.create(name, scope, now=now, principal=principal, workspace=workspace, limits=limits)
     if options.screen.as_json:
         of_workspace = {"workspace": workspace} if workspace else {}

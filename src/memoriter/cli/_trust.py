@@ -49,8 +49,10 @@ def trust_command(context: click.Context, folders: tuple[str, ...], *, listed: b
     from memoriter.config import TrustStore
     from memoriter.environment import read_environment
 
-    options, env = GlobalOptions.current(), read_environment()
-    store, named = TrustStore(env.home), [*folders, *([options.workspace] if options.workspace else [])]
+    options = GlobalOptions.current()
+    env = read_environment()
+    store = TrustStore(env.home)
+    named = [*folders, *([options.workspace] if options.workspace else [])]
     if listed and (folders or remove):
         raise click.UsageError("The option --list cannot be combined with folders or --remove.")
     if listed:
@@ -154,7 +156,8 @@ def trust_made_folder(folder: Path, env: Environment, screen: Screen) -> list[st
     """
     from memoriter.config import TrustStore, in_repository, untrusted_diagnostic
 
-    folder, store = Path(os.path.normpath(folder)), TrustStore(env.home)
+    folder = Path(os.path.normpath(folder))
+    store = TrustStore(env.home)
     if store.includes(folder):
         return []
     try:

@@ -73,7 +73,8 @@ def why_not_command(
     questions, it also tells what that change does to each of them. Nothing is changed, unless you add the question to
     that file. Next: memoriter config set, or memoriter eval.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     arguments = search_limits(on=on, **filters)
     question = " ".join(query)
     if eval_file and not add and not Path(eval_file).is_file():

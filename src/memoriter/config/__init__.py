@@ -180,7 +180,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a name on first use: a caller that only needs paths does not import the settings."""
-    late = {
+    lazy = {
         "_check": "SettingRow as_file reference",
         "_configuration": "Configuration",
         "_document": "Origin OriginKind expand",
@@ -209,7 +209,7 @@ def __getattr__(name: str) -> Any:
         "_tree": "parse_value",
         "_trust": "TrustStore TrustedFolder",
     }
-    for file, names in late.items():
+    for module, names in lazy.items():
         if name in names.split():
-            return getattr(import_module(f"{__name__}.{file}"), name)
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -107,7 +107,8 @@ def to_problem(error: Mapping[str, Any]) -> Problem:
             f"The setting {dotted(key)} must be {error['ctx']['expected']},"
             f" not {describe_value(error['input'], plain=True)}.",
         )
-    name, expected = f"The setting {dotted(key)}" if key else "The file", EXPECTED.get(kind)
+    name = f"The setting {dotted(key)}" if key else "The file"
+    expected = EXPECTED.get(kind)
     return Problem(
         key,
         f"{name} must be {expected}, not {describe_value(error['input'])}."
@@ -193,7 +194,8 @@ def provider_problems(key: Key, value: str, custom: Mapping[str, object]) -> Ite
     similar = get_close_matches(value, names, n=1, cutoff=0.5)
     offered = [name for name in (*built_in, *custom) if name != "fake"]  # that one is for tests
     hint = f"Perhaps you mean {similar[0]!r}." if similar else f"There are {', '.join(offered)}."
-    shown, kind = describe_value(value, plain=True), "reranker" if reranks else "provider"
+    shown = describe_value(value, plain=True)
+    kind = "reranker" if reranks else "provider"
     yield Problem(key, f"The setting {dotted(key)} is {shown}, which is not a {kind}. {hint}")
 
 

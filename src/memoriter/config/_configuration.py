@@ -72,7 +72,8 @@ class Configuration:
         Only the default agent has the workspace of `agents.defaults`; another agent without one of its own has
         `workspace-<id>` in memoriter's home.
         """
-        name, agents = agent_name(agent_id), self.settings.agents
+        name = agent_name(agent_id)
+        agents = self.settings.agents
         agent_workspace = next(
             (agent.workspace for agent in agents.list if agent_name(agent.id) == name and agent.workspace), None
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from memoriter.config._section import dotted
-from memoriter.config._tree import Node, parse, parse_spans, table
+from memoriter.config._tree import parse, table
 from memoriter.errors import ConfigError
+from memoriter.json_text import find, has_value, members, put, remove, with_object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +19,6 @@ Names = tuple[str, ...]
 SEARCH = ("agents", "defaults", "memorySearch")
 RERANK = (*SEARCH, "query", "rerank")
 """Its settings are called as those of the embedding provider, which are meant by a name alone."""
-_BLANK_OR_COMMENT = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
-_IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
-_INDENT = re.compile(r"\n([ \t]+)[^\s/]")
 
 
 def set_value(text: str, names: Names, value: Any, file: str) -> str:
@@ -30,22 +27,16 @@ def set_value(text: str, names: Names, value: Any, file: str) -> str:
     Raises:
         ConfigError: the text is not JSON5, or something other than a section is in the way.
     """
-    if not _BLANK_OR_COMMENT.sub("", text, count=1):
-        text = f"{text.rstrip()}\n{{\n}}\n".lstrip("\n")
-    node, depth = parse_spans(text, file), 0
+    text = with_object(text)
     names = _written_names(text, names, file)
-    while depth < len(names) and node.members is not None and names[depth] in node.members:
-        node, depth = node.members[names[depth]], depth + 1
-    if depth == len(names):
-        return text[: node.start] + _rendered(value, text, _indent_at(text, node.start)) + text[node.end :]
-    if node.members is None:
-        raise ConfigError(
-            f"{file}: The setting {dotted(names)} cannot be set, because {dotted(names[:depth])} is not a section.",
-            remedy="Nothing was written. Correct the file first.",
-        )
-    for name in reversed(names[depth + 1 :]):
-        value = {name: value}
-    return _with_member(text, node, names[depth], value)
+    for depth in range(1, len(names)):
+        section = find(text, names[:depth])
+        if section is not None and text[section.value] != "{":
+            raise ConfigError(
+                f"{file}: The setting {dotted(names)} cannot be set, because {dotted(names[:depth])} is not a section.",
+                remedy="Nothing was written. Correct the file first.",
+            )
+    return put(text, names, value, json5=not _is_json(text))
 
 
 def remove_value(text: str, names: Names, file: str) -> str:
@@ -54,24 +45,26 @@ def remove_value(text: str, names: Names, file: str) -> str:
     Raises:
         ConfigError: the text is not JSON5.
     """
-    root = parse_spans(text, file) if _BLANK_OR_COMMENT.sub("", text, count=1) else None
-    names = _written_names(text, names, file) if root else names
-    chain: list[Node] = [root] if root else []
-    for name in names:
-        members = chain[-1].members if chain else None
-        if members is None or name not in members:
-            return text
-        chain.append(members[name])
-    while len(chain) > 2 and len(chain[-2].order) == 1:  # a section must not stay behind without a setting
-        chain.pop()
-    return _without_member(text, chain[-2], chain[-1]) if len(chain) > 1 else text
+    if not has_value(text):
+        return text
+    names = _written_names(text, names, file)
+    if find(text, names) is None:
+        return text
+    text = remove(text, names)
+    for depth in reversed(range(1, len(names))):
+        section = find(text, names[:depth])
+        if section is not None and not any(members(text, section.value)):
+            text = remove(text, names[:depth])  # a section must not stay behind for its comments alone
+    return text
 
 
 def _written_names(text: str, names: Names, file: str) -> Names:
     """Return the names under which a file writes the setting: OpenClaw accepts the search settings in three places."""
+    tree = parse(text, file)
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{file}:1:1: A configuration is an object in braces.")
     if names[:3] != SEARCH:
         return names
-    tree = parse(text, file)
     if names == (*RERANK, "provider") and isinstance(_value_at(tree, _written_names(text, RERANK, file)), str):
         return _written_names(text, RERANK, file)  # the name of the reranker, in place of a section
     for other in (SEARCH, ("memorySearch",), ("memory", "search")):
@@ -86,54 +79,6 @@ def _value_at(tree: Any, names: Names) -> Any:
     return tree
 
 
-def _with_member(text: str, section: Node, name: str, value: Any) -> str:
-    """Return the text with a new last member of an object."""
-    strict = _is_json(text)
-    key = name if not strict and _IDENTIFIER.match(name) else json.dumps(name, ensure_ascii=False)
-    outer = _indent_at(text, section.start)
-    one_line = "\n" not in text[section.start : section.end] and section.order
-    indent = None if one_line else outer + _indent_unit(text)
-    member = f"{key}: {_rendered(value, text, indent)}"
-    if not section.order:
-        inside = text[section.start + 1 : section.end - 1].rstrip()
-        comma = "" if strict else ","
-        return f"{text[: section.start + 1]}{inside}\n{indent}{member}{comma}\n{outer}{text[section.end - 1 :]}"
-    last = section.members[section.order[-1]] if section.members else section
-    after = _BLANK_OR_COMMENT.match(text, last.end)
-    has_comma = after is not None and text[after.end()] == ","
-    end = after.end() + 1 if has_comma and after is not None else last.end
-    before = text[:end] if has_comma else f"{text[:end]},"
-    if one_line:
-        return f"{before} {member}{text[end:]}"
-    rest_of_line = re.compile(r"[ \t]*(?://[^\n]*)?").match(text, end)
-    end_of_line = rest_of_line.end() if rest_of_line else end
-    comma = "," if has_comma and not strict else ""
-    return f"{before}{text[end:end_of_line]}\n{indent}{member}{comma}{text[end_of_line:]}"
-
-
-def _without_member(text: str, section: Node, member: Node) -> str:
-    """Return the text without a member; comments around it stay."""
-    start, end = member.key_start, member.end
-    after = _BLANK_OR_COMMENT.match(text, end)
-    if after is not None and text[after.end()] == ",":
-        comma = after.end()
-        text = text[:comma] + text[comma + 1 :]
-    elif section.members and (at := section.order.index(_name_of(section, member))) > 0:
-        previous = section.members[section.order[at - 1]]
-        before = _BLANK_OR_COMMENT.match(text, previous.end)
-        comma = before.end() if before is not None and text[before.end()] == "," else -1
-        if comma >= 0 and (_is_json(text) or "\n" not in text[comma:start]):
-            text, start, end = text[:comma] + text[comma + 1 :], start - 1, end - 1
-    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    if line_end >= 0 and not text[line_start:start].strip() and not text[end:line_end].strip():
-        return text[:line_start] + text[line_end + 1 :]
-    return text[:start] + text[end:].lstrip(" \t") if text[end : end + 1] in " \t" else text[:start] + text[end:]
-
-
-def _name_of(section: Node, member: Node) -> str:
-    return next(name for name, node in (section.members or {}).items() if node is member)
-
-
 def _is_json(text: str) -> bool:
     """Return whether the text is plain JSON, which must stay readable for programs without JSON5."""
     try:
@@ -141,31 +86,6 @@ def _is_json(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _rendered(value: Any, text: str, indent: str | None) -> str:
-    """Return a value in the style of the text; on one line if `indent` is None or the value has no inner section."""
-    if indent is None or not isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
-    strict, unit = _is_json(text), _indent_unit(text)
-    lines = ["{"]
-    members = table(value)
-    for number, (name, below) in enumerate(members.items(), 1):
-        key = name if not strict and _IDENTIFIER.match(name) else json.dumps(name, ensure_ascii=False)
-        comma = "" if strict and number == len(members) else ","
-        lines.append(f"{indent}{unit}{key}: {_rendered(below, text, indent + unit)}{comma}")
-    return "\n".join([*lines, f"{indent}}}"])
-
-
-def _indent_at(text: str, at: int) -> str:
-    """Return the white space at the beginning of an offset's line."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-def _indent_unit(text: str) -> str:
-    match = _INDENT.search(text)
-    return match[1] if match else "  "
 
 
 def setting_names(key: str, known: Sequence[str]) -> Names:
@@ -183,7 +103,8 @@ def setting_names(key: str, known: Sequence[str]) -> Names:
     steps = tuple(step for step in key.strip().strip(".").split(".") if step)
     if steps and steps == RERANK[-len(steps) :]:  # a reranker may be written as its name alone
         steps = (*steps, "provider")
-    exact, matching = list[Names](), list[Names]()
+    exact = list[Names]()
+    matching = list[Names]()
     for name in known:
         parts = tuple(name.split("."))
         if len(parts) < len(steps) or not steps:

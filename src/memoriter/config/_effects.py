@@ -21,7 +21,7 @@ SEARCH: Key = ("agents", "defaults", "memorySearch")
 LONG_TERM: Key = ("plugins", "entries", "memory-lancedb")
 CAPTURE = "`autoCapture` is not false"
 SERVICE = "the provider is a service"
-AGENT = "an agent runs with memoriter: hooks, `memoriter chat`, or a session of the library"
+AGENT = "an agent runs with memoriter: hooks, or a session of the library"
 WATCHER = "`memoriter watch` or `memoriter serve` runs, or a program watches with the library"
 SESSIONS = '`sources` contains `"sessions"` and `experimental.sessionMemory` is true'
 
@@ -33,7 +33,7 @@ CONDITIONS: dict[Key, str] = {
     ("memory", "capture"): "the hooks `post-compact` and `session-end` are installed",
     ("memory", "qmd"): '`memory.backend` is `"qmd"`',
     ("trust", "agent"): AGENT,
-    ("models", "providers"): "`memorySearch.provider`, `fallback` or `memoriter chat` names the service",
+    ("models", "providers"): "`memorySearch.provider` or `fallback` names the service",
     LONG_TERM: '`plugins.slots.memory` names `"memory-lancedb"`',
     (*LONG_TERM, "config", "embedding", "apiKey"): "the provider of long-term memories is a service",
     (*LONG_TERM, "config", "embedding", "baseUrl"): "the provider of long-term memories is a service",
@@ -51,7 +51,6 @@ CONDITIONS: dict[Key, str] = {
     (*SEARCH, "remote", "batch"): f"{SERVICE} with a batch interface, and many passages are new",
     (*SEARCH, "local"): "the provider is `local` or `onnx`, or `auto` and the model is there",
     (*SEARCH, "store", "path"): '`store.driver` is `"sqlite"`, and the configuration is not OpenClaw\'s',
-    (*SEARCH, "store", "vector", "extensionPath"): '`store.driver` is `"sqlite"`, and the engine is `"sqlite-vec"`',
     (*SEARCH, "store", "postgres"): '`store.driver` is `"postgres"`',
     (*SEARCH, "sync", "onSessionStart"): AGENT,
     (*SEARCH, "sync", "background"): "a hook, a search or `memoriter mcp` leaves something undone",
@@ -75,7 +74,7 @@ CONDITIONS: dict[Key, str] = {
 
 
 class Missing(NamedTuple):
-    """A feature that memoriter does not include yet."""
+    """A feature that memoriter does not include."""
 
     sections: tuple[Key, ...]
     """The settings or sections of settings that configure it."""
@@ -84,6 +83,7 @@ class Missing(NamedTuple):
 
 MISSING = (
     Missing((("memory", "qmd", "mcporter"),), "QMD is started without mcporter, as `memory.qmd.transport` says"),
+    Missing(((*SEARCH, "store", "vector", "extensionPath"),), "memoriter compares vectors without sqlite-vec"),
 )
 
 
@@ -133,7 +133,8 @@ def model_keys(configuration: Configuration) -> tuple[str, ...]:
     ]
     keys = list[str]()
     for agent, search in places:
-        provider, key = search.provider.strip(), (*agent, "memorySearch", "model")
+        provider = search.provider.strip()
+        key = (*agent, "memorySearch", "model")
         runs_file = provider in {"local", "onnx"} and search.local.model_path is None and names_file(search.model)
         if provider in {"bundled", "none", "local", "onnx"} and search.model and not runs_file:
             keys += [dotted(key)] if any(locate(each.tree, key)[0] for each in configuration.documents) else []
@@ -152,14 +153,11 @@ def effect_diagnostics(configuration: Configuration) -> tuple[Diagnostic, ...]:
         for keys, reason, remedy in written
         if keys
     )
+    unsupported = ((_written_keys(configuration, feature), feature.reason) for feature in MISSING)
     missing = tuple(
-        Diagnostic(
-            "settings_without_effect",
-            f"{', '.join(keys)}: no effect, because {feature.reason}.",
-            REMEDY,
-        )
-        for feature in MISSING
-        if (keys := _written_keys(configuration, feature))
+        Diagnostic("settings_without_effect", f"{', '.join(keys)}: no effect, because {reason}.", REMEDY)
+        for keys, reason in unsupported
+        if keys
     )
     return (*missing, *others)
 

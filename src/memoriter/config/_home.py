@@ -81,7 +81,8 @@ def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), inde
     Returns:
         The files that other users could read, and the files and folders that are still open.
     """
-    exposure, file = Exposure(), home / FILE
+    exposure = Exposure()
+    file = home / FILE
     closed = [folder for folder in {home, *(path.parent for path in index)} if not is_loose(folder)]
     if is_loose(home) and _is_dedicated(home, user_home):
         exposure.close(home)

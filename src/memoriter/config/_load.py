@@ -45,7 +45,8 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
     project_file = project_file if project_file and os.path.lexists(project_file) else None
     refused: tuple[Diagnostic, ...] = ()
     if project_file and project and (complaint := owners_of(environ, root=True).complaint(project_file)):
-        project_file, refused = None, (ignored_settings_diagnostic(project_file, complaint),)
+        refused = (ignored_settings_diagnostic(project_file, complaint),)
+        project_file = None
     if chosen is None and project_file is None:
         return Configuration(refused=refused)
     user_home = user_home_of(environ, home)
@@ -59,12 +60,13 @@ def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: 
         documents.append(validate(read_document("project", project_file), workspace=project))
     usual = workspace_in(state, environ, user_home) if state else None
     configuration = combine(documents)
+    if state:  # the variables in `env` of OpenClaw's configuration hold keys
+        ignored = tuple(name for name in configuration.ignored if name != "env")
+    else:
+        ignored = tuple(name for name in configuration.ignored if not name.startswith("env."))
     return replace(
         configuration,
-        # With OpenClaw's configuration, the variables in `env` hold keys.
-        ignored=tuple(
-            name for name in configuration.ignored if (name != "env" if state else not name.startswith("env."))
-        ),
+        ignored=ignored,
         path=chosen,
         project_path=project_file,
         refused=refused,

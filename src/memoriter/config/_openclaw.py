@@ -63,7 +63,8 @@ def state_of(file: Path | None, environ: Mapping[str, str], user_home: Path) -> 
     """
     if file is None:
         return None
-    file, state = file.absolute(), openclaw_state(environ, user_home)
+    file = file.absolute()
+    state = openclaw_state(environ, user_home)
     written = environ.get("OPENCLAW_CONFIG_PATH", "").strip()
     if file == (in_home(written, user_home).absolute() if written else state / OPENCLAW_FILE):
         return state
@@ -96,7 +97,8 @@ def select_place(
     An agent of OpenClaw has its own folder, whichever folder the process is in, unless the caller names one.
     Otherwise `find_workspace` decides.
     """
-    written, state = configuration.workspace_for(agent), configuration.state
+    written = configuration.workspace_for(agent)
+    state = configuration.state
     if state is None or flag is not None:
         return find_workspace(flag, environ=environ, cwd=cwd, configured=written, home=home, by_person=by_person)
     return Place(state / in_home(written or "workspace", user_home_of(environ, home)), f"{AGENT} {agent}")

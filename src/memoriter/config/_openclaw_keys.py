@@ -132,7 +132,8 @@ class _Finder:
         except (ValueError, RecursionError):
             self._refuse(path, "its keys are", "it is not JSON")
             return
-        profiles, order = table(store.get("profiles")), table(store.get("order"))
+        profiles = table(store.get("profiles"))
+        order = table(store.get("order"))
         preferred = [name for names in order.values() if isinstance(names, list) for name in cast("list[Any]", names)]
         for name in dict.fromkeys([*(str(each) for each in preferred if each in profiles), *profiles]):
             profile = table(profiles.get(name))
@@ -178,7 +179,8 @@ class _Finder:
 
     def _add(self, name: str, value: str, place: str) -> None:
         if value.strip() and name not in self.variables:
-            self.variables[name], self.places[name] = value.strip(), place
+            self.variables[name] = value.strip()
+            self.places[name] = place
 
     def _read(self, path: Path) -> str:
         """Return the text of a file; empty if there is none, or if it is not private."""

@@ -237,7 +237,7 @@ class Models(Section):
     ignored_keys: ClassVar[frozenset[str]] = ANY
 
     providers: Annotated[
-        Mapping[str, ModelProvider], Doc("Services by name, for `memorySearch.provider` and `memoriter chat`")
+        Mapping[str, ModelProvider], Doc("Services by name, for `memorySearch.provider` and `fallback`")
     ] = field(default_factory=dict[str, ModelProvider])
 
 

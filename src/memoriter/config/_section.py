@@ -104,7 +104,8 @@ def inner_section(annotation: Any) -> type[Section] | None:
     """Return the section in a type (alone, optional, in a list or in a table), or None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
-    return next((section for item in get_args(annotation) if (section := inner_section(item))), None)
+    sections = map(inner_section, get_args(annotation))
+    return next((section for section in sections if section is not None), None)
 
 
 def is_list(annotation: Any) -> bool:

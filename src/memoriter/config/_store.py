@@ -15,10 +15,10 @@ class VectorStoreSection(Section):
     """Storage and comparison of vectors."""
 
     enabled: Annotated[bool, Doc("False compares a query with every vector, as the engine `exact` does")] = True
-    extension_path: Annotated[str | None, Doc("The sqlite-vec library to load instead of the bundled one")] = None
+    extension_path: Annotated[str | None, Doc("The library of sqlite-vec, for OpenClaw")] = None
     engine: Annotated[
         Engine,
-        Doc("How vectors are compared; `auto` picks by size; on PostgreSQL, `codes` and `sqlite-vec` mean `auto`"),
+        Doc("How vectors are compared; `auto` picks by size; `sqlite-vec` means `auto`, on PostgreSQL `codes` too"),
     ] = "auto"
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import math
+import re
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from memoriter.config._section import dotted, fields_by_key, inner_section, is_list, is_table
 from memoriter.errors import ConfigError, sentence
-from memoriter.values import dataclass, field
+from memoriter.json_text import members, outermost
 
 if TYPE_CHECKING:
     from memoriter.config._section import Key, Section
 
-_SPAN = "span"
+_MISTAKE = re.compile(
+    r'<string>:(?P<line>\d+) Unexpected (?:end of input|"(?P<character>.)") at column (?P<column>\d+)', re.DOTALL
+)
+"""The message of json5 about text that it cannot parse."""
 Tree = dict[str, Any]
 
 WHOLE = frozenset({"headers", "sessionPaths", "sources"})
@@ -34,17 +37,8 @@ class Name(str):
     offset: int
 
 
-@dataclass(slots=True)
-class Node:
-    """A value in a JSON5 text, with offsets in characters."""
-
-    start: int
-    end: int
-    key_start: int = 0
-    """Offset of the member's key; 0 for the outermost value."""
-    members: dict[str, Node] | None = None
-    """The members of an object; None for any other value."""
-    order: list[str] = field(default_factory=list[str])
+class _Pairs(list[Any]):
+    """The keys and values of an object, as the parser passes them."""
 
 
 def position(text: str, offset: int) -> tuple[int, int]:
@@ -64,24 +58,38 @@ def parse(text: str, file: str) -> Any:
     if not text.strip():
         return {}
     try:
-        tree, offset = _parse(text)
-        if offset is None:
-            return tree
+        return _parse(text)
     except RecursionError as caught:
         raise ConfigError(f"{file}: The objects are nested too deeply.") from caught
     except ValueError as caught:
-        raise ConfigError(f"{file}: This is not JSON5: {sentence(caught)}") from caught
-    line, column = position(text, offset)
-    unexpected = repr(text[offset]) if offset < len(text) else "the end of the file"
-    raise ConfigError(f"{file}:{line}:{column}: This is not JSON5: {unexpected} is not expected here.")
+        mistake = _MISTAKE.fullmatch(str(caught))
+        if mistake is None:
+            raise ConfigError(f"{file}: This is not JSON5: {sentence(caught)}") from caught
+        unexpected = repr(mistake["character"]) if mistake["character"] else "the end of the file"
+        place = f"{file}:{mistake['line']}:{mistake['column']}"
+        raise ConfigError(f"{place}: This is not JSON5: {unexpected} is not expected here.") from None
 
 
 @lru_cache(maxsize=8)
-def _parse(text: str) -> tuple[Any, int | None]:
-    """Return the tree of a text, and the offset of the first mistake. The parser takes a while, so some are kept."""
-    parser: Any = positioning_parser(text)
-    tree, error, offset = parser.parse(global_vars={"_strict": False, "_consume_trailing": True})
-    return (None, offset) if error else (to_python(tree), None)
+def _parse(text: str) -> Any:
+    """Return the tree of a text. The parser takes a while, so some are kept."""
+    from json5 import loads
+
+    return _with_names(loads(text, strict=False, object_pairs_hook=_Pairs), text, outermost(text))
+
+
+def _with_names(value: Any, text: str, start: int) -> Any:
+    """Return a parsed value, whose text starts at an offset, as dicts with a `Name` for each key, and lists."""
+    if isinstance(value, _Pairs):
+        pairs = cast("list[tuple[str, Any]]", value)
+        return {
+            Name(key, member.start): _with_names(below, text, member.value)
+            for (key, below), member in zip(pairs, members(text, start), strict=True)
+        }
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [_with_names(item, text, member.value) for item, member in zip(items, members(text, start), strict=True)]
+    return value
 
 
 def parse_value(text: str) -> Any:
@@ -95,89 +103,6 @@ def parse_value(text: str) -> Any:
     except ConfigError:
         return text
     return text if value is None or not text.strip() else value
-
-
-def positioning_parser(text: str) -> Any:
-    """Return json5's own parser, changed to keep the offset of each key."""
-    from json5 import lib
-
-    parser: Any = cast("Any", lib).Parser(text, "")
-    # json5 has no public access to the position of a key; `_member_` and `pos` come from its generated grammar.
-    member = parser._member_
-
-    def member_with_offset() -> None:
-        start: int = parser.pos
-        member()
-        if not parser.failed:
-            key, below = parser.val
-            parser.val = [Name(key, start), below]
-
-    parser._member_ = member_with_offset
-    return parser
-
-
-def parse_spans(text: str, file: str) -> Node:
-    """Return the outermost object of a text with the offsets of all values below it, in objects only.
-
-    Raises:
-        ConfigError: The text is not JSON5, or not an object; the message starts with `file:line:column`.
-    """
-    if not isinstance(parse(text, file), dict):
-        raise ConfigError(f"{file}:1:1: A configuration is an object in braces.")
-    parser: Any = positioning_parser(text)
-    member, value, spans = parser._member_, parser._value_, list[tuple[int, int]]()
-
-    def value_with_span() -> None:
-        start: int = parser.pos
-        value()
-        if not parser.failed:
-            spans.append((start, parser.pos))
-
-    def member_with_span() -> None:
-        member()
-        if not parser.failed:
-            key, below = parser.val
-            parser.val = [key, [_SPAN, *spans[-1], below]]
-
-    parser._value_, parser._member_ = value_with_span, member_with_span
-    tree, _, _ = parser.parse(global_vars={"_strict": False, "_consume_trailing": True})
-
-    def node(span: tuple[int, int], key_start: int, below: Any) -> Node:
-        if not (isinstance(below, list) and below[:1] == ["object"]):
-            return Node(*span, key_start)
-        members = {str(key): node((held[1], held[2]), key.offset, held[3]) for key, held in cast("Any", below[1])}
-        return Node(*span, key_start, members, list(members))
-
-    return node(spans[-1], 0, tree)
-
-
-def to_python(tree: Any) -> Any:
-    """Return the Python value of a node of json5's syntax tree."""
-    match tree:
-        case "None":
-            return None
-        case "True" | "False":
-            return tree == "True"
-        case ["object", members]:
-            return {key: to_python(below) for key, below in members}
-        case ["array", items]:
-            return [to_python(item) for item in items]
-        case ["number", text]:
-            return parse_number(text)
-        case [_, text]:
-            return text
-        case _:
-            raise ValueError(f"{tree!r} is not a value")
-
-
-def parse_number(text: str) -> int | float:
-    sign = -1 if text.startswith("-") else 1
-    digits = text.lstrip("+-")
-    if digits in {"Infinity", "NaN"}:
-        return sign * (math.inf if digits == "Infinity" else math.nan)
-    if digits[:2].lower() == "0x":
-        return sign * int(digits, 16)
-    return sign * (float(digits) if set(digits) & set(".eE") else int(digits))
 
 
 def table(value: Any) -> Tree:
@@ -202,7 +127,8 @@ def merge(base: Tree, over: Tree) -> Tree:
 def canonicalize(tree: Tree) -> Tree:
     """Move settings to their original keys: OpenClaw has moved some, and accepts two forms of others."""
     tree = dict(tree)
-    agents, memory = table(tree.get("agents")), table(tree.get("memory"))
+    agents = table(tree.get("agents"))
+    memory = table(tree.get("memory"))
     searches = [tree.pop("memorySearch", None), memory.get("search")]
     if isinstance(memory.get("search"), dict):
         tree["memory"] = {key: value for key, value in memory.items() if key != "search"}

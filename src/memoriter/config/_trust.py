@@ -30,7 +30,9 @@ LONGEST = 1 << 20
 MAX_ANNOUNCED = 1_000
 """Folders that are remembered because the owner was told about them; the oldest go first."""
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-BIRTH_MASK, BIRTH_AT, HERE = 0x800, 0x50, -100
+BIRTH_MASK = 0x800
+BIRTH_AT = 0x50
+HERE = -100
 """Linux: the bit `STATX_BTIME`, the offset of `stx_btime` in `struct statx`, and `AT_FDCWD`."""
 
 TrustState = Literal["trusted", "missing", "replaced"]

@@ -1,8 +1,8 @@
-"""Discovery of a running server of the same memory, and delegation of work to it; this room imports very little."""
+"""Discovery of a running server of the same memory, and delegation of work to it; this package imports very little."""
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.discovery._announcement import Announcement, announce, announced, folder_of, take_ticket, unregister
+from memoriter.discovery._announcement import Announcement, announce, announced, folder_of, redeem_ticket, unregister
 from memoriter.discovery._channel import (
     CHALLENGE_PATH,
     DIGEST,
@@ -70,11 +70,11 @@ __all__ = [
     "conditions_digest",
     "delegate",
     "folder_of",
+    "redeem_ticket",
     "renewed_token",
     "resolve_target",
     "same",
     "settings_digest",
-    "take_ticket",
     "token_for",
     "unregister",
     "uses_openclaw",

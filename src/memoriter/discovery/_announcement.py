@@ -183,7 +183,7 @@ def create_ticket(folder: Path) -> str:
     return name
 
 
-def take_ticket(folder: Path, name: str) -> bool:
+def redeem_ticket(folder: Path, name: str) -> bool:
     """Take a ticket, and return whether the caller must do the work.
 
     It is False if another process has taken the ticket, or if `name` is not a ticket.

@@ -6,7 +6,7 @@ of the connection. The command then sends its request, with an HMAC over the sam
 is that of the socket itself, so that a program on another port gains nothing by relaying messages to the real server.
 This is the challenge-response form of ISO/IEC 9798-4, with a label for each direction.
 
-The requests are written by hand, because `http.client` takes longer to import than all the rest of this room.
+The requests are written by hand, because `http.client` takes longer to import than all the rest of this package.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import json
 import os
 from typing import TYPE_CHECKING, cast
 
-from memoriter.discovery._announcement import announced, create_ticket, is_available, take_ticket, unregister
+from memoriter.discovery._announcement import announced, create_ticket, is_available, redeem_ticket, unregister
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ DIGEST = "memoriter-digest"
 """The header with the SHA-256 of the request's body, in hexadecimal."""
 SCHEME = "Memoriter"
 """The scheme of the `Authorization` header that carries the proof of the command."""
-SERVER_LABEL, CLIENT_LABEL = "memoriter-server-1", "memoriter-client-1"
+SERVER_LABEL = "memoriter-server-1"
+CLIENT_LABEL = "memoriter-client-1"
 TICKET = "idempotency-key"
 """The request header with the ticket."""
 REASONS = "memoriter-reasons"
@@ -292,9 +293,9 @@ def delegate(target: TargetMemory, folder: Path, call: Call) -> Reply | None:
                 return None
             reply = _send(channel, folder, call, ticket)
         if reply is not None and reply.status in DONE:
-            take_ticket(folder, ticket)
+            redeem_ticket(folder, ticket)
             return reply
-        if not take_ticket(folder, ticket):
+        if not redeem_ticket(folder, ticket):
             raise Unanswered
     return None
 

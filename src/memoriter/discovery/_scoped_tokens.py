@@ -133,7 +133,8 @@ class TokenFile:
             if len(known) >= MOST_TOKENS:
                 message = f"There are {MOST_TOKENS} tokens, which is the maximum."
                 raise UsageError(message, remedy="Run `memoriter token revoke NAME` for one that is not used.")
-            digest, used = digest_of(value), limits or Limits()
+            digest = digest_of(value)
+            used = limits or Limits()
             known.append(ScopedToken(name, scope, principal, round(now, 3), digest, workspace, used))
         return value
 
@@ -203,7 +204,8 @@ class LiveTokens:
                 self._tokens = self._file.tokens()
             except ConfigError:
                 self._tokens = ()  # a token that was revoked must not count because the file is damaged
-        digest, found = digest_of(value), None
+        digest = digest_of(value)
+        found = None
         for each in self._tokens:
             if hmac.compare_digest(each.digest, digest):
                 found = each

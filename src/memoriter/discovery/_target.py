@@ -131,7 +131,8 @@ def _settings_files(config: str | None, workspace: str, env: Environment) -> Ite
         try:
             content = read_plain(path, LONGEST_FILE, follow=path is file) if path is not None else b""
         except OSError:
-            real_path, content = "", b""
+            real_path = ""
+            content = b""
         yield real_path, content
         if b"$include" in content:
             yield "", str(os.getpid()).encode()  # included files may change unseen, so no server has these settings

@@ -36,7 +36,8 @@ def _read_intact(file: Path) -> bytes | None:
         stored = file.read_bytes()
     except OSError:
         return None
-    content, digest = stored[:-_DIGEST_BYTES], stored[-_DIGEST_BYTES:]
+    content = stored[:-_DIGEST_BYTES]
+    digest = stored[-_DIGEST_BYTES:]
     return content if hashlib.sha256(content).digest() == digest else None
 
 

@@ -60,7 +60,8 @@ class ExchangeLimits(threading.local):
             most_bytes: maximum bytes received in total: headers, framing and body, before decompression.
         """
         previous = self._time_left, self._bytes_left
-        self._time_left, self._bytes_left = time_left, most_bytes
+        self._time_left = time_left
+        self._bytes_left = most_bytes
         try:
             yield
         finally:
@@ -261,7 +262,8 @@ class _Lookup(threading.Thread):
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(name="memoriter-lookup", daemon=True)
-        self._host, self._port = host, port
+        self._host = host
+        self._port = port
         self.addresses: list[str] = []
         self.error: Exception | None = None
 

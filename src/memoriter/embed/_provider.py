@@ -100,7 +100,8 @@ def cosine(left: NDArray[np.floating], right: NDArray[np.floating]) -> float:
     """
     import numpy as np
 
-    left, right = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    left = np.asarray(left, dtype=np.float64)
+    right = np.asarray(right, dtype=np.float64)
     if left.shape != right.shape:
         raise ValueError(f"vectors of {left.size} and {right.size} dimensions cannot be compared")
     lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
@@ -109,7 +110,8 @@ def cosine(left: NDArray[np.floating], right: NDArray[np.floating]) -> float:
 
 def max_input_tokens(provider: str, model: str) -> int:
     """Return the maximum input of a model, in tokens; 8,192 for an unknown model. Names are case-insensitive."""
-    provider, model = provider.lower(), model.lower()
+    provider = provider.lower()
+    model = model.lower()
     return _LIMITS.get((provider, model)) or _LIMITS.get((provider, ""), _DEFAULT_LIMIT)
 
 

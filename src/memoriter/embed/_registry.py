@@ -240,7 +240,8 @@ def _with_stored_model(settings: RemoteSettings, endpoint: str, store: KeyValueS
     text = store.get(_model_key(settings, endpoint))
     try:
         stored: Any = json.loads(text) if text else {}
-        dimensions, (mean, deviation) = int(stored["dimensions"]), stored["background"]
+        dimensions = int(stored["dimensions"])
+        mean, deviation = stored["background"]
         return replace(settings, dimensions=dimensions, background=(float(mean), float(deviation)))
     except (ValueError, TypeError, KeyError):
         return settings
@@ -250,7 +251,8 @@ def _store_model(provider: RemoteProvider, store: KeyValueStore) -> None:
     """Probe an unknown model and store its properties, so that the next process sends no request."""
     if provider.settings.dimensions or provider.known:
         return
-    spec, settings = provider.resolve(), provider.requested
+    spec = provider.resolve()
+    settings = provider.requested
     store.set(
         _model_key(settings, provider.spec.endpoint),
         json.dumps({"dimensions": spec.dimensions, "background": spec.background}),
@@ -261,7 +263,8 @@ class StoredBreaker:
     """Stores a circuit breaker in a `KeyValueStore`."""
 
     def __init__(self, name: str, store: KeyValueStore) -> None:
-        self._name, self._store = name, store
+        self._name = name
+        self._store = store
 
     def load(self) -> BreakerState:
         from memoriter.embed.remote import BreakerState

@@ -212,7 +212,8 @@ def open_reranker(
         case "local":
             from memoriter.embed.local._rerank import open_gguf_reranker
 
-            path, cache = Path(settings.local_model), settings.cache_dir
+            path = Path(settings.local_model)
+            cache = settings.cache_dir
             return open_gguf_reranker(path, cache_dir=cache, clock=outside.monotonic)
         case "bundled" | "none" | "fake":
             raise ProviderUnavailable("No reranker is configured.", remedy="Set memorySearch.query.rerank.")

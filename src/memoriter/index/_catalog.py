@@ -37,7 +37,8 @@ def list_files(folder: Path, *, clock: Callable[[], float]) -> list[StoredIndex]
 def _own_indexes(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
-    own, parts = list[Path](), set[Path]()
+    own = list[Path]()
+    parts = set[Path]()
     # The files of an index have longer names than the index.
     for path in sorted(folder.iterdir(), key=lambda each: (len(each.name), each.name)):
         if path not in parts and _is_own(path):
@@ -62,8 +63,10 @@ def _listed(path: Path, clock: Callable[[], float]) -> StoredIndex:
     passages = vectors = None
     with suppress(IndexUnavailable), closing(InspectedIndex.inspect(path, clock=clock)) as index:
         if not index.notices:
-            passages, vectors = index.corpus().chunks, sum(index.models().values())
-    size, changed = 0, None
+            passages = index.corpus().chunks
+            vectors = sum(index.models().values())
+    size = 0
+    changed = None
     for file in index_files(path):
         with suppress(OSError):
             stat = file.lstat()

@@ -19,7 +19,8 @@ class ForeignTables:
     """The tables of an open file. No code of the file runs: no trigger, no view, no function of its schema."""
 
     def __init__(self, database: Database, name: str) -> None:
-        self._database, self._name = database, name
+        self._database = database
+        self._name = name
         query = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
         self.names = frozenset(str(row[0]) for row in self._read(query))
         """The plain tables."""

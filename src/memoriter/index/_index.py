@@ -163,9 +163,9 @@ class Index(IndexReader):
         with self._file.writing() as connection:
             self._file.vectors.apply_change(_files.remove(connection, paths))
 
-    def choose_engine(self, name: EngineName, extension_path: str | None = None) -> None:
-        """Select the vector engine; `auto` picks by size. If sqlite-vec does not work, a notice is added."""
-        self._file.choose_engine(name, extension_path)
+    def choose_engine(self, name: EngineName) -> None:
+        """Select the vector engine; `auto` picks by size."""
+        self._file.choose_engine(name)
 
     def use_vectors(self, spec: ModelSpec) -> None:
         """Activate this model's vector set and keep the others. Raises EmbeddingError if its dimensions changed."""

@@ -143,7 +143,8 @@ class Ledger:
     def _database(self, *, create: bool) -> Generator[Database | None]:
         """Yield the database; None if there is none and `create` is false."""
         if self._process != os.getpid():
-            self._process, self._lock = os.getpid(), threading.RLock()
+            self._process = os.getpid()
+            self._lock = threading.RLock()
             if self._connection is not None:
                 _connection.abandon(self._connection)
                 self._connection = None

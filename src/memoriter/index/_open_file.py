@@ -65,7 +65,7 @@ class OpenFile:
         self.counts = _files.Counts()
         self.spec: ModelSpec | None = None
         """The model of the active vector set."""
-        self.engine_setting: tuple[EngineName, str | None] = ("exact", None)
+        self.engine_setting: EngineName = "exact"
         self.stored_paths: set[str] | None = None
         """The files stored so far by a rebuild in place; None if there is none."""
         self._process = os.getpid()
@@ -81,7 +81,8 @@ class OpenFile:
         """Open the active file at a path; create or replace it if needed."""
         with translate_errors(path):
             storage = IndexFiles(path, clock)
-            make_private_folder(folder := storage.path.parent)
+            folder = storage.path.parent
+            make_private_folder(folder)
             network = on_network(folder) if network is None else network
             file = cls(storage, clock=clock, network=network, mode="serve")
             with suppress(OSError):
@@ -100,12 +101,13 @@ class OpenFile:
     def sibling(self) -> Self:
         """Return an object of the same settings for a generation that is being built; `adopt` its file."""
         other = type(self)(self.storage, clock=self.clock, network=self.network, mode="build")
-        other.engine_setting, other.spec = self.engine_setting, self.spec
+        other.engine_setting = self.engine_setting
+        other.spec = self.spec
         return other
 
     def _open(self, *, after: int = 0, damaged: Path | None = None) -> _opening.OpenedFile:
         if self.mode == "inspect":
-            return _opening.inspect_index(self.storage, clock=self.clock, notice=self._add_notice)
+            return _opening.inspect_index(self.storage, notice=self._add_notice)
         return _opening.open_index(
             self.storage,
             clock=self.clock,
@@ -117,14 +119,15 @@ class OpenFile:
 
     def adopt(self, opened: _opening.OpenedFile) -> None:
         """Use this file from now on."""
-        self.opened, self.generation = opened, opened.generation
+        self.opened = opened
+        self.generation = opened.generation
         self.read_only = opened.read_only_reason is not None
         self._data_version = -1
         self._content_changed()
         self.vectors = Vectors(opened.connection, self._add_notice)
-        self.vectors.choose(*self._effective_engine)
+        self.vectors.choose(self._effective_engine)
         if self.spec is not None:
-            self.vectors.use(self.spec, now=self.now)
+            self._activate(self.spec)
 
     def close(self) -> None:
         """Close the file; no other method may be called afterwards."""
@@ -134,8 +137,10 @@ class OpenFile:
 
     def _close_file(self) -> None:
         if self.opened is not None:
-            opened, self.opened = self.opened, None
-            self.generation, self.read_only = 0, False
+            opened = self.opened
+            self.opened = None
+            self.generation = 0
+            self.read_only = False
             sealed = self.mode == "serve" and self.storage.seal.matches(opened.file)
             opened.connection.close()
             # The last connection that closes the file writes the log into it.
@@ -161,21 +166,27 @@ class OpenFile:
             raise IndexUnavailable(reason.message, remedy=reason.remedy)
 
     @property
-    def _effective_engine(self) -> tuple[EngineName, str | None]:
-        """The engine setting; `exact` if the disk is read-only, because other engines write tables of their own."""
-        return ("exact", None) if self.read_only and self.mode != "inspect" else self.engine_setting
+    def _effective_engine(self) -> EngineName:
+        """The engine setting; `exact` if the disk is read-only, because codes are written."""
+        return "exact" if self.read_only and self.mode != "inspect" else self.engine_setting
 
-    def choose_engine(self, name: EngineName, extension_path: str | None) -> None:
+    def choose_engine(self, name: EngineName) -> None:
         """Select the vector engine."""
         with self.reading():
-            self.engine_setting = name, extension_path
-            self.vectors.choose(*self._effective_engine)
+            self.engine_setting = name
+            self.vectors.choose(self._effective_engine)
 
     def use_vectors(self, spec: ModelSpec) -> None:
         """Activate the vector set of a model."""
         with self.reading():
-            self.vectors.use(spec, now=self.now)
+            self._activate(spec)
             self.spec = spec
+
+    def _activate(self, spec: ModelSpec) -> None:
+        now = self.now
+        if now is not None:
+            self.vectors.register(spec, now=now)
+        self.vectors.activate(spec)
 
     def _add_notice(self, reason: Diagnostic) -> None:
         if reason not in self._notices:
@@ -197,13 +208,17 @@ class OpenFile:
         if self.mode == "inspect":
             return False
         with self.lock, translate_errors(self.path):
-            is_current = self.opened and identity(self.storage.path) == self.opened.identity and not self._refused
-            if self.closed or self.mode == "build" or is_current:
-                moved = (not self.closed and self.read_only and self._try_writable()) or self._replaced
-            else:
-                before, moved = self.generation, True
-                self._close_file()
-                self.adopt(self._open(after=before))
+            moved = self._replaced
+            if not self.closed:
+                opened = self.opened
+                is_elsewhere = opened is None or identity(self.storage.path) != opened.identity
+                if self.mode == "serve" and (is_elsewhere or self._refused):
+                    before = self.generation
+                    self._close_file()
+                    self.adopt(self._open(after=before))
+                    moved = True
+                elif self.read_only and self._try_writable():
+                    moved = True
             self._replaced = self._refused = False
             return moved
 
@@ -238,7 +253,8 @@ class OpenFile:
                 remedy="Search again; if that does not help, make its folder writable.",
             )
         with self.lock, translate_errors(self.path):
-            file_identity, before = (self.opened.identity if self.opened else None), self.generation
+            file_identity = self.opened.identity if self.opened else None
+            before = self.generation
             self._close_file()
             place = None
             if file_identity is not None and self.mode == "serve":
@@ -253,11 +269,14 @@ class OpenFile:
     def lock(self) -> threading.RLock:
         """The lock for one thread at a time; a forked process first gets a connection of its own."""
         if self._process != os.getpid():
-            self._process, self._rlock = os.getpid(), threading.RLock()
+            self._process = os.getpid()
+            self._rlock = threading.RLock()
             self.storage = IndexFiles(self.path, self.clock)
             if self.opened is not None:
                 _connection.abandon(self.opened.connection)
-                self.opened, self.generation, self.read_only = None, 0, False
+                self.opened = None
+                self.generation = 0
+                self.read_only = False
             if not self.closed and self.mode == "serve":
                 with translate_errors(self.path):
                     self.adopt(self._open())

@@ -1,7 +1,7 @@
 """Opening the index at a path.
 
-For use: create a missing file, migrate an old one, set a damaged one aside, refuse a foreign one. For inspection:
-create and change no file.
+For use: create a missing file, build one of another version anew, set a damaged one aside, refuse a foreign one.
+For inspection: create and change no file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexUnavailable
-from memoriter.index.store import _migrations
 from memoriter.index.store._connection import (
     add_functions,
     connect,
@@ -21,6 +20,7 @@ from memoriter.index.store._connection import (
     has_orphaned_log,
     logged,
 )
+from memoriter.index.store._create import create, lost_checksums
 from memoriter.index.store._lease import identity
 from memoriter.index.store._soundness import check, check_if_unsealed, is_damage, to_index_error
 from memoriter.types import Diagnostic
@@ -42,12 +42,8 @@ _UNWRITABLE = frozenset({"CantOpenError", "ReadOnlyError", "IOError", "FullError
 """Errors of SQLite after which a file may still be readable."""
 _NEXT = "Run `memoriter index`."
 _INSPECTED = Diagnostic("index_read_only", "This command only inspects the index, so it stores nothing.", _NEXT)
-_OLD = Diagnostic("index_outdated", "The index was made by an earlier version and is not converted yet.", _NEXT)
-_REASONS: dict[FileKind, str] = {
-    "foreign": "belongs to another program",
-    "newer": "was made by a newer version",
-    "damaged": "is damaged",
-}
+_OTHER = Diagnostic("index_outdated", "The index was made by another version of memoriter.", _NEXT)
+_REASONS: dict[FileKind, str] = {"foreign": "belongs to another program", "damaged": "is damaged"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +81,17 @@ def open_index(
     for _ in range(_ATTEMPTS):
         target = storage.target()
         if target is None:
-            storage.create(partial(build, storage, clock=clock, network=network, damaged=damaged), after=after)
+            storage.create(partial(build, storage, network=network, damaged=damaged), after=after)
             continue
         file_identity = identity(target)
         reason: Diagnostic | None = None
         try:
-            connection, kind = _try_open(storage, target, clock=clock, network=network)
+            connection, kind = _try_open(storage, target, network=network)
         except Exception as error:
             if identity(storage.path) != file_identity:
                 continue  # another generation replaced it meanwhile, and its log was deleted
-            connection, kind = _read_instead(target, error), None
+            connection = _read_instead(target, error)
+            kind = None
             if connection is None:
                 raise
             reason = _read_only_notice(storage.path, error)
@@ -104,6 +101,8 @@ def open_index(
             connection.close()
         if kind == "foreign":
             refuse_foreign(storage, target)
+        if kind == "other":
+            storage.renew(file_identity, partial(build, storage, network=network))
         if kind in _REASONS:
             damaged = set_aside(storage, file_identity, _REASONS[kind], clock=clock, notice=notice) or damaged
     raise IndexUnavailable(
@@ -111,9 +110,7 @@ def open_index(
     )
 
 
-def _try_open(
-    storage: IndexFiles, target: Path, *, clock: Callable[[], float], network: bool
-) -> tuple[Database | None, FileKind | None]:
+def _try_open(storage: IndexFiles, target: Path, *, network: bool) -> tuple[Database | None, FileKind | None]:
     """Return a connection, or what is wrong with the file, or neither if the file is gone."""
     import apsw
 
@@ -126,7 +123,7 @@ def _try_open(
             return None, None
         raise
     try:
-        kind = prepare(connection, storage.generation_of(target), clock=clock)
+        kind = prepare(connection, storage.generation_of(target))
         if kind == "ours":
             check_if_unsealed(connection, target, storage.seal, storage.lease)
     except BaseException as error:
@@ -134,7 +131,7 @@ def _try_open(
             connection.close()
             raise
         kind = "damaged"
-    if kind in _REASONS:
+    if kind == "other" or kind in _REASONS:
         connection.close()
         return None, kind
     return connection, kind
@@ -166,17 +163,17 @@ def _read_only_notice(path: Path, error: Exception) -> Diagnostic:
 
 
 def build(
-    storage: IndexFiles, fresh: Path, *, clock: Callable[[], float], network: bool, damaged: Path | None = None
+    storage: IndexFiles, fresh: Path, earlier: Path | None = None, *, network: bool, damaged: Path | None = None
 ) -> None:
-    """Make a new, empty generation file, with the sound vectors of a `damaged` index if one is given."""
+    """Make a new, empty generation file, with the vectors of an `earlier` or a `damaged` index if one is given."""
     storage.discard(fresh)
     connection = connect(fresh, network=network, create=True)
     try:
-        prepare(connection, storage.generation_of(fresh), clock=clock)
-        if damaged is not None:
+        prepare(connection, storage.generation_of(fresh))
+        if (source := earlier or damaged) is not None:
             from memoriter.index.vectors._transfer import salvage
 
-            salvage(connection, damaged)
+            salvage(connection, source, damaged=earlier is None)
     finally:
         connection.close()
 
@@ -187,7 +184,6 @@ def build_from(
     source: str | None,
     without: VectorSet | None,
     *,
-    clock: Callable[[], float],
     network: bool,
 ) -> OpenedFile:
     """Create an index file with the vectors of another one, and open it.
@@ -197,10 +193,9 @@ def build_from(
         file: the file to create.
         source: the file whose vectors are copied; None: no vectors are copied.
         without: the vector set that is not copied; None: all are copied.
-        clock: returns seconds since 1970.
         network: whether the file is on a network file system.
     """
-    build(storage, file, clock=clock, network=network)
+    build(storage, file, network=network)
     connection = connect(file, network=network)
     try:
         if source is not None:
@@ -213,15 +208,12 @@ def build_from(
     return OpenedFile(connection, file, identity(file) or (0, 0), storage.generation_of(file))
 
 
-def prepare(connection: Database, generation: int, *, clock: Callable[[], float]) -> FileKind:
-    """Create or migrate the schema if needed, and return what the file was before; a foreign file is not changed."""
+def prepare(connection: Database, generation: int) -> FileKind:
+    """Create the schema in an empty file, and return what the file was before; no other file is changed."""
     kind = file_kind(connection)
     if kind == "empty":
-        _migrations.create(connection, now=clock(), first_id=1 + _IDS_PER_GENERATION * max(0, generation - 1))
-    elif kind == "old":
-        _migrations.migrate(connection, now=clock())
-        _migrations.add_checksums(connection)
-    if kind in {"ours", "old"} and _migrations.lost_checksums(connection):
+        create(connection, first_id=1 + _IDS_PER_GENERATION * max(0, generation - 1))
+    if kind == "ours" and lost_checksums(connection):
         return "damaged"
     return kind
 
@@ -261,33 +253,30 @@ def set_aside(
 
 
 @logged("inspect")
-def inspect_index(
-    storage: IndexFiles, *, clock: Callable[[], float], notice: Callable[[Diagnostic], None]
-) -> OpenedFile:
+def inspect_index(storage: IndexFiles, *, notice: Callable[[Diagnostic], None]) -> OpenedFile:
     """Open the active file for reading, without creating or changing any file; an empty index in memory stands in.
 
     That is for a file that does not exist or cannot serve. `apsw` errors that are not damage pass through.
 
     Args:
         storage: the files of the index.
-        clock: returns seconds since 1970.
         notice: called with a diagnostic for a file that exists and cannot serve as it is.
     """
     target = storage.target()
     if target is None:
-        return _empty(storage, clock=clock)
+        return _empty(storage)
     connection, kind = _inspect(storage, target)
     if connection is not None:
         file_identity = identity(target) or (0, 0)
         return OpenedFile(connection, target, file_identity, storage.generation_of(target), _INSPECTED)
     if kind == "foreign":
         refuse_foreign(storage, target)
-    if kind == "old":
-        notice(_OLD)
+    if kind == "other":
+        notice(_OTHER)
     elif kind in _REASONS:
         message = f"The index file {str(storage.path)!r} {_REASONS[kind]}; the next search begins a new index."
         notice(Diagnostic("index_damaged", message, _NEXT))
-    return _empty(storage, clock=clock)
+    return _empty(storage)
 
 
 def _inspect(storage: IndexFiles, target: Path) -> tuple[Database | None, FileKind]:
@@ -296,7 +285,7 @@ def _inspect(storage: IndexFiles, target: Path) -> tuple[Database | None, FileKi
     try:
         connection = connect_read_only(target)
         kind = file_kind(connection)
-        if kind == "ours" and _migrations.lost_checksums(connection):
+        if kind == "ours" and lost_checksums(connection):
             kind = "damaged"
         if kind == "ours" and not storage.seal.matches(target):
             check(connection, target)
@@ -312,12 +301,12 @@ def _inspect(storage: IndexFiles, target: Path) -> tuple[Database | None, FileKi
     return None, kind
 
 
-def _empty(storage: IndexFiles, *, clock: Callable[[], float]) -> OpenedFile:
+def _empty(storage: IndexFiles) -> OpenedFile:
     """Return an empty index in memory."""
     import apsw
 
     connection = cast("Database", apsw.Connection(":memory:"))
     add_functions(connection)
-    _migrations.create(connection, now=clock(), first_id=1)
+    create(connection)
     connection.pragma("query_only", 1)
     return OpenedFile(connection, storage.path, (0, 0), 0, _INSPECTED)

@@ -56,7 +56,7 @@ class IndexReader:
 
     @property
     def engine(self) -> EngineName:
-        """The active vector engine: `exact`, `codes` or `sqlite-vec`."""
+        """The active vector engine: `exact` or `codes`."""
         return self._file.vectors.engine
 
     @property
@@ -128,7 +128,8 @@ class IndexReader:
     def files(self) -> dict[str, IndexedFile]:
         """Return every indexed file by its path; during a rebuild, only the files stored again so far."""
         with self._file.reading() as connection:
-            files, stored = self._file.counts.listing(connection), self._file.stored_paths
+            files = self._file.counts.listing(connection)
+            stored = self._file.stored_paths
         return files if stored is None else {path: file for path, file in files.items() if path in stored}
 
     def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:

@@ -10,11 +10,10 @@ from memoriter.index import _opening
 from memoriter.index.files import _files, _queries
 from memoriter.index.store import _connection
 from memoriter.index.store._connection import connect, logged, set_counter
-from memoriter.index.store._migrations import vacuum
+from memoriter.index.store._create import vacuum
 from memoriter.index.store._soundness import translate_errors
 from memoriter.index.vectors import _cache, _segments
 from memoriter.index.vectors._cache import VectorSet
-from memoriter.index.vectors._sqlite_vec import load_sqlite_vec
 from memoriter.types import CompactReport
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ class Upkeep:
         file = self._file
         without = None if vectors or file.spec is None else file.vectors.active()
         source = str(file.opened.file) if file.opened is not None else None
-        return _opening.build_from(file.storage, target, source, without, clock=file.clock, network=file.network)
+        return _opening.build_from(file.storage, target, source, without, network=file.network)
 
     @contextmanager
     def _rebuild_in_place(self, *, vectors: bool) -> Generator[None]:
@@ -132,7 +131,8 @@ class Upkeep:
         file.stored_paths = set()
         try:
             yield
-            kept, file.stored_paths = file.stored_paths, None
+            kept = file.stored_paths
+            file.stored_paths = None
             with file.writing() as connection:
                 file.vectors.apply_change(_files.remove(connection, _files.listing(connection).keys() - kept))
         finally:
@@ -156,12 +156,8 @@ class Upkeep:
                 before = _disk_bytes(file.storage)
             with file.writing() as connection:
                 evicted = _cache.evict(connection, max_entries=max_entries, max_bytes=max_bytes)
-            with file.reading():
-                file.vectors.shorten_items(None)
-            engine = file.vectors.engine
-            serving = f"chunks_vec_{file.vectors.active().id}" if engine == "sqlite-vec" else ""
             with file.writing() as connection:
-                _tidy(connection, serving=serving, extension_path=file.engine_setting[1])
+                _tidy(connection)
             with file.reading():
                 # The engine updates its data in the file before the file is rewritten.
                 file.vectors.at((0,), version=file.version)
@@ -183,11 +179,6 @@ class Upkeep:
             report = self.compact(max_entries=0, max_bytes=0, damaged=True, wait=0.0)
             with translate_errors(file.path):
                 file.storage.clean()
-            with file.reading() as connection:
-                unreached = file.vectors.engine != "sqlite-vec" and _left_by_sqlite_vec(connection)
-            if unreached:
-                message = f"Only sqlite-vec can drop the vectors that it keeps in {str(file.path)!r}."
-                raise IndexUnavailable(message, remedy="Run `memoriter index --force`.")
             if self._is_log_in_use():
                 message = f"Another process is still reading the old content of {str(file.path)!r}."
                 raise IndexBusy(message, remedy="Close it, then run `memoriter index`.")
@@ -218,26 +209,11 @@ def _log_bytes(storage: IndexFiles) -> int:
     return log.stat().st_size if log.exists() else 0
 
 
-def _tidy(connection: Database, *, serving: str, extension_path: str | None) -> None:
-    """Merge the word index into one piece, and drop tables of sqlite-vec other than the `serving` one.
-
-    The `serving` table is compared with the index at its next use. Expects an open transaction.
-    """
+def _tidy(connection: Database) -> None:
+    """Merge the word index into one piece. Expects an open transaction."""
     # `purge` does nothing unless chunks were deleted; here it is always worth its time.
     set_counter(connection, "deleted", 1)
     _queries.purge(connection)
-    connection.execute("UPDATE counters SET value = -1 WHERE name GLOB 'vec:*' AND name NOT GLOB 'vec:*:*'")
-    idle = [table for table in _left_by_sqlite_vec(connection) if table != serving]
-    # Only sqlite-vec can drop its own tables.
-    if idle and load_sqlite_vec(connection, extension_path) is None:
-        for table in idle:
-            connection.execute(f'DROP TABLE "{table}"')
-
-
-def _left_by_sqlite_vec(connection: Database) -> list[str]:
-    """Return the names of the tables that sqlite-vec has created."""
-    statement = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE % USING vec0(%'"
-    return [str(name) for (name,) in connection.execute(statement).fetchall()]
 
 
 def _count_unused(connection: Database) -> int:
@@ -285,10 +261,7 @@ def _damaged_files(storage: IndexFiles, *, remove: bool) -> tuple[tuple[str, ...
 
 
 def _drop_leftovers(connection: Database) -> None:
-    """Delete codes, failures and baselines that deleted text has left.
-
-    Tables of sqlite-vec are rebuilt at their next use.
-    """
+    """Delete codes, failures and baselines that deleted text has left."""
     rows = cast(
         "Iterable[tuple[int, str, int]]",
         connection.execute("SELECT id, fingerprint, dimensions FROM sets").fetchall(),
@@ -299,4 +272,3 @@ def _drop_leftovers(connection: Database) -> None:
             _segments.rewrite_dead_segments(connection, vector_set)
     connection.execute(f"DELETE FROM failures AS known WHERE {_cache.UNUSED}")  # noqa: S608 (fixed text)
     connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
-    connection.execute("UPDATE counters SET value = -1 WHERE name GLOB 'vec:*'")

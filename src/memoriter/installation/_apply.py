@@ -121,8 +121,10 @@ def _diff(before: str, after: str, name: str) -> str:
     if len(before.splitlines()) == 1:  # the line is the whole file, so show only the changed part
         start = _common_prefix_length(before, after)
         end = _common_prefix_length(before[start:][::-1], after[start:][::-1])
-        removed, added = before[start : len(before) - end], after[start : len(after) - end]
-        before, after = removed and f"{removed}\n", added and f"{added}\n"
+        removed = before[start : len(before) - end]
+        added = after[start : len(after) - end]
+        before = removed and f"{removed}\n"
+        after = added and f"{added}\n"
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="", n=0)
     return "\n".join(lines) + "\n"
 
@@ -134,7 +136,9 @@ def _common_prefix_length(one: str, other: str) -> int:
 
 
 def _write(planned: _PlannedWrite) -> None:
-    before, target, backup = planned.before, planned.target, planned.outcome.backup
+    before = planned.before
+    target = planned.target
+    backup = planned.outcome.backup
     try:
         if planned.keep and backup is not None and before is not None:
             _write_backup(before, target, backup)

@@ -78,9 +78,12 @@ def changes(
         remove = partial(edit_server, name=str(file), entry=None, client=client)
         add = partial(edit_server, name=str(file), entry=entry, client=client)
         edits.append(FileEdit(file, add if install else remove, remove, holds_token))
-    file, add, remove = edits[0].file, edits[0].edit, edits[0].remove
+    file = edits[0].file
+    add = edits[0].edit
+    remove = edits[0].remove
     if client == "opencode" and (hooks or not install):
-        plugin, folder = plugin_text((*launch.program, *launch.options), launch.environ or {}), file.parent
+        plugin = plugin_text((*launch.program, *launch.options), launch.environ or {})
+        folder = file.parent
         place = (folder / ".opencode" if scope == "project" else folder) / "plugins" / "memoriter.js"
         put = partial(put_plugin, name=str(place), plugin=plugin)
         edits.append(FileEdit(place, put if install else remove_plugin, remove_plugin))

@@ -6,8 +6,9 @@ import tomllib
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter import json_text
 from memoriter.errors import ConfigError
-from memoriter.installation import _json_text, _yaml_text
+from memoriter.installation import _yaml_text
 from memoriter.installation._read import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ def same_but_for_layout(original: str, text: str, file: Path) -> bool:
 
     It may lack null and empty values of the original, which an edit may take.
     """
-    before, after = _values(original, file), _values(text, file)
+    before = _values(original, file)
+    after = _values(text, file)
     same = _holds(before, after) and _holds(_without_empty(after), _without_empty(before))  # unlike ==, true is not 1
     return same and _comments(original, file) == _comments(text, file)
 
@@ -37,13 +39,14 @@ def lacks(text: str, original: str, file: Path) -> bool:
 
 def _values(text: str, file: Path) -> Any:
     """Return the values of a configuration file; its lines if it is malformed."""
-    plain, name = text.removeprefix(BYTE_ORDER_MARK), str(file)
+    plain = text.removeprefix(BYTE_ORDER_MARK)
+    name = str(file)
     try:
         if file.suffix == ".toml":
             return tomllib.loads(plain)
         if file.suffix == ".yaml":
             return _yaml_text.read(plain, name)
-        return _json_text.parse(plain if plain.strip() else "{}", name, comments=True)
+        return json_text.parse(plain if plain.strip() else "{}", name, comments=True)
     except (ValueError, ConfigError):
         return text.splitlines()
 
@@ -51,7 +54,7 @@ def _values(text: str, file: Path) -> Any:
 def _comments(text: str, file: Path) -> list[str]:
     """Return the comments of a configuration file; of TOML and YAML, the lines that may hold one."""
     if file.suffix not in {".toml", ".yaml"}:
-        return _json_text.comments(text)
+        return json_text.comments(text)
     return sorted(line.strip() for line in text.splitlines() if "#" in line)
 
 
@@ -60,7 +63,8 @@ def _holds(value: Any, original: Any) -> bool:
     if isinstance(original, dict):
         if not isinstance(value, dict):
             return False
-        mine, members = cast("dict[str, Any]", value), cast("dict[str, Any]", original)
+        mine = cast("dict[str, Any]", value)
+        members = cast("dict[str, Any]", original)
         return all(key in mine and _holds(mine[key], each) for key, each in members.items())
     if isinstance(original, list):
         if not isinstance(value, list):

@@ -115,7 +115,9 @@ def _started(client: ClientName, launch: Launch, scope: Scope) -> dict[str, Any]
 
 def _connected(client: ClientName, remote: HttpServer, scope: Scope) -> dict[str, Any]:
     """Return the entry with which a client connects to a server. Raises UsageError."""
-    url, token, shared = remote.url, remote.token, scope == "project"
+    url = remote.url
+    token = remote.token
+    shared = scope == "project"
     variable = f"${{{BEARER_VARIABLE}}}" if shared else token
     in_environment = f"${{env:{BEARER_VARIABLE}}}" if shared else token
     match client:

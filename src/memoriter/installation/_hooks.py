@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter import json_text
 from memoriter.coding_hooks import GEMINI_HOOKS, HOOK_TOOL, HOOKS, TIMEOUTS, HookEvent
-from memoriter.installation import _json_text
 from memoriter.installation._entries import SERVER_NAME
 from memoriter.installation._servers import object_at, wrong_type_error
 
@@ -48,12 +48,12 @@ def edit_hooks(
     text: str, name: str, events: Sequence[str], wanted: Mapping[str, dict[str, Any]], *, comments: bool
 ) -> str:
     """Return the settings with memoriter's hook for each event as in `wanted`, or without any of them."""
-    _json_text.parse(text if text.strip() else "{}", name, comments=comments)
-    if not wanted and not _json_text.has_value(text):
+    json_text.parse(text if text.strip() else "{}", name, comments=comments)
+    if not wanted and not json_text.has_value(text):
         return text
-    text = _json_text.with_object(text)
+    text = json_text.with_object(text)
     for event in events:
-        groups = object_at(_json_text.parse(text, name, comments=comments), "hooks", name).get(event)
+        groups = object_at(json_text.parse(text, name, comments=comments), "hooks", name).get(event)
         groups = list[Any]() if groups is None else groups
         if not isinstance(groups, list):
             raise wrong_type_error(name, f"hooks.{event}", "a list")
@@ -62,13 +62,13 @@ def edit_hooks(
         if hook is None:
             for group, number, alone in reversed(own_hooks):
                 inside = ("hooks", event, group)
-                text = _json_text.remove(text, inside if alone else (*inside, "hooks", number))
+                text = json_text.remove(text, inside if alone else (*inside, "hooks", number))
         elif own_hooks:
             group, number, _ = own_hooks[0]
             current = cast("list[Any]", groups)[group]["hooks"][number]
             text = _update_hook(text, ("hooks", event, group, "hooks", number), current, hook)
         else:
-            text = _json_text.append(text, ("hooks", event), {"hooks": [hook]})
+            text = json_text.append(text, ("hooks", event), {"hooks": [hook]})
     return text
 
 
@@ -76,9 +76,9 @@ def _update_hook(text: str, place: tuple[str | int, ...], current: dict[str, Any
     """Return the settings with a hook of memoriter brought up to date; a timeout that is there stays as it is."""
     for key, value in hook.items():
         if key not in current or (key != "timeout" and current[key] != value):
-            text = _json_text.put(text, (*place, key), value)
+            text = json_text.put(text, (*place, key), value)
     for key in ({"command", "server", "tool", "input"} & current.keys()) - hook.keys():
-        text = _json_text.remove(text, (*place, key))
+        text = json_text.remove(text, (*place, key))
     return text
 
 

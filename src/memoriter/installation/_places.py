@@ -105,7 +105,8 @@ def server_file(client: ClientName, machine: Machine, scope: Scope) -> Path:
 
 
 def _user_file(client: ClientName, machine: Machine) -> Path:
-    home, environ = machine.user_home, machine.environ
+    home = machine.user_home
+    environ = machine.environ
     xdg = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     match client:
         case "claude-code":
@@ -148,7 +149,8 @@ def _is_linux(machine: Machine) -> bool:
 
 def _application_folder(machine: Machine, name: str) -> Path:
     """Return the folder of a program with windows: in `Application Support`, `AppData` or `.config`."""
-    home, environ = machine.user_home, machine.environ
+    home = machine.user_home
+    environ = machine.environ
     if machine.platform == "darwin":
         return home / "Library" / "Application Support" / name
     configured = environ.get("APPDATA" if machine.platform == "win32" else "XDG_CONFIG_HOME")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter import json_text
 from memoriter.errors import ConfigError
-from memoriter.installation import _json_text, _toml_text, _yaml_text
+from memoriter.installation import _toml_text, _yaml_text
 from memoriter.installation._entries import (
     ENVIRONMENT_KEYS,
     SERVER_NAME,
@@ -101,7 +102,7 @@ def _servers(text: str, name: str, client: ClientName) -> dict[str, Any]:
     elif client == "goose":
         content = _yaml_text.read(text, name)
     else:
-        content = _json_text.parse(text, name, comments=client in WITH_COMMENTS)
+        content = json_text.parse(text, name, comments=client in WITH_COMMENTS)
     servers = content.get(SERVERS_KEYS.get(client, "mcpServers"))
     return cast("dict[str, Any]", servers) if isinstance(servers, dict) else {}
 
@@ -117,19 +118,19 @@ def _edit_json(
 ) -> str:
     """Return the JSON with memoriter's server as in `entry`, or without it; `key` is that of the servers."""
     if entry is None:
-        return _json_text.remove(text, (key, SERVER_NAME))
-    servers = object_at(_json_text.parse(text, name, comments=comments) if text.strip() else {}, key, name)
-    text = _json_text.with_object(text)
+        return json_text.remove(text, (key, SERVER_NAME))
+    servers = object_at(json_text.parse(text, name, comments=comments) if text.strip() else {}, key, name)
+    text = json_text.with_object(text)
     if SERVER_NAME not in servers:
-        return _json_text.put(text, (key, SERVER_NAME), dict(entry))
+        return json_text.put(text, (key, SERVER_NAME), dict(entry))
     current = object_at(servers, SERVER_NAME, name)
     for field_name, value in entry.items():  # other keys belong to the owner
         if field_name == "headers" and isinstance(current.get(field_name), dict):
-            text = _json_text.put(text, (key, SERVER_NAME, field_name, "Authorization"), value["Authorization"])
+            text = json_text.put(text, (key, SERVER_NAME, field_name, "Authorization"), value["Authorization"])
         else:
-            text = _json_text.put(text, (key, SERVER_NAME, field_name), value)
+            text = json_text.put(text, (key, SERVER_NAME, field_name), value)
     for field_name in superseded & current.keys():
-        text = _json_text.remove(text, (key, SERVER_NAME, field_name))
+        text = json_text.remove(text, (key, SERVER_NAME, field_name))
     return text
 
 

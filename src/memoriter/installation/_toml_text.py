@@ -1,4 +1,8 @@
-"""Edit one table of a TOML text and keep everything else; a new table is appended as text."""
+"""Edit one table of a TOML text and keep everything else.
+
+A table is appended and removed as text because tomlkit takes the comments and the blank lines before the next table
+for those of the table that it removes.
+"""
 
 from __future__ import annotations
 

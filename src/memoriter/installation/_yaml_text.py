@@ -2,6 +2,8 @@
 
 PyYAML finds the lines of keys and values; the edit replaces these lines. The result is read again, and if it does not
 hold what was intended, nothing is written.
+
+Lines are edited by hand because ruamel.yaml writes the whole file anew, with its own indentation and white space.
 """
 
 from __future__ import annotations
@@ -157,7 +159,8 @@ def _insert(text: str, path: tuple[str, str], values: Mapping[str, Any]) -> str:
         row = key.start_mark.line + 1
     else:  # nothing, null or {}
         lines = _with_value(text, pair, "").splitlines(keepends=True)
-        indent, row = " " * key.start_mark.column + STEP, key.start_mark.line + 1
+        indent = " " * key.start_mark.column + STEP
+        row = key.start_mark.line + 1
     if text and not text.endswith("\n") and row == len(lines):
         lines[-1] += newline
     return "".join([*lines[:row], *(line + newline for line in _block(inner, values, indent)), *lines[row:]])
@@ -182,7 +185,8 @@ def _without(text: str, path: tuple[str, ...]) -> str:
     key, value = pair
     parent = _nodes(text, path[:-1])
     if parent is not None and parent[1].flow_style:
-        start, end = key.start_mark.index, value.end_mark.index
+        start = key.start_mark.index
+        end = value.end_mark.index
         rest = text[end:].lstrip(" \t")
         if rest.startswith(","):
             return text[:start] + rest[1:].lstrip(" \t")
@@ -196,5 +200,6 @@ def _last_line(node: Any) -> int:
     """Return the line in which a value ends; comments and blank lines after it do not count."""
     if node.id in {"mapping", "sequence"} and node.value and not node.flow_style:
         return max(_last_line(each) for item in node.value for each in (item if node.id == "mapping" else [item]))
-    end, start = node.end_mark, node.start_mark
+    end = node.end_mark
+    start = node.start_mark
     return end.line - 1 if end.column == 0 and end.line > start.line else end.line

@@ -90,9 +90,11 @@ class NoteFiles:
         lines = self._read(path, names).split("\n")
         if len(lines) > MAX_LINES:
             raise CommandRefused(f"File {path} exceeds maximum line limit of {MAX_LINES:,} lines.")
-        first, last = 1, len(lines)
+        first = 1
+        last = len(lines)
         if view_range is not None and len(view_range) == 2:
-            first, last = max(1, view_range[0]), len(lines) if view_range[1] == -1 else view_range[1]
+            first = max(1, view_range[0])
+            last = len(lines) if view_range[1] == -1 else view_range[1]
         shown = lines[first - 1 : last]
         return f"Here's the content of {path} with line numbers:\n" + _numbered(shown, first)
 
@@ -165,10 +167,12 @@ class NoteFiles:
 
     def rename(self, old_path: str, new_path: str) -> str:
         """Move a file or a folder to a path that does not exist yet."""
-        old_names, new_names = self._names(old_path), self._names(new_path)
+        old_names = self._names(old_path)
+        new_names = self._names(new_path)
         if not old_names:
             raise CommandRefused(f"Cannot rename the {ROOT} directory itself")
-        old, new = self._place(old_path, old_names), self._place(new_path, new_names)
+        old = self._place(old_path, old_names)
+        new = self._place(new_path, new_names)
         if os.path.lexists(new):
             raise CommandRefused(f"The destination {new_path} already exists")
         if not os.path.lexists(old):

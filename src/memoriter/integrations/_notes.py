@@ -107,7 +107,8 @@ def _stays(line: str) -> bool:
 
 def read_fields(text: str) -> tuple[dict[str, Any], str]:
     """Return the fields of a text, and the other lines, which their owner has added."""
-    values, rest = dict[str, Any](), list[str]()
+    values = dict[str, Any]()
+    rest = list[str]()
     lines = text.split("\n")
     number = 0
     while number < len(lines):

@@ -63,7 +63,8 @@ class ParsedNotes(Generic[T]):
         if opened is None:
             return None
         with opened:
-            status, content = os.fstat(opened.fileno()), opened.read()
+            status = os.fstat(opened.fileno())
+            content = opened.read()
         parsed = self._parse(source.path, read_note(content.decode("utf-8", "replace")), status.st_mtime)
         if abs(now - status.st_ctime) > SETTLED_SECONDS:
             self._known[source.path] = (source, parsed)

@@ -61,7 +61,9 @@ class NotesProvider(ContextProvider):
         super().__init__(source_id)
         self._memory = memory
         self._audience: Audience = audience
-        self._with_context, self._with_tools, self._with_capture = context, tools, capture
+        self._with_context = context
+        self._with_tools = tools
+        self._with_capture = capture
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]

@@ -142,7 +142,11 @@ class NotesMemoryService(BaseMemoryService):
         await asyncio.to_thread(self._delete, _folder(app_name, user_id), memory_id or "")
 
     def _keep_events(self, folder: str, session_id: str, events: Sequence[Event]) -> None:
-        blocks = [(key, block) for event in events if (block := self._block_of_event(event, key := _key(event.id)))]
+        blocks = list[tuple[str, str]]()
+        for event in events:
+            key = _key(event.id)
+            if block := self._block_of_event(event, key):
+                blocks.append((key, block))
         if len(blocks) < len(events):
             log.info("%d events of a session have no text and were not kept.", len(events) - len(blocks))
         if not blocks:
@@ -206,7 +210,9 @@ class NotesMemoryService(BaseMemoryService):
                 f"{memory_id!r} is no memory of this user.",
                 remedy="Give the id of an entry that a search has returned.",
             )
-        path, first, last = match["path"], int(match["first"]), int(match["last"])
+        path = match["path"]
+        first = int(match["first"])
+        last = int(match["last"])
         try:
             text = self._memory.read(path, start=first, lines=last - first + 1).text
         except PathRefused as error:

@@ -136,7 +136,8 @@ class MemoriterStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations: first what reads, in order, then what writes; of several writes to one key, the last one."""
-        results, writes = list[Result](), dict[_Place, PutOp]()
+        results = list[Result]()
+        writes = dict[_Place, PutOp]()
         for op in ops:
             if isinstance(op, PutOp):
                 writes[op.namespace, op.key] = op
@@ -158,7 +159,8 @@ class MemoriterStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Delete the notes of all expired items, and return how many there were."""
-        now, expired = self.memory.now(), 0
+        now = self.memory.now()
+        expired = 0
         for path, record in self._notes.below(self.folder).items():
             if record.expired(now):
                 remove(self.memory, path)
@@ -180,7 +182,8 @@ class MemoriterStore(BaseStore):
         return None if op.value is None else json_value(op.value)
 
     def _put(self, path: str, op: PutOp, value: dict[str, Any]) -> None:
-        now, minutes = self.memory.now(), self._minutes(op)
+        now = self.memory.now()
+        minutes = self._minutes(op)
 
         def edit(before: Note | None) -> Note:
             known: Mapping[str, Any] = {} if before is None or _expired(before, now) else before.properties
@@ -207,7 +210,8 @@ class MemoriterStore(BaseStore):
 
     def _get(self, path: str, *, refresh: bool) -> Item | None:
         """Return the item of a note, unless it has expired, and begin its time to live again if that is wanted."""
-        note, file = stored(self.memory, path), self.memory.file_of(path)
+        note = stored(self.memory, path)
+        file = self.memory.file_of(path)
         if note is None or file is None:
             return None
         record = self._record(path, note, file.stat().st_mtime)
@@ -235,7 +239,8 @@ class MemoriterStore(BaseStore):
         """Return what a note holds; the namespace and the key of a note that its owner has written are its path."""
         at = datetime.fromtimestamp(changed, self.memory.now().tzinfo)
         properties = note.properties
-        namespace, key = properties.get("namespace"), properties.get("key")
+        namespace = properties.get("namespace")
+        key = properties.get("key")
         if isinstance(namespace, list) and isinstance(key, str):
             labels = tuple(str(label) for label in cast("list[object]", namespace))
         else:
@@ -297,7 +302,8 @@ class MemoriterStore(BaseStore):
             hits = [hit for path in left for hit in self._passages(op, path, 1).hits]
             hits.sort(key=lambda hit: hit.score, reverse=True)
             found += _taken(hits, left, wanted - len(found))
-        page, health = found[op.offset :], health_json(passages.health)
+        page = found[op.offset :]
+        health = health_json(passages.health)
         best = bool(found) and found[0][1] is passages.hits[0]
         outcome = "weak" if passages.outcome == "match" and not best else passages.outcome
         items = self._returned(op, [record for record, _ in page])

@@ -128,7 +128,8 @@ def _find_by_place(text: str) -> Iterator[Secret]:
                 yield Secret(*cookie.span(2), "cookie")
     for match in formats.COMMANDS.finditer(text):
         kind = match.lastgroup or ""
-        value, following = match[kind], text[match.end(kind) : match.end(kind) + 2]
+        value = match[kind]
+        following = text[match.end(kind) : match.end(kind) + 2]
         if is_placeholder(value) or (kind == "sql" and not is_password(value)):
             continue
         if kind != "flag" or is_argument(value, following):
@@ -208,12 +209,15 @@ def _find_by_name(text: str) -> Iterator[Secret]:
 
 
 def _named_secret(text: str, match: re.Match[str]) -> Secret | None:
-    opening, between = match["open"].strip("* \t"), match["between"].strip()
+    opening = match["open"].strip("* \t")
+    between = match["between"].strip()
     if not opening and between == ",":
         return None
-    start, in_sentence = match.end("open"), between.rstrip(":：= ").lower() in (*_PROSE, "|")
+    start = match.end("open")
+    in_sentence = between.rstrip(":：= ").lower() in (*_PROSE, "|")
     if link := None if opening else _LINK.match(text, start):  # the value is what a reader sees, not the address
-        start, value = link.start("label"), link["label"]
+        start = link.start("label")
+        value = link["label"]
     else:
         value = _quoted_value(text, start) if opening else _bare_value(text, start)
     if not value or match["suffix"].endswith("hash") or _HASHED.match(value) or is_placeholder(value):
@@ -239,7 +243,8 @@ def _bare_value(text: str, start: int) -> str:
 
 def _is_secret_value(value: str, match: re.Match[str], text: str, *, quoted: bool, in_sentence: bool) -> bool:
     """Return whether a value is a secret, and not a word about one, a count or a variable."""
-    name, separator = match["name"].lower(), match["between"]
+    name = match["name"].lower()
+    separator = match["between"]
     is_password_name = name.startswith(_CHOSEN_NAMES)
     context = ValueContext(
         text,
@@ -290,7 +295,8 @@ def _find_random(text: str) -> Iterator[Secret]:
     """Yield long words in which letters and digits alternate at random."""
     public_spans: list[tuple[int, int]] | None = None
     for match in _LONG.finditer(text):
-        value, (start, end) = match[0], match.span()
+        value = match[0]
+        start, end = match.span()
         if end - start > _MAX_RANDOM_LENGTH or not is_random(value.rstrip("="), 24) or is_identifier(value):
             continue
         if public_spans is None:
@@ -310,7 +316,8 @@ def _is_readable(value: str, text: str, start: int, end: int) -> bool:
 def _is_in_path(text: str, start: int, end: int) -> bool:
     """Return whether a value is part of an address, a path, a file name or an e-mail address."""
     run = re.search(r"[^\s\"'`<>()\[\]{},;]*$", text[max(0, start - 300) : start])
-    before, after = run[0] if run else "", text[end : end + 2]
+    before = run[0] if run else ""
+    after = text[end : end + 2]
     if "://" in before or before[-1:] in {"/", "\\", "@", "#", ".", "%"} or text[start] == "/":
         return True
     return after[:1] in {"@", "\\"} or (after[:1] == "." and after[1:].isalnum())

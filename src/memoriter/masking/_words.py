@@ -119,7 +119,8 @@ _STARTS = re.compile(
     r"[ \t]{0,4}[\"'*_]{0,2}[\w.$-]{0,60}$"
 )
 _LOOSE = re.compile(r"(?:^|[\s\"'`;&?{])(?:--?)?[\w.-]{0,60}$")
-_BEFORE, _AFTER = 90, 40
+_BEFORE = 90
+_AFTER = 40
 VALUE_KEY = "value"
 """The separator of a name and a value that have keys of their own, as in `{"name": …, "value": …}`."""
 

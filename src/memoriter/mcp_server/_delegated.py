@@ -16,7 +16,7 @@ from memoriter.access import PROVEN_DIGEST, caller_of
 from memoriter.agent import read_hook
 from memoriter.api_json import health_json
 from memoriter.coding_hooks import HOOKS, LONGEST_INPUT, PROMPT_SECONDS, parse_seconds
-from memoriter.discovery import REASONS, TICKET, body_digest, take_ticket
+from memoriter.discovery import REASONS, TICKET, body_digest, redeem_ticket
 from memoriter.errors import MemoriterError, UsageError, system_error_text
 from memoriter.mcp_server._hooks import hook_work
 from memoriter.mcp_server._listed import wire_text
@@ -167,7 +167,7 @@ class Delegated:
         ticket = request.headers.get(TICKET)
 
         def taken(memory: Memory) -> _T:
-            if ticket is not None and not take_ticket(self._tickets, ticket):
+            if ticket is not None and not redeem_ticket(self._tickets, ticket):
                 raise AlreadyTaken
             return work(memory)
 
@@ -202,8 +202,10 @@ async def _read_body(request: Request) -> bytes:
 
 def _hook_response(answer: HookAnswer, later: BackgroundTask | None) -> Response:
     reasons = [wire_text(f"{reason.message} {reason.remedy}") for reason in answer.reasons]
-    while len(encoded := json.dumps(reasons)) > MOST_REASONS:
+    encoded = json.dumps(reasons)
+    while len(encoded) > MOST_REASONS:
         reasons = reasons[:-1]
+        encoded = json.dumps(reasons)
     headers = NO_STORE | ({REASONS: encoded} if reasons else {})
     if answer.output is None:
         return Response(status_code=204, headers=headers, background=later)

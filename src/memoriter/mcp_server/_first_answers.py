@@ -68,7 +68,8 @@ class FirstAnswers:
         self._memory = memory
         self._offered = Offered.by(memory)
         self._tools = memory.tools
-        self._before, self._after = before, after
+        self._before = before
+        self._after = after
         self._first: int | str | None = None
         """The id of the first request."""
         self._modern = False
@@ -86,7 +87,8 @@ class FirstAnswers:
         """
         received = bytearray()
         while line := reading.readline():
-            message, opening = _parse(line), self._first is None
+            message = _parse(line)
+            opening = self._first is None
             result = self._result(message) if message is not None else None
             if message is None or result is None:
                 return Handover(bytes(received + line), None if opening else self._first)
@@ -102,54 +104,68 @@ class FirstAnswers:
         return None
 
     def _result(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the result of a message; empty for a notification, and None if only the SDK knows it."""
-        params, method, is_request = message.get("params", {}), message["method"], "id" in message
+        """Return the result of a message; empty for a notification, and None if only the SDK knows it.
+
+        A client with a handshake sends `initialize`, `notifications/initialized`, and then requests for lists, `ping`
+        and calls of the hook. A client without one begins with `server/discover` or with a request for a list.
+        """
+        method = message["method"]
+        params = message.get("params", {})
+        if "id" not in message:
+            return self._notified(method, params)
         if self._first is None:
-            return self._open(message["id"], method, params) if is_request else None
-        if not is_request:
-            known = method == "notifications/initialized" and not self._modern and _is_meta_only(params)
-            return {} if known else None
+            return self._open(message["id"], method, params)
         if method == "tools/call":
-            # Its arguments are checked by what answers it.
-            rest = {key: value for key, value in params.items() if key not in {"name", "arguments"}}
-            arguments = params.get("arguments")
-            if params.get("name") != HOOK_TOOL or not self._tools or not isinstance(arguments, dict):
-                return None
-            return self._stamped(self._prompt(cast("dict[str, Any]", arguments))) if self._is_plain(rest) else None
+            return self._call(params)
         if not self._is_plain(params):
             return None
         if method == "ping":
             return None if self._modern else {}
-        listed = self._discovered() if method == "server/discover" and self._modern else self._listed(method)
-        return self._stamped(listed, cached=True) if listed is not None else None
+        return self._listed(method)
+
+    def _notified(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        ends_handshake = method == "notifications/initialized" and self._first is not None and not self._modern
+        return {} if ends_handshake and _is_meta_only(params) else None
+
+    def _call(self, params: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the result of a call of the hook, which checks its arguments itself."""
+        arguments = params.get("arguments")
+        if params.get("name") != HOOK_TOOL or not self._tools or not isinstance(arguments, dict):
+            return None
+        rest = {key: value for key, value in params.items() if key not in {"name", "arguments"}}
+        return self._stamped(self._prompt(cast("dict[str, Any]", arguments))) if self._is_plain(rest) else None
 
     def _open(self, number: int | str, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         """Return the result of the first request, which decides between a handshake and envelopes."""
         if method == "initialize":
             if not _is_handshake(params):
                 return None
-            self._first, requested = number, params["protocolVersion"]
+            self._first = number
+            requested = params["protocolVersion"]
             return self._offered.initialize_json(
                 requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
             )
         if not _is_enveloped(params):
             return None
         self._modern = True
-        listed = self._discovered() if method == "server/discover" else self._listed(method)
-        if listed is None:
-            return None
-        self._first = number
-        return self._stamped(listed, cached=True)
+        listed = self._listed(method)
+        if listed is not None:
+            self._first = number
+        return listed
 
     def _is_plain(self, params: dict[str, Any]) -> bool:
         """Return whether parameters hold nothing but what each request of the connection has."""
         return _is_enveloped(params) if self._modern else _is_meta_only(params)
 
-    def _discovered(self) -> dict[str, Any]:
-        return self._offered.discover_json([MODERN_VERSION])
-
     def _listed(self, method: str) -> dict[str, Any] | None:
-        """Return the result of a request for a list, or None if only the SDK knows it."""
+        """Return the result of a request for what the server offers, or None if only the SDK knows it."""
+        result = self._discovered() if method == "server/discover" else self._list(method)
+        return self._stamped(result, cached=True) if result is not None else None
+
+    def _discovered(self) -> dict[str, Any] | None:
+        return self._offered.discover_json([MODERN_VERSION]) if self._modern else None
+
+    def _list(self, method: str) -> dict[str, Any] | None:
         if method == "tools/list":
             known = all(is_builtin(tool) for tool in self._tools) and not self._offered.connector
             return {"tools": [tool_json(tool, modern=self._modern) for tool in self._tools]} if known else None
@@ -180,10 +196,12 @@ class FirstAnswers:
 
         self._before()
         try:
-            given, seconds = read_prompt(arguments), prompt_seconds()
+            given = read_prompt(arguments)
+            seconds = prompt_seconds()
         except UsageError as error:
             return _text_result(f"{sentence(error.message)} {error.remedy}", is_error=True)
-        work, answers = hook_work(given, seconds=seconds), list[HookAnswer]()
+        work = hook_work(given, seconds=seconds)
+        answers = list[HookAnswer]()
         thread = threading.Thread(target=lambda: answers.append(work(self._memory)), daemon=True)
         thread.start()
         thread.join(seconds + MORE_SECONDS)

@@ -1,4 +1,8 @@
-"""An HTTP server that stops at a signal, with limits for its connections and a log of its requests."""
+"""An HTTP server that stops at a signal, with limits for its connections and a log of its requests.
+
+Connections are limited by hand because uvicorn has no time limit for a request, and its `limit_concurrency` lets one
+address take all connections.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +81,8 @@ class Server(uvicorn.Server):
         self._requests = app
         self._ready = ready
         self._process_shutdown = process_shutdown
-        self._draining, self._drain = draining, drain
+        self._draining = draining
+        self._drain = drain
         self._stopped = False
         self._repeats = 0
         """Signals that uvicorn will raise again."""
@@ -301,11 +306,15 @@ class _Exchange:
     """One request with its response: counts of what passes, and whether the response is a stream of events."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, on_stream: Callable[[], None]) -> None:
-        self.scope, self._receive, self._send = scope, receive, send
-        self.started, self.status = anyio.current_time(), 0
+        self.scope = scope
+        self._receive = receive
+        self._send = send
+        self.started = anyio.current_time()
+        self.status = 0
         self.received = self.sent = 0
         self._complete = not any(name in BODY_HEADERS for name, _ in scope["headers"])
-        self.streams, self._on_stream = False, on_stream
+        self.streams = False
+        self._on_stream = on_stream
 
     async def receive(self) -> Message:
         message = await self._receive()

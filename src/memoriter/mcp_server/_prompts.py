@@ -69,7 +69,8 @@ class Prompts:
         question = (params.arguments or {}).get("question", "").strip()
         if not question:
             raise MCPError(INVALID_PARAMS, "The prompt recall needs a question.")
-        citations, session = self._offered.citations, session_of(params.meta)
+        citations = self._offered.citations
+        session = session_of(params.meta)
         passages = await self._shared.run_request(
             context.session,
             lambda memory: _passages(memory, question, citations=citations, session=session),

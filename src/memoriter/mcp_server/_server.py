@@ -49,7 +49,8 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
     listed = (*tools, *(CONNECTOR if offered.connector else ()))
     hidden = CONNECTOR if connector and tools and not offered.reason else ()
     handlers = Tools(shared, listed, hidden, http=connector)
-    resources, prompts = Resources(shared, offered), Prompts(shared, offered)
+    resources = Resources(shared, offered)
+    prompts = Prompts(shared, offered)
 
     @asynccontextmanager
     async def lifespan(_: Server[Any]) -> AsyncGenerator[dict[str, Any]]:

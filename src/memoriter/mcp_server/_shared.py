@@ -34,7 +34,8 @@ _T = TypeVar("_T")
 
 MOST_AT_ONCE = 16
 """Threads of the owner per kind of work; slow work has its own, so it never delays a read or a health request."""
-MOST_OF_EACH, MOST_OF_OTHERS = 4, 12
+MOST_OF_EACH = 4
+MOST_OF_OTHERS = 12
 """Threads of one other caller, and of all of them, per kind of work. Few, since they compute beside the owner's."""
 DRAIN_SECONDS = 2.0
 """Seconds that `close` waits for running work."""
@@ -54,7 +55,8 @@ class ProgressScale:
     def update(self, progress: Progress) -> tuple[float, str] | None:
         """Return the number and the text to report, or None if the change is too small."""
         if progress.stage != self._stage:
-            self._stage, self._start = progress.stage, self._reported
+            self._stage = progress.stage
+            self._start = self._reported
         share = min(progress.done / progress.total, 1.0) if progress.total else 1.0
         reach = TOTAL - self._start if progress.stage == LAST_STAGE else (TOTAL - self._start) / 2
         now = self._start + share * reach
@@ -135,7 +137,9 @@ class SharedMemory:
         self._closing = closing
         self._exclusive = threading.Lock()
         self._sessions: dict[str, _SessionLock] = {}
-        self._slow, self._quick, self._hooks = _threads(), _threads(), _threads()
+        self._slow = _threads()
+        self._quick = _threads()
+        self._hooks = _threads()
         self._stopped = threading.Event()
         self._idle = threading.Condition()
         self._busy = 0
@@ -294,14 +298,14 @@ def _threads() -> Shares:
 async def _in_thread(work: Callable[[], _T], shares: Shares, caller: Caller | None) -> _T:
     """Run `work` in a thread as soon as its caller may have one.
 
-    The thread keeps its place until it ends, even if its request is cancelled: a caller that cancels its requests
+    The thread keeps its permit until it ends, even if its request is cancelled: a caller that cancels its requests
     would get any number of threads otherwise.
     """
-    place = await shares.wait(caller)
+    permit = await shares.wait(caller)
 
     async def run() -> _T:
-        with place:
-            # A limiter for this thread alone, since the place limits their number.
+        with permit:
+            # A limiter for this thread alone, since the permit limits their number.
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
 
     return await asyncio.shield(asyncio.create_task(run()))

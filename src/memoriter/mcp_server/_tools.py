@@ -103,7 +103,8 @@ class Tools:
             return CallToolResult(content=[TextContent(text=text)], is_error=True)
         if self._http and context.request is not None:
             context.request.scope[TOOL] = tool.name
-        arguments, started = params.arguments or {}, anyio.current_time()
+        arguments = params.arguments or {}
+        started = anyio.current_time()
         session_key = session_of(params.meta)
         try:
             answer = await self._shared.run_request(
@@ -163,7 +164,8 @@ def client_of(context: ServerRequestContext[Any]) -> Caller | None:
 async def _answer_prompt(shared: SharedMemory, arguments: Mapping[str, Any], caller: Caller | None) -> CallToolResult:
     """Answer the hook before a prompt. The text of the result is the JSON that a program would print."""
     try:
-        given, seconds = read_prompt(arguments), prompt_seconds()
+        given = read_prompt(arguments)
+        seconds = prompt_seconds()
     except UsageError as error:
         return CallToolResult(content=[TextContent(text=error_text(error))], is_error=True)
     try:
@@ -211,10 +213,12 @@ def _lean_hit(hit: dict[str, Any]) -> dict[str, Any]:
     The date is left out if the path has it, the heading if the passage begins with it, and the lines that answer if
     they are all of the passage.
     """
-    start, end = hit["startLine"], hit["endLine"]
+    start = hit["startLine"]
+    end = hit["endLine"]
     citation = hit.get("citation") or f"{hit['path']}#L{start}" + (f"-L{end}" if end != start else "")
     snippet = hit["snippet"].removesuffix(with_footer("", citation)).strip()
-    heading, date = hit.get("heading", []), hit.get("date", "")
+    heading = hit.get("heading", [])
+    date = hit.get("date", "")
     shown = {"citation": citation, "score": round(hit["score"], 2)}
     if hit["source"] != "memory":
         shown["source"] = hit["source"]

@@ -52,7 +52,8 @@ def http_app(
         max_sessions=None,
         transport_security=security_settings(hosts),
     )
-    limited, authenticator = SessionLimits(app, PATH), Authenticator(token, tokens=tokens)
+    limited = SessionLimits(app, PATH)
+    authenticator = Authenticator(token, tokens=tokens)
     return RequestLog(AccessMiddleware(limited, authenticator, Origins(hosts), served=served_by(memory)), [PATH])
 
 
@@ -150,7 +151,8 @@ def serve_app(
     from memoriter.mcp_server._http import RequestLog
     from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 
-    shared, security = SharedMemory(memory), security_settings(hosts)
+    shared = SharedMemory(memory)
+    security = security_settings(hosts)
     delegated = Delegated(shared, security, tickets, commands, sessions=lambda: limited.open)
     routes, paths = more(shared.run_for_api) if more else ((), ())
     server = server_of(memory, connector=True, shared=shared)

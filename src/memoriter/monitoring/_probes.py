@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from memoriter.startup import PART_NAMES, StartedPart, try_parts
+from memoriter.startup import StartedPart, try_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from memoriter.access import Run
 
 
-HEALTHZ, READYZ, METRICS = "/healthz", "/readyz", "/metrics"
+HEALTHZ = "/healthz"
+READYZ = "/readyz"
+METRICS = "/metrics"
 PROBES = (HEALTHZ, READYZ)
 """The paths that a supervisor reads without a token."""
 FRESH_SECONDS = 5.0
@@ -42,7 +44,8 @@ class Readiness:
             run: runs a function with the memory in a worker thread.
             clock: returns monotonic seconds.
         """
-        self._run, self._clock = run, clock
+        self._run = run
+        self._clock = clock
         self._parts: tuple[StartedPart, ...] = ()
         self._tried_at: float | None = None
         self._trial: asyncio.Task[None] | None = None
@@ -65,14 +68,10 @@ class Readiness:
             message = f"The parts cannot be tried: {type(error).__name__}."
             self._parts = (StartedPart(SERVER, works=False, message=message, remedy="See the log.", code="internal"),)
         finally:
-            self._tried_at, self._trial = self._clock(), None
+            self._tried_at = self._clock()
+            self._trial = None
 
 
 def broken_parts(parts: Collection[StartedPart], excluded: Collection[str]) -> list[StartedPart]:
     """Return the parts that do not work, without those that do not count."""
     return [part for part in parts if not part.works and part.name not in excluded]
-
-
-def unknown_names(excluded: Collection[str]) -> list[str]:
-    """Return those names that no part has."""
-    return sorted(name for name in excluded if name not in PART_NAMES)

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memoriter.access import caller_of, known_caller, problem_response
-from memoriter.monitoring._probes import HEALTHZ, METRICS, READYZ, Readiness, broken_parts, unknown_names
-from memoriter.startup import PART_NAMES, part_json
+from memoriter.monitoring._probes import HEALTHZ, METRICS, READYZ, Readiness, broken_parts
+from memoriter.startup import part_json, part_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,8 @@ def with_monitoring(more: Callable[[Run], Routes], metrics: ServerMetrics) -> Ca
     """Return a function that adds the routes for supervisors to those that `more` returns."""
 
     def both(run: Run) -> Routes:
-        (routes, paths), (others, other_paths) = _monitoring_routes(run, metrics), more(run)
+        routes, paths = _monitoring_routes(run, metrics)
+        others, other_paths = more(run)
         return [*routes, *others], [*paths, *other_paths]
 
     return both
@@ -42,15 +43,16 @@ def _monitoring_routes(run: Run, metrics: ServerMetrics) -> Routes:
         metrics: the measurements of the server.
     """
     readiness = Readiness(run)
+    names = part_names()
 
     async def healthz(_: Request) -> Response:
         return _json(200, {"status": "ok"})
 
     async def readyz(request: Request) -> Response:
         excluded = request.query_params.getlist("exclude")
-        if unknown := unknown_names(excluded):
-            message = f"There is no part {unknown[0]!r}."
-            return problem_response(400, "usage", message, f"The parts are: {', '.join(PART_NAMES)}.")
+        if unknown := set(excluded).difference(names):
+            message = f"There is no part {min(unknown)!r}."
+            return problem_response(400, "usage", message, f"The parts are: {', '.join(names)}.")
         parts = await readiness.parts()
         broken = broken_parts(parts, excluded)
         answer: dict[str, Any] = {"ready": not broken}
@@ -61,7 +63,8 @@ def _monitoring_routes(run: Run, metrics: ServerMetrics) -> Routes:
         return _json(503 if broken else 200, answer)
 
     async def measured(request: Request) -> Response:
-        accept, caller = request.headers.get("accept", ""), caller_of(request.scope)
+        accept = request.headers.get("accept", "")
+        caller = caller_of(request.scope)
         text, media_type = await run(lambda memory: metrics.text(memory, accept), caller=caller)
         return Response(text, headers={"Content-Type": media_type})
 

@@ -35,7 +35,8 @@ class DiffRow:
 
 def difference(before: str, after: str) -> list[DiffRow]:
     """Return the lines that differ between two texts, with unchanged ones around them; empty if they are equal."""
-    first, second = _lines(before), _lines(after)
+    first = _lines(before)
+    second = _lines(after)
     rows: list[DiffRow] = []
     shown = 0
     for group in _grouped(_opcodes(first, second)):
@@ -91,7 +92,8 @@ def _opcodes(first: Sequence[str], second: Sequence[str]) -> list[Opcode]:
     head = min(len(first), len(second)) if head is None else head
     most = min(len(first), len(second)) - head
     tail = next((at for at in range(most) if first[-1 - at] != second[-1 - at]), most)
-    old, new = first[head : len(first) - tail], second[head : len(second) - tail]
+    old = first[head : len(first) - tail]
+    new = second[head : len(second) - tail]
     if len(old) * len(new) > MOST_COMPARED:
         middle: list[Opcode] = [("replace", 0, len(old), 0, len(new))]
     else:

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.pages._page import Page, PageRoute
-from memoriter.pages._remedies import ACTIONS, BY_NAME, problems_of
+from memoriter.pages._remedies import all_actions, problems_of
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from starlette.responses import Response
 
     from memoriter.pages._page import Visit
-    from memoriter.pages._remedies import Action, Problem
+    from memoriter.pages._page_set import Action
+    from memoriter.pages._remedies import Problem
 
 MOST_SKIPPED = 200
 """Skipped paths that are listed at most."""
@@ -41,9 +42,10 @@ async def show(visit: Visit) -> Response:
 async def act(visit: Visit) -> Response:
     """Carry out an action, and return the page with what it changed."""
     form = await visit.form()
-    action = BY_NAME.get(form.get("do", ""))
+    actions = {each.name: each for each in all_actions()}
+    action = actions.get(form.get("do", ""))
     if action is None:
-        remedy = f"Choose one of: {', '.join(BY_NAME)}."
+        remedy = f"Choose one of: {', '.join(actions)}."
         raise UsageError(f"There is no action {form.get('do', '')!r}.", remedy=remedy)
     code = form.get("code", "")
     try:
@@ -60,28 +62,12 @@ async def act(visit: Visit) -> Response:
 
 
 def _outcome(action: Action, answer: Any, left: Problem | None, *, asked: bool) -> Outcome:
-    report = _report(action, answer)
+    report = action.report(answer)
     if not asked:
         return Outcome(None, report)
     if left is None:
         return Outcome(True, f"{report} The problem is gone.")
     return Outcome(False, f"{report} The problem is still there: {left.message}", left.remedy)
-
-
-def _report(action: Action, answer: Any) -> str:
-    """Return what an action did, as a sentence."""
-    match action.operation:
-        case "index":
-            changed = sum(answer[name] for name in ("added", "changed", "removed"))
-            vectors, pending = answer.get("embedded", 0), answer.get("pending", 0)
-            wait = f"; {pending:,} passages wait for vectors" if pending else ""
-            return f"Indexed: {changed:,} files changed, {vectors:,} vectors computed{wait}."
-        case "rebuildMemories":
-            return f"Rebuilt: {answer['memories']:,} long-term memories."
-        case _:
-            canaries: Sequence[Mapping[str, Any]] = answer.get("canaries", [])
-            found = sum(canary["found"] for canary in canaries)
-            return f"Checked: {found} of {len(canaries)} known passages are found by their own words."
 
 
 async def _render(
@@ -99,7 +85,7 @@ async def _render(
         cost=await visit.attempt("cost"),
         outcome=outcome,
         skipped=status["skipped"][:MOST_SKIPPED],
-        actions=[action for action in ACTIONS[:1] + ACTIONS[3:] if visit.caller.allows(action.scope)],
+        actions=[action for action in all_actions() if action.offered and visit.caller.allows(action.scope)],
     )
 
 
@@ -122,4 +108,5 @@ PAGE = Page(
     "Health",
     "See whether everything works, and mend what does not.",
     (PageRoute("/status", show), PageRoute("/status/act", act, ("POST",))),
+    place=70,
 )

@@ -21,7 +21,8 @@ MOST_LISTED = 8
 """Passages that are listed for each group and each set of duplicates at most."""
 MOST_SETS = 50
 """Sets of near duplicates that are listed at most."""
-SIZE, MARGIN = 1_000, 20
+SIZE = 1_000
+MARGIN = 20
 """The side of the picture and its margin, in units of the SVG."""
 
 
@@ -85,14 +86,17 @@ def _number(text: str) -> float:
 
 def _dot(point: Mapping[str, Any]) -> Dot:
     scale = SIZE / 2 - MARGIN
-    x, y = round(SIZE / 2 + point["x"] * scale), round(SIZE / 2 - point["y"] * scale)
+    x = round(SIZE / 2 + point["x"] * scale)
+    y = round(SIZE / 2 - point["y"] * scale)
     label = f"{point['citation']}: {point['text']}"
     return Dot(x, y, point["group"], label, point["path"], str(point["startLine"]))
 
 
 def shown_text(picture: Mapping[str, Any]) -> str:
     """Return how much of the memory and of its variance the picture shows, as sentences."""
-    points, chunks, vectors = len(picture["points"]), picture["chunks"], picture["vectors"]
+    points = len(picture["points"])
+    chunks = picture["chunks"]
+    vectors = picture["vectors"]
     sample = f"{points:,} of {chunks:,} passages are drawn"
     if points < vectors:
         sample += f", a regular sample of the {vectors:,} with a vector; duplicates among the others are missed"
@@ -133,4 +137,4 @@ def duplicates_of(picture: Mapping[str, Any]) -> list[Listed]:
     return listed
 
 
-PAGE = Page("Map", "Look at clusters and duplicates among the passages.", (PageRoute("/map", show),))
+PAGE = Page("Map", "Look at clusters and duplicates among the passages.", (PageRoute("/map", show),), place=60)

@@ -98,7 +98,8 @@ def _prepare(tokens: Sequence[Token], anchors: _Anchors, first: int, path: str) 
                 is_fence = token.type == "fence"
                 opening = anchors.at(start) if is_fence else ""
                 rows = token.content.removesuffix("\n").split("\n")
-                token.type, token.content = "html_block", opening + _code(rows, anchors, start + is_fence)
+                token.type = "html_block"
+                token.content = opening + _code(rows, anchors, start + is_fence)
             case _:
                 pass
 
@@ -131,7 +132,8 @@ def _free(anchor: str, taken: dict[str, int]) -> str:
         anchor: the anchor of the heading's text.
         taken: the anchors of the headings before, with the last number that was given to each.
     """
-    free, number = anchor, taken.get(anchor, 0)
+    free = anchor
+    number = taken.get(anchor, 0)
     while free in taken:
         number += 1
         free = f"{anchor}-{number}"

@@ -70,7 +70,8 @@ async def edit(visit: Visit) -> Response:
 async def send_edit(visit: Visit) -> Response:
     """Show the changes of an edited text or, if they were shown, save it, unless the note has changed."""
     fields = await visit.form()
-    path, expected = fields.get("path", ""), fields.get("expected", "")
+    path = fields.get("path", "")
+    expected = fields.get("expected", "")
     note = await whole_note(visit, path)
     text = await visit.compute(lambda: with_endings(note.text, fields.get("text", "")))
     edited = EditedNote(path, text, expected)
@@ -96,7 +97,8 @@ async def whole_note(visit: Visit, path: str) -> NoteText:
     if not path.endswith(".md"):
         raise PathRefused(f"The file {path!r} cannot be edited here.", remedy="Name a Markdown file of the memory.")
     parts: list[str] = []
-    start, size = 1, 0
+    start = 1
+    size = 0
     while True:
         part = await visit.perform("get", path=path, start=start)
         text = str(part["text"])

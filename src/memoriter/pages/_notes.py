@@ -60,7 +60,8 @@ async def show(visit: Visit) -> Response:
 async def append(visit: Visit) -> Response:
     """Add an entry, and lead to it."""
     fields = await visit.form()
-    text, to = fields.get("text", "").strip().replace("\r\n", "\n"), fields.get("to", "daily")
+    text = fields.get("text", "").strip().replace("\r\n", "\n")
+    to = fields.get("to", "daily")
     if not text:
         raise UsageError("The entry is empty.", remedy="Write at least one word.")
     written = await visit.perform("append", text=text, to=to)
@@ -81,4 +82,5 @@ PAGE = Page(
         PageRoute("/notes/change", send_edit, ("POST",)),
         PageRoute("/notes/append", append, ("POST",)),
     ),
+    place=20,
 )

@@ -58,6 +58,8 @@ class Page:
     """What an owner does on the page, as a sentence; the navigation shows it as a tooltip."""
     routes: tuple[PageRoute, ...]
     """The first one is the address in the navigation, and answers GET without parameters."""
+    place: int = 100
+    """Where the page stands in the navigation: pages with a lower number stand before it."""
 
     @property
     def path(self) -> str:
@@ -69,8 +71,10 @@ class Visit:
     """One request of a page."""
 
     def __init__(self, request: Request, page: Page, runner: OperationRunner, templates: Templates) -> None:
-        self.request, self.page = request, page
-        self._runner, self._templates = runner, templates
+        self.request = request
+        self.page = page
+        self._runner = runner
+        self._templates = templates
 
     @property
     def caller(self) -> Caller:
@@ -104,7 +108,7 @@ class Visit:
         """Return the answer of an operation of the HTTP API as JSON values.
 
         Args:
-            name: the name of the operation in `memoriter.web.OPERATIONS`.
+            name: the name of the operation in `memoriter.web.all_operations`.
             values: its parameters by their names in Python; sequences are tuples.
 
         Raises:

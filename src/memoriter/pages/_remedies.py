@@ -3,40 +3,56 @@
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from memoriter.codes import TRANSIENT
 from memoriter.errors import PROVIDER_FAILURES
+from memoriter.pages._page_set import Action, page_sets
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memoriter.access import Caller
-    from memoriter.discovery import Scope
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
-    """An operation of the HTTP API that does the same as a command."""
+def _report_indexing(answer: Mapping[str, Any]) -> str:
+    changed = sum(answer[name] for name in ("added", "changed", "removed"))
+    vectors = answer.get("embedded", 0)
+    pending = answer.get("pending", 0)
+    wait = f"; {pending:,} passages wait for vectors" if pending else ""
+    return f"Indexed: {changed:,} files changed, {vectors:,} vectors computed{wait}."
 
-    name: str
-    label: str
-    command: str
-    operation: str
-    scope: Scope
-    values: Mapping[str, Any] = MappingProxyType({})
+
+def _report_search(status: Mapping[str, Any]) -> str:
+    canaries: Sequence[Mapping[str, Any]] = status.get("canaries", [])
+    found = sum(canary["found"] for canary in canaries)
+    return f"Checked: {found} of {len(canaries)} known passages are found by their own words."
 
 
 ACTIONS = (
-    Action("index", "Index now", "memoriter index", "index", "write"),
-    Action("index-force", "Index everything again", "memoriter index --force", "index", "admin", {"force": True}),
-    Action("ltm-rebuild", "Rebuild long-term memories", "memoriter ltm rebuild", "rebuildMemories", "admin"),
-    Action("check", "Search for known passages", "memoriter status --deep", "status", "read", {"deep": True}),
+    Action("index", "Index now", "memoriter index", "index", "write", _report_indexing, offered=True),
+    Action(
+        "index-force",
+        "Index everything again",
+        "memoriter index --force",
+        "index",
+        "admin",
+        _report_indexing,
+        {"force": True},
+    ),
+    Action(
+        "check",
+        "Search for known passages",
+        "memoriter status --deep",
+        "status",
+        "read",
+        _report_search,
+        {"deep": True},
+        offered=True,
+    ),
 )
-BY_NAME = {action.name: action for action in ACTIONS}
-_BY_COMMAND = {action.command: action for action in ACTIONS}
+"""The actions of memoriter itself."""
 _COMMAND = re.compile(r"`([^`]+)`")
 PASSING = TRANSIENT | {"warming", "not_indexed", "no_notes"}
 RESTART = "This server read its settings and keys when it started: after you change them, start it again."
@@ -57,12 +73,19 @@ class Problem:
     hint: str = ""
 
 
+def all_actions() -> tuple[Action, ...]:
+    """Return what the page Health can do."""
+    return (*ACTIONS, *(action for each in page_sets() for action in each.actions))
+
+
 def problem_from(reason: Mapping[str, str], caller: Caller) -> Problem:
     """Return a problem from a diagnostic as JSON; only actions that the caller may carry out are among `actions`."""
-    remedy, code = reason.get("remedy", ""), reason.get("code", "")
+    remedy = reason.get("remedy", "")
+    code = reason.get("code", "")
     written = [text for text in _COMMAND.findall(remedy) if text.startswith(("memoriter", "pip"))]
     here = remedy.replace("` in a terminal", "")  # such a command asks a question there
-    named = [_BY_COMMAND[text] for text in _COMMAND.findall(here) if text in _BY_COMMAND]
+    by_command = {action.command: action for action in all_actions()}
+    named = [by_command[text] for text in _COMMAND.findall(here) if text in by_command]
     settings = code in PROVIDER_FAILURES or code in {"config", "qmd_missing"}
     actions = tuple(action for action in named if caller.allows(action.scope))
     commands = tuple(text for text in written if text not in {action.command for action in actions})

@@ -66,7 +66,8 @@ async def show(visit: Visit) -> Response:
             result = await visit.perform("search", query=query, explain=explain, **limits_of(visit))
         except MemoriterError as error:
             problem = problem_of(error, "The search")
-            values["problem"], status = problem, problem.status
+            status = problem.status
+            values["problem"] = problem
         else:
             marker = words_pattern(str(result.get("understood", {}).get("text") or query))
             values |= {"result": result, "hits": [shown_hit(hit, query, marker) for hit in result["results"]]}
@@ -84,7 +85,9 @@ async def show(visit: Visit) -> Response:
 
 async def why_not(visit: Visit) -> Response:
     """Return the page that explains why a question does not find a passage."""
-    query, path, line = visit.parameter("q"), visit.parameter("path"), visit.parameter("line")
+    query = visit.parameter("q")
+    path = visit.parameter("path")
+    line = visit.parameter("line")
     citation = f"{path}#L{line}" if line else path
     report = None
     if query and path:
@@ -118,7 +121,8 @@ def shown_hit(hit: Mapping[str, Any], query: str, marker: re.Pattern[str] | None
     address = address_of("/notes", f"L{first + best}" if exact else "", path=hit["path"], q=query)
     title = " › ".join(hit.get("heading", ())) or str(hit["path"])
     before = lines[:start]
-    shown, after = lines[start : start + SHOWN_LINES], lines[start + SHOWN_LINES :]
+    shown = lines[start : start + SHOWN_LINES]
+    after = lines[start + SHOWN_LINES :]
     return ShownHit(hit, title, address, shown, [*before, *after], [*figures_of(hit.get("explain", {}))])
 
 
@@ -136,4 +140,5 @@ PAGE = Page(
     "Search",
     "Find what the memory knows, and see why it was found.",
     (PageRoute("/search", show), PageRoute("/search/why-not", why_not)),
+    place=10,
 )

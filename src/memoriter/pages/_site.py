@@ -8,8 +8,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from memoriter.pages._page import PROBLEM, Visit
+from memoriter.pages._page_set import page_sets
 from memoriter.pages._static import StaticFiles
-from memoriter.pages._table import PAGES
+from memoriter.pages._table import all_pages
 from memoriter.pages._templates import Templates
 from memoriter.web import OperationRunner, api_routes, problem_of
 
@@ -51,15 +52,24 @@ def server_routes(
 
 
 def _page_routes(run: Run, events: Events) -> tuple[Sequence[Route], Sequence[str]]:
-    static = StaticFiles()
-    runner, templates = OperationRunner(run, events), Templates(PAGES, static.address)
+    pages = all_pages()
+    added = page_sets()
+    static = StaticFiles([each.folder / "static" for each in added])
+    templates = Templates(
+        pages,
+        static.address,
+        [each.folder / "templates" for each in added],
+        day_items=[each.day_items for each in added if each.day_items],
+        day_notices=[each.day_notice for each in added if each.day_notice],
+    )
+    runner = OperationRunner(run, events)
 
     async def first(_: Request) -> Response:
-        return RedirectResponse(PAGES[0].path, 303)
+        return RedirectResponse(pages[0].path, 303)
 
     routes = [Route("/", first, methods=["GET"]), Route(StaticFiles.ROUTE, static.answer, methods=["GET"])]
     paths = ["/"]
-    for page in PAGES:
+    for page in pages:
         for each in page.routes:
             answer = _answer(page, each, runner, templates)
             routes.append(Route(each.path, answer, methods=[*each.methods]))

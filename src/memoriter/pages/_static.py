@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from starlette.responses import PlainTextResponse, Response
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.requests import Request
 
 FOLDER = Path(__file__).parent / "static"
@@ -19,15 +21,17 @@ mimetypes.add_type("text/javascript", ".js")
 
 
 class StaticFiles:
-    """The files in `static/`, read once.
+    """The files in `static/` and in those of packages, read once.
 
     All files share one hash, so that a script can import another one by its relative address.
     """
 
     ROUTE = "/static/{version}/{name}"
 
-    def __init__(self) -> None:
-        self._contents = {file.name: file.read_bytes() for file in sorted(FOLDER.iterdir()) if file.is_file()}
+    def __init__(self, folders: Sequence[Path] = ()) -> None:
+        """Read all files; `folders` are those of packages."""
+        files = [file for folder in (*folders, FOLDER) for file in sorted(folder.glob("*")) if file.is_file()]
+        self._contents = {file.name: file.read_bytes() for file in files}
         digest = hashlib.sha256()
         for name, content in self._contents.items():
             digest.update(f"{name}\0{len(content)}\0".encode())

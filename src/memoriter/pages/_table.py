@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from memoriter.pages import _health as health
-from memoriter.pages import _inbox as inbox
 from memoriter.pages import _map as passage_map
-from memoriter.pages import _memories as memories
 from memoriter.pages import _notes as notes
 from memoriter.pages import _search as search
 from memoriter.pages import _timeline as timeline
+from memoriter.pages._page_set import page_sets
 
-PAGES = (
-    search.PAGE,
-    notes.PAGE,
-    timeline.PAGE,
-    inbox.PAGE,
-    memories.PAGE,
-    passage_map.PAGE,
-    health.PAGE,
-)
-"""All pages. The first one opens at `/`."""
+if TYPE_CHECKING:
+    from memoriter.pages._page import Page
+
+PAGES = (search.PAGE, notes.PAGE, timeline.PAGE, passage_map.PAGE, health.PAGE)
+"""The pages of memoriter itself."""
+
+
+def all_pages() -> tuple[Page, ...]:
+    """Return all pages. The first one opens at `/`."""
+    added = [page for each in page_sets() for page in each.pages]
+    return tuple(sorted((*PAGES, *added), key=lambda page: page.place))

@@ -30,25 +30,30 @@ _FROM = re.compile(r"--from (\d+) \(from\)")
 
 
 class Templates:
-    """The templates in `templates/`, which are HTML of one page or of one fragment each."""
+    """The templates in `templates/` and in those of packages: HTML of one page or of one fragment each."""
 
-    def __init__(self, pages: Sequence[object], static: Callable[[str], str]) -> None:
+    def __init__(
+        self, pages: Sequence[object], static: Callable[[str], str], folders: Sequence[Path] = (), **more: object
+    ) -> None:
         """Load templates on demand.
 
         Args:
             pages: the pages of the navigation.
             static: returns the address of a file in `static/`.
+            folders: further folders of templates.
+            more: further values for all templates.
         """
         self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(FOLDER),
+            loader=jinja2.FileSystemLoader([FOLDER, *folders]),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
         )
-        values, filters = cast("dict[str, Any]", self._environment.globals), self._environment.filters
-        values.update(pages=pages, static=static, address=address_of, api=BASE)
+        values = cast("dict[str, Any]", self._environment.globals)
+        filters = self._environment.filters
+        values.update(pages=pages, static=static, address=address_of, api=BASE, **more)
         filters.update(figure=figure, day=day, markdown=rendered, code=with_code)
 
     def render(self, name: str, **values: Any) -> str:

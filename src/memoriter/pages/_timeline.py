@@ -23,7 +23,8 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 async def show(visit: Visit) -> Response:
     """Return the calendar of a year, and a day of it: the one in the address, or else the latest with a note."""
-    wanted, year = _day(visit.parameter("day")), _year(visit.parameter("year"))
+    wanted = _day(visit.parameter("day"))
+    year = _year(visit.parameter("year"))
     year = year or (wanted.year if wanted else None)
     days = await visit.perform("days", **({"year": year} if year else {}))
     written = {date.fromisoformat(row["day"]): row for row in days["days"]}
@@ -78,7 +79,9 @@ def _shown_notes(day: Any) -> list[dict[str, Any]]:
     notes: list[dict[str, Any]] = []
     found: list[Any] = day["notes"] if day else []
     for note in found:
-        lines, parts, at = note["text"].removesuffix("\n").split("\n"), list[dict[str, Any]](), 1
+        lines = note["text"].removesuffix("\n").split("\n")
+        parts = list[dict[str, Any]]()
+        at = 1
         for entry in note["others"]:
             _add_part(parts, lines, at, max(at, entry["startLine"]) - 1, "")
             _add_part(parts, lines, max(at, entry["startLine"]), entry["endLine"], entry["origin"])
@@ -109,4 +112,9 @@ def _year(text: str) -> int | None:
     return int(text)
 
 
-PAGE = Page("Timeline", "See what was written, captured and recalled on each day.", (PageRoute("/timeline", show),))
+PAGE = Page(
+    "Timeline",
+    "See what was written, captured and recalled on each day.",
+    (PageRoute("/timeline", show),),
+    place=30,
+)

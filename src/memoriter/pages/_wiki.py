@@ -50,7 +50,8 @@ class WikiNotes:
 
     def __init__(self, paths: Collection[str], path: str) -> None:
         """Take the paths of all notes, and that of the note with the links."""
-        self._paths, self._path = paths, path
+        self._paths = paths
+        self._path = path
         self._by_name: defaultdict[str, list[str]] | None = None
 
     def address(self, target: str) -> str | None:
@@ -95,7 +96,8 @@ def add_wiki_links(parser: MarkdownIt, notes: WikiNotes) -> None:
             return False
         if not silent:
             link = state.push("link_open", "a", 1)
-            link.attrs, link.info = {"href": address}, WIKI
+            link.attrs = {"href": address}
+            link.info = WIKI
             state.push("text", "", 0).content = text.strip() if bar and text.strip() else target.strip()
             state.push("link_close", "a", -1)
         state.pos = end + 2

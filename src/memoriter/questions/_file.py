@@ -141,7 +141,8 @@ def append_question(file: Path, text: str, answers: Iterable[AnswerLines] = ()) 
         UsageError: if the question is empty, a path cannot be written, or the file is JSON or has another form.
         WriteError: if the file cannot be written; it is as it was.
     """
-    question, added = " ".join(text.split()), tuple(answers)
+    question = " ".join(text.split())
+    added = tuple(answers)
     if not question:
         raise UsageError("The question is empty.", remedy="Give a question.")
     if file.suffix == ".json":
@@ -252,7 +253,8 @@ def _parse_item(item: str, line: int, kind: str) -> EvalQuestion:
     if not arrows:
         raise ValueError(f"{item[:60]!r} has no →")
     arrow = arrows[-1]
-    text, places = " ".join(item[: arrow.start()].split()), item[arrow.end() :].strip()
+    text = " ".join(item[: arrow.start()].split())
+    places = item[arrow.end() :].strip()
     if not text:
         raise ValueError("there is no question before the →")
     if not places:
@@ -269,7 +271,8 @@ def _split_places(text: str) -> list[str]:
 
 def _parse_place(text: str) -> AnswerLines:
     path, _, part = text.partition("#")
-    path, part = path.strip(), part.strip()
+    path = path.strip()
+    part = part.strip()
     if not path or path.lower() == NOTHING:
         raise ValueError(f"{text!r} names no note")
     if not part:
@@ -299,7 +302,8 @@ def _find_lines(answer: AnswerLines, lines: Sequence[str] | None) -> list[Answer
             raise ValueError(f"{answer.path!r} has {len(lines)} lines, not {answer.end_line}")
         return [answer]
     blocks = scan_blocks(lines)
-    wanted, found = _folded(answer.heading), list[AnswerLines]()
+    wanted = _folded(answer.heading)
+    found = list[AnswerLines]()
     headings = [block for block in blocks if block.kind == "heading"]
     for at, block in enumerate(headings):
         if _folded(plain_title(block.title)) == wanted or _folded(block.title) == wanted:

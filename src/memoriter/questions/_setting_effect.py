@@ -51,7 +51,8 @@ def setting_effect(
             before, after = (
                 _is_answered(question, backend.search(query), left_out) for backend in (memory.backend, changed)
             )
-            count, answered = count + 1, answered + before
+            count += 1
+            answered += before
             if before != after:
                 (gained if after else lost).append(question)
     return SettingEffect(count, answered, tuple(gained), tuple(lost))

@@ -181,7 +181,8 @@ def gather(
         use_keywords: False skips the keyword retriever.
     """
     limit = max(limit, MIN_CANDIDATES)
-    corpus, frequency = reader.corpus(), reader.document_frequency(query.terms)
+    corpus = reader.corpus()
+    frequency = reader.document_frequency(query.terms)
     weighted = weigh(query.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
     by_keywords = use_keywords and query.terms
     weights = dict(zip(weighted.terms, weighted.idf, strict=True))
@@ -340,7 +341,8 @@ def _keyword_scores(
 
 def ids_with_words(reader: Reader, question: str, *, limit: int) -> list[int]:
     """Return the ids of up to `limit` chunks with words of a question, the heaviest first."""
-    frequency, chunks = reader.document_frequency(query_terms(question)), reader.corpus().chunks
+    frequency = reader.document_frequency(query_terms(question))
+    chunks = reader.corpus().chunks
     weights = {term: log1p(chunks / max(count, 1)) for term, count in frequency.items()}
     found = reader.keyword_search(list(frequency), limit=limit, filters=Filters(), frequency=frequency, weights=weights)
     return [chunk for chunk, _ in found]

@@ -75,7 +75,8 @@ SCRIPT_SHARE = 0.8
 a little more likely to be in its own language."""
 QUERY_SHARE = 0.5
 """Share of the centre of the query's script that is subtracted from the query."""
-PASSAGE_CENTRE_SHARE, QUESTION_CENTRE_SHARE = 0.25, 0.2
+PASSAGE_CENTRE_SHARE = 0.25
+QUESTION_CENTRE_SHARE = 0.2
 """Shares of the centres of chunks and of general questions that are subtracted instead, if the model's questions are
 known: chunks near any question rank lower. nDCG@10 of eight sets of notes rises by .012, and that of Chinese questions
 about English paragraphs from .877 to .888 (docs/evaluation.md)."""
@@ -179,7 +180,8 @@ class CosineBaseline:
         """
         import numpy as np
 
-        query_group, group = self.groups.get(query_script), self.groups.get(script)
+        query_group = self.groups.get(query_script)
+        group = self.groups.get(script)
         raw = np.einsum("ij,ij->i", np.broadcast_to(queries, vectors.shape), vectors)
         from_query = self._centre_products(group, queries)
         from_chunks = self._centre_products(query_group, vectors) - self._centre_product(query_group, group)
@@ -255,7 +257,8 @@ def measure(
     left, right = _draw_pairs(len(vectors), seed)
     cosines = np.einsum("ij,ij->i", vectors[left], vectors[right]).astype(np.float64)
     kept = cosines <= np.quantile(cosines, 1 - NEAR_DUPLICATE_SHARE)
-    left, right = left[kept], right[kept]
+    left = left[kept]
+    right = right[kept]
     share = len(vectors) / (len(vectors) + PRIOR_CHUNKS)
     prior = CosineBaseline.of_model((share * float(cosines[kept].mean()) + (1 - share) * figures[0], figures[1]))
     centred = CosineBaseline(prior.cosine, prior.spread, _group_by_script(scripts, vectors, prior.spread))
@@ -306,7 +309,8 @@ def _pair_products(
     """Return the centred products of pairs; each left chunk takes the part of a query."""
     import numpy as np
 
-    left_scripts, right_scripts = np.array(scripts)[left], np.array(scripts)[right]
+    left_scripts = np.array(scripts)[left]
+    right_scripts = np.array(scripts)[right]
     products = np.zeros(len(left))
     for left_script in baseline.groups:
         for right_script in baseline.groups:

@@ -56,11 +56,13 @@ def extract_months(text: str) -> tuple[str, list[str]]:
 
     A date such as 2026-02-10 stays in the query as well, because notes may contain it literally.
     """
-    mentions, iso_months = _named_months(text), _iso_months(text)
+    mentions = _named_months(text)
+    iso_months = _iso_months(text)
     if not mentions and not iso_months:
         return text, []
     month_terms = [terms[-1] for _, terms in (*mentions, *iso_months)]
-    kept, position = list[str](), 0
+    kept = list[str]()
+    position = 0
     for start, end in sorted(span for span, _ in mentions):
         kept += [text[position:start], " "]
         position = end
@@ -92,7 +94,8 @@ def _iso_months(text: str) -> list[_Mention]:
 
 
 def _is_month(match: re.Match[str]) -> bool:
-    name, has_context = match["name"].lower(), match["before"] or match["number"] or match["year"]
+    name = match["name"].lower()
+    has_context = match["before"] or match["number"] or match["year"]
     # Where case does not matter, a pattern takes `ı`, `İ` and `ſ` for `i` and `s`, and `APRİL` is no name of a month.
     return name in _MONTH_NUMBERS and (bool(has_context) or name not in _AMBIGUOUS)
 

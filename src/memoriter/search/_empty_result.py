@@ -64,16 +64,19 @@ def search_without_limits(
 
     The filters of the lines of a typed query count together.
     """
-    unlimited, bare = replace(settings, min_score=-inf), Filters()
+    unlimited = replace(settings, min_score=-inf)
+    bare = Filters()
     if typed is None:
         hits = rank(reader, text, vector, unlimited, filters=filters, now=now)
         unfiltered = hits if filters.empty else rank(reader, text, vector, unlimited, filters=bare, now=now)
-        counts, words = [reader.count(filters)], [text]
+        counts = [reader.count(filters)]
+        words = [text]
     else:
         own = [replace(each.line.filters, sources=filters.sources) for each in typed.lines]
         hits = rank_lines(reader, typed, unlimited, filters=filters, now=now)
         unfiltered = rank_lines(reader, _without_filters(typed), unlimited, filters=bare, now=now)
-        counts, words = [*map(reader.count, own)], [each.line.text for each in typed.lines if each.line.kind == "lex"]
+        counts = [*map(reader.count, own)]
+        words = [each.line.text for each in typed.lines if each.line.kind == "lex"]
         filters = _together(filters, own)
     chunks = reader.corpus().chunks
     searched = chunks if filters.empty else max(counts)
@@ -122,7 +125,8 @@ def diagnose_empty(result: EmptyResult) -> tuple[Diagnostic, ...]:
 
 
 def _diagnostics(result: EmptyResult) -> Iterator[Diagnostic]:
-    best, unfiltered = result.best, result.best_unfiltered
+    best = result.best
+    unfiltered = result.best_unfiltered
     filters_hide_hits = unfiltered is not None and (best is None or unfiltered >= result.min_score)
     if not result.filters.empty and (filters_hide_hits or not result.searched):
         yield Diagnostic("filtered_out", _filter_message(result), _filter_remedy(result))

@@ -65,7 +65,8 @@ def classic_tokens(text: str) -> frozenset[str]:
 
 
 def _normalize(scores: Sequence[float]) -> list[float]:
-    low, high = min(scores), max(scores)
+    low = min(scores)
+    high = max(scores)
     return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
 
 
@@ -121,7 +122,8 @@ def repeated_rows(ranked: Iterable[int], chunks: Mapping[int, StoredChunkLike]) 
         ranked: rows, best first.
         chunks: their chunks; rows without one are left out.
     """
-    texts, notes = set[str](), set[str]()
+    texts = set[str]()
+    notes = set[str]()
     repeated = set[int]()
     for row in ranked:
         if (stored := chunks.get(row)) is None:

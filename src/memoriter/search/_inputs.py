@@ -144,7 +144,8 @@ class SearchSettings:
     @property
     def fixed_weight(self) -> float | None:
         """Weight of the vector score in the calibrated score, 0..1; None if it depends on the query."""
-        vector, text = self.vector_weight, self.text_weight
+        vector = self.vector_weight
+        text = self.text_weight
         if not self.hybrid:
             return 1.0
         if vector is None and text is None:

@@ -63,7 +63,7 @@ def read_question(query: Query, today: date) -> Query:
         today: the user's day, for `since:7d`.
     """
     operators = Operators([], [], [])
-    text = take_operators(query.text, operators, query.filters, today)
+    text = extract_operators(query.text, operators, query.filters, today)
     if text is None:
         return with_time(query, query.text, lambda: today)
     min_score = query.min_score
@@ -71,7 +71,8 @@ def read_question(query: Query, today: date) -> Query:
         if not operators.restricts:
             return query
         dates = operators.since, operators.until, query.filters.since, query.filters.until
-        text, min_score = "" if any(dates) else words_of(operators), 0.0 if min_score is None else min_score
+        text = "" if any(dates) else words_of(operators)
+        min_score = 0.0 if min_score is None else min_score
     restricted = replace(
         query,
         text=text,
@@ -83,9 +84,10 @@ def read_question(query: Query, today: date) -> Query:
     return with_time(restricted, " ".join(_TOKEN.sub(" ", query.text).split()), lambda: today)
 
 
-def take_operators(text: str, operators: Operators, filters: Filters, today: date) -> str | None:
+def extract_operators(text: str, operators: Operators, filters: Filters, today: date) -> str | None:
     """Return the text without its operators, which are added to `operators`; None if it has none."""
-    kept, position = list[str](), 0
+    kept = list[str]()
+    position = 0
     for match in _TOKEN.finditer(text):
         if _read(match, operators, filters, today):
             phrase = "" if match["minus"] else match["phrase"] or match["curly"] or ""
@@ -111,7 +113,8 @@ def _read(match: re.Match[str], operators: Operators, filters: Filters, today: d
             return False
         operators.without.append(word)
         return True
-    key, value = match["key"], match["quoted"] or match["value"]
+    key = match["key"]
+    value = match["quoted"] or match["value"]
     if key == "tag":
         tag = _TAG.fullmatch(value)
         operators.tags += [tag[1].strip("/")] if tag else []

@@ -65,7 +65,8 @@ def in_order_of_time(
         time: the time.
         settings: the number of hits, and the score that a hit has at least if no time is named.
     """
-    limit, min_score = settings.max_results, settings.min_score
+    limit = settings.max_results
+    min_score = settings.min_score
     others = [replace(hit, outside_time=True) for hit in hits if hit.date not in time]
     others = others[: max(limit // OTHER_DAYS_SHARE, limit - len(inside))]
     inside = inside[: limit - len(others)]

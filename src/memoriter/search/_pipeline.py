@@ -50,7 +50,8 @@ RRF_CONSTANT = 60
 """k of reciprocal rank fusion, as in Cormack, Clarke and Büttcher 2009."""
 LOGIT_WEIGHT = 0.15
 """Weight of the judge's logit beside the sum of the score and the nearness in meaning."""
-JUDGED, UNJUDGED = 1.0, 1.05
+JUDGED = 1.0
+UNJUDGED = 1.05
 """The sum that a match exceeds, if the judge has read the hit, and if not.
 
 Of 618 questions with and 811 without an answer, 76 % of the right answers are called a match, 35 % of the near-misses,
@@ -183,34 +184,43 @@ def _choose(
 ) -> tuple[list[RankedRow], Mapping[int, StoredChunkLike]]:
     """Return the hits with their chunks.
 
-    A hit gives its place to another, if there is one, when it repeats a better hit, or when its note has as many better
-    hits as a note may have. Chunks are read as far as hits are chosen from them, `limit` at a time.
+    Only chunks tell which hits repeat a better one. They are read as far as hits are chosen from them, a block at a
+    time, until every chosen hit has been read.
     """
-    limit = settings.max_results
-
-    def choose(repeated: Collection[int]) -> list[RankedRow]:
-        fresh = [item for item in ranked if item.row not in repeated]
-        crowded = set[int]()
-        if settings.max_per_note:
-            places = [candidates.scoring_rows[item.row].path for item in fresh]
-            crowded = {fresh[at].row for at in beyond(places, settings.max_per_note)}
-            fresh = [item for item in fresh if item.row not in crowded]
-        chosen = interleave(fresh, [candidates.scoring_rows[item.row].source for item in fresh], limit)
-        for late in (crowded, repeated):
-            left = [item for item in ranked if item.row in late][: max(limit, 0) - len(chosen)]
-            chosen = [item for item in ranked if item in chosen or item in left] if left else chosen
-        return chosen
-
     rows = [item.row for item in ranked]
-    chosen, unread = choose(()), dict.fromkeys(rows)
+    chosen = _first_hits(ranked, (), candidates, settings)
+    unread = dict.fromkeys(rows)
     chunks: dict[int, StoredChunkLike] = {}
     while missing := [item.row for item in chosen if item.row in unread]:
-        block = list(dict.fromkeys((*missing, *islice(unread, limit))))
+        block = list(dict.fromkeys((*missing, *islice(unread, settings.max_results))))
         chunks |= reader.rows(block)
         for row in block:
             del unread[row]
-        chosen = choose(repeated_rows(rows, chunks))
+        chosen = _first_hits(ranked, repeated_rows(rows, chunks), candidates, settings)
     return chosen, chunks
+
+
+def _first_hits(
+    ranked: list[RankedRow], repeated: Collection[int], candidates: Candidates, settings: SearchSettings
+) -> list[RankedRow]:
+    """Return the hits, best first, as many as there may be.
+
+    A hit gives its place to another, if there is one, when it repeats a better hit (`repeated`), or when its note has
+    as many better hits as a note may have.
+    """
+    limit = max(settings.max_results, 0)
+    fresh = [item for item in ranked if item.row not in repeated]
+    crowded = set[int]()
+    if settings.max_per_note:
+        notes = [candidates.scoring_rows[item.row].path for item in fresh]
+        crowded = {fresh[at].row for at in beyond(notes, settings.max_per_note)}
+        fresh = [item for item in fresh if item.row not in crowded]
+    sources = [candidates.scoring_rows[item.row].source for item in fresh]
+    chosen = {item.row for item in interleave(fresh, sources, limit)}
+    for reserve in (crowded, repeated):
+        spare = [item.row for item in ranked if item.row in reserve]
+        chosen.update(spare[: limit - len(chosen)])
+    return [item for item in ranked if item.row in chosen]
 
 
 def certainty_of(trace: Trace, *, judged: bool) -> Certainty | None:
@@ -224,7 +234,8 @@ def certainty_of(trace: Trace, *, judged: bool) -> Certainty | None:
     None if its score alone tells: without vectors, and if the question names something that no passage contains, which
     keeps all scores below those of a match.
     """
-    first, candidates = next(iter(trace.kept), None), trace.candidates
+    first = next(iter(trace.kept), None)
+    candidates = trace.candidates
     if first is None or candidates is None or candidates.has_unknown_name:
         return None
     nearness = _nearness(trace, candidates, first.row)
@@ -270,11 +281,13 @@ def raw_scores_of(candidates: Candidates, settings: SearchSettings) -> dict[int,
 
     The weight of the vector score is the one that is set, or else the one that the query needs.
     """
-    weight, penalty = settings.fixed_weight, 0.0
+    weight = settings.fixed_weight
+    penalty = 0.0
     if weight is None:
         weight = candidates.vector_weight
         penalty = MEANING_PENALTY * (weight - VECTOR_WEIGHT)
-    vectors, keywords = candidates.vector_scores, candidates.keyword_scores
+    vectors = candidates.vector_scores
+    keywords = candidates.keyword_scores
     raw_scores = {
         row: blend(vectors.get(row), keywords.get(row, ZERO_SCORE).value, weight) - penalty
         for row in candidates.scoring_rows

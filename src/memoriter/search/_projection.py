@@ -41,7 +41,8 @@ class Projection(NamedTuple):
 
 def draw(vectors: NDArray[np.float32], similarity: float) -> Drawing:
     """Return places, groups and near duplicates of vectors (rows, dims); `similarity` is that of `near_duplicates`."""
-    projection, (groups, centres) = project(vectors), group(vectors)
+    projection = project(vectors)
+    groups, centres = group(vectors)
     return Drawing(*projection, groups, centres, near_duplicates(vectors, similarity))
 
 
@@ -135,7 +136,8 @@ def near_duplicates(vectors: NDArray[np.float32], similarity: float) -> list[tup
     for start in range(0, len(unit), BLOCK):
         cosines = unit[start : start + BLOCK] @ unit[start:].T
         for first, second in np.argwhere(np.triu(cosines >= similarity, 1)).tolist():
-            one, other = root(start + first), root(start + second)
+            one = root(start + first)
+            other = root(start + second)
             found = min(float(cosines[first, second]), lowest.pop(one, 1.0), lowest.pop(other, 1.0))
             parents[max(one, other)] = min(one, other)
             lowest[min(one, other)] = found

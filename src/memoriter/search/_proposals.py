@@ -87,9 +87,9 @@ def _spread(reader: Reader, propose: Callable[[int], list[int]], limit: int) -> 
         rows = propose(wanted)
         stored = reader.scoring_rows(rows)
         present = [row for row in rows if row in stored]
-        late = beyond([stored[row].path for row in present], limit // 2)
-        order = [*sorted(set(range(len(present))).difference(late)), *late]
+        over_limit = beyond([stored[row].path for row in present], limit // 2)
+        order = [*sorted(set(range(len(present))).difference(over_limit)), *over_limit]
         chosen = [present[at] for at in sorted(order[:limit])]
-        if len(rows) < wanted or len(present) - len(late) >= limit:
+        if len(rows) < wanted or len(present) - len(over_limit) >= limit:
             break
     return chosen

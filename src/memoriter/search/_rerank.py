@@ -124,7 +124,8 @@ def rerank(
     best = [at for at, (_, score) in enumerate(ranked) if score >= min_score][: rescorer.candidates]
     chunks = reader.rows([ranked[at][0] for at in best])
     best = [at for at in best if ranked[at][0] in chunks]
-    question, weight = rescorer.question, rescorer.weight
+    question = rescorer.question
+    weight = rescorer.weight
     passages = [parts_of(chunks[row].chunk, question, best_lines.get(row)) for row in (ranked[at][0] for at in best)]
     found = rescorer.relevance(passages) if passages else None
     if found is None:

@@ -25,7 +25,8 @@ notes whose note is among the first three hits changes by at most .003."""
 MEANING_WEIGHT = 0.7
 """w if no chunk contains the words of the query, and the chunks nearest to it have items. From .65 to .8, the same
 share changes by at most .005."""
-FEW_WORDS, MANY_WORDS = 0.3, 0.7
+FEW_WORDS = 0.3
+MANY_WORDS = 0.7
 """The best coverage of a candidate up to which no chunk contains the words of the query, and from which one does."""
 ITEMIZED = 0.5
 """Share of chunks with items, among the nearest, from which w depends on the words alone. Single turns of conversations
@@ -54,7 +55,8 @@ COVERAGE_SHARE = 0.7
 """Share of coverage in k; the rest is saturation."""
 KEYWORD_POWER = 1.25
 """Makes a few words that match by chance count for less than their share, so that they do not outweigh the vector."""
-K1, B = 1.2, 0.75
+K1 = 1.2
+B = 0.75
 COMMON_SHARE = 0.05
 """Least document frequency of an everyday word, as a share of all chunks: in a few notes it may be rare by chance."""
 NAME_BONUS = 0.3
@@ -183,11 +185,14 @@ def keyword_score(own: Saturations, before: Saturations, after: Saturations, que
         covered += idf
         saturated += idf * share
     for term in sorted(before.keys() | after.keys()) if before or after else ():
-        left, right = _term_value(before.get(term)), _term_value(after.get(term))
+        left = _term_value(before.get(term))
+        right = _term_value(after.get(term))
         share = ECHO_SHARE * (left + right) if term in own else NEIGHBOUR_SHARE * max(left, right)
         borrowed += share * query.idf[term]
     matched = tuple([query.terms[term] for term in own])
-    coverage, saturation, neighbours = covered / query.total, saturated / query.total, borrowed / query.total
+    coverage = covered / query.total
+    saturation = saturated / query.total
+    neighbours = borrowed / query.total
     value = COVERAGE_SHARE * coverage + (1 - COVERAGE_SHARE) * saturation + neighbours
     return KeywordScore(coverage, saturation, neighbours, value, matched)
 
@@ -203,7 +208,8 @@ def blend(vector: float | None, keyword: float, weight: float) -> float:
     return sharp if vector is None else weight * vector + (1 - weight) * sharp
 
 
-MATCH, WEAK = 0.5, 0.35
+MATCH = 0.5
+WEAK = 0.35
 """Lowest scores of a match and of a weak match."""
 
 

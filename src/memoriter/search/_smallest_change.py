@@ -123,7 +123,8 @@ def smallest_change(query: RankedQuery, settings: SearchSettings, watched: Abstr
     Each stage that loses the passages gets the nearest value of its setting with which it does not. In the end, as much
     as a later change made unnecessary is taken back.
     """
-    trials, reached = _Trials(query, watched), settings
+    trials = _Trials(query, watched)
+    reached = settings
     for _ in range(MOST_CHANGES):
         stage = trials.stage(reached)
         if stage is None:
@@ -226,7 +227,7 @@ def _fewest(trials: _Trials, settings: SearchSettings, trace: Trace) -> int:
     if len(settings.kinds) > 1 or settings.max_per_note:
         return 0  # a passage may be a hit before better ones
     passing: list[RankedRow] = [item for item in trace.ranked if item.score >= settings.min_score]
-    late = repeated(trials.query, trace, settings)
-    fresh = [item.row for item in passing if item.row not in late]
+    repeating = repeated(trials.query, trace, settings)
+    fresh = [item.row for item in passing if item.row not in repeating]
     places = [at for at, row in enumerate(fresh, start=1) if row in trials.watched]
     return min(places, default=len(fresh))

@@ -227,7 +227,8 @@ def link_terms(text: str) -> list[str]:
     if "[[" not in text:
         return []
     targets = (match[1].rpartition("/")[2].strip().removesuffix(".md") for match in _LINK.finditer(text))
-    return list(dict.fromkeys(link_term(name) for target in targets if (name := fold_name(target))))
+    names = map(fold_name, targets)
+    return list(dict.fromkeys(link_term(name) for name in names if name))
 
 
 def pack(terms: Iterable[str]) -> bytes:

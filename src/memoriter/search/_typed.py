@@ -16,7 +16,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from memoriter.errors import InvalidQuery
-from memoriter.search._language import Operators, as_json, has_letters, merged, read_question, take_operators, words_of
+from memoriter.search._language import (
+    Operators,
+    as_json,
+    extract_operators,
+    has_letters,
+    merged,
+    read_question,
+    words_of,
+)
 from memoriter.types import LineKind, QueryLine
 
 if TYPE_CHECKING:
@@ -81,7 +89,9 @@ def read_lines(query: Query, today: date) -> Query:
         InvalidQuery: a line has an unknown type, no type, no text or an open quote; there are two intents, too many
             lines, or no line to search for.
     """
-    lines, shown, intents = list[QueryLine](), list[dict[str, Any]](), list[tuple[int, str]]()
+    lines = list[QueryLine]()
+    shown = list[dict[str, Any]]()
+    intents = list[tuple[int, str]]()
     for number, name, text in _split(query.text):
         if name is None:
             raise InvalidQuery(f"Line {number} of the query has no type: {_short(text)!r}.", remedy=FORMS)
@@ -128,7 +138,7 @@ def _read_line(number: int, kind: LineKind, text: str, query: Query, today: date
             remedy="Close the quote, or leave it out.",
         )
     if kind != "hyde":
-        kept = take_operators(text, operators, query.filters, today)
+        kept = extract_operators(text, operators, query.filters, today)
         text = text if kept is None else kept
     if not has_letters(text) and operators.restricts:
         text = words_of(operators)

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from memoriter.search._rerank import Rescorer
     from memoriter.types import Explanation, Filters, Hit, QueryLine
 
-FIRST_WEIGHT, OTHER_WEIGHT = 2.0, 1.0
+FIRST_WEIGHT = 2.0
+OTHER_WEIGHT = 1.0
 """Weights of the list of the first line, and of the others."""
 INTENT_WEIGHT = 0.5
 """By how much of itself the sum of a passage grows if it has all words of the intent. QMD adds as much per word when it
@@ -79,7 +80,8 @@ def _is_searchable(each: EmbeddedLine) -> bool:
 
 def _gather(reader: Reader, each: EmbeddedLine, settings: SearchSettings, filters: Filters) -> Candidates:
     """Return the candidates of a line's retriever, with `has_unknown_name` for the words of a `vec` line too."""
-    line, terms = each.line, query_terms(each.line.text)[:MAX_TERMS]
+    line = each.line
+    terms = query_terms(each.line.text)[:MAX_TERMS]
     within = replace(line.filters, sources=filters.sources)
     if line.kind == "lex":
         query = ParsedQuery(line.text, terms, None)

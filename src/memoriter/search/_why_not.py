@@ -163,7 +163,8 @@ def _missing_words(text: str, terms_of: Callable[[str], Sequence[str]], held: Ab
         terms_of: returns the terms of a text.
         held: hashes of the passage's terms.
     """
-    wanted, missing = set(terms_of(text)[:MAX_TERMS]), list[str]()
+    wanted = set(terms_of(text)[:MAX_TERMS])
+    missing = list[str]()
     for word in text.split():
         own = [term for term in terms_of(word) if term in wanted]
         absent = [term for term in own if term_hash(term) not in held]

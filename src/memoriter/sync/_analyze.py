@@ -91,7 +91,8 @@ def analyze_note(source: Source, note: Note, cutting: ChunkingSettings) -> list[
     """
     named = note.day or path_date(source.path)
     day = named.toordinal() if named else -datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date().toordinal()
-    names, properties = analyse("\n".join(note.names)), analyse("\n".join(note.properties))
+    names = analyse("\n".join(note.names))
+    properties = analyse("\n".join(note.properties))
     return [
         entry_of(chunk, day, cutting, named=named, names=() if at else [*names, *properties])
         for at, chunk in enumerate(note.chunks)

@@ -80,7 +80,7 @@ class Sync:
         watch = Stopwatch(self.monotonic)
         with self.index.lease(wait=task.wait):
             report = self._read(task, watch)
-            self.tally.take(report)
+            self.tally.add(report)
             self._evict()
         log.debug("read stages: %s", Listed(watch.timings()))
         log.info(
@@ -105,7 +105,8 @@ class Sync:
             IndexBusy: another process computes vectors.
             EmbeddingError: the provider failed; the batches before that are kept.
         """
-        started, before = self.monotonic(), replace(self.tally)
+        started = self.monotonic()
+        before = replace(self.tally)
         if self.index.pending():
             self._embed(provider, task)
         changed = self.tally.stored > before.stored or report.added or report.changed or report.removed
@@ -113,7 +114,8 @@ class Sync:
             with suppress(IndexBusy), self.index.lease(wait=FINISHING_SECONDS if changed else 0):
                 self._evict()
                 learn_background(self.index, spec)  # last, because it names the content that it measured
-        seconds, pending = self.monotonic() - started, self.index.pending()
+        seconds = self.monotonic() - started
+        pending = self.index.pending()
         log.info(
             "embed: %d vectors, %d failed, %d pending, %d taken, %.1f ms",
             self.tally.embedded - before.embedded,
@@ -143,7 +145,8 @@ class Sync:
         if self.outdated:
             return ChangeSet(version, needed=True)
         waiting = vectors and (self.index.pending() > 0 or not is_background_current(self.index))
-        scan, indexed = self.workspace.scan(), self.index.files()
+        scan = self.workspace.scan()
+        indexed = self.index.files()
         plan = make_plan(scan.sources, indexed, self.due)
         needed = waiting or not plan.empty
         return ChangeSet(
@@ -156,7 +159,8 @@ class Sync:
             return True
         from memoriter.sync._sessions import due, grown_lines
 
-        new_bytes, age = source.size - indexed.size, self.wall() - source.mtime_ns / 1e9
+        new_bytes = source.size - indexed.size
+        age = self.wall() - source.mtime_ns / 1e9
         return due(new_bytes, age, self.settings.sessions, lambda: grown_lines(self.workspace, source, indexed.size))
 
     def _read(self, task: Task, watch: Stopwatch) -> SyncReport:
@@ -224,8 +228,10 @@ class Sync:
 
     def _embed_turn(self, opened: EmbeddingProvider, task: Task, deadline: Deadline | None, before: Progress) -> int:
         """Compute missing vectors until the deadline; return the number of new vectors and failures."""
-        first, done = task.first() if task.first else (), 0
-        batches, shared = self.batches(opened), not task.vectors
+        first = task.first() if task.first else ()
+        done = 0
+        batches = self.batches(opened)
+        shared = not task.vectors
         for step in fill(self.index, opened, batches, deadline=deadline, first=first, shared=shared):
             self.tally.embedded += step.embedded
             self.tally.failed += step.failed

@@ -169,12 +169,13 @@ def changes_for(
         WorkspaceNotFound: the workspace does not exist at the moment.
     """
     version = index.version()
-    sources_by_path = dict(match for path in job.paths if (match := workspace.find(path)) is not None)
-    settled = {match[0] for path in job.settled if (match := workspace.find(path)) is not None}
+    sources_by_path = dict(filter(None, map(workspace.find, job.paths)))
+    settled = {path for path, _ in filter(None, map(workspace.find, job.settled))}
     recheck: set[str] = set()
     folders = None
     if job.whole:
-        scan, indexed = workspace.scan(), index.files()
+        scan = workspace.scan()
+        indexed = index.files()
         folders = scan.folders
         sources: list[Source] = []
         for source in scan.sources:
@@ -301,7 +302,7 @@ class Tally:
         """Vectors that became known."""
         return self.embedded + self.cached
 
-    def take(self, report: SyncReport) -> None:
+    def add(self, report: SyncReport) -> None:
         """Add the counts of a report."""
         self.added += report.added
         self.changed += report.changed

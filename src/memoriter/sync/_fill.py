@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 BATCH_TOKENS = 8_000
 FETCH = 512
 """The number of chunks read from the index at a time to be embedded."""
-FIRST_STEP, STEP_SECONDS = 12, 0.5
+FIRST_STEP = 12
+STEP_SECONDS = 0.5
 """With a deadline: the number of chunks of the first step, and about how long each later step may take.
 
 No step can be interrupted, so short steps are what keeps a deadline, on a slow or busy machine too.
@@ -71,7 +72,7 @@ def fill(
     pending = list[tuple[bytes, str]]()
     waiting = index.missing(index.waiting())
     for part in (waiting[start : start + FETCH] for start in range(0, len(waiting), FETCH)):
-        taken = _take(index, [key for key, _ in part if key.hex() not in under_way]) if shared else ()
+        taken = _copy_shared(index, [key for key, _ in part if key.hex() not in under_way]) if shared else ()
         if taken:
             yield Step(taken=len(taken))
         pending += [(key, text) for key, text in part if key not in taken]
@@ -102,7 +103,9 @@ def _fill_now(
     *,
     shared: bool,
 ) -> Iterator[Step]:
-    step, repeated, before = FETCH if deadline is None else FIRST_STEP, 0, list[bytes]()
+    step = FETCH if deadline is None else FIRST_STEP
+    repeated = 0
+    before = list[bytes]()
     while not (deadline and deadline.passed):
         generation = _generation(index)
         missing = index.missing(step, of=first) if first else ()
@@ -112,7 +115,8 @@ def _fill_now(
                 return
             continue
         keys = [key for key, _ in missing]
-        repeated, before = repeated + 1 if before == keys else 0, keys
+        repeated = repeated + 1 if before == keys else 0
+        before = keys
         if repeated == MOST_REPEATS:
             raise IndexUnavailable(
                 f"The index {str(index.path)!r} does not keep vectors: they were stored"
@@ -120,7 +124,7 @@ def _fill_now(
                 remedy="Run `memoriter index --force`; if that does not help, choose another memorySearch.store.",
             )
         started = deadline.clock() if deadline else 0.0
-        if shared and (taken := _take(index, keys)):
+        if shared and (taken := _copy_shared(index, keys)):
             yield Step(taken=len(taken))
             yield from _embed_now(index, provider, [(key, text) for key, text in missing if key not in taken])
         else:
@@ -150,7 +154,7 @@ def _embed_now(
         yield Step(len(batch.positions), len(batch.failures))
 
 
-def _take(index: WritableStore, keys: Sequence[bytes]) -> Collection[bytes]:
+def _copy_shared(index: WritableStore, keys: Sequence[bytes]) -> Collection[bytes]:
     """Copy the vectors that other memories have, and return their keys. It may need the right to index."""
     if not (held := index.shared_vectors(keys)):
         return ()

@@ -83,7 +83,8 @@ def changes_of(
     task: Task, index: WritableStore, workspace: Workspace, due: Callable[[Source, IndexedFile], bool]
 ) -> ChangeSet:
     """Return the changes of the task's scan, with its plan; scan again if the index was written since."""
-    scanned, version = task.changes, index.version()
+    scanned = task.changes
+    version = index.version()
     if (
         scanned is not None
         and scanned.plan is not None
@@ -92,7 +93,8 @@ def changes_of(
     ):
         return scanned
     first = scanned.first if scanned else frozenset[str]()
-    indexed, scan = index.files(), workspace.scan()
+    indexed = index.files()
+    scan = workspace.scan()
     plan = make_plan(scan.sources, indexed) if task.everything else make_plan(scan.sources, indexed, due)
     return ChangeSet(version, not plan.empty, plan, indexed, first=first, skipped=unreadable_diagnostics(scan.skipped))
 
@@ -124,7 +126,9 @@ def read(
         The report of this run.
     """
     assert changes.plan is not None, "`changes_of` scans where there is no plan"
-    plan, indexed, pending_before = changes.plan, changes.indexed or {}, index.pending()
+    plan = changes.plan
+    indexed = changes.indexed or {}
+    pending_before = index.pending()
     for key in (key for key in index.metas(UNDECODED) if key.removeprefix(UNDECODED) in plan.removed):
         index.drop_meta(key)
     todo = plan.sources if task.read_by is None else newest_first(plan.sources, changes.first)
@@ -144,7 +148,9 @@ def read(
     if plan.removed:  # each call counts as a change of content
         index.remove_files(plan.removed)
     unread = unread_reason(len(todo) - len(done))
-    corpus, pending, new_chunks = index.corpus(), index.pending(), sum(change.chunks for change in done)
+    corpus = index.corpus()
+    pending = index.pending()
+    new_chunks = sum(change.chunks for change in done)
     return SyncReport(
         files=corpus.files,
         added=sum(change.kind == "added" for change in done),
@@ -223,7 +229,8 @@ def undecoded_of(index: WritableStore) -> tuple[Diagnostic, ...]:
     if not marks:
         return ()
     files = index.files()
-    return undecoded([path for mark in marks if (path := mark.removeprefix(UNDECODED)) in files])
+    marked = (mark.removeprefix(UNDECODED) for mark in marks)
+    return undecoded([path for path in marked if path in files])
 
 
 @dataclass(frozen=True, slots=True)

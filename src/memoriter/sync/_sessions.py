@@ -179,9 +179,12 @@ class Reading:
 
         If there is no new message, yield nothing but a last part without entries.
         """
-        start, tail = self.tail, self.tail
-        time, self._stored = tail.time, tail.keep
-        read, line = tail.offset, tail.line
+        start = self.tail
+        tail = self.tail
+        time = tail.time
+        self._stored = tail.keep
+        read = tail.offset
+        line = tail.line
         self.tail = replace(tail, messages=0)
         for row in self.transcript.lines(tail.offset, tail.line):
             time = row.parsed.time if row.parsed.time is not None else time
@@ -190,7 +193,8 @@ class Reading:
             if text := row.parsed.rendered:
                 self._segment.add(SpokenMessage(row.number, text, time))
                 self.news += is_new
-            read, line = row.end, row.number
+            read = row.end
+            line = row.number
             if self._segment.full(self.cutting):
                 self._close_segment(read, line, time)
                 if len(self._ready) >= READ_AT_ONCE:
@@ -221,7 +225,8 @@ class Reading:
         self.tail = replace(self.tail, read=read, mark=self.transcript.mark(read), messages=start.messages + self.news)
         source = source_now if done else Source(source_now.path, source_now.kind, source_now.file, read, 0)
         part = SessionSlice(source, self._stored, self._ready, self.tail, done)
-        self._stored, self._ready = self._stored + len(self._ready), []
+        self._stored += len(self._ready)
+        self._ready = []
         return part
 
 
@@ -250,7 +255,8 @@ def new_chunks(
     """Return the chunks that indexing would create; None if there is no new message or it cannot be read."""
     try:
         with transcripts.opened(source) as transcript:
-            reading = Reading(transcript, cutting, start := tail_of(transcript, indexed))
+            start = tail_of(transcript, indexed)
+            reading = Reading(transcript, cutting, start)
             chunks = [entry.chunk for part in reading.parts() for entry in part.entries]
             return chunks if reading.news or not start.read else None
     except PathRefused:
@@ -274,14 +280,17 @@ def index_transcript(
     """
     with transcripts.opened(source) as transcript:
         start = tail_of(transcript, indexed)
-        reading, written, stored = Reading(transcript, cutting, start), 0, False
+        reading = Reading(transcript, cutting, start)
+        written = 0
+        stored = False
         for part in reading.parts():
             tail = part.tail.dumps()
             if start.read and not reading.news and not stored:
                 index.touch_file(part.source, tail=tail)
                 return None, _diagnostic(source.path, part.tail, start)
             index.put_file(part.source, part.tail.mark, part.entries, keep=part.keep, tail=tail)
-            written, stored = written + len(part.entries), True
+            written += len(part.entries)
+            stored = True
         return written, _diagnostic(source.path, reading.tail, start)
 
 

@@ -77,7 +77,8 @@ def time_in(text: str, today: Callable[[], date]) -> NamedTime | None:
         joined = found[0].days(text, day) if len(found) == 1 else None
     if joined is None:
         return None
-    start, end = spans[0][0], spans[-1][1]
+    start = spans[0][0]
+    end = spans[-1][1]
     rest = " ".join(f"{text[:start]} {text[end:]}".split())
     return NamedTime(text[start:end].strip(), joined, found[0].language, rest)
 
@@ -169,7 +170,8 @@ class _Mention(NamedTuple):
             case "period":
                 return period_of(*_period(self.language, parts["period"]), today)
             case "ago" | "past":
-                unit, count = _unit(self.language, parts["unit"]), _count(self.language, parts.get("n"))
+                unit = _unit(self.language, parts["unit"])
+                count = _count(self.language, parts.get("n"))
                 return past(unit, count, today) if self.kind == "past" else period_of(unit, -count, today)
             case "of_week":
                 forms = self.language.of_week
@@ -188,7 +190,8 @@ class _Mention(NamedTuple):
         named = _place(self.language.months, parts.get("month"))
         if named is None:
             return None if year is None else Days(date(year, 1, 1), date(year, 12, 31))
-        month, day = named + 1, int(parts.get("day") or 0)
+        month = named + 1
+        day = int(parts.get("day") or 0)
         if day:
             return _day_of_month(year, month, day, today)
         if year is None:
@@ -374,7 +377,8 @@ def _numeric(parts: dict[str, str | None]) -> Days | None:
     if parts.get("either") is None:
         day = date(year, int(parts["month"] or 0), int(parts["day"] or 0))
         return Days(day, day)
-    either, other = int(parts["either"] or 0), int(parts["other"] or 0)
+    either = int(parts["either"] or 0)
+    other = int(parts["other"] or 0)
     if either <= 12 and other <= 12 and either != other:
         return None
     day = date(year, min(either, other), max(either, other)) if max(either, other) > 12 else date(year, either, other)

@@ -103,7 +103,8 @@ class _SearchParams(_Params):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        since, until = self.filters["since"], self.filters["until"]
+        since = self.filters["since"]
+        until = self.filters["until"]
         if isinstance(since, date) and isinstance(until, date) and since > until:
             raise PydanticCustomError("order", "since must not be later than until")
         return self

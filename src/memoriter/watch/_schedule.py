@@ -33,7 +33,8 @@ POLL_SHARE = 0.05
 """The same while there are no events."""
 LONGEST_WAIT = 5.0
 """Continuous events delay a run by no more than this, or by three debounce intervals if that is longer."""
-FIRST_RETRY, LAST_RETRY = 1.0, 60.0
+FIRST_RETRY = 1.0
+LAST_RETRY = 60.0
 """Seconds until a failed run is retried; doubled after each failure, up to the second value."""
 
 
@@ -91,7 +92,8 @@ class Schedule:
 
     def _put(self, path: str, when: float, debounce: float) -> None:
         group = self._groups.setdefault(debounce, _Group(when, when))
-        group.first, group.last = min(group.first, when), max(group.last, when)
+        group.first = min(group.first, when)
+        group.last = max(group.last, when)
         group.paths[path] = max(when, group.paths.get(path, when))
 
     def scan_soon(self, now: float) -> None:
@@ -171,7 +173,8 @@ class Schedule:
 
     def _end_run(self) -> tuple[IndexJob, dict[str, tuple[float, float]]]:
         assert self._running is not None, "nothing runs"
-        ended, self._running = self._running, None
+        ended = self._running
+        self._running = None
         return ended
 
     def _retry_delay(self) -> float:
@@ -254,7 +257,7 @@ class Events:
                 return True
             self._refuse(_refusal(error))
             return False
-        self._refused_at, self.problem = None, None
+        self._refused_at = self.problem = None
         return True
 
     def _open(self) -> None:
@@ -314,7 +317,8 @@ class Events:
             self._watch = None
 
     def _refuse(self, problem: Diagnostic) -> None:
-        self._refused_at, self.problem = self._monotonic(), problem
+        self._refused_at = self._monotonic()
+        self.problem = problem
 
 
 def _refusal(error: Exception) -> Diagnostic:

@@ -80,7 +80,8 @@ class Watch:
     @property
     def settled(self) -> bool:
         """Whether the index includes every reported change, and every change is reported."""
-        schedule, events = self._schedule, self._events
+        schedule = self._schedule
+        events = self._events
         return schedule is not None and events is not None and schedule.idle and not events.polled
 
     def run(self) -> None:
@@ -98,10 +99,12 @@ class Watch:
         self._emit("stopped")
 
     def _watch(self) -> None:
-        self._reported, self._emitted_mode = frozenset(), None
+        self._reported = frozenset()
+        self._emitted_mode = None
         events = Events(self.stop, monotonic=self.monotonic, remote=lambda folder: self.remote(Path(folder)))
         schedule = Schedule(self.monotonic(), debounce=self.rules.debounce, interval=self.rules.interval)
-        self._events, self._schedule = events, schedule
+        self._events = events
+        self._schedule = schedule
         try:
             while not self.stop.is_set():
                 self._step(events, schedule)
@@ -112,7 +115,8 @@ class Watch:
     def _step(self, events: Events, schedule: Schedule) -> None:
         seconds = min(schedule.due_in(self.monotonic()), LONGEST_SLEEP)
         if seconds > 0 and (paths := events.wait(seconds)):
-            now, transcripts = self.monotonic(), {path for path in paths if path.endswith(TRANSCRIPT)}
+            now = self.monotonic()
+            transcripts = {path for path in paths if path.endswith(TRANSCRIPT)}
             schedule.changed(self._note_paths(paths - transcripts, events), now)
             schedule.changed(self._transcript_paths(transcripts), now, debounce=DEBOUNCE_SECONDS)
         job = schedule.next(self.monotonic())

@@ -4,20 +4,28 @@ from memoriter.web._acts import NoteConflict
 from memoriter.web._app import api_routes
 from memoriter.web._changes import IndexChanges
 from memoriter.web._events import Events
-from memoriter.web._openapi import BASE, openapi_document
-from memoriter.web._operations import OPERATIONS, Operation
+from memoriter.web._openapi import BASE, all_schemas, openapi_document
+from memoriter.web._operation import Operation, OperationSet
+from memoriter.web._operations import all_operations
 from memoriter.web._problems import RequestProblem, problem_of
+from memoriter.web._requests import Question, Request
 from memoriter.web._runner import OperationRunner
+from memoriter.web._work import Work
 
 __all__ = [
     "BASE",
-    "OPERATIONS",
     "Events",
     "IndexChanges",
     "NoteConflict",
     "Operation",
     "OperationRunner",
+    "OperationSet",
+    "Question",
+    "Request",
     "RequestProblem",
+    "Work",
+    "all_operations",
+    "all_schemas",
     "api_routes",
     "openapi_document",
     "problem_of",

@@ -57,7 +57,8 @@ def explain(work: Work[ExplainRequest]) -> dict[str, Any]:
 
 
 def _search(work: Work[SearchRequest] | Work[ExplainRequest], *, explain: bool) -> dict[str, Any]:
-    memory, request = work.memory, work.request
+    memory = work.memory
+    request = work.request
     with work.events.working() as progress:
         result = memory.search(
             request.query,
@@ -73,7 +74,8 @@ def _search(work: Work[SearchRequest] | Work[ExplainRequest], *, explain: bool) 
 
 def why_not(work: Work[WhyNotRequest]) -> dict[str, Any]:
     """Return which stage of a search loses a passage. Raises MemoriterError."""
-    memory, request = work.memory, work.request
+    memory = work.memory
+    request = work.request
     if memory.settings.enabled and memory.settings.sync.on_search:
         with work.events.working() as progress:
             memory.backend.refresh(progress=progress)
@@ -82,7 +84,8 @@ def why_not(work: Work[WhyNotRequest]) -> dict[str, Any]:
 
 def files(work: Work[FilesRequest]) -> dict[str, Any]:
     """List the files that are memory, by their paths."""
-    sources, request = work.memory.sources(), work.request
+    sources = work.memory.sources()
+    request = work.request
     rest = [source for source in sources if source.path > request.after]
     shown = rest[: request.limit]
     rows = [
@@ -107,7 +110,9 @@ def get(work: Work[GetRequest]) -> dict[str, Any]:
 
 def append(work: Work[AppendRequest]) -> dict[str, Any]:
     """Add an entry, marked with the caller unless it is the owner. Raises WriteError."""
-    memory, request, caller = work.memory, work.request, work.caller
+    memory = work.memory
+    request = work.request
+    caller = work.caller
     written = memory.remember(request.text, to=request.to, origin=caller.author, again=request.again)
     return appended_json(written, workspace=memory.place.workspace)
 
@@ -117,7 +122,8 @@ def replace(work: Work[ReplaceRequest]) -> dict[str, Any]:
 
     What the caller has changed is marked, unless the caller is the owner.
     """
-    memory, request = work.memory, work.request
+    memory = work.memory
+    request = work.request
     try:
         replaced = memory.replace(request.path, request.text, expected=request.expected, origin=work.caller.author)
     except WriteConflict as error:
@@ -142,7 +148,8 @@ def undo_capture(work: Work[CaptureRequest]) -> dict[str, Any]:
     """Remove a record of a conversation from every note that has it. Raises UsageError and WriteError."""
     from memoriter.agent import find_captures, plan_removal
 
-    memory, identifier = work.memory, work.request.id
+    memory = work.memory
+    identifier = work.request.id
     found = [each for each in find_captures(memory) if each.id == identifier]
     if not found:
         raise UsageError(f"No note holds a record {identifier!r}.", remedy="See the records with `GET /captures`.")

@@ -12,7 +12,7 @@ from memoriter.access import LimitReached, Shares, caller_of, is_still_known, li
 from memoriter.web._events import RETRY_MILLISECONDS
 from memoriter.web._link import OneTimeLink
 from memoriter.web._openapi import BASE, openapi_document
-from memoriter.web._operations import OPERATIONS
+from memoriter.web._operations import all_operations
 from memoriter.web._problems import response_for
 from memoriter.web._requests import read_body, read_query
 from memoriter.web._runner import OperationRunner
@@ -23,16 +23,18 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from memoriter.access import BrowserSessions, Place, Run
+    from memoriter.access import BrowserSessions, Permit, Run
     from memoriter.web._events import Events
-    from memoriter.web._operations import Operation
+    from memoriter.web._operation import Operation
     from memoriter.web._requests import Request as Parameters
 
 LONGEST_BODY = 4 * 1024 * 1024
 """Bytes of a request's body at most, as for MCP."""
 LONGEST_ANSWER = 16 * 1024 * 1024
 """Bytes of an answer at most."""
-STREAMS_OF_OWNER, STREAMS_OF_EACH, STREAMS_OF_OTHERS = 32, 8, 128
+STREAMS_OF_OWNER = 32
+STREAMS_OF_EACH = 8
+STREAMS_OF_OTHERS = 128
 """Open streams of events at most: of the owner, of one other caller, and of all other callers."""
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
@@ -48,7 +50,7 @@ def api_routes(
         sessions: the sessions of browsers; None: there are none.
     """
     runner = OperationRunner(run, events)
-    routes = [Route(f"{BASE}{each.path}", _Endpoint(each, runner)) for each in OPERATIONS]
+    routes = [Route(f"{BASE}{each.path}", _Endpoint(each, runner)) for each in all_operations().values()]
     document = json.dumps(openapi_document())
     streams = Shares(owner=STREAMS_OF_OWNER, each=STREAMS_OF_EACH, others=STREAMS_OF_OTHERS)
 
@@ -57,10 +59,10 @@ def api_routes(
 
     async def follow(request: Request) -> Response:
         caller = caller_of(request.scope)
-        if (place := streams.take(caller)) is None:
+        if (permit := streams.acquire(caller)) is None:
             return limit_reached(caller, LimitReached("streams", RETRY_MILLISECONDS / 1000))
         last_id = request.headers.get("last-event-id", "")
-        return _EventStream(events.stream(lambda: is_still_known(request.scope), last_id=last_id), place)
+        return _EventStream(events.stream(lambda: is_still_known(request.scope), last_id=last_id), permit)
 
     routes += [Route(f"{BASE}/openapi.json", openapi), Route(f"{BASE}/events", follow, methods=["GET"])]
     if sessions is not None:
@@ -76,16 +78,16 @@ async def _unknown(_: Request) -> Response:
 
 
 class _EventStream(StreamingResponse):
-    """A stream of events, which has a place until it ends."""
+    """A stream of events, which holds its permit until it ends."""
 
-    def __init__(self, stream: AsyncGenerator[str], place: Place) -> None:
+    def __init__(self, stream: AsyncGenerator[str], permit: Permit) -> None:
         # Without this header, nginx collects events before it passes them on.
         super().__init__(stream, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
-        self._place = place
+        self._permit = permit
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send the events until the client leaves."""
-        with self._place:
+        with self._permit:
             await super().__call__(scope, receive, send)
 
 
@@ -93,7 +95,8 @@ class _Endpoint:
     """Answers the requests of one operation."""
 
     def __init__(self, operation: Operation, runner: OperationRunner) -> None:
-        self._operation, self._runner = operation, runner
+        self._operation = operation
+        self._runner = runner
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, as an ASGI application."""
@@ -103,7 +106,8 @@ class _Endpoint:
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
-        operation, caller = self._operation, caller_of(request.scope)
+        operation = self._operation
+        caller = caller_of(request.scope)
         allowed = ["GET", "HEAD"] if operation.method == "GET" else ["POST"]
         if request.method not in allowed:
             headers = {"Allow": ", ".join(allowed)}

@@ -39,12 +39,16 @@ class IndexChanges:
             events: where `changed` is published.
             at_work: whether this process indexes now in a way that ends with `indexed`, other than by a request.
         """
-        self._backend, self._events, self._at_work = backend, events, at_work
-        self._wanted, self._idle = threading.Event(), threading.Event()
+        self._backend = backend
+        self._events = events
+        self._at_work = at_work
+        self._wanted = threading.Event()
+        self._idle = threading.Event()
         self._reported: str | None = None
         """The name of the content that the clients know; None: no content was seen yet."""
         self._lock = threading.Lock()
-        events.on_streams, events.before_indexed = self._streams_changed, self._will_be_reported
+        events.on_streams = self._streams_changed
+        events.before_indexed = self._will_be_reported
         threading.Thread(target=self._run, name="memoriter-changes", daemon=True).start()
 
     def _streams_changed(self, count: int) -> None:
@@ -78,7 +82,8 @@ class IndexChanges:
             with suppress(MemoriterError):
                 version = self._backend.content_version()
         with self._lock:
-            before, self._reported = self._reported, version
+            before = self._reported
+            self._reported = version
         if before not in {None, version}:
             self._events.publish("changed", {"version": version})
             self._idle.wait(PAUSE_SECONDS)

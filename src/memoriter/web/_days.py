@@ -7,11 +7,11 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from memoriter.api_json import captures_json, iso_time, reason_json
+from memoriter.api_json import captures_json, iso_time
 from memoriter.environment import local_time
 from memoriter.errors import MemoriterError, PathRefused, UsageError
 from memoriter.layout import date_codes, names_one_day
-from memoriter.types import Diagnostic
+from memoriter.web._operation import operation_sets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,8 @@ def days(work: Work[DaysRequest]) -> dict[str, Any]:
     from memoriter.agent import captures_in
     from memoriter.workspace import marked_entries
 
-    memory, today = work.memory, work.memory.now().date()
+    memory = work.memory
+    today = work.memory.now().date()
     dated = _dated_notes(memory)
     year = work.request.year or today.year
     rows: dict[date, dict[str, Any]] = {}
@@ -54,7 +55,8 @@ def day(work: Work[DayRequest]) -> dict[str, Any]:
 
     memory = work.memory
     wanted = _day_of(work.request.day) or memory.now().date()
-    notes, captures = list[dict[str, Any]](), list[object]()
+    notes = list[dict[str, Any]]()
+    captures = list[object]()
     dated = {source.path: at for source, at in _dated_notes(memory)}
     for path in [path for path, at in dated.items() if at == wanted]:
         excerpt = _read(memory, path)
@@ -67,19 +69,25 @@ def day(work: Work[DayRequest]) -> dict[str, Any]:
         notes.append({**shown, "others": entries})
         captures += captures_in(path, lines)
     local = _local(memory)
+
+    def is_of_day(at: float) -> bool:
+        return local(at) == wanted
+
     changed = [
         source.path
         for source in memory.sources()
-        if source.kind == "memory" and source.path not in dated and local(source.mtime_ns / 1e9) == wanted
+        if source.kind == "memory" and source.path not in dated and is_of_day(source.mtime_ns / 1e9)
     ]
-    return {
+    answer = {
         "day": wanted.isoformat(),
         "notes": notes,
         "changed": changed,
         **captures_json(captures),
         "recalled": _recalled(memory, wanted),
-        **_long_term(memory, wanted),
     }
+    for added in operation_sets():
+        answer |= added.of_day(memory, is_of_day) if added.of_day else {}
+    return answer
 
 
 def day_of_note(path: str, pattern: str) -> date | None:
@@ -158,25 +166,3 @@ def _recalled(memory: Memory, wanted: date) -> list[dict[str, Any]]:
         for each in records
         if local(each.at) == wanted
     ]
-
-
-def _long_term(memory: Memory, wanted: date) -> dict[str, Any]:
-    """Return the long-term memories and candidates of a day, or why there are none."""
-    from memoriter.extras import require
-
-    local = _local(memory)
-    try:
-        require("longterm", "Long-term memories")
-        memories = memory.long_term
-        from memoriter.longterm import candidate_json, inbox_of, memory_json
-
-        inbox = inbox_of(memories)
-        return {
-            "memories": [memory_json(each) for each in memories.memories() if local(each.created_at) == wanted],
-            "candidates": [
-                candidate_json(each, inbox.days) for each in inbox.read().candidates if local(each.created_at) == wanted
-            ],
-        }
-    except MemoriterError as error:
-        reason = reason_json(Diagnostic(error.code, error.message, error.remedy))
-        return {"memories": [], "candidates": [], "longTerm": reason}

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from memoriter.sync import Progress
     from memoriter.watch import WatchEvent
 
-MOST_KEPT, MOST_KEPT_BYTES = 1_000, 1 << 20
+MOST_KEPT = 1_000
+MOST_KEPT_BYTES = 1 << 20
 """Events, and characters of them, that are kept for clients that are slow or connect again."""
 HEARTBEAT_SECONDS = 15.0
 """Seconds without an event after which a comment is sent, and the caller's access is checked again."""

@@ -6,13 +6,15 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.access import PROBLEM_TYPE
-from memoriter.web._operations import OPERATIONS
-from memoriter.web._schemas import SCHEMAS, reference
+from memoriter.web._operation import operation_sets
+from memoriter.web._operations import all_operations
+from memoriter.web.schemas import SCHEMAS, extended, reference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memoriter.web._operations import Operation
+    from memoriter.web._operation import Operation
+    from memoriter.web.schemas import Schema
 
 BASE = "/api/v1"
 COMMON = (400, 401, 403, 405, 413, 415, 429, 500, 503)
@@ -33,7 +35,7 @@ DESCRIPTIONS = {
 
 def openapi_document() -> dict[str, Any]:
     """Return the document."""
-    paths: dict[str, Any] = {each.path: {each.method.lower(): _operation(each)} for each in OPERATIONS}
+    paths: dict[str, Any] = {each.path: {each.method.lower(): _operation(each)} for each in all_operations().values()}
     paths["/events"] = {"get": _events()}
     return {
         "openapi": "3.1.0",
@@ -46,10 +48,18 @@ def openapi_document() -> dict[str, Any]:
         "security": [{"token": []}],
         "paths": paths,
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": all_schemas(),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def all_schemas() -> dict[str, Schema]:
+    """Return the schemas of all answers by their names."""
+    schemas = dict(SCHEMAS)
+    for added in operation_sets():
+        schemas = {**added.schemas, **schemas, "Day": extended(schemas["Day"], added.day_schema)}
+    return schemas
 
 
 def _operation(operation: Operation) -> dict[str, Any]:

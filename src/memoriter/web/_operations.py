@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cache
 
 from memoriter.web import _acts as acts
 from memoriter.web import _days as days
-from memoriter.web import _long_term as long_term
 from memoriter.web import _requests as requests
 from memoriter.web import _state as state
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from memoriter.discovery import Scope
-    from memoriter.web._work import Work
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation of the API."""
-
-    name: str
-    method: Literal["GET", "POST"]
-    path: str
-    """Below `/api/v1`."""
-    scope: Scope
-    summary: str
-    request: type[requests.Request]
-    """In the query of the URL for GET, and as a JSON body for POST."""
-    answer: str
-    """The name of its schema."""
-    act: Callable[[Work[Any]], Any]
-    quick: bool = False
-    """Whether it only reads or writes notes, and never waits for a search."""
-    problems: tuple[int, ...] = ()
-    """Statuses of its own, besides those of every operation."""
-
+from memoriter.web._operation import Operation, operation_sets
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
@@ -203,159 +174,14 @@ OPERATIONS: tuple[Operation, ...] = (
         "UndoneCaptures",
         acts.undo_capture,
     ),
-    Operation(
-        "listMemories",
-        "GET",
-        "/ltm/list",
-        "read",
-        "List long-term memories, the newest last.",
-        requests.ListMemoriesRequest,
-        "Memories",
-        long_term.list_memories,
-        problems=(409,),
-    ),
-    Operation(
-        "searchMemories",
-        "POST",
-        "/ltm/search",
-        "read",
-        "Search long-term memories.",
-        requests.SearchMemoriesRequest,
-        "FoundMemories",
-        long_term.search_memories,
-        problems=(409,),
-    ),
-    Operation(
-        "storeMemory",
-        "POST",
-        "/ltm/store",
-        "write",
-        "Store one statement as a long-term memory.",
-        requests.StoreMemoryRequest,
-        "StoredMemory",
-        long_term.store_memory,
-        problems=(409,),
-    ),
-    Operation(
-        "forgetMemory",
-        "POST",
-        "/ltm/forget",
-        "write",
-        "Delete a long-term memory permanently.",
-        requests.ForgetMemoryRequest,
-        "ForgottenMemories",
-        long_term.forget_memory,
-        problems=(409,),
-    ),
-    Operation(
-        "memoryStats",
-        "GET",
-        "/ltm/stats",
-        "read",
-        "Show the state of the long-term memories.",
-        requests.Request,
-        "MemoryStats",
-        long_term.stats,
-        problems=(409,),
-    ),
-    Operation(
-        "rebuildMemories",
-        "POST",
-        "/ltm/rebuild",
-        "admin",
-        "Make the database hold what the note says.",
-        requests.RebuildRequest,
-        "Rebuilt",
-        long_term.rebuild,
-        problems=(409,),
-    ),
-    Operation(
-        "approveMemory",
-        "POST",
-        "/ltm/approve",
-        "admin",
-        "Let a memory of somebody else be recalled.",
-        requests.ApproveRequest,
-        "Memory",
-        long_term.approve,
-        problems=(409,),
-    ),
-    Operation(
-        "withdrawApproval",
-        "POST",
-        "/ltm/withdraw",
-        "admin",
-        "Withhold a memory of somebody else again.",
-        requests.ApproveRequest,
-        "Memory",
-        long_term.withdraw,
-        problems=(409,),
-    ),
-    Operation(
-        "withheldMemories",
-        "GET",
-        "/ltm/withheld",
-        "read",
-        "List the memories that are not put before a turn, because of who wrote them.",
-        requests.Request,
-        "Memories",
-        long_term.withheld,
-        problems=(409,),
-    ),
-    Operation(
-        "inbox",
-        "GET",
-        "/ltm/inbox",
-        "read",
-        "List the statements that wait for a decision.",
-        requests.Request,
-        "Candidates",
-        long_term.inbox,
-        problems=(409,),
-    ),
-    Operation(
-        "acceptCandidates",
-        "POST",
-        "/ltm/accept",
-        "admin",
-        "Store statements of the inbox.",
-        requests.CandidatesRequest,
-        "Accepted",
-        long_term.accept,
-        problems=(409,),
-    ),
-    Operation(
-        "rejectCandidates",
-        "POST",
-        "/ltm/reject",
-        "admin",
-        "Drop statements of the inbox for good.",
-        requests.CandidatesRequest,
-        "Candidates",
-        long_term.reject,
-        problems=(409,),
-    ),
-    Operation(
-        "editCandidate",
-        "POST",
-        "/ltm/edit",
-        "admin",
-        "Change a statement of the inbox.",
-        requests.EditCandidateRequest,
-        "Candidate",
-        long_term.edit,
-        problems=(409,),
-    ),
-    Operation(
-        "restoreCandidate",
-        "POST",
-        "/ltm/restore",
-        "admin",
-        "Take back that a statement of the inbox was accepted, rejected or changed.",
-        requests.RestoreCandidateRequest,
-        "RestoredCandidate",
-        long_term.restore,
-        problems=(409,),
-    ),
 )
-"""All operations, except `events`, which is a stream."""
+"""The operations of memoriter itself, except `events`, which is a stream."""
+
+
+@cache
+def all_operations() -> dict[str, Operation]:
+    """Return all operations by their names, except `events`; a package cannot take the name of another operation."""
+    found = {operation.name: operation for operation in OPERATIONS}
+    for operation in (operation for added in operation_sets() for operation in added.operations):
+        found.setdefault(operation.name, operation)
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memoriter.web._operations import OPERATIONS
+from memoriter.web._operations import all_operations
 from memoriter.web._requests import checked_request
 from memoriter.web._work import Work, require
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memoriter.access import Caller, Run
     from memoriter.memory import Memory
     from memoriter.web._events import Events
-    from memoriter.web._operations import Operation
+    from memoriter.web._operation import Operation
     from memoriter.web._requests import Request
 
 _Answer = TypeVar("_Answer")
@@ -30,8 +30,8 @@ class OperationRunner:
             run: runs a function with the memory in a worker thread.
             events: the events of the server.
         """
-        self._run, self._events = run, events
-        self._by_name = {operation.name: operation for operation in OPERATIONS}
+        self._run = run
+        self._events = events
 
     async def run(
         self,
@@ -76,5 +76,5 @@ class OperationRunner:
             InvalidRequest: the operation does not take these parameters.
             MemoriterError: as the operation.
         """
-        operation = self._by_name[name]
+        operation = all_operations()[name]
         return await self.run(operation, caller, lambda: checked_request(operation.request, values), lambda json: json)

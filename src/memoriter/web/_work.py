@@ -21,7 +21,8 @@ class OutOfScope(MemoriterError):
 
     def __init__(self, caller: Caller, needed: Scope) -> None:
         super().__init__(f"The caller {caller.name!r} lacks the scope {needed!r}.")
-        self.caller, self.needed = caller, needed
+        self.caller = caller
+        self.needed = needed
 
 
 def require(caller: Caller, scope: Scope) -> None:

@@ -138,8 +138,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the rooms that read, cut or write text on first use: most searches find no changed note to cut."""
-    late = {
+    """Import the modules that read, cut or write text on first use: most searches find no changed note to cut."""
+    lazy = {
         "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "apply_removal"},
         "_hit_authors": {"author_of_hit", "hit_authors"},
         "_noise": {"noisy_lines"},
@@ -177,9 +177,9 @@ def __getattr__(name: str) -> Any:
         "_writers": {"WriterRecords"},
         "writing": {"Appended", "Unfinished", "append", "entry_of", "log_form", "recover", "replace", "unfinished"},
     }
-    for room, names in late.items():
+    for module, names in lazy.items():
         if name in names:
             from importlib import import_module
 
-            return getattr(import_module(f"{__name__}.{room}"), name)
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

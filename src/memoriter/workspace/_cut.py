@@ -98,12 +98,13 @@ def boundary(text: str, start: int, end: int, *, after: int = -1) -> int:
 
 def slice_line(line: str, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
     """Yield the spans of pieces of at most `limit` (weights), each repeating up to `overlap` of the one before."""
-    start, covered = 0, 0
+    start = covered = 0
     while covered < len(line):
         reach = _limit_end(line, start, limit)
         end = _best_end(line, start, reach, covered)
         yield start, end
-        start, covered = (_next_start(line, start, end, overlap) if end < len(line) else end), end
+        start = _next_start(line, start, end, overlap) if end < len(line) else end
+        covered = end
 
 
 def _limit_end(text: str, start: int, limit: int) -> int:

@@ -166,7 +166,10 @@ class _NormalizedText:
 
 
 def _normalize_lines(lines: Sequence[str]) -> _NormalizedText:
-    parts, starts, numbers, at = list[str](), list[int](), list[int](), 0
+    parts = list[str]()
+    starts = list[int]()
+    numbers = list[int]()
+    at = 0
     for number, line in enumerate(lines):
         if part := " ".join(normalize("NFC", line).split()):
             parts.append(part)
@@ -178,7 +181,8 @@ def _normalize_lines(lines: Sequence[str]) -> _NormalizedText:
 
 def _find_text(normalized: _NormalizedText, text: str) -> Iterator[tuple[int, int]]:
     """Yield the first and last line (0-based) of every occurrence of the text, each pair of lines once."""
-    needle, last = " ".join(normalize("NFC", text).split()), None
+    needle = " ".join(normalize("NFC", text).split())
+    last = None
     at = normalized.text.find(needle) if needle else -1
     while at >= 0:
         end = at + len(needle)
@@ -192,12 +196,14 @@ def _find_text(normalized: _NormalizedText, text: str) -> Iterator[tuple[int, in
 def _spans_to_remove(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the lines to remove for each hit, from `start` up to but not including `end`."""
     blocks = scan_closed_blocks(lines)
-    ends, removed_ends = [block.end for block in blocks], _removed_ends(blocks)
+    ends = [block.end for block in blocks]
+    removed_ends = _removed_ends(blocks)
     for first, last in hits:
         at = bisect_right(ends, first)
         while at < len(blocks) and blocks[at].start <= last:
             block = blocks[at]
-            start, end = max(block.start, first), min(block.end, last + 1)
+            start = max(block.start, first)
+            end = min(block.end, last + 1)
             if block.kind in {"front", "heading"} or (block.kind == "text" and _TABLE.match(lines[start])):
                 yield start, end
             else:

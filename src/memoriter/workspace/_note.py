@@ -116,7 +116,10 @@ def _scalars(yaml_text: str) -> Iterator[tuple[str, str, bool]]:
         YAMLError: the text is not YAML.
         ValueError: it is no mapping.
     """
-    depth, key, wants_key, mappings = 0, "", True, 0
+    depth = 0
+    key = ""
+    wants_key = True
+    mappings = 0
     for event in _events(yaml_text):
         match type(event).__name__:
             case "MappingStartEvent" | "SequenceStartEvent" as kind:

@@ -240,9 +240,11 @@ def list_areas(
 
 def _extra_area(root: str, extra: ExtraPath, suffixes: tuple[str, ...]) -> Area:
     path = rebase(root, absolute(root, extra.path.strip()))
-    base, start = root, names_below(root, path)
+    base = root
+    start = names_below(root, path)
     if start is None and os.path.isdir(path):
-        base, start = path, ()
+        base = path
+        start = ()
     elif start is None:
         base, name = os.path.split(real_path(path))
         start = (name,)
@@ -361,12 +363,15 @@ def may_hold(areas: Sequence[Area], root: str, path: str) -> bool:
 
 def is_ignored(area: Area, names: tuple[str, ...]) -> bool:
     """Return whether an ignore file between the area's first folder and the file excludes the file."""
-    rules, folder, prefix = Rules().enter(area.base, ""), area.base, ""
+    rules = Rules().enter(area.base, "")
+    folder = area.base
+    prefix = ""
     path_names = (*area.names, *names)
     for depth, name in enumerate(path_names, 1):
         is_folder = depth < len(path_names)
         if rules.excludes(prefix + name, folder=is_folder):
             return True
-        folder, prefix = os.path.join(folder, name), f"{prefix}{name}/"
+        folder = os.path.join(folder, name)
+        prefix = f"{prefix}{name}/"
         rules = rules.enter(folder, prefix) if is_folder else rules
     return False

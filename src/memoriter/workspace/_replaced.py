@@ -76,8 +76,11 @@ def with_authors(before: str, after: str, origin: str, day: str) -> tuple[str, l
 
 def _parse(text: str) -> tuple[list[str], list[_Part]]:
     """Return the lines of a note without its marks, and its blocks."""
-    plain, authors, entries = list[str](), list[str](), list[int]()
-    entry, lines = 0, text.split("\n")
+    plain = list[str]()
+    authors = list[str]()
+    entries = list[int]()
+    entry = 0
+    lines = text.split("\n")
     for line, author in zip(lines, authors_of(lines), strict=True):
         words = without_mark(line)
         entry += words != line
@@ -86,7 +89,8 @@ def _parse(text: str) -> tuple[list[str], list[_Part]]:
             plain.append(words + ending)
             authors.append(author)
             entries.append(entry)
-    parts, above = list[_Part](), list[tuple[int, str]]()
+    parts = list[_Part]()
+    above = list[tuple[int, str]]()
     for block in _split_blocks(scan_blocks(plain), list(zip(authors, entries, strict=True))):
         words = "\n".join(line.rstrip() for line in plain[block.start : block.end])
         # Headings contain what follows; items contain what is deeper. Both are kept with a rank that orders them.
@@ -113,7 +117,8 @@ def _split_blocks(blocks: Iterable[Block], origins: Sequence[tuple[str, int]]) -
 
 
 def _marked_lines(lines: Sequence[str], parts: Sequence[_Part], authors: Sequence[tuple[str, int]]) -> list[str]:
-    result, at = list[str](), 0
+    result = list[str]()
+    at = 0
     for (author, _), group in groupby(zip(parts, authors, strict=True), key=lambda pair: pair[1]):
         blocks = [part.block for part, _ in group]
         result += lines[at : blocks[0].start]
@@ -122,7 +127,8 @@ def _marked_lines(lines: Sequence[str], parts: Sequence[_Part], authors: Sequenc
         if author and blocks[0].kind == "front":
             rest = blocks[1].start if len(blocks) > 1 else at
             result += lines[blocks[0].start : rest]
-            entry, blocks = lines[rest:at], blocks[1:]
+            entry = lines[rest:at]
+            blocks = blocks[1:]
         result += _marked_entry(entry, blocks, author) if author and blocks else entry
     return [*result, *lines[at:]]
 
@@ -142,7 +148,8 @@ def _marked_entry(entry: Sequence[str], blocks: Sequence[Block], author: str) ->
 
 def _outer_items(entry: Sequence[str], items: set[int]) -> set[int]:
     """Return the items that are not inside of another one, which a mark of that one covers."""
-    outer, column = set[int](), -1
+    outer = set[int]()
+    column = -1
     for at in sorted(items):
         if column < 0 or _indent(entry[at]) <= column:
             outer.add(at)

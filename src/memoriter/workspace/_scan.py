@@ -91,7 +91,9 @@ class Walk:
             self._add_file(area.cited, path, real_path(path), status)
 
     def _open_area(self, area: Area) -> tuple[str, str, Rules, os.stat_result] | None:
-        path, prefix, rules = area.base, "", Rules().enter(area.base, "")
+        path = area.base
+        prefix = ""
+        rules = Rules().enter(area.base, "")
         cited_prefix = (
             area.cited.removesuffix("/".join(area.names)) if area.names else f"{area.cited}/".removeprefix("./")
         )
@@ -164,7 +166,8 @@ class Walk:
 
     def _skip_entry(self, area: Area, entry: os.DirEntry[str], cited: str, prefix: str, rules: Rules) -> bool:
         """Return whether the name or kind of the entry excludes it, and report why."""
-        name, folder = entry.name, entry.is_dir(follow_symlinks=False)
+        name = entry.name
+        folder = entry.is_dir(follow_symlinks=False)
         if why := built_in_exclusion(name, folder=folder):
             if name != IGNORE_FILE:
                 self._skip(cited + name, "ignored", why)

@@ -101,7 +101,8 @@ class Workspace:
         self._make = make
         self._chosen_layout: Layout | None = layout
         self._keep_layout = keep_layout
-        self._daily_note, self._principal = daily_note, principal
+        self._daily_note = daily_note
+        self._principal = principal
         self._writers = writers
         self.suffixes = (SUFFIX, *extra_suffixes)
         """The suffixes of notes."""
@@ -191,7 +192,8 @@ class Workspace:
         """
         path, cited_start, cited_lines = split_citation(path)
         if cited_start is not None and start is None:
-            start, lines = cited_start, lines if lines is not None else cited_lines
+            start = cited_start
+            lines = lines if lines is not None else cited_lines
         if self.transcripts is not None and self.transcripts.cites(path):
             return self.transcripts.read(path, start=start, lines=lines, max_chars=max(1, max_chars))
         place = self._readable_path(path)
@@ -266,7 +268,8 @@ class Workspace:
         long_term = self.long_term()
         if to == "long-term":
             return self._append_entry(long_term, Entry(text, origin, now, again=again))
-        entry, daily = Entry(text, origin, now, self._daily_note, again), self.daily(now.date())
+        entry = Entry(text, origin, now, self._daily_note, again)
+        daily = self.daily(now.date())
         with suppress(PathRefused):
             if existing := entry.find_in(self.content(str(long_term)) or b""):
                 return Appended(long_term, existing.start_line, existing.end_line, existing=True)
@@ -432,7 +435,8 @@ class Workspace:
 
     def exclusion_of(self, file: Path) -> Diagnostic | None:
         """Return why no search finds a note that was just written; None if searches do."""
-        note, refusal = self.find(str(file)), self.refusal(str(file))
+        note = self.find(str(file))
+        refusal = self.refusal(str(file))
         if refusal is None and note is not None and note[1] is not None:
             return None
         why = refusal.message if refusal else "it is not a plain file of the workspace any more"

@@ -80,7 +80,9 @@ def test_the_sets_themselves_are_left_as_they_are(evaluate, sets):
 def test_a_workspace_is_asked_its_questions(evaluate, tmp_path):
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     (tmp_path / "notes" / "MEMORY.md").write_text("- We chose PostgreSQL for the ledger.\n", "utf-8")
-    config, questions, none = tmp_path / "m.json5", tmp_path / "questions.json", tmp_path / "none.json"
+    config = tmp_path / "m.json5"
+    questions = tmp_path / "questions.json"
+    none = tmp_path / "none.json"
     config.write_text('{agents: {defaults: {memorySearch: {provider: "fake"}}}}', "utf-8")
     row = {"id": "q", "question": "Which database for the ledger?", "path": "MEMORY.md", "lines": [1, 1]}
     questions.write_text(json.dumps([row]), "utf-8")
@@ -193,7 +195,8 @@ def test_sets_of_every_kind_in_one_folder_are_measured_in_one_run(evaluate, sets
     (sets / "notes").mkdir()
     for name, animal in (("farm", "goat"), ("ship", "parrot")):
         docs = [{"id": "memory/a.md", "text": f"# Animals\n\n- The {animal} sleeps at noon.\n"}]
-        kind, place = "cross-language" if name == "farm" else "paraphrase", ["memory/a.md", 3, 3]
+        kind = "cross-language" if name == "farm" else "paraphrase"
+        place = ["memory/a.md", 3, 3]
         queries = [{"id": "q", "text": f"When does the {animal} sleep?", "places": [place], "type": kind}]
         (sets / "notes" / f"{name}.json").write_text(json.dumps({"docs": docs, "queries": queries}), "utf-8")
     notes_with(tmp_path, OWN)

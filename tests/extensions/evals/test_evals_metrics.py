@@ -96,7 +96,8 @@ def test_the_auc_is_the_share_of_pairs_in_order_with_ties_counting_half(high, lo
 @pytest.mark.slow
 @given(scores, scores)
 def test_the_auc_the_other_way_round_is_what_is_left_of_one(high, low):
-    forth, back = auc(high, low), auc(low, high)
+    forth = auc(high, low)
+    back = auc(low, high)
     assert forth is not None
     assert back is not None
     assert forth + back == pytest.approx(1)
@@ -135,7 +136,8 @@ def test_the_interval_of_a_mean_contains_it_and_is_the_same_each_time(values):
 
 
 def test_an_interval_becomes_narrower_with_more_questions():
-    few, many = estimate([0.0, 1.0] * 5), estimate([0.0, 1.0] * 500)
+    few = estimate([0.0, 1.0] * 5)
+    many = estimate([0.0, 1.0] * 500)
     assert few is not None
     assert many is not None
     assert (many.low, many.high) == (pytest.approx(0.469, abs=0.01), pytest.approx(0.531, abs=0.01))

@@ -119,7 +119,8 @@ def test_a_workspace_is_asked_through_its_own_memory(report):
 
 def test_the_report_counts_by_language_and_kind_and_lists_the_misses(report):
     text = "\n".join(report.lines())
-    rows = {cells[1].strip(): cells for line in text.splitlines() if len(cells := line.split("|")) > 8}
+    lines = [line.split("|") for line in text.splitlines()]
+    rows = {cells[1].strip(): cells for cells in lines if len(cells) > 8}
     assert [rows[name][2].strip() for name in ("all", "en", "lexical", "paraphrase")] == ["3", "3", "1", "2"]
     assert "AUC of the top score" in text
     assert "en-3 (paraphrase" in text

@@ -19,7 +19,8 @@ from memoriter.types import Hit
 if TYPE_CHECKING:
     from pathlib import Path
 
-NOW, THEN = Change(), Change(min_score=0.2)
+NOW = Change()
+THEN = Change(min_score=0.2)
 
 
 def questions(count: int, kind: str = "any") -> list[EvalQuestion]:

@@ -17,7 +17,8 @@ class Target:
     """A folder of notes."""
 
     def __init__(self, folder: Path) -> None:
-        self.root, self.records = folder / "notes", folder / "records"
+        self.root = folder / "notes"
+        self.records = folder / "records"
         self.root.mkdir()
         (self.root / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
 

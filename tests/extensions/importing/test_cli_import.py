@@ -117,7 +117,8 @@ def test_imports_that_changed_the_same_note_are_undone_one_after_the_other(progr
         written(file, "\n".join(rows))
         return program("import", "jsonl", str(file), "--json").json["id"]
 
-    states, ids = list[dict[str, str]](), list[str]()
+    states = list[dict[str, str]]()
+    ids = list[str]()
     for texts in (("Tea",), ("Coffee", "Dog"), ("Water", "Dog", "Cat"), ("Water", "Two dogs", "Cat")):
         ids.append(run(*texts))
         states.append(imported(program))
@@ -212,7 +213,8 @@ def test_a_vault_of_ones_own_keeps_folders_links_aliases_and_tags_and_counts_as_
 
 
 def test_another_folder_of_the_same_name_is_not_taken_for_the_first_one(program: Program, tmp_path: Path) -> None:
-    first, second = exports.obsidian(tmp_path / "a"), exports.obsidian(tmp_path / "b")
+    first = exports.obsidian(tmp_path / "a")
+    second = exports.obsidian(tmp_path / "b")
     program("import", "obsidian", str(first))
     before = imported(program)
     refused = program("import", "obsidian", str(second))

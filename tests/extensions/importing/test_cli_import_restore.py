@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def vault_export(program: Program, tmp_path: Path) -> Path:
-    vault, file = tmp_path / "Vault", tmp_path / "v.zip"
+    vault = tmp_path / "Vault"
+    file = tmp_path / "v.zip"
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "House").mkdir()
     (vault / "House" / "Heater.md").write_text("The heater is on circuit 14.\n", encoding="utf-8")
@@ -54,7 +55,8 @@ def test_a_note_of_an_export_that_is_too_large_makes_the_import_fail(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (program.workspace / "memory" / "long.md").write_text("long " * 1_000, encoding="utf-8")
-    file, empty = tmp_path / "n.zip", tmp_path / "empty"
+    file = tmp_path / "n.zip"
+    empty = tmp_path / "empty"
     empty.mkdir()
     program("export", str(file))
     monkeypatch.setattr("memoriter.extensions.importing.formats._memoriter.MAX_BYTES", 4_000)

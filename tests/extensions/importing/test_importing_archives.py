@@ -117,7 +117,8 @@ def test_a_note_of_a_tar_archive_has_the_date_of_its_file(target: Target, tmp_pa
     with tarfile.open(tmp_path / "v.tgz", "w:gz") as opened:
         for name, time in (("dated.md", 1_741_955_400), ("undated.md", 0)):
             member = tarfile.TarInfo(name)
-            member.size, member.mtime = 7, time
+            member.size = 7
+            member.mtime = time
             opened.addfile(member, io.BytesIO(b"A fact."))
     target.run("obsidian", tmp_path / "v.tgz")
     texts = target.texts()

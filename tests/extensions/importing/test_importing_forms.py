@@ -105,7 +105,8 @@ def test_takeout_in_json_is_read_and_its_html_is_not(target: Target, tmp_path: P
 
 
 def test_a_page_of_takeout_that_is_cut_off_or_too_long_is_refused(target: Target, tmp_path: Path) -> None:
-    whole, file = takeout_page(*PAGE[:2]), tmp_path / "MyActivity.html"
+    whole = takeout_page(*PAGE[:2])
+    file = tmp_path / "MyActivity.html"
     for content, reason in (
         (whole[: whole.index(b"Jetzt.")], "ends within an activity"),
         (whole + b"x" * (33 << 20), "more than 32 MiB"),
@@ -135,7 +136,9 @@ def tgz(file: Path, *members: tuple[str, bytes, bytes]) -> Path:
     with tarfile.open(file, "w:gz") as opened:
         for name, content, kind in members:
             member = tarfile.TarInfo(name)
-            member.size, member.type, member.linkname = len(content), kind, "/etc/passwd"
+            member.size = len(content)
+            member.type = kind
+            member.linkname = "/etc/passwd"
             opened.addfile(member, io.BytesIO(content))
     return file
 
@@ -310,10 +313,8 @@ def test_an_activity_of_takeout_in_both_forms_is_one_entry(target: Target, tmp_p
 
 
 def test_the_words_of_references_that_chatgpt_shows_in_a_sentence_stay(target: Target, tmp_path: Path) -> None:
-    place, link = (
-        '\ue200entity\ue202["city","Busan","a port"]\ue201',
-        "\ue200url\ue202the map\ue202https://example.org/m\ue201",
-    )
+    place = '\ue200entity\ue202["city","Busan","a port"]\ue201'
+    link = "\ue200url\ue202the map\ue202https://example.org/m\ue201"
     answer = f"Go to {place} with {link}.\ue200cite\ue202turn0search0\ue201"
     file = written(tmp_path / "conversations.json", json.dumps([chatgpt_conversation(1, "Where?", answer)]))
     target.run("chatgpt", file)

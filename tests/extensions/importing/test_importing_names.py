@@ -51,7 +51,9 @@ def test_links_follow_notes_whose_names_are_cut_or_not_allowed_everywhere(target
     target.run("obsidian", file, own=True)
     texts = {path.removeprefix("obsidian/Vault/").removesuffix(".md"): text for path, text in target.texts().items()}
     by_fact = {text.rstrip().rpartition("\n")[2]: path for path, text in texts.items()}
-    fan, end, question = by_fact["A fact."], by_fact["Another."], by_fact["A question."]
+    fan = by_fact["A fact."]
+    end = by_fact["Another."]
+    question = by_fact["A question."]
     assert question == "What"
     assert all(len(os.fsencode(f"{name.rpartition('/')[2]}.md")) <= 255 for name in texts)
     assert fan.rpartition("/")[2] != end

@@ -70,7 +70,8 @@ class TestSourcesWithTheSameIds:
         self, target: Target, tmp_path: Path, source: str, make: object
     ) -> None:
         assert callable(make)
-        first, second = make(tmp_path / "a", "Fact of A"), make(tmp_path / "b", "Fact of B")
+        first = make(tmp_path / "a", "Fact of A")
+        second = make(tmp_path / "b", "Fact of B")
         done = target.run(source, first)
         before = target.texts()
         with pytest.raises(UsageError, match=f"another file, which was imported as {done.id}") as refused:

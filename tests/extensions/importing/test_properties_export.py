@@ -36,7 +36,9 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
 @settings(max_examples=25)
 def test_an_export_that_is_imported_again_loses_nothing(notes: dict[str, tuple[bytes, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        first, second, locks = Path(folder, "first"), Path(folder, "second"), Path(folder, "locks")
+        first = Path(folder, "first")
+        second = Path(folder, "second")
+        locks = Path(folder, "locks")
         for root in (first, second):
             root.mkdir()
             (root / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
@@ -72,7 +74,9 @@ def test_a_folder_whose_markdown_files_are_all_memory_is_restored_as_such(
     notes: dict[str, tuple[bytes, int]], ignores: dict[str, bytes], *, vault: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        first, second, locks = Path(folder, "first"), Path(folder, "second"), Path(folder, "locks")
+        first = Path(folder, "first")
+        second = Path(folder, "second")
+        locks = Path(folder, "locks")
         (first / ".obsidian" if vault else first).mkdir(parents=True)
         second.mkdir()
         (first / "Here.md").write_text("# Here\n", encoding="utf-8")
@@ -119,7 +123,9 @@ RECORDS = st.lists(
 @settings(max_examples=30)
 def test_any_texts_are_imported_once_are_not_the_owners_and_can_be_undone(records: list[dict[str, object]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        root, file, locks = Path(folder, "notes"), Path(folder, "x.jsonl"), Path(folder, "locks")
+        root = Path(folder, "notes")
+        file = Path(folder, "x.jsonl")
+        locks = Path(folder, "locks")
         root.mkdir()
         (root / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
         before = contents(root)

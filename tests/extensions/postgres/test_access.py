@@ -116,7 +116,8 @@ def secret_role(server: BreakableServer) -> Iterator[str]:
 def test_a_password_is_printed_nowhere_whichever_way_it_is_given(
     env: MemoryEnv, server: BreakableServer, secret_role: str
 ) -> None:
-    plain, address = server.dsn(secret_role), f"127.0.0.1:{server.port}/postgres"
+    plain = server.dsn(secret_role)
+    address = f"127.0.0.1:{server.port}/postgres"
     services = env.home / "services.conf"
     parts = {"host": "127.0.0.1", "port": server.port, "user": secret_role, "dbname": "postgres", "password": CANARY}
     services.write_text("[memory]\n" + "".join(f"{name}={value}\n" for name, value in parts.items()))

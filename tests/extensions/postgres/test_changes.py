@@ -69,7 +69,8 @@ def put(store: PostgresStore, folder: Path, *names: str) -> None:
 
 
 def test_a_process_that_reads_nothing_is_woken_up_by_another_one_and_by_a_rebuild(words: MemoryEnv) -> None:
-    writer, reader = real_memory(words), real_memory(words)
+    writer = real_memory(words)
+    reader = real_memory(words)
     writer.sync()
     with followed(reader.backend) as names:
         names.until(index(words, writer, "kettle"))
@@ -104,7 +105,8 @@ def test_one_notification_is_sent_for_a_whole_run_and_it_contains_numbers_only(
 def test_a_listener_hears_again_after_the_server_started_anew_or_ended_its_connection(
     words: MemoryEnv, server: BreakableServer
 ) -> None:
-    writer, reader = real_memory(words), real_memory(words)
+    writer = real_memory(words)
+    reader = real_memory(words)
     writer.sync()
     with followed(reader.backend) as names:
         names.until(index(words, writer, "kettle"))
@@ -120,10 +122,12 @@ def test_a_listener_hears_again_after_the_server_started_anew_or_ended_its_conne
 
 
 def test_on_a_replica_changes_are_noticed_and_after_it_took_over_they_are_heard(tmp_path: Path) -> None:
-    primary, env = new_server(), MemoryEnv.at(tmp_path / "writer")
+    primary = new_server()
+    env = MemoryEnv.at(tmp_path / "writer")
     replica = None
     try:
-        replica, other = primary.replica(), MemoryEnv.at(tmp_path / "reader")
+        replica = primary.replica()
+        other = MemoryEnv.at(tmp_path / "reader")
         configure(env, primary)
         configure(other, replica, schema_of(env))
         writer = real_memory(env)

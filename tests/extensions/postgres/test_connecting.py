@@ -78,13 +78,15 @@ def test_a_message_names_the_database_that_the_connection_uses(
 
 
 def test_an_outage_is_logged_once_and_not_at_each_attempt() -> None:
-    records, root = list[logging.LogRecord](), logging.getLogger()
+    records = list[logging.LogRecord]()
+    root = logging.getLogger()
 
     class Recorder(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             records.append(record)
 
-    root.addHandler(recorder := Recorder(logging.WARNING))
+    recorder = Recorder(logging.WARNING)
+    root.addHandler(recorder)
     try:
         for _ in range(3):
             refused(f"host=127.0.0.1 port={PORT} dbname=postgres")

@@ -100,7 +100,8 @@ def test_a_copy_on_a_server_and_back_gives_the_same_answers_and_computes_no_vect
     indexed: MemoryEnv, server: CompatibleServer, run: Run
 ) -> None:
     env = indexed
-    before, calls = answers(env), calls_to(server)
+    before = answers(env)
+    calls = calls_to(server)
     there = run("store", "copy", "--to", "postgres", "--switch", "--json")
     assert (there.exit_code, calls_to(server)) == (0, calls), there.out + there.err
     report = there.json
@@ -116,7 +117,8 @@ def test_a_copy_on_a_server_and_back_gives_the_same_answers_and_computes_no_vect
     assert {hit for hits in before for hit, _ in hits}, "the questions have hits"
 
     (env.notes / "MEMORY.md").write_text("# Log\n\n- Paid the rent.\n- Walked the dog.\n", encoding="utf-8")
-    changed, calls = answers(env), calls_to(server)
+    changed = answers(env)
+    calls = calls_to(server)
     assert changed != before
     back = run("store", "copy", "--to", "sqlite", "--replace", "--switch", "--json")
     assert (back.exit_code, calls_to(server)) == (0, calls), back.out + back.err
@@ -168,7 +170,8 @@ def test_a_copy_that_was_killed_goes_on_where_it_was(
         "    return killed\n"
         f"{fault}\n"
     )
-    before, calls = answers(env), calls_to(server)
+    before = answers(env)
+    calls = calls_to(server)
     assert env.run("store", "copy", "--to", "postgres", "--switch", before=kill).exit_code == -9
     assert driver(env) == "sqlite", "the setting changes last"
     again = run("store", "copy", "--to", "postgres", "--switch", "--json")

@@ -35,7 +35,9 @@ def test_a_run_goes_on_in_the_content_of_a_rebuild_that_replaces_what_it_reads(
     memory.sync()
     env.write("memory/new.md", KETTLE)
     env.configure(provider="none", store=store_of(env, server))
-    other, missing, rebuilt = real_memory(env), _vectors.missing, list[int]()
+    other = real_memory(env)
+    missing = _vectors.missing
+    rebuilt = list[int]()
 
     def missing_after_a_rebuild(*arguments: Any) -> list[tuple[bytes, str]]:
         if not rebuilt:

@@ -161,7 +161,8 @@ def test_a_statement_beyond_its_time_is_cancelled_and_named(env: MemoryEnv, serv
 
 def test_after_a_failover_searches_and_writes_go_to_the_new_primary(tmp_path: Path) -> None:
     primary = new_server()
-    env, replica = MemoryEnv.at(tmp_path), None
+    env = MemoryEnv.at(tmp_path)
+    replica = None
     try:
         replica = primary.replica()
         hosts = f"127.0.0.1:{primary.port},127.0.0.1:{replica.port}"
@@ -185,7 +186,8 @@ def test_after_a_failover_searches_and_writes_go_to_the_new_primary(tmp_path: Pa
 
 def test_what_a_server_that_took_over_lacks_is_indexed_again(tmp_path: Path) -> None:
     primary = new_server()
-    env, replica = MemoryEnv.at(tmp_path), None
+    env = MemoryEnv.at(tmp_path)
+    replica = None
     try:
         replica = primary.replica()
         hosts = f"127.0.0.1:{primary.port},127.0.0.1:{replica.port}"

@@ -101,7 +101,8 @@ def test_graphs_of_large_scripts_find_what_comparing_all_finds(
 
 def compared_scripts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list that gets, for each search that compares passages with filters, the scripts; None: all."""
-    compared, compare = list[Any](), _nearest._of_chunks
+    compared = list[Any]()
+    compare = _nearest._of_chunks
 
     def recorded(connection: Any, search: Any, scripts: Any = None) -> Any:
         compared.append(scripts)

@@ -34,7 +34,8 @@ pytest_plugins = ["server_fault_fixtures"]
 @contextmanager
 def bouncer(server: BreakableServer, mode: str) -> Generator[str]:
     """Run the proxy before a server, and yield its address."""
-    port, folder = free_port(), server.folder / f"proxy-{mode}"
+    port = free_port()
+    folder = server.folder / f"proxy-{mode}"
     folder.mkdir()
     (folder / "users").write_text('"postgres" ""\n')
     (folder / "settings").write_text(
@@ -68,7 +69,8 @@ def test_with_pooled_sessions_a_memory_works_with_its_rights_and_notifications(
     monkeypatch.setattr("memoriter.extensions.postgres._changes.RECHECK_SECONDS", 3_600.0)
     with bouncer(server, "session") as dsn:
         configure(env, dsn)
-        writer, reader = real_memory(env), real_memory(env)
+        writer = real_memory(env)
+        reader = real_memory(env)
         writer.sync()
         assert reader.search(QUESTION).hits[0].path == LEDGER
         with followed(reader.backend) as names:

@@ -208,7 +208,8 @@ def test_edits_and_removals_give_the_same_answers(pair: Pair) -> None:
 
 @pytest.mark.slow
 def test_forget_and_compact_leave_the_same_answers(pair: Pair) -> None:
-    memories, secret = pair.synced(), "call the plumber about the boiler"
+    memories = pair.synced()
+    secret = "call the plumber about the boiler"
     for memory in memories:
         memory.compact(unused=True)
     questions = ("the plumber and the boiler", "oat milk", "heron freezer")

@@ -77,7 +77,8 @@ def make_first_version(schema: str) -> Any:
     store = open_(new)
     fill(store)
     expected = contents(store)
-    space, edition = store._state.space, store._state.place.edition
+    space = store._state.space
+    edition = store._state.place.edition
     store.close()
     with connect() as connection:
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
@@ -141,7 +142,8 @@ def test_an_older_schema_becomes_the_present_one_and_keeps_every_row(schema: str
 
 @pytest.mark.slow
 def test_processes_that_open_an_older_schema_at_once_bring_it_up_to_date_once(schema: str) -> None:
-    expected, together = make_first_version(schema), Barrier(4)
+    expected = make_first_version(schema)
+    together = Barrier(4)
 
     def work(_: int) -> Any:
         together.wait()

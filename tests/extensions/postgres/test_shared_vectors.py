@@ -94,7 +94,8 @@ def test_a_text_is_embedded_once_for_all_agents_and_workspaces_of_a_team(
 
 @pytest.mark.slow
 def test_an_estimate_counts_no_text_that_another_memory_has(folder: Open) -> None:
-    one, two = folder("one"), folder("two")
+    one = folder("one")
+    two = folder("two")
     one.open().sync()
     before = two.open()
     before.search("cat")  # makes the model known; the text is indexed in the background
@@ -216,7 +217,8 @@ def test_copied_vectors_are_stored_in_the_form_that_computed_ones_have(
     put(computed, *entries)
     with computed.lease():
         computed.put_vectors(list(vectors), np.stack(list(vectors.values())))
-    expected, found = blobs(schema, computed), blobs(schema, two)
+    expected = blobs(schema, computed)
+    found = blobs(schema, two)
     rounded = text_key("item, then chunk")  # the other memory has it in the short form
     assert found[rounded][::2] == expected[rounded][::2]
     row = vectors[rounded] / np.linalg.norm(vectors[rounded])
@@ -227,7 +229,8 @@ def test_copied_vectors_are_stored_in_the_form_that_computed_ones_have(
 
 @pytest.mark.slow
 def test_vectors_of_texts_that_no_note_contains_are_not_copied(open_store: Callable[[str], PostgresStore]) -> None:
-    one, two = open_store("one"), open_store("two")
+    one = open_store("one")
+    two = open_store("two")
     put(one, passage("kept"), passage("gone"))
     with one.lease():
         one.put_vectors([text_key("kept"), text_key("gone")], np.ones((2, SPEC.dimensions), dtype=np.float32))

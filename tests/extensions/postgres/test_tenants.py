@@ -134,7 +134,8 @@ def test_a_role_neither_reads_nor_writes_rows_of_another_one_by_sql(
         fill(store, f"secret{user}")
     spaces = {user: store._state.space for user, store in stores.items()}
     for user, other in ((tenants.anna, tenants.ben), (tenants.ben, tenants.anna), (tenants.keeper, tenants.anna)):
-        foreign, own = spaces[other], spaces.get(user, -1)
+        foreign = spaces[other]
+        own = spaces.get(user, -1)
         with tenants.connect(user) as connection:
             for table in ("editions", *(each for each in TABLES if each != "items")):
                 name = sql.Identifier(table)
@@ -271,7 +272,8 @@ def test_a_role_that_is_renamed_keeps_its_memories_and_its_old_name_gives_nobody
 ) -> None:
     store = opened(tenants.anna, "of anna")
     fill(store, "secret")
-    space, new_name = store._state.space, f"{tenants.anna}_married"
+    space = store._state.space
+    new_name = f"{tenants.anna}_married"
     store.close()
     tenants.administer("ALTER ROLE {} RENAME TO {}", tenants.anna, new_name)
     tenants.administer("CREATE ROLE {} LOGIN", tenants.anna)
@@ -371,7 +373,8 @@ def test_objects_that_pass_to_another_role_take_no_memory_along(
 def test_an_update_of_the_schema_keeps_its_owner_out_of_the_memories_of_others(
     tenants: Tenants, opened: Callable[..., PostgresStore]
 ) -> None:
-    fill(store := opened(tenants.anna, "of anna"), "secret")
+    store = opened(tenants.anna, "of anna")
+    fill(store, "secret")
     fill(opened(tenants.keeper, "of the keeper"), "own")
     gone = opened(tenants.ben, "of ben")
     with tenants.connect(tenants.keeper) as connection:
@@ -396,12 +399,14 @@ def test_vectors_are_shared_with_memories_of_the_same_role_and_kept_from_others(
     tenants: Tenants, opened: Callable[..., PostgresStore]
 ) -> None:
     tenants.administer("GRANT {} TO {}, {}", tenants.team, tenants.anna, tenants.ben)
-    of_anna, of_ben = opened(tenants.anna, "of anna"), opened(tenants.ben, "of ben")
+    of_anna = opened(tenants.anna, "of anna")
+    of_ben = opened(tenants.ben, "of ben")
     fill(of_anna, "the same text")
     chunk = Chunk(1, 1, "the same text")
     key = vector_key(chunk)
     put_text(of_ben, chunk)
-    put_text(in_team := opened(tenants.ben, "of the team", tenants.team), chunk)
+    in_team = opened(tenants.ben, "of the team", tenants.team)
+    put_text(in_team, chunk)
     for store in (of_ben, in_team):  # the user anna may read both, but they belong to other roles
         assert store.shared_vectors([key]) == set()
         with store.storing():
@@ -420,13 +425,15 @@ def test_vectors_are_shared_with_memories_of_the_same_role_and_kept_from_others(
 def test_the_server_gives_no_vector_of_another_role_even_if_it_is_asked_for(
     tenants: Tenants, opened: Callable[..., PostgresStore]
 ) -> None:
-    fill(store := opened(tenants.anna, "of anna"), "the same text")
+    store = opened(tenants.anna, "of anna")
+    fill(store, "the same text")
     key = vector_key(Chunk(1, 1, "the same text"))
     with store._server.connection() as connection:
         found = _vectors.find_set(connection, SPEC, *store._state.place)
         assert found is not None
         assert _shared.held(connection, [found], [key]) == {key}
-    put_text(of_ben := opened(tenants.ben, "of ben"), Chunk(1, 1, "the same text"))
+    of_ben = opened(tenants.ben, "of ben")
+    put_text(of_ben, Chunk(1, 1, "the same text"))
     with of_ben.storing(), of_ben._active() as (connection, own):
         assert _shared.held(connection, [found], [key]) == set()
         assert _shared.take(connection, own, [found], [key], now=0.0) == set()

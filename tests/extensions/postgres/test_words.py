@@ -49,7 +49,8 @@ def test_a_passage_ranks_by_how_often_it_has_a_word(stores: tuple[Store, Store])
         with store.lease():
             entries = [record(number, each) for number, each in enumerate(terms, 1)]
             store.put_file(Source("a.md", "memory", Path("/x"), 1, 0), "hash", entries)
-        first, found_here = store.all_ids()[0], list[list[tuple[int, float]]]()
+        first = store.all_ids()[0]
+        found_here = list[list[tuple[int, float]]]()
         for words in (["tea"], ["tea", "word0", "word5"], ["o'clock"], ["back\\slash", "tea"], ["absent", "tea"]):
             hits = store.keyword_search_all(words, limit=400, filters=Filters())
             found_here.append([(row - first, score) for row, score in hits])

@@ -133,7 +133,8 @@ def test_vectors_are_computed_at_their_interval(memory: QmdMemory, qmd: Scripted
 
 
 def test_an_update_is_due_although_the_clock_was_ten_years_ahead(memory: QmdMemory) -> None:
-    plan, now = memory.driver()._plan, memory.seconds
+    plan = memory.driver()._plan
+    now = memory.seconds
     ahead = StoredState(last_update=now + TEN_YEARS, update_failed_at=now + TEN_YEARS, update_failures=1)
     assert seconds_until_update(ahead, plan, now) == 0
     assert seconds_until_update(StoredState(last_update=now), plan, now + 1) == plan.schedule.interval_ms / 1000 - 1

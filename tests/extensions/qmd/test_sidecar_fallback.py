@@ -61,7 +61,8 @@ def test_memories_with_the_same_settings_share_a_program_until_the_last_one_is_c
 
 
 def test_only_one_thread_tries_a_program_that_failed() -> None:
-    now, breaker = [0.0], Breaker(lambda: now[0], first=1.0)
+    breaker = Breaker(lambda: now[0], first=1.0)
+    now = [0.0]
     parts = Parts(failure=DEAD)
     parts.backend.search(QUERY)
     breaker.failed(parts.backend.failure)  # type: ignore[arg-type]
@@ -73,6 +74,29 @@ def test_only_one_thread_tries_a_program_that_failed() -> None:
     for thread in threads:
         thread.join()
     assert sorted(admitted) == [False] * 7 + [True]
+
+
+def test_each_failed_attempt_doubles_the_pause_up_to_the_longest_and_a_success_ends_it() -> None:
+    parts = Parts(failure=DEAD)
+
+    def is_asked() -> bool:
+        before = parts.log.count("primary.search")
+        parts.backend.search(QUERY)
+        return parts.log.count("primary.search") > before
+
+    assert is_asked()
+    for pause in (30, 60, 120, 240, 480, 900, 900):
+        parts.now += pause - 1
+        assert not is_asked()
+        parts.now += 1
+        assert is_asked()
+    parts.now += 900
+    parts.fail(None)
+    assert is_asked()
+    parts.fail(DEAD)
+    assert is_asked()
+    parts.now += 30
+    assert is_asked()
 
 
 class Wrapped(RuleBasedStateMachine):
@@ -107,7 +131,8 @@ class Wrapped(RuleBasedStateMachine):
         assert (self.parts.log.count("primary.search") > calls) == is_asked
         if is_asked and not self.broken:
             assert (result.provider, result.fallback) == ("qmd", None)
-            self.until, self.pause = None, 30.0
+            self.until = None
+            self.pause = 30.0
         else:
             assert result.provider == "bundled"
             assert result.fallback is not None

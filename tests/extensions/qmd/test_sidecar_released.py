@@ -39,7 +39,8 @@ def database(env: MemoryEnv) -> Path:
 
 
 def test_both_engines_find_the_note_of_each_identifier_among_the_first_three(tmp_path: Path, program: Path) -> None:
-    qmd, builtin = qmd_env(tmp_path / "qmd", program, {}, **PATIENT), MemoryEnv.at(tmp_path / "builtin", {})
+    qmd = qmd_env(tmp_path / "qmd", program, {}, **PATIENT)
+    builtin = MemoryEnv.at(tmp_path / "builtin", {})
     memories = []
     for env in (qmd, builtin):
         shutil.copytree(ROOT / "examples" / "workspace", env.notes, dirs_exist_ok=True)

@@ -101,6 +101,7 @@ async def test_a_client_of_mcp_names_the_session_in_the_meta_of_its_call(env: Me
 
 
 def test_nothing_is_recalled_before_the_turn_of_a_group(env: MemoryEnv) -> None:
-    memory, prompt = env.open(), "Which router keeps VLAN 10 for the printers, the Omada ER605?"
+    memory = env.open()
+    prompt = "Which router keeps VLAN 10 for the printers, the Omada ER605?"
     texts = [memory.session(key, audience="private").recall(prompt).prepend_context for key in (DIRECT, GROUP)]
     assert ["ER605" in text for text in texts] == [True, False]

@@ -123,7 +123,8 @@ def _anthropic(body: dict[str, Any], step: Step, name: str, _: str) -> Answer:
         delta = {"type": "input_json_delta", "partial_json": json.dumps(step.arguments)}
     else:
         block = {"type": "text", "text": step.text}
-        empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": step.text}
+        empty = {**block, "text": ""}
+        delta = {"type": "text_delta", "text": step.text}
     reason = "tool_use" if step.tool else "end_turn"
     counted = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1}
     usage = {"input_tokens": step.tokens, **counted}

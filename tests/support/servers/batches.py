@@ -144,7 +144,8 @@ class _FileBatches(BatchServer):
     def finish(self, job: Job) -> None:
         if job.status == "failed":
             return
-        good, bad = [], []
+        good = []
+        bad = []
         for item in reversed(job.items):
             key = item["custom_id"]
             if key in self.loses:

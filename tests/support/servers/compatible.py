@@ -10,7 +10,8 @@ from servers.openai import OpenAIServer
 
 WIDTH = 256
 """Dimensions in which a text is described; the others of a vector are zero."""
-QUERY, DOCUMENT = "query: ", "passage: "
+QUERY = "query: "
+DOCUMENT = "passage: "
 
 
 class CompatibleServer(OpenAIServer):

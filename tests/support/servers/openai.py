@@ -36,7 +36,8 @@ class OpenAIServer(ScriptedServer):
 
     def embeddings(self, body: dict[str, Any]) -> Answer:
         invalid = "invalid_request_error"
-        name, inputs = body["model"], body["input"]
+        name = body["model"]
+        inputs = body["input"]
         missing = error(f"The model `{name}` does not exist", invalid, "model_not_found")
         need(name in SIZES, 404, missing)
         texts = [inputs] if isinstance(inputs, str) else inputs

@@ -9,7 +9,6 @@ Anthropic, from platform.claude.com/docs/en/api/messages: `POST /v1/messages` an
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +17,7 @@ from servers.base import KEY, Answer, Call, ScriptedServer, need
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model answers, and how full it finds the conversation; 0: OpenAI's interface does not say."""
+    """What the model answers, and how full it finds the conversation."""
 
     text: str
     tokens: int = 50
@@ -67,19 +66,12 @@ class TalkServer(ScriptedServer):
         self.steps = list(steps)
         self.received: list[ChatRequest] = []
         self.key = key
-        self.reached = threading.Event()
-        """A request has come."""
-        self.go = threading.Event()
-        """Cleared, the next answers wait."""
-        self.go.set()
 
     def answer(self, call: Call) -> Answer:
         need(self.allowed(call), 401, self.wrong(Fails(401, f"Incorrect API key provided: {KEY}", "invalid_api_key")))
         need(call.path == self.place, 404, self.wrong(Fails(404, f"Invalid URL (POST {call.path})")))
         received = self.read(call.json)
         self.received.append(received)
-        self.reached.set()
-        self.go.wait(30)
         need(self.steps, 400, self.wrong(Fails(400, "the script is at its end")))
         step = self.steps.pop(0)
         message = step(received) if callable(step) else step

@@ -35,7 +35,8 @@ class VoyageServer(ScriptedServer):
     def embeddings(self, body: dict[str, Any]) -> Answer:
         allowed = {"input", "model", "input_type", "truncation", "output_dimension", "encoding_format", "output_dtype"}
         need(not set(body) - allowed, 400, {"detail": f"Argument {set(body) - allowed} is not supported by our API."})
-        texts, role = body["input"], body.get("input_type")
+        texts = body["input"]
+        role = body.get("input_type")
         supported = body["model"].startswith("voyage-")
         need(supported, 400, {"detail": f"Model {body['model']} is not supported. Supported models are []."})
         need(1 <= len(texts) <= 1000, 400, {"detail": "The batch size limit is 1000."})

@@ -66,7 +66,8 @@ class Capturing:
         if not self._wanted(conversation):
             return ()
         try:
-            until, now = self._recorded_until(), self.wall()
+            until = self._recorded_until()
+            now = self.wall()
             if summary.strip():
                 return self._keep("summary", summary, conversation, context, until=now)
             if conversation.summary and conversation.summarized_at > until:
@@ -153,7 +154,8 @@ class Capturing:
     def _write(
         self, kind: Kind, identifier: str, conversation: Conversation, lines: Sequence[str]
     ) -> tuple[Diagnostic, ...]:
-        head, origin = _heading(kind, self.key, conversation), f"{CAPTURE} {identifier} ({_slug(conversation)} {kind})"
+        head = _heading(kind, self.key, conversation)
+        origin = f"{CAPTURE} {identifier} ({_slug(conversation)} {kind})"
         body = lines if kind == "summary" else [f"- “{line}”" for line in lines]
         now = local_time(self.wall(), self.zone)
         written = self.workspace.remember("\n".join([head, *body]), to="daily", origin=origin, now=now)
@@ -192,7 +194,8 @@ class Capturing:
         """Return memoriter's fields of an entry, if they have their types."""
         own = entry.get(OWN_KEY)
         fields = cast("dict[str, Any]", own) if isinstance(own, dict) else {}
-        ids, until = fields.get("ids"), fields.get("until")
+        ids = fields.get("ids")
+        until = fields.get("until")
         valid_ids = [each for each in cast("list[Any]", ids) if isinstance(each, str)] if isinstance(ids, list) else []
         valid_until = until if isinstance(until, int | float) and not isinstance(until, bool) else 0.0
         return {"ids": valid_ids, "until": valid_until}

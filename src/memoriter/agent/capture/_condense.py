@@ -27,10 +27,12 @@ LONGEST_READ = 200_000
 """Characters of a summary that are searched for secrets."""
 LEAST_SUMMARY = 40
 """Characters; a shorter summary says nothing."""
-MOST_PROMPTS, LONGEST_PROMPT = 5, 240
+MOST_PROMPTS = 5
+LONGEST_PROMPT = 240
 LEAST_PROMPTS = 2
 """A conversation with fewer messages that say something is not recorded."""
-LEAST_WORDS, LEAST_BYTES = 4, 20
+LEAST_WORDS = 4
+LEAST_BYTES = 20
 """A message that says something has so many words and bytes; scripts without spaces need the bytes only."""
 REPEATED_SHARE = 0.6
 """Share of a line that is known text, from which on the line only repeats it."""

@@ -22,7 +22,8 @@ MEMORY_TOOLS = ("memory_search", "memory_get")
 _INJECTED = re.compile(r"<(memoriter-recall|relevant-memories)\b[^<>]*+>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _DEEPEST = 20
 """Levels of nested JSON in which text is looked for."""
-_CLAUDE_OPENING, _CLAUDE_TITLE = "This session is being continued from a previous conversation", "Summary:\n"
+_CLAUDE_OPENING = "This session is being continued from a previous conversation"
+_CLAUDE_TITLE = "Summary:\n"
 _CLAUDE_ENDINGS = ("\n\nIf you need specific details from before compaction", "\nContinue the conversation from where")
 _CODEX_OPENING = "Another language model started to solve this problem"
 """What the clients put around a summary for the model that reads it."""
@@ -81,8 +82,11 @@ def read_conversation(transcript: str, *, client: str, cwd: str) -> Conversation
         why = getattr(error, "strerror", None) or str(error)
         message = f"The transcript {transcript[:200]!r} is not read: {sentence(why)}"
         raise PathRefused(message, remedy="The coding agent names it: look at what is there.") from error
-    prompts, summary, summarized_at = list[Prompt](), "", 0.0
-    from_memory, calls = list[str](), set[str]()
+    prompts = list[Prompt]()
+    summary = ""
+    summarized_at = 0.0
+    from_memory = list[str]()
+    calls = set[str]()
     for line in lines:
         fields = parse_object(line)
         if fields is None or fields.get("isSidechain") is True:
@@ -90,7 +94,8 @@ def read_conversation(transcript: str, *, client: str, cwd: str) -> Conversation
         from_memory += _texts_from_memory(fields, line, calls)
         parsed = parse_line(fields)
         if text := _summary_in(fields):
-            summary, summarized_at = text, parsed.time or 0.0
+            summary = text
+            summarized_at = parsed.time or 0.0
         elif parsed.speaker == "user" and parsed.text and parsed.time is not None:
             prompts.append(Prompt(parsed.text, parsed.time))
     attended = _table(first.get("payload")).get("source") != "exec"

@@ -50,7 +50,9 @@ class Thresholds:
     @property
     def tokens(self) -> int:
         """Smallest context usage that triggers a flush; 0: never, because the window is too small."""
-        window, reserve, soft = max(1, _whole(self.window)), max(0, _whole(self.reserve)), max(0, _whole(self.soft))
+        window = max(1, _whole(self.window))
+        reserve = max(0, _whole(self.reserve))
+        soft = max(0, _whole(self.soft))
         return max(0, window - reserve - soft)
 
 
@@ -86,7 +88,8 @@ class Evidence:
 
 def flush_due(entry: Mapping[str, Any], thresholds: Thresholds) -> bool:
     """Return whether a session's stored entry reaches the threshold and has no flush since its last compaction."""
-    tokens, limit = _current_tokens(entry), thresholds.tokens
+    tokens = _current_tokens(entry)
+    limit = thresholds.tokens
     return bool(tokens and limit and tokens >= limit) and not was_flushed(entry)
 
 
@@ -170,7 +173,8 @@ def parse_flush(value: object) -> Flush | None:
         return None
     fields = cast("Mapping[str, Any]", value)
     cycle, step, path, at = (fields.get(name) for name in ("cycle", "step", "path", "at"))
-    attempts, before = fields.get("attempts", 1), fields.get("before")
+    attempts = fields.get("attempts", 1)
+    before = fields.get("before")
     if not (isinstance(cycle, int) and isinstance(path, str) and isinstance(attempts, int) and _is_number(at)):
         return None
     if not isinstance(step, str) or step not in STEPS:

@@ -127,7 +127,9 @@ class Flushing:
 
     def _request_flush(self, due_cycle: Callable[[Entry], int | None], *, late: bool, tokens: int = 0) -> FlushAnswer:
         """Store a request if `due_cycle` returns the cycle of a session's entry, and return the turn to run."""
-        reasons, requested, before = list[Diagnostic](), list[Flush](), ""
+        reasons = list[Diagnostic]()
+        requested = list[Flush]()
+        before = ""
         try:
             # A request from before a crash may have succeeded. A late one ends with the turn that followed it.
             stored = self._stored_flush()
@@ -145,7 +147,8 @@ class Flushing:
 
             def act(entry: Entry) -> Entry | None:
                 requested.clear()
-                cycle, own = due_cycle(entry), _own_fields(entry)
+                cycle = due_cycle(entry)
+                own = _own_fields(entry)
                 last = parse_flush(own.get("flush"))
                 if cycle is None:
                     return None
@@ -214,7 +217,8 @@ class Flushing:
         Raises:
             WriteError: the compaction could not be recorded.
         """
-        outcome, cycles = self.finish(None), list[int]()
+        outcome = self.finish(None)
+        cycles = list[int]()
 
         def act(entry: Entry) -> Entry:
             cycles[:] = [compaction_count(entry)]
@@ -242,7 +246,8 @@ class Flushing:
 
     def _check_writable(self, log: Path, path: str) -> Diagnostic | None:
         """Return a diagnostic if the log cannot be written, or None."""
-        root, folder = self.workspace.root, log.parent
+        root = self.workspace.root
+        folder = log.parent
         if not root.is_dir():
             return Diagnostic(
                 "flush_skipped", f"There is no folder {str(root)!r}, so nothing can be kept in it.", MAKE_ROOM

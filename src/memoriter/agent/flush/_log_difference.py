@@ -43,7 +43,8 @@ def log_difference(before: str, after: str) -> LogDifference:
     """
     if before == after:
         return LogDifference((), ())
-    earlier, later = Counter(_nonblank_lines(before)), Counter(_nonblank_lines(after))
+    earlier = Counter(_nonblank_lines(before))
+    later = Counter(_nonblank_lines(after))
     previous = set(log_entries(before))
     new = {
         "\n".join(entry): None
@@ -57,7 +58,8 @@ def log_difference(before: str, after: str) -> LogDifference:
 
 def log_entries(text: str) -> list[Entry]:
     """Return the entries of a log, without the blank lines between them."""
-    entries, open_entry = list[list[str]](), False
+    entries = list[list[str]]()
+    open_entry = False
     for line in _lines(text):
         if not line.strip(" \t\r"):
             open_entry = False

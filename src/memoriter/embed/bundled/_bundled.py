@@ -112,7 +112,8 @@ class BundledProvider:
         except Exception:
             if engine is native:
                 raise
-            self._graph, self._graph_failed = None, True
+            self._graph = None
+            self._graph_failed = True
             log.warning("the bulk engine failed; going on without it, more slowly", exc_info=True)
             self._embed_into(vectors, native, texts, role)
         return vectors
@@ -135,7 +136,8 @@ class BundledProvider:
 
     def close(self) -> None:
         with self._lock:
-            pool, self._pool = self._pool, None
+            pool = self._pool
+            self._pool = None
             self._native = self._graph = None
         if pool is not None:
             pool.shutdown()

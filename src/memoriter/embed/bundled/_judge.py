@@ -107,7 +107,8 @@ class JudgeEngine:
         ids = [0, *asked, _END, _END, *above, *(token for line in read for token in line), _END]
         states = self._states(ids, len(asked) + 2)
         tags = states @ self._arrays["tag.weight"][0] + self._arrays["tag.bias"][0]
-        at, marks = len(asked) + 3 + len(above), list[float]()
+        at = len(asked) + 3 + len(above)
+        marks = list[float]()
         for line in read:
             marks.append(float(tags[at : at + len(line)].mean()) if line else -math.inf)
             at += len(line)

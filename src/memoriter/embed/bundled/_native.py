@@ -48,7 +48,8 @@ def released_weights(cache_dir: Path) -> Path:
         ProviderUnavailable: the file is missing or damaged.
     """
     weights = _installed_weights()
-    stored, identity = _load_checks(cache_dir), _identity(weights)
+    stored = _load_checks(cache_dir)
+    identity = _identity(weights)
     if stored.get("weights") != identity:
         if sha256_of(weights) != WEIGHTS_SHA256:
             raise ProviderUnavailable(
@@ -67,8 +68,10 @@ def usable_weights(cache_dir: Path) -> Path:
     Raises:
         ProviderUnavailable: a check failed; the message gives the reason.
     """
-    weights, needs_trial = released_weights(cache_dir), _needs_trial()
-    stored, ran = _load_checks(cache_dir), [_identity(weights), _machine()]
+    weights = released_weights(cache_dir)
+    needs_trial = _needs_trial()
+    stored = _load_checks(cache_dir)
+    ran = [_identity(weights), _machine()]
     if needs_trial and stored.get("ran") != ran:
         _try_engine()
         _save_checks(cache_dir, {**stored, "ran": ran})

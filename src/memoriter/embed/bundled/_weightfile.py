@@ -33,7 +33,9 @@ MATRICES = {"qkv": ("q", "k", "v"), "ao": ("ao",), "fi": ("fi",), "fo": ("fo",)}
 """The matrices of a layer, each with the parts of the weight file that are stacked in it."""
 NORMS = ("aln", "oln")
 _BLOCK_BYTES = 18
-_START, _END, _UNKNOWN = 0, 2, 3
+_START = 0
+_END = 2
+_UNKNOWN = 3
 _SPACE = "\u2581"
 _UNKNOWN_PENALTY = 10
 """How much less likely an unknown character is than the least likely piece, as SentencePiece has it."""
@@ -193,7 +195,8 @@ class _Pieces:
     def _group(self, prefix: str) -> dict[str, int]:
         if (group := self._groups.get(prefix)) is None:
             return {}
-        (start, first), (end, last) = self._bounds[group].tolist(), self._bounds[group + 1].tolist()
+        start, first = self._bounds[group].tolist()
+        end, last = self._bounds[group + 1].tolist()
         return dict(zip(self._text[start : end - 1].split("\n"), self._ids[first:last].tolist(), strict=True))
 
 
@@ -202,7 +205,8 @@ def _grouped_pieces(weights: WeightFile) -> bytes:
     pieces = weights.pieces()
     order = sorted((each for each in range(len(pieces)) if each != _UNKNOWN), key=lambda each: pieces[each][:2])
     grouped = [(prefix, list(own)) for prefix, own in groupby(order, key=lambda each: pieces[each][:2])]
-    bounds, characters, count = [(0, 0)], 0, 0
+    bounds = [(0, 0)]
+    characters = count = 0
     for _, own in grouped:
         characters += sum(len(pieces[each]) + 1 for each in own)
         count += len(own)
@@ -244,7 +248,8 @@ class Tokenizer:
         text = _SPACE + word
         scores = self._score_list
         starting = self._pieces.starting
-        size, close = len(text), False
+        size = len(text)
+        close = False
         best = [0.0, *[-1e30] * size]
         last = [(0, _UNKNOWN)] * (size + 1)
         for start in range(size):
@@ -256,7 +261,8 @@ class Tokenizer:
                     score = so_far + scores[token_id]
                     gain = score - best[end]
                     if gain > 0:
-                        best[end], last[end] = score, (start, token_id)
+                        best[end] = score
+                        last[end] = (start, token_id)
                     if -_CLOSE < gain < _CLOSE:
                         close = True
             if so_far + scores[_UNKNOWN] > best[start + 1]:

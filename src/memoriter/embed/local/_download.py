@@ -1,4 +1,9 @@
-"""Download a model file from the hub: completely or not at all, resuming after broken connections."""
+"""Download a model file from the hub: completely or not at all, resuming after broken connections.
+
+This is written by hand because huggingface_hub 2.4 deletes what has come when a download ends early, so that the next
+run cannot resume it, checks the size of a file but not its SHA-256, and waits for a server that sends a byte now and
+then.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +44,8 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 """Number of consecutive attempts without progress before giving up."""
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
+_FIRST_WAIT = 0.5
+_LONGEST_WAIT = 8.0
 _SPARE_BYTES = 64 << 20
 """Disk space to leave free."""
 _MOST_LISTING_BYTES = 16 << 20
@@ -225,7 +231,8 @@ class _Download:
                 self._discard()
                 raise Interrupted("the server does not know the part that is wanted")
             _check_status(response, self._model)
-            facts, start = _parse_facts(response), _content_start(response)
+            facts = _parse_facts(response)
+            start = _content_start(response)
             if start and not (start == previous_size and facts.same_file(previous)):
                 self._discard()
                 raise Interrupted("the file has changed on the server")

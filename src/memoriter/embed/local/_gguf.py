@@ -2,6 +2,9 @@
 
 All numbers are little-endian. A file holds, in this order: the magic, a version and two counts; keys with typed values;
 one entry for each tensor (name, shape, type, offset); the tensors, from the next multiple of the alignment on.
+
+The header is read by hand because gguf.GGUFReader makes NumPy arrays of every word of a vocabulary, which takes a
+hundred times as long, and does not notice a list that goes on after the end of the file.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ _MAGIC = b"GGUF"
 _VERSIONS = {2, 3}
 _AGAIN = "Download the file again."
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_TEXT, _LIST = 8, 9
+_TEXT = 8
+_LIST = 9
 _MAX_DEPTH = 4
 """Maximum nesting of lists. No known writer nests lists at all."""
 _LONGEST_TEXT = 1 << 20
@@ -221,7 +225,8 @@ class _Reader:
         version = self._number("I")
         if version not in _VERSIONS:
             raise _Malformed(f"version {version} of the format is not known")
-        tensors, keys = self._number("Q"), self._number("Q")
+        tensors = self._number("Q")
+        keys = self._number("Q")
         values: dict[str, Scalar] = {}
         for _ in range(keys):
             key = self._text()
@@ -259,7 +264,8 @@ class _Reader:
         return self._number(_scalar(kind))
 
     def _skip_list(self, depth: int) -> None:
-        kind, count = self._number("I"), self._number("Q")
+        kind = self._number("I")
+        count = self._number("Q")
         if kind in {_TEXT, _LIST}:
             if depth == _MAX_DEPTH:
                 raise _Malformed("lists within lists within lists")

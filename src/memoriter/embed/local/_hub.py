@@ -190,7 +190,8 @@ class _WaitLimit:
     """Limits the time spent waiting for a server: `seconds` in total for each part of a minimum size."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
-        self._seconds, self._clock = seconds, clock
+        self._seconds = seconds
+        self._clock = clock
         self._waited = self._bytes = 0.0
         self._waiting_since: float | None = None
 
@@ -238,7 +239,8 @@ def open_stream(
     hub_headers: dict[str, str] = {}
     request_headers = {"user-agent": "memoriter", **headers, "accept-encoding": "identity"}
     for _ in range(_MOST_REDIRECTS + 1):
-        with _request(url, request_headers, wait_limit := _WaitLimit(seconds, clock)) as response:
+        wait_limit = _WaitLimit(seconds, clock)
+        with _request(url, request_headers, wait_limit) as response:
             hub_headers |= {
                 name: text for name, text in response.headers.items() if name.startswith(_KEPT_OF_REDIRECTS)
             }
@@ -248,7 +250,8 @@ def open_stream(
                     response.status_code, {**response.headers, **hub_headers}, _read_pieces(response, wait_limit)
                 )
                 return
-        url, previous_url = _redirect_target(url, target), url
+        previous_url = url
+        url = _redirect_target(url, target)
         if network.origin(url) != network.origin(previous_url):
             request_headers = {name: text for name, text in request_headers.items() if name.lower() != "authorization"}
     raise ProviderUnavailable(f"The server {urlsplit(url).hostname} redirects in a circle.", remedy="Try again later.")
@@ -267,7 +270,8 @@ def _request(url: str, headers: Mapping[str, str], wait_limit: _WaitLimit) -> Ge
     """Yield the response of one server. The connection closes with the context."""
     import memoriter.embed._network as network
 
-    host, limits = urlsplit(url).hostname, network.ExchangeLimits()
+    host = urlsplit(url).hostname
+    limits = network.ExchangeLimits()
     try:
         # Connections to this machine use no proxy.
         client = network.client_for(limits, proxy=None if host in _LOOPBACK else network.proxy_for(url))

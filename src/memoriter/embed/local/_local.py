@@ -96,7 +96,8 @@ class LocalProvider:
         return unit
 
     def count_tokens(self, text: str) -> int:
-        template, size = self.spec.document_template, utf8_size(text)
+        template = self.spec.document_template
+        size = utf8_size(text)
         if size + utf8_size(template) + _MARKS <= self.spec.max_tokens:
             # No tokenizer makes more tokens than there are bytes, so an estimate is enough.
             return size // 3 + len(template) // 4 + 2
@@ -108,7 +109,8 @@ class LocalProvider:
 
     def close(self) -> None:
         with self._lock:
-            engine, self._engine = self._engine, None
+            engine = self._engine
+            self._engine = None
         if engine is not None:
             engine.close()
 

@@ -50,7 +50,8 @@ _DTYPES = {
     "tensor(bool)": "bool",
 }
 """NumPy's names of onnxruntime's types."""
-_POOLED, _STATES = ("sentence_embedding", "embeddings"), ("last_hidden_state", "token_embeddings", "hidden_states")
+_POOLED = ("sentence_embedding", "embeddings")
+_STATES = ("last_hidden_state", "token_embeddings", "hidden_states")
 _EXPORT_AGAIN = "Export the model again, with the task feature-extraction."
 _NOTHING_TO_READ = "."
 """Replaces a text without any token."""
@@ -315,7 +316,9 @@ class OnnxEngine:
 
     def _truncate(self, encoded: Any) -> tuple[list[int], list[int]]:
         """Return ids and type ids, cut to the model's limit. An end marker stays at the end."""
-        ids, type_ids, limit = encoded.ids, encoded.type_ids, self._model.max_tokens
+        ids = encoded.ids
+        type_ids = encoded.type_ids
+        limit = self._model.max_tokens
         if len(ids) <= limit:
             return ids, type_ids
         end = -1 if encoded.special_tokens_mask[-1] else len(ids)

@@ -63,7 +63,8 @@ class LocalReranker:
         """Prepare the reranker without loading the model; `clock` returns monotonic seconds."""
         self.service = service
         """The name of the model, for messages."""
-        self._load, self._clock = load, clock
+        self._load = load
+        self._clock = clock
         self._lock = threading.Lock()
         self._engine: RankingEngine | None = None
 
@@ -98,7 +99,8 @@ class LocalReranker:
     def close(self) -> None:
         """Release the model."""
         with self._lock:
-            engine, self._engine = self._engine, None
+            engine = self._engine
+            self._engine = None
         if engine is not None:
             engine.close()
 

@@ -150,7 +150,8 @@ class _InMemoryStore:
         self._breaker = breaker
 
     def swap(self, old: BreakerState, new: BreakerState) -> bool:
-        unchanged, self._breaker = self._breaker == old, new
+        unchanged = self._breaker == old
+        self._breaker = new
         return unchanged
 
 
@@ -204,7 +205,8 @@ class CircuitBreaker:
 
     def refusal(self) -> EmbeddingError | None:
         """Return the error if no call is allowed now, or None."""
-        breaker, now = self._store.load().for_owner(self._owner), self._wall()
+        breaker = self._store.load().for_owner(self._owner)
+        now = self._wall()
         return None if breaker.allows(now) else breaker.refusal(now)
 
     def _run_and_record(self, call: Callable[[], T], *, probe: bool) -> T:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TRIES = 3
-FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 8.0
 """Seconds before the second try. The wait doubles with each further try, up to `LONGEST_WAIT`."""
 JITTER = 0.2
 """Random share added to each wait, so that many clients do not retry at the same time."""
@@ -107,7 +108,8 @@ class HttpClient:
                 response is too large or redirects elsewhere; `TransientFailure` if the response is missing or
                 incomplete.
         """
-        deadline, most = self._clock() + timeout, min(most_bytes or self._most_bytes, self._most_bytes)
+        deadline = self._clock() + timeout
+        most = min(most_bytes or self._most_bytes, self._most_bytes)
         for attempt in range(1, tries + 1):
             started = self._clock()
             try:
@@ -137,7 +139,8 @@ class HttpClient:
     def close(self) -> None:
         """Close all connections. Closing twice is harmless."""
         with self._lock:
-            clients, self._clients = self._clients, {}
+            clients = self._clients
+            self._clients = {}
         for client in clients.values():
             client.close()
 
@@ -266,7 +269,8 @@ class HttpClient:
         """
         import memoriter.embed._network as network
 
-        proxy, limits = None if is_loopback(url) else network.proxy_for(url), self._limits
+        proxy = None if is_loopback(url) else network.proxy_for(url)
+        limits = self._limits
         with self._lock:
             if proxy not in self._clients:
                 try:

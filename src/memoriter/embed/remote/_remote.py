@@ -37,17 +37,22 @@ _VENDORS = {vendor.VENDOR.name: vendor.VENDOR for vendor in (_gemini, _mistral, 
 
 CONCURRENCY = 2
 """Calls at once. Few, so that no more than these can be lost when a quota ends."""
-_QUERY_SECONDS, _DOCUMENT_SECONDS = 60.0, 120.0
-_NEAR_QUERY_SECONDS, _NEAR_DOCUMENT_SECONDS = 300.0, 600.0
+_QUERY_SECONDS = 60.0
+_DOCUMENT_SECONDS = 120.0
+_NEAR_QUERY_SECONDS = 300.0
+_NEAR_DOCUMENT_SECONDS = 600.0
 _LEAST_SECONDS = 0.05
 """However little time is left: an answer may be there at once."""
 _DOCUMENT_SECONDS_LEFT = 1.0
 """Documents that are sent are paid for, so they are not sent where there is less time for the answer."""
 _MOST_DIMENSIONS = 16_384
 """Assumed of a model that nobody knows."""
-_NUMBER_BYTES, _TEXT_BYTES, _ANSWER_BYTES = 32, 2048, 1 << 20
+_NUMBER_BYTES = 32
+_TEXT_BYTES = 2048
+_ANSWER_BYTES = 1 << 20
 """The most that an answer has for each number, for each text, and for the rest."""
-_QUERY_TRIES, _DOCUMENT_TRIES = 2, 4
+_QUERY_TRIES = 2
+_DOCUMENT_TRIES = 4
 """Somebody waits for a query."""
 _SURELY_SHORT = 100
 """Tokens that every model can read: whoever finds them too many takes no text at all."""
@@ -160,7 +165,8 @@ class RemoteProvider:
             EmbeddingError: the service does not answer with vectors.
         """
         with _held(self._asking, self._seconds("query"), self.service):
-            spec, background = self._spec, self._settings.background
+            spec = self._spec
+            background = self._settings.background
             if spec is None or background is None:
                 texts = [self.apply_template(text, "document") for text in PROBE]
                 vectors = self._fetched(texts, "document", seconds=self._seconds("document"))

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 _TRIES = 2
 """Somebody waits for the answer."""
-_ANSWER_BYTES, _PASSAGE_BYTES = 1 << 20, 16 << 10
+_ANSWER_BYTES = 1 << 20
+_PASSAGE_BYTES = 16 << 10
 """The most that an answer has: for itself, and for each passage, which some servers repeat."""
 _REMEDY = "Check memorySearch.query.rerank: this may not be a reranking service."
 _SHORTER = "Set memorySearch.query.rerank.candidates lower, or choose another model."
@@ -178,7 +179,8 @@ def parse_scores(body: bytes, count: int, names: Sequence[str], service: str) ->
     scores: dict[int, float] = {}
     for row in cast("list[Any]", rows):
         fields = cast("dict[str, Any]", row) if isinstance(row, dict) else {}
-        place, score = fields.get("index"), fields.get("relevance_score", fields.get("score"))
+        place = fields.get("index")
+        score = fields.get("relevance_score", fields.get("score"))
         if type(place) is not int or not 0 <= place < count or place in scores:
             raise BadScores(f"{service} numbered its scores for {count} passages wrongly.", remedy=_REMEDY)
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
@@ -208,7 +210,8 @@ class RemoteReranker:
         """
         self._vendor = vendor = rerank_vendor_of(settings.vendor)
         self._settings = vendor.resolved(settings)
-        self._http, self._account = http, account
+        self._http = http
+        self._account = account
         self.endpoint = vendor.address(self._settings.base_url)
         official = self.endpoint == vendor.base_url
         self.service = vendor.title if official else self.endpoint.partition("://")[2].partition("/")[0]

@@ -117,9 +117,12 @@ def endpoint_of(base_url: str) -> str:
     """
     try:
         parts = urlsplit(base_url.strip())
-        host, port = (parts.hostname or "").lower(), parts.port
+        host = (parts.hostname or "").lower()
+        port = parts.port
     except ValueError:
-        host, port, parts = "", None, urlsplit("")
+        host = ""
+        port = None
+        parts = urlsplit("")
     if parts.scheme not in {"http", "https"} or not host or parts.query or parts.fragment or not host.isascii():
         raise ConfigError(
             "The setting remote.baseUrl is not the address of a service.",

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 Baseline = Literal["grep", "BM25 AND", "BM25 OR"]
 BASELINES: tuple[Baseline, ...] = ("grep", "BM25 AND", "BM25 OR")
 
-K1, B = 1.2, 0.75
+K1 = 1.2
+B = 0.75
 """The usual constants of BM25 (Robertson and Zaragoza 2009)."""
 GREP_LETTERS = 3
 """Letters that a word of the question must have for grep, unless it has none longer."""
@@ -81,7 +82,8 @@ class Passages:
         return sorted((pair for pair in scored if pair[1] > 0), key=lambda pair: -pair[1])[:limit]
 
     def _bm25(self, at: int, terms: Sequence[str]) -> float:
-        counts, total = self._counts[at], len(self.passages)
+        counts = self._counts[at]
+        total = len(self.passages)
         norm = K1 * (1 - B + B * counts.total() / (self._mean_length or 1.0))
         return sum(
             log(1 + (total - self._frequency[term] + 0.5) / (self._frequency[term] + 0.5))

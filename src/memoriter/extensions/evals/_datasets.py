@@ -126,7 +126,8 @@ def parse_dataset(value: Any, file: Path) -> Dataset:
     documents = tuple(_parse_document(row, where) for row in rows_of(fields["docs"], where))
     ids = {document.id for document in documents}
     needs = [_parse_need(row, ids, where) for row in rows_of(fields["queries"], where)]
-    name, lang = str(fields.get("name", file.stem)), str(fields.get("lang", ""))
+    name = str(fields.get("name", file.stem))
+    lang = str(fields.get("lang", ""))
     return Dataset(name, lang, documents, tuple(need for need in needs if need.relevant))
 
 
@@ -140,5 +141,6 @@ def _parse_document(row: Any, where: str) -> Document:
 def _parse_need(row: Any, ids: Collection[str], where: str) -> Need:
     fields = fields_of(row, "id", "text", "relevant", where=where)
     relevant = frozenset(map(str, rows_of(fields["relevant"], where))) & frozenset(ids)
-    kind, group = str(fields.get("type", "")), str(fields.get("group", ""))
+    kind = str(fields.get("type", ""))
+    group = str(fields.get("group", ""))
     return Need(str(fields["id"]), str(fields["text"]), relevant, kind, group)

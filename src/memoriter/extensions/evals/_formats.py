@@ -34,7 +34,9 @@ NEAR = "near-miss"
 FOREIGN = "foreign"
 """Kind of a question about other notes."""
 _FAR = frozenset({FOREIGN, "far", "elsewhere", "off-topic", "unrelated"})
-_CORPUS, _QUERIES, _QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
+_CORPUS = "corpus.jsonl"
+_QUERIES = "queries.jsonl"
+_QRELS = "qrels"
 _SPLITS = ("test", "dev", "train")
 """Judgements of a BEIR folder, in order of preference."""
 
@@ -123,7 +125,8 @@ def _detect(value: Any, where: str) -> Format:
 def _parse_notes(value: Any, path: Path) -> tuple[NotesSet, ...]:
     where = path.name
     fields = fields_of(value, "docs", "queries", where=where)
-    name, lang = str(fields.get("name", path.stem)), str(fields.get("lang", "any"))
+    name = str(fields.get("name", path.stem))
+    lang = str(fields.get("lang", "any"))
     notes: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for row in rows_of(fields["docs"], where):
         doc = fields_of(row, "id", "text", where=where)
@@ -238,7 +241,8 @@ def _parse_longmemeval(value: Any, path: Path) -> Dataset:
 def _longmemeval_turns(fields: Fields, where: str) -> tuple[list[Document], list[str]]:
     """Return the turns of all sessions of a question, and the ids of those that are marked as evidence."""
     name = str(fields["question_id"])
-    ids, sessions = rows_of(fields["haystack_session_ids"], where), rows_of(fields["haystack_sessions"], where)
+    ids = rows_of(fields["haystack_session_ids"], where)
+    sessions = rows_of(fields["haystack_sessions"], where)
     if len(ids) != len(sessions):
         raise UsageError(f"{where}: {len(ids)} session ids for {len(sessions)} sessions.", remedy="Give one for each.")
     turns: list[Document] = []

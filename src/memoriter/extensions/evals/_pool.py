@@ -89,7 +89,9 @@ class VectorStore:
     ) -> None:
         """Embed the missing texts, and save after every `SAVE_INTERVAL` vectors and at the end."""
         provider = open_provider(self.provider, cache_dir=self.models)
-        keys, saved_count, processed = list(missing), len(stored), 0
+        keys = list(missing)
+        saved_count = len(stored)
+        processed = 0
         try:
             for batch in embed_in_batches(provider, list(missing.values()), role=role):
                 stored.update(zip((keys[position] for position in batch.positions), batch.vectors, strict=True))
@@ -108,7 +110,8 @@ class VectorStore:
         if not self.file.is_file():
             return {}
         with np.load(self.file, allow_pickle=False) as stored:
-            keys, rows = stored["keys"], stored["rows"]
+            keys = stored["keys"]
+            rows = stored["rows"]
         return dict(zip((key.tobytes() for key in keys), rows, strict=True))
 
     def _save(self, stored: Mapping[bytes, NDArray[np.float32]]) -> None:

@@ -78,7 +78,8 @@ class QuestionResult:
     @property
     def answer_ranking(self) -> tuple[list[str], set[str]]:
         """The hits as keys of the answers that each adds, best first, and the keys of all answers, for metrics."""
-        answers, keys = self.question.answers, list[str]()
+        answers = self.question.answers
+        keys = list[str]()
         for place, hit in enumerate(self.hits if self.deep is None else self.deep):
             new = [str(at) for at, answer in enumerate(answers) if answer.overlaps(hit) and str(at) not in keys]
             keys += new or [f"other {place}"]
@@ -230,7 +231,8 @@ def _row(name: str, results: Sequence[QuestionResult]) -> tuple[str | float | in
         for place in (_note_place, _lines_place)
         for limit in (1, TOP, 6)
     ]
-    reciprocal = mean([1 / place if (place := result.lines_place) else 0.0 for result in results])
+    places = [result.lines_place for result in results]
+    reciprocal = mean([1 / place if place else 0.0 for place in places])
     found = quality([result.answer_ranking for result in results])
     shown = sum(_within(_lines_place(result), TOP) and _is_shown(result) for result in results)
     top_score = mean([result.top_score for result in results])

@@ -157,7 +157,8 @@ class _Scores:
         }
 
     def result(self, name: str, ours: _Scores) -> SystemResult:
-        values, others = self.values(), ours.values()
+        values = self.values()
+        others = ours.values()
         differences = [
             tuple(one - other for one, other in zip(values[key], others[key], strict=True)) for key in values
         ]
@@ -237,7 +238,8 @@ class EvalRun:
         texts = [text for chunk in chunks for text in texts_of(chunk, ChunkingSettings())]
         documents = {text_key(text): text for text in texts}
         questions = {question_key(text): text for text in (clean_query(need.text) for need in dataset.needs)}
-        store, progress = self.store, self.progress
+        store = self.store
+        progress = self.progress
         return store.vectors(documents, "document", progress), store.vectors(questions, "query", progress)
 
 

@@ -235,7 +235,8 @@ def choose(values: dict[Change, list[float]], questions: Sequence[EvalQuestion])
     gain = estimate(gains)
     assert gain is not None
     chosen = [then - before for then, before in zip(values[best], now, strict=True)]
-    groups, chosen_groups = _gains_of_groups(gains, questions), _gains_of_groups(chosen, questions)
+    groups = _gains_of_groups(gains, questions)
+    chosen_groups = _gains_of_groups(chosen, questions)
     return Tuned(best, len(questions), mean(now), mean(values[best]), gain, groups, chosen_groups)
 
 

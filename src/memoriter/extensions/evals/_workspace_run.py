@@ -79,7 +79,8 @@ class WorkspaceResult:
     def tables(self) -> list[Table]:
         """Return the tables of all systems: figures, and differences to ours."""
         figures = {report.system: figures_of(report) for report in self.reports}
-        answerable, others = len(self.ours.answerable), len(self.ours.unanswerable)
+        answerable = len(self.ours.answerable)
+        others = len(self.ours.unanswerable)
         title = f"{self.name}: {answerable} questions, {others} without an answer, {self.notes} notes"
         tables = [
             _system_table(title, figures, _PLACES),
@@ -117,7 +118,8 @@ class WorkspaceResult:
 
     def differences(self, report: QuestionsReport) -> dict[str, Estimate | None]:
         """Return by how much a system is better than ours, question by question."""
-        ours, theirs = shares_of(self.ours), shares_of(report)
+        ours = shares_of(self.ours)
+        theirs = shares_of(report)
         return {
             name: estimate([one - other for one, other in zip(theirs[name], ours[name], strict=True)])
             for name in COMPARED
@@ -297,7 +299,8 @@ def notes_workspace(
     texts = "\0".join(part for note in notes.notes for part in note)
     content = str(notes.folder) if notes.folder else texts
     folder = cache / "notes" / f"{notes.name.replace('/', '-')}-{bytes_hash(content.encode('utf-8', 'replace'))[:12]}"
-    workspace, config = notes.folder or folder / "workspace", folder / "memoriter.json5"
+    workspace = notes.folder or folder / "workspace"
+    config = folder / "memoriter.json5"
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in notes.notes:
         file = workspace / path

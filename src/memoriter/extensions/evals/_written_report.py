@@ -17,9 +17,17 @@ if TYPE_CHECKING:
     from memoriter.extensions.evals._run import DatasetResult
     from memoriter.extensions.evals._workspace_run import WorkspaceResult
 
-WIDTH, LEFT, RIGHT, ROW, TOP = 760, 200, 640, 26, 78
+WIDTH = 760
+LEFT = 200
+RIGHT = 640
+ROW = 26
+TOP = 78
 _FONT = "font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif\""
-_INK, _QUIET, _GRID, _OURS, _OTHERS = "#1f2328", "#59636e", "#e4e8ec", "#0969da", "#8c959f"
+_INK = "#1f2328"
+_QUIET = "#59636e"
+_GRID = "#e4e8ec"
+_OURS = "#0969da"
+_OTHERS = "#8c959f"
 _SHARES = ("note@3", "lines@3", "nDCG@10", "recall@10")
 _CLAIMS = (*("precision of match", "recall of match", "near-misses called match", "foreign questions called match"),)
 _COSTS = {

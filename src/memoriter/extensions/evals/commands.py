@@ -221,7 +221,8 @@ class Compared:
         from memoriter.app import read_environment
         from memoriter.extensions.evals.peers import PeerRun
 
-        env, folder = read_environment(), Path(scratch) / "programs"
+        env = read_environment()
+        folder = Path(scratch) / "programs"
         if not self.peers:
             return None
         folder.mkdir()
@@ -234,7 +235,8 @@ def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: 
 
     from memoriter.extensions.evals.api import measure_workspace
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     with options.open_memory() as memory, TemporaryDirectory(prefix="memoriter-eval-") as scratch:
         options.show_egress_notice(memory)
         own = ask_about(memory, questions, unanswerable)
@@ -293,7 +295,8 @@ def _measure(dataset: Dataset, provider: str, cache: Path, *, baselines: bool) -
     from memoriter.app import read_environment
     from memoriter.extensions.evals.api import EvalRun, VectorStore
 
-    env, screen = read_environment(), GlobalOptions.current().screen
+    env = read_environment()
+    screen = GlobalOptions.current().screen
     store = VectorStore(provider, cache, env.home / "models")
     screen.note(((f"{dataset.name}: {len(dataset.documents)} documents, {len(dataset.needs)} questions", "dim"),))
     with TemporaryDirectory(prefix="memoriter-eval-") as scratch, screen.progress() as progress:

@@ -72,7 +72,8 @@ class Budget:
         large = [entry for entry in entries if entry.file_size > LARGEST_RATIO * max(1, entry.compress_size)]
         self.expanding -= sum(entry.file_size for entry in large)
         if self.expanding < 0:
-            unpacked, packed = sum(entry.file_size for entry in large), sum(entry.compress_size for entry in large)
+            unpacked = sum(entry.file_size for entry in large)
+            packed = sum(entry.compress_size for entry in large)
             many = f"has {len(large):,} files that" if len(large) > 1 else f"is refused: {large[0].filename!r}"
             message = f"The archive {self.title!r} {many} would expand to {unpacked:,} bytes from {packed:,}."
             raise UsageError(message, remedy=_TRUST)
@@ -123,7 +124,8 @@ class ArchiveFiles(Closing):
             UsageError: the archive is broken or hostile.
         """
         self.title = title
-        self._held, self._budget = ExitStack(), budget or Budget(title)
+        self._held = ExitStack()
+        self._budget = budget or Budget(title)
         if not isinstance(archive, Path):
             self._held.callback(archive.close)
         try:
@@ -191,7 +193,8 @@ class _Unpacked(RawIOBase):
     """A file of an archive, whose faults are errors of ours."""
 
     def __init__(self, opened: BinaryIO, name: str) -> None:
-        self._opened, self._name = opened, name
+        self._opened = opened
+        self._name = name
 
     def readable(self) -> bool:
         return True
@@ -232,7 +235,8 @@ def _name_of(entry: zipfile.ZipInfo) -> str:
 
 def _fault_of(entry: zipfile.ZipInfo) -> str | None:
     """Return why an entry makes its archive hostile, or None."""
-    name, mode = entry.filename, entry.external_attr >> 16
+    name = entry.filename
+    mode = entry.external_attr >> 16
     parts = name.replace("\\", "/").rstrip("/").split("/")
     if not parts[0] or ".." in parts or "\0" in name or _DRIVE.match(name):
         return "leads out of the archive"

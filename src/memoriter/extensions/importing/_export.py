@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 VERSION = 1
 IGNORE = "ignore/"
 """Folder of the `.memoryignore` files, numbered in the order in which `export.json` names them."""
-_FIRST_YEAR, _LAST_YEAR = 1980, 2107
+_FIRST_YEAR = 1980
+_LAST_YEAR = 2107
 """Of a time in a ZIP archive."""
 
 
@@ -84,7 +85,9 @@ def _write(
 ) -> Exported:
     scan = workspace.scan()
     sources = [source for source in scan.sources if source.kind == "memory"]
-    lines, left_out, size = list[str](), list[str](), 0
+    lines = list[str]()
+    left_out = list[str]()
+    size = 0
     for number, source in enumerate(sources):
         if progress:
             progress(number, len(sources))

@@ -80,7 +80,8 @@ class OneFile(Closing):
     def __init__(self, path: Path) -> None:
         self._path = path
         log = path.with_name(f"{path.name}-wal")
-        self.title, self.names = path.stem, (path.name, *([log.name] if log.is_file() else []))
+        self.title = path.stem
+        self.names = (path.name, *([log.name] if log.is_file() else []))
 
     def open(self, name: str) -> BinaryIO:
         return _open(self._path.with_name(name), follow=name == self._path.name)
@@ -96,7 +97,8 @@ class FolderFiles(Closing):
         self._path = path
         names = [name for name in path.resolve().parts[1:] if name != FOLDER]
         self.title = next((name for name in reversed(names) if not name.startswith(".")), "folder")
-        plain, self._inner = set(_names_below(path)), dict[str, tuple[ArchiveFiles, str]]()
+        plain = set(_names_below(path))
+        self._inner = dict[str, tuple[ArchiveFiles, str]]()
         with ExitStack() as held:
             budget = Budget(self.title)
             for number, name in enumerate(inner_of(plain, inner), 1):
@@ -126,7 +128,8 @@ class FolderFiles(Closing):
 
 def _names_below(folder: Path) -> Iterator[str]:
     """Yield the paths of plain files below a folder. Hidden files and folders and links are left out."""
-    pending, count = [""], 0
+    pending = [""]
+    count = 0
     while pending:
         prefix = pending.pop()
         try:

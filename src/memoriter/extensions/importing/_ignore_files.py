@@ -24,9 +24,11 @@ _MOST_FOLDERS = 50_000
 
 def ignore_files(root: Path, layout: Layout) -> Iterator[tuple[str, bytes]]:
     """Yield the path and the bytes of each ignore file that counts for the notes of a folder."""
-    pending, count = ["", *([f"{FOLDER}/"] if layout == "openclaw" else [])], 0
+    pending = ["", *([f"{FOLDER}/"] if layout == "openclaw" else [])]
+    count = 0
     while pending and count < _MOST_FOLDERS:
-        folder, count = pending.pop(), count + 1
+        folder = pending.pop()
+        count += 1
         try:
             entries = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
         except OSError:

@@ -33,7 +33,8 @@ class _Guarded:
     """
 
     def __init__(self, opened: BinaryIO, name: str) -> None:
-        self._opened, self._name = opened, name
+        self._opened = opened
+        self._name = name
         self.unused = 0
         """Bytes since the last complete object."""
         self._depth = 0
@@ -114,7 +115,8 @@ class _Utf8(RawIOBase):
     """A file of another encoding in UTF-8; what is invalid becomes U+FFFD."""
 
     def __init__(self, opened: BinaryIO, encoding: str) -> None:
-        self._opened, self._ended = opened, False
+        self._opened = opened
+        self._ended = False
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
 
     def readable(self) -> bool:

@@ -81,7 +81,8 @@ def known_records(root: Path, source: str) -> dict[str, KnownRecord]:
 
 def entry_texts(text: str) -> dict[str, str]:
     """Return the lines of each imported entry of a note, by the key of its id."""
-    lines, found = text.split("\n"), dict[str, str]()
+    lines = text.split("\n")
+    found = dict[str, str]()
     for key, first, last in entries_in(text):
         found[key] = found.get(key, "") + "".join(f"{line}\n" for line in lines[first - 1 : last]).rstrip("\n") + "\n"
     return found

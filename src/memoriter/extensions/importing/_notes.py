@@ -95,7 +95,8 @@ def read_imported(text: str) -> Imported | None:
 
 def page_note(page: Page, run: Run) -> str:
     """Return the note of a page, without secrets."""
-    text, front = mask(_clean(page.text)).strip(), mask(_IMPORT_LINE.sub("", _clean(page.front))).strip("\n")
+    text = mask(_clean(page.text)).strip()
+    front = mask(_IMPORT_LINE.sub("", _clean(page.front))).strip("\n")
     own = {**_title_of(page, front), **_day_of(page, front, run)}
     lists = {"tags": page.tags, "aliases": page.aliases}
     own |= {key: [mask(value) for value in values] for key, values in lists.items() if values}

@@ -13,13 +13,16 @@ def parts_of(page: Page) -> list[Page]:
     """Return a page, or several if it is too long for one note."""
     if len(page.text) <= LONGEST_TEXT and len(page.text.encode("utf-8", "replace")) < MAX_BYTES // 2:
         return [page]
-    parts, lines, size = list[str](), list[str](), 0
+    parts = list[str]()
+    lines = list[str]()
+    size = 0
     for line in page.text.splitlines(keepends=True):
         for start in range(0, len(line), LONGEST_TEXT // 4):
             piece = line[start : start + LONGEST_TEXT // 4]
             if size + len(piece) > LONGEST_TEXT // 2:
                 parts.append("".join(lines))
-                lines, size = [], 0
+                lines = []
+                size = 0
             lines.append(piece)
             size += len(piece)
     parts.append("".join(lines))
@@ -34,7 +37,8 @@ def _part(page: Page, text: str, number: int) -> Page:
 
 def portions(entries: list[Entry]) -> list[list[Entry]]:
     """Return entries in portions that fit into a note."""
-    portions, size = list[list[Entry]]([[]]), 0
+    portions = list[list[Entry]]([[]])
+    size = 0
     for entry in entries:
         if portions[-1] and size + len(entry.text) > LONGEST_TEXT // 2:
             portions.append([])

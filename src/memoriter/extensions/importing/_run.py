@@ -133,7 +133,8 @@ def run_import(
         others = OtherSources(form, run, known, path, files.title)
         with closing(records_of(form, files, own=own, name=name)) as records:
             total = _check(records, form, path, others)
-        history, repeated = History(locks, workspace.root), any(each.run == run.id for each in known.values())
+        history = History(locks, workspace.root)
+        repeated = any(each.run == run.id for each in known.values())
         with _recording():
             record = None if dry_run else history.begin(run, repeated=repeated)
         report.id = record.id if record else history.id_of(run, repeated=repeated)
@@ -186,7 +187,10 @@ class _Writing:
         known: dict[str, KnownRecord],
         record: RunRecord | None,
     ) -> None:
-        self._workspace, self._run, self._report, self._known = workspace, run, report, known
+        self._workspace = workspace
+        self._run = run
+        self._report = report
+        self._known = known
         self._record = record
         self._seen = set[str]()
         self._pending = dict[tuple[str, str], list[Entry]]()

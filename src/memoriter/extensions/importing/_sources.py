@@ -63,7 +63,8 @@ def records_of(form: Format, files: Files, *, own: bool, name: str) -> Generator
             yield record
             continue
         kind = type(record).__name__
-        key, text = f"{kind} {record.id}", content_hash(record.text)[:16]
+        key = f"{kind} {record.id}"
+        text = content_hash(record.text)[:16]
         if seen.setdefault(key, text) != text:
             record = replace(record, id=f"{record.id}#{text}")  # noqa: PLW2901 - the same record with its own id
         yield _in_source(record, name) if name else record
@@ -80,7 +81,9 @@ class OtherSources:
 
     def __init__(self, form: Format, run: Run, known: Mapping[str, KnownRecord], path: Path, title: str) -> None:
         self._others = {key: each for key, each in known.items() if each.run != run.id}
-        self._run, self._path, self._title = run, path, title
+        self._run = run
+        self._path = path
+        self._title = title
         self._is_folder = form.in_place and path.is_dir()
         if not form.local_ids:
             self._others.clear()

@@ -19,7 +19,8 @@ from memoriter.extensions.importing._archive import LARGEST_RATIO, MOST_BYTES, M
 if TYPE_CHECKING:
     from pathlib import Path
 
-_FIRST_TIME, _LAST_TIME = 315_532_800, 4_354_819_200
+_FIRST_TIME = 315_532_800
+_LAST_TIME = 4_354_819_200
 """The times that a ZIP archive can have, in seconds since 1970: the years from 1980 to 2107."""
 _READ_AGAIN = "Export again, and give the whole file."
 
@@ -41,9 +42,9 @@ def zip_of(path: Path) -> BinaryIO:
 
 
 def _copy(archive: tarfile.TarFile, zipped: zipfile.ZipFile, *, most: int) -> None:
-    size = count = 0
-    for member in archive:
-        count, size = count + 1, size + member.size
+    size = 0
+    for count, member in enumerate(archive, start=1):
+        size += member.size
         if count > MOST_FILES:
             raise too_many("archive", count)
         if size > most:

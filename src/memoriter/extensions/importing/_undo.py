@@ -125,7 +125,8 @@ class _RecordPlan:
 
 def _plan_record(root: Path, run: RunRecord, later: list[RunRecord], covered: set[str]) -> _RecordPlan:
     """Return what undoing a recorded import does, without the notes that are removed anyway. Raises UsageError."""
-    plan, followers = _RecordPlan({}, [], []), set[int]()
+    plan = _RecordPlan({}, [], [])
+    followers = set[int]()
     versions = {change.note: change for change in reversed(run.changes)}  # the first version of each
     written = {change.note: change.written for change in run.changes}
     for note, change in versions.items():

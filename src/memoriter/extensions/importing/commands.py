@@ -59,7 +59,8 @@ def import_command(
     unless you say that it is your own. A broken or hostile file is refused, and nothing is written.
     Next: memoriter search.
     """
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     _check_words(source, path, identifier=identifier, listed=listed, own=own or bool(name))
     assembly = _opened(options, screen, writes=not (listed or dry_run))
     if listed:
@@ -86,7 +87,8 @@ def export_command(file: Path, *, force: bool) -> None:
     """
     from memoriter.extensions.importing.api import export_notes
 
-    options, screen = GlobalOptions.current(), GlobalOptions.current().screen
+    options = GlobalOptions.current()
+    screen = options.screen
     assembly = _opened(options, screen, writes=False)
     with screen.progress() as step:
         exported = export_notes(

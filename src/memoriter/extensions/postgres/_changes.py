@@ -43,7 +43,8 @@ class Notifier:
 
     def __init__(self, server: Server, state: State) -> None:
         """Notify of changes of the space of `state`; of an edition that is not published, nobody is notified."""
-        self._server, self._state = server, state
+        self._server = server
+        self._state = state
         self._unreported = False
 
     def changed(self, *, later: bool = False) -> None:
@@ -84,7 +85,8 @@ def changes(server: Server, state: State, stop: Event) -> Generator[str]:
 
 def _followed(connection: Connection, schema: str, state: State, stop: Event) -> Generator[str]:
     """Look at the content after each notification, and whenever it is time to."""
-    listening, seen = False, ""
+    listening = False
+    seen = ""
     while not stop.is_set():
         row = connection.execute(
             "SELECT pg_is_in_recovery(), editions.id, content FROM (VALUES (1)) AS one"

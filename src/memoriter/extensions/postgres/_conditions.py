@@ -37,7 +37,8 @@ def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str
         paths: the paths of all files, of which a pattern selects some; read only if there is one.
         kinds: the kinds of sources of all files; a filter that allows all of them excludes nothing.
     """
-    files, values = list[str](), list[Any]()
+    files = list[str]()
+    values = list[Any]()
     if filters.sources is not None and not filters.sources.issuperset(kinds):
         files.append("kind = ANY(%s)")
         values.append(sorted(filters.sources))
@@ -47,12 +48,14 @@ def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str
         pattern = plain.replace("[^", "[!")
         matching = [path for path in paths if fnmatchcase(path, pattern)] if is_pattern(plain) else []
         values += [plain, f"{plain}/", f"{plain}0", matching]
-    for tag in sorted({folded for tag in filters.tags or () if (folded := _folded_tag(tag))}):
+    tags = {_folded_tag(tag) for tag in filters.tags or ()}
+    for tag in sorted(tag for tag in tags if tag):
         files.append(
             "id IN (SELECT file FROM tags WHERE space = %s AND edition = %s AND (tag = %s OR (tag >= %s AND tag < %s)))"
         )
         values += [space, edition, tag, f"{tag}/", f"{tag}0"]
-    parts, all_values = list[str](), list[Any]()
+    parts = list[str]()
+    all_values = list[Any]()
     if files:
         where = " AND ".join(files)
         parts.append(f"chunks.file IN (SELECT id FROM files WHERE space = %s AND edition = %s AND {where})")  # noqa: S608 (fixed text; values are bound)

@@ -96,7 +96,8 @@ class OutOfTime(psycopg.OperationalError):
     def __init__(self, seconds: float) -> None:
         """Record how long the caller waited, and the deadline of its search, which may have waited before."""
         super().__init__(f"no answer within {seconds:.1f} s")
-        self.seconds, self.deadline = seconds, work_deadline()
+        self.seconds = seconds
+        self.deadline = work_deadline()
         known = _IN_VAIN.get()
         if self.deadline is not None and (known is None or known[0] is not self.deadline):
             _IN_VAIN.set((self.deadline, time.monotonic()))
@@ -120,7 +121,8 @@ class LimitedConnection(psycopg.Connection[tuple[Any, ...]]):
             raise
 
     def _limited(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        began, deadline = time.monotonic(), work_deadline()
+        began = time.monotonic()
+        deadline = work_deadline()
         shortest = _shortest(deadline)
         try:
             wanted = next(steps)
@@ -173,7 +175,9 @@ class Pool:
             lost: called whenever a connection turns out to be broken.
             size: the most connections.
         """
-        self.size, self._lost, self._conninfo = size, lost, conninfo
+        self.size = size
+        self._lost = lost
+        self._conninfo = conninfo
         self.lent = 0
         self._count = threading.Lock()
         self._process = os.getpid()

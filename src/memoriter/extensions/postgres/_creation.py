@@ -58,7 +58,8 @@ def check_creation(connection: LimitedConnection, schema: str, place: str) -> No
 
 def no_schema(connection: LimitedConnection, schema: str, place: str, reason: str = "") -> IndexUnavailable:
     """Return the error of a user who may not create a schema, with the sentence with which the server refused it."""
-    user, name = connection.info.user, quoted(schema)
+    user = connection.info.user
+    name = quoted(schema)
     remedy = f"Let an administrator run `CREATE SCHEMA {name} AUTHORIZATION {quoted(user)};` there."
     exists = "SELECT to_regnamespace(quote_ident(%s)) IS NOT NULL"
     if connection.execute(exists, (schema,)).fetchone() == (True,):

@@ -43,7 +43,8 @@ class PostgresDriver:
 
     @property
     def _server(self) -> ServerSettings:
-        given, environ = self.place.settings.store.postgres, self.place.env.environ
+        given = self.place.settings.store.postgres
+        environ = self.place.env.environ
         return ServerSettings(
             dsn=expand(given.dsn or "", environ),
             service=given.service or "",

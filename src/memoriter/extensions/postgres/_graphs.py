@@ -30,7 +30,8 @@ MOST_COMPARED = 50_000
 """Up to this many vectors, a search compares all: at 10,000 that takes the time of a graph, and misses nothing."""
 LARGE = 5_000
 """Vectors of a script that get a graph; of a script with fewer, a search compares all."""
-NEIGHBOURS, EFFORT = 24, 128
+NEIGHBOURS = 24
+EFFORT = 128
 """`m` and `ef_construction` of pgvector's graphs. Of 100,000 generated vectors, a search of 640 finds .996 of the
 nearest ten with these, and .977 with pgvector's defaults, 16 and 64, which take half the time to make. Graphs of 1-bit
 codes find .88, and a scan of all codes takes the time of comparing all vectors."""
@@ -205,7 +206,8 @@ def measure_graphs(
     exact_seconds = time.perf_counter() - began
 
     def try_out(oversampling: int) -> tuple[Graphs, float]:
-        graphs, began = Graphs(scripts, oversampling, 0.0, int(count)), time.perf_counter()
+        graphs = Graphs(scripts, oversampling, 0.0, int(count))
+        began = time.perf_counter()
         found = [through(query, DEPTH, graphs) for query in queries]
         seconds = time.perf_counter() - began
         shares = [

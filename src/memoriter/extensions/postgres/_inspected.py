@@ -52,7 +52,8 @@ class InspectedStore(PostgresStore):
             IndexUnavailable: the server does not answer, something is missing there, or the user may not use the space.
             MissingPackage: the extra `postgres` is not installed.
         """
-        server, known = Server(settings), None
+        server = Server(settings)
+        known = None
         try:
             if server.prepare(create=False):
                 with server.connection() as connection:

@@ -185,7 +185,8 @@ def _through_graphs(
     own = f"SELECT * FROM vectors AS known WHERE {literal_place(search.vectors)} AND script"  # noqa: S608 (fixed text)
     halved = f"halfvec({search.vectors.dimensions})"
     near = f" ORDER BY {distance(search.vectors.dimensions)} <#> %b::vector::{halved} LIMIT %s"
-    parts, values = list[str](), list[Any]()
+    parts = list[str]()
+    values = list[Any]()
     for script in scripts:
         if script in graphs.scripts:  # the server must see the name to know that a graph applies
             parts.append(f"({own} = '{script}'{near})")
@@ -244,12 +245,15 @@ def _through_filtered_graphs(
         scripts: the scripts of the set.
         through: the scripts whose graphs are used; of the others, all that the filters leave is compared.
     """
-    scope, wanted = search.scope, search.limit + _SPARE
+    scope = search.scope
+    wanted = search.limit + _SPARE
     # As an expression, the condition is tested along the way through a graph, whatever the server expects of it.
     passes = f"(SELECT true FROM {scope.table} WHERE chunks.key = known.key AND {scope.where} LIMIT 1)"  # noqa: S608 (fixed text; values are bound)
     own = f"FROM vectors AS known WHERE {literal_place(search.vectors)} AND script"
     near = f"{distance(search.vectors.dimensions)} <#> %b::vector::halfvec({search.vectors.dimensions})"
-    parts, values, breadths = list[str](), list[Any](), list[int]()
+    parts = list[str]()
+    values = list[Any]()
+    breadths = list[int]()
     for script, share in through.items():
         breadths.append(_visited(share, search.limit, graphs))
         enough = wanted if breadths[-1] <= MOST_SEARCHED else max(wanted, round(breadths[-1] * share.share))
@@ -295,7 +299,8 @@ def _with_chunks(
 
 def _of_chunks(connection: Connection, search: Search, scripts: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
     """Compare the vectors of all chunks that the filters leave, or of those in some scripts."""
-    scope, (order, values) = search.scope, _order(search.levels)
+    scope = search.scope
+    order, values = _order(search.levels)
     found = (
         "SELECT chunks.id, chunks.script, known.key, -(known.vector <#> %b) AS cosine FROM vectors AS known"  # noqa: S608 (fixed text; values are bound)
         f" JOIN chunks ON {_JOINED} WHERE {literal_place(search.vectors)} AND {scope.where}"
@@ -319,7 +324,8 @@ def _ranked(rows: Sequence[tuple[Any, ...]], search: Search) -> list[tuple[int, 
         return []
     vectors = decode([blob for *_, blob in rows], search.vectors.dimensions)
     cosines = np.multiply(vectors, search.query, dtype=np.float64).sum(axis=1)
-    scores, levels = cosines, search.levels
+    scores = cosines
+    levels = search.levels
     if levels:
         of_rows = [levels.get(script, levels[""]) for _, script, _ in rows]
         means, deviations = np.array(of_rows, dtype=np.float64).T

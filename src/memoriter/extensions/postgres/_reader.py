@@ -41,7 +41,8 @@ class PostgresReader:
 
     def __init__(self, server: Server, state: State, spec: ModelSpec | None = None) -> None:
         """Take an open server."""
-        self._server, self._state = server, state
+        self._server = server
+        self._state = state
         self._spec: ModelSpec | None = spec
         self._lock = threading.RLock()
         """Held by a thread that writes."""
@@ -65,7 +66,8 @@ class PostgresReader:
         self, connection: Connection, content: Content, *, ahead: bool = False
     ) -> Generator[tuple[Connection, Content]]:
         """Let the thread read with a connection; with `ahead`, vectors are read together with those of items."""
-        self._held.reading, self._held.vectors = (connection, content), _vectors.ReadAhead() if ahead else None
+        self._held.reading = (connection, content)
+        self._held.vectors = _vectors.ReadAhead() if ahead else None
         try:
             yield connection, content
         finally:
@@ -236,7 +238,8 @@ class PostgresReader:
     def keyword_search_all(
         self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
     ) -> list[tuple[int, float]]:
-        counts, corpus = self.document_frequency(terms), self.corpus()
+        counts = self.document_frequency(terms)
+        corpus = self.corpus()
         with self._opened() as (connection, content):
             return _words.search_all(
                 connection,
@@ -322,8 +325,10 @@ class PostgresReader:
             if vectors is None or limit <= 0:
                 return []
             unit = _vectors.unit_rows(query.reshape(1, -1), vectors.dimensions)[0]
-            scope, graphs = self._scope(connection, content, filters), self._graphs_of(connection, content, vectors)
-            search, shares = _nearest.Search(vectors, unit, limit, scope, levels), dict[str, _nearest.Share]()
+            scope = self._scope(connection, content, filters)
+            graphs = self._graphs_of(connection, content, vectors)
+            search = _nearest.Search(vectors, unit, limit, scope, levels)
+            shares = dict[str, _nearest.Share]()
             if graphs.scripts and not scope.is_everything:
                 shares = remembered(content.shares, filters, lambda: _nearest.sample_shares(connection, scope))
             return _nearest.nearest(connection, search, graphs, content.scripts.get(vectors.id, ()), shares)

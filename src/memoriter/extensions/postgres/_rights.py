@@ -58,7 +58,11 @@ class Right:
             taken: called with the connection that has just got the lock.
             released: called with the same connection before it gives the lock back.
         """
-        self._server, self._name, self._doing, self._remedy, self._taken = server, name, doing, remedy, taken
+        self._server = server
+        self._name = name
+        self._doing = doing
+        self._remedy = remedy
+        self._taken = taken
         self._released = released
         self._threads = threading.RLock()
         self._connection: Connection | None = None
@@ -133,7 +137,8 @@ class Right:
         except BaseException:
             connection.close()
             raise
-        self._connection, self._process = connection, os.getpid()
+        self._connection = connection
+        self._process = os.getpid()
 
     def _try_lock(self, connection: Connection) -> bool:
         statement = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
@@ -145,7 +150,8 @@ class Right:
         raise IndexBusy(f"Another process {self._doing}{who}.", remedy=self._remedy)
 
     def _unlock(self) -> None:
-        connection, self._connection = self._connection, None
+        connection = self._connection
+        self._connection = None
         if connection is not None and self._process != os.getpid():
             _INHERITED.append(connection)
         elif connection is not None:
@@ -175,7 +181,8 @@ def right_of(
         taken: see `Right`.
         released: likewise.
     """
-    name, doing = f"{server.settings.schema}/{space}/{kind}", DOING[kind].format(repr(space))
+    name = f"{server.settings.schema}/{space}/{kind}"
+    doing = DOING[kind].format(repr(space))
     return Right(server, name, doing, remedy, taken=taken, released=released)
 
 

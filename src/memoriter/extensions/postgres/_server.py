@@ -62,7 +62,9 @@ class Server:
     @property
     def name(self) -> str:
         """The server and the schema for messages, without user and password; exact after an attempt to connect."""
-        parts, environ, (host, database) = self._parts(), variables(), self._used
+        parts = self._parts()
+        environ = variables()
+        host, database = self._used
         place = str(parts.get("host") or host or parts.get("service") or environ.get("PGHOST") or "local")
         database = database or str(parts.get("dbname") or environ.get("PGDATABASE") or "")
         if not database and not parts.get("service"):
@@ -172,7 +174,8 @@ class Server:
     @contextmanager
     def unlimited(self, connection: Connection) -> Generator[None]:
         """Let statements of a connection take as long as they need, as those on whole tables do."""
-        limit, connection.limit = connection.limit, None
+        limit = connection.limit
+        connection.limit = None
         try:
             connection.execute("SELECT set_config('statement_timeout', '0', false)")
             yield
@@ -184,7 +187,8 @@ class Server:
 
     def close(self) -> None:
         """Close all connections of the pool."""
-        pool, self._pool = self._pool, None
+        pool = self._pool
+        self._pool = None
         if pool is not None:
             pool.close()
 
@@ -273,7 +277,8 @@ class Server:
                 f"The database of {self.name} has pgvector {version}, which is too old.",
                 remedy="Install pgvector 0.8, and let an administrator run `ALTER EXTENSION vector UPDATE;` there.",
             )
-        self._vector_schema, self.vector_type = schema, f"{quoted(schema)}.vector"
+        self._vector_schema = schema
+        self.vector_type = f"{quoted(schema)}.vector"
         self._types = connection.execute(
             "SELECT typname, oid::bigint, typarray::bigint FROM pg_type"
             " WHERE typname = ANY('{vector,halfvec,sparsevec}') AND typnamespace = %s::regnamespace"

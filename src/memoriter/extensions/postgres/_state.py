@@ -102,7 +102,8 @@ class State:
         if row is None:
             raise IndexUnavailable("The index was replaced while it was read.", remedy="Search again.")
         edition, changes, content = (int(each) for each in row)
-        version, known = (edition << EDITION_BITS) + changes, self.known
+        version = (edition << EDITION_BITS) + changes
+        known = self.known
         if version != known.version:
             self.known = known = Content(Place(self.space, edition), version, (edition << EDITION_BITS) + content)
         return known

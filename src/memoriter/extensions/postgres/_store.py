@@ -51,12 +51,14 @@ class PostgresStore(SurroundingsReader):
         self._spec: ModelSpec | None = spec
         self.path = Path(server.name) / name
         """The place of the store, for messages."""
-        self._name, self._clock = name, clock
+        self._name = name
+        self._clock = clock
         self.read_only = self.read_only or server.is_replica
         self._epoch: int | None = None
-        self._seen, self._lost = state.place.edition, server.lost_connections
+        self._seen = state.place.edition
+        self._lost = server.lost_connections
         self._repaired: Diagnostic | None = None
-        self._unknown_rows, self._known_rows = 0, 0
+        self._unknown_rows = self._known_rows = 0
         self._notifier = Notifier(server, state)
         self._indexing = right_of(server, name, "index", _WAIT, taken=self._begin_epoch, released=self._notifier.notify)
         self._embedding = right_of(server, name, "embed", "Wait until it is done; keyword search works meanwhile.")
@@ -97,8 +99,10 @@ class PostgresStore(SurroundingsReader):
         if not has_time():
             return False
         with self._reading() as (_, place):
-            moved, self._seen = place.edition != self._seen, place.edition
-        lost, self._lost = self._server.lost_connections != self._lost, self._server.lost_connections
+            moved = place.edition != self._seen
+            self._seen = place.edition
+        lost = self._server.lost_connections != self._lost
+        self._lost = self._server.lost_connections
         if lost:  # a server that took over may lack the last changes, and count others with the same numbers
             self._state.known = Content(self._state.place, -1, 0)
         return moved or lost
@@ -201,7 +205,8 @@ class PostgresStore(SurroundingsReader):
         """Let the server learn how large tables have become; until then it plans as if they were empty."""
         if self._unknown_rows > max(FEW_ROWS, self._known_rows):
             _editions.analyze(self._server, self._state.space)
-            self._unknown_rows, self._known_rows = 0, self._known_rows + self._unknown_rows
+            self._known_rows += self._unknown_rows
+            self._unknown_rows = 0
 
     def set_meta(self, key: str, value: str) -> None:
         with self._writing(content=False) as (connection, place):

@@ -317,7 +317,8 @@ class ReadAhead:
         with connection.pipeline():
             own = connection.execute(_OF_CHUNKS.encode(), values, binary=True)
             parts = connection.execute(_OF_ITEMS_OF_CHUNKS.encode(), values, binary=True)
-        of_chunks, of_items = own.fetchall(), parts.fetchall()
+        of_chunks = own.fetchall()
+        of_items = parts.fetchall()
         rows = decode([blob for *_, blob in (*of_chunks, *of_items)], vectors.dimensions)
         self._chunks.update(zip([int(row) for row, _ in of_chunks], rows, strict=False))
         for (row, line, script, _), vector in zip(of_items, rows[len(of_chunks) :], strict=True):

@@ -29,7 +29,8 @@ MAX_RANKED = 1_024
 """Chunks with the same terms that BM25 ranks; of more, the newest are ranked."""
 MAX_COUNTED = 262_144
 """Chunks that all counted terms may be in, in all: a more frequent term has next to no weight."""
-K1, B = 1.2, 0.75
+K1 = 1.2
+B = 0.75
 """The constants of BM25, as in SQLite's FTS5."""
 MOST_POSITIONS = 255
 """Positions of a term in a chunk that PostgreSQL keeps."""
@@ -200,7 +201,8 @@ def _rank(ranked: _Ranked, words: Sequence[str], chosen: str, values: tuple[Any,
 def _scores(
     ranked: _Ranked, words: Sequence[str], chosen: str, values: tuple[Any, ...], limit: int
 ) -> list[tuple[int, float]]:
-    chunks, mean = ranked.corpus.chunks, max(ranked.corpus.mean_length, 1e-9)
+    chunks = ranked.corpus.chunks
+    mean = max(ranked.corpus.mean_length, 1e-9)
     counts = [ranked.frequency[word] for word in words]
     idf = [max(log((chunks - count + 0.5) / (count + 0.5)), 1e-6) for count in counts]
     every = (K1 + 1, K1, B, B, mean, [_quoted(word) for word in words], idf, _BETWEEN, *values, limit)
@@ -221,7 +223,9 @@ def _best(ranked: _Ranked, ordered: Sequence[str], groups: Sequence[_Group], gro
 
 def _newest(ranked: _Ranked, words: Sequence[str], limit: int, *, seen: set[int]) -> list[tuple[int, float]]:
     """Return the best of the newest chunks: all words first, then the rarest and another one, then it alone."""
-    scope, first, others = ranked.scope, _quoted(words[0]), " | ".join(_quoted(word) for word in words[1:])
+    scope = ranked.scope
+    first = _quoted(words[0])
+    others = " | ".join(_quoted(word) for word in words[1:])
     every = " & ".join(_quoted(word) for word in words)
     hits = dict[int, None]()
     for query in [every, f"{first} & ({others})", first] if others else [first]:

@@ -121,7 +121,8 @@ def _row(item: Mapping[str, Any]) -> Row | None:
     if last > first:
         last -= _blank_lines(reversed(snippet.split("\n")))
         first = min(first + _blank_lines(snippet.split("\n")), last)
-    title, context = item.get("title"), item.get("context")
+    title = item.get("title")
+    context = item.get("context")
     return Row(
         collection,
         relative.removesuffix("?index=index"),

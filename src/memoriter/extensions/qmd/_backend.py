@@ -49,7 +49,8 @@ class QmdBackend(FallbackBackend):
         key = cache_key(place.agent, {"state": place.state_dir, "workspace": place.workspace.root, "qmd": plan})
         breaker = Breaker(place.monotonic)
         super().__init__(NAME, lambda: programs.lease(key, self._create), lambda: builtin, breaker, plan.scope)
-        self.plan, self._place = plan, place
+        self.plan = plan
+        self._place = place
         self._files = QmdDriver.open(plan, place)
 
     def _create(self) -> QmdProgram:
@@ -72,12 +73,14 @@ class QmdSetup:
     """QMD, as the settings of an agent want it."""
 
     def __init__(self, configuration: Configuration, agent: str, env: Environment, workspace: Path) -> None:
-        self._agent, self._env = agent, env
+        self._agent = agent
+        self._env = env
         self._plan = plan_qmd(configuration.settings.memory.qmd, agent, workspace=workspace, user_home=env.user_home)
 
     def problems(self) -> tuple[Diagnostic, ...]:
         """Return what is missing: the program, or folders of the settings. Nothing is started or written."""
-        env, command = self._env, self._plan.command
+        env = self._env
+        command = self._plan.command
         problems = list[Diagnostic]()
         if shutil.which(str(in_home(command, env.user_home)), path=env.environ.get("PATH", os.defpath)) is None:
             message = f"There is no program {command!r}, so the builtin engine answers instead of QMD."

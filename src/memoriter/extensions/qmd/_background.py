@@ -78,7 +78,9 @@ class Background:
                     return
                 if self._requested != known and not self._urgent:
                     continue  # its debounce interval begins
-                requested, urgent, self._urgent = self._requested, self._urgent, False
+                requested = self._requested
+                urgent = self._urgent
+                self._urgent = False
             self._update(requested, force=urgent)
             if self._stopped:
                 return
@@ -88,7 +90,8 @@ class Background:
         """Return the seconds until something is due."""
         from memoriter.extensions.qmd._updates import pause_after, seconds_until_embed, seconds_until_update
 
-        state, now = self._home.state(), self._wall()
+        state = self._home.state()
+        now = self._wall()
         due = [seconds_until_update(state, self._plan, now), seconds_until_embed(state, self._plan, now), LONGEST_SLEEP]
         if self._requested > self._done:
             begun = state.last_update if state.last_update is not None else now

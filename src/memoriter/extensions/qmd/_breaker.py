@@ -30,10 +30,13 @@ class Breaker:
             first: the pause after the first failure, in seconds.
             longest: the longest pause, in seconds.
         """
-        self._clock, self._first, self._longest = clock, first, longest
+        self._clock = clock
+        self._first = first
+        self._longest = longest
         self._lock = threading.Lock()
         self._reason: Diagnostic | None = None
-        self._pause, self._until = first, 0.0
+        self._pause = first
+        self._until = 0.0
         self._trying = False
 
     @property
@@ -59,14 +62,17 @@ class Breaker:
     def succeeded(self) -> None:
         """Let everyone ask again."""
         with self._lock:
-            self._reason, self._pause, self._trying = None, self._first, False
+            self._reason = None
+            self._pause = self._first
+            self._trying = False
 
     def failed(self, reason: Diagnostic) -> None:
         """Let nobody ask for a pause, which is twice as long if this was an attempt after a failure."""
         with self._lock:
             if self._trying:
                 self._pause = min(2 * self._pause, self._longest)
-            self._reason, self._trying = reason, False
+            self._reason = reason
+            self._trying = False
             self._until = self._clock() + self._pause
 
     def abandoned(self) -> None:

@@ -50,7 +50,9 @@ class Lease:
     """The use of a program by one memory."""
 
     def __init__(self, cache: ProgramCache, key: str, entry: _Entry) -> None:
-        self._cache, self._key, self._entry = cache, key, entry
+        self._cache = cache
+        self._key = key
+        self._entry = entry
 
     @property
     def program(self) -> QmdProgram:

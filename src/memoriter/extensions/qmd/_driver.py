@@ -218,7 +218,8 @@ class QmdDriver:
         Raises:
             PathRefused: the path is not a file of a collection.
         """
-        workspace, folders = self._place.workspace, self._folders()
+        workspace = self._place.workspace
+        folders = self._folders()
         return _reading.read(path, workspace, folders, start=start, lines=lines, max_chars=max_chars)
 
     def close(self) -> None:
@@ -310,7 +311,8 @@ class QmdDriver:
                 output = program.run(["--version"], timeout=PROBE_SECONDS)
                 known = (str(binary), changed, parse_version(output.text) or parse_version(output.errors))
                 self._home.remember_probe(known)
-            self._probe, self._program = QmdProbe(binary, known[2]), program
+            self._probe = QmdProbe(binary, known[2])
+            self._program = program
         return self._probe, self._program
 
     def _opened_transport(self) -> Transport:

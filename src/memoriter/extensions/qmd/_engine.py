@@ -26,7 +26,8 @@ class QmdProgram:
 
     def __init__(self, driver: QmdDriver, plan: QmdPlan) -> None:
         """Store the driver. Nothing is started."""
-        self._driver, self._plan = driver, plan
+        self._driver = driver
+        self._plan = plan
 
     def search(self, query: Query) -> SearchResult:
         """Return the hits of a query. The first search waits until QMD has indexed the notes. Raises QmdFailure."""

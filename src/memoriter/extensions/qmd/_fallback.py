@@ -57,7 +57,10 @@ class FallbackBackend(DelegatingBackend):
             scope: the rules for conversations; None: all may search.
         """
         self.name = name
-        self._lease, self._open_builtin, self._breaker, self._scope = lease, open_builtin, breaker, scope
+        self._lease = lease
+        self._open_builtin = open_builtin
+        self._breaker = breaker
+        self._scope = scope
         self._gate = threading.RLock()
         self._current: Lease | None = None
         self._builtin: MemoryBackend | None = None
@@ -135,7 +138,8 @@ class FallbackBackend(DelegatingBackend):
             log.info("%s fails, and the builtin engine answers: %s", self.name, reason.message)
         self._breaker.failed(reason)
         with self._gate:
-            is_current, self._current = self._current is used, None if self._current is used else self._current
+            is_current = self._current is used
+            self._current = None if self._current is used else self._current
         if used is not None and is_current:
             with suppress(Exception):
                 used.evict()
@@ -241,7 +245,8 @@ class FallbackBackend(DelegatingBackend):
     def close(self) -> None:
         """Close the program, unless others use it, and the builtin engine."""
         with self._gate:
-            current, self._current = self._current, None
+            current = self._current
+            self._current = None
         try:
             if current is not None:
                 current.release()

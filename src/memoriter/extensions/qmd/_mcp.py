@@ -180,7 +180,7 @@ class McpTransport:
 
 def _read(stream: IO[bytes], server: _Server) -> None:
     """Queue the lines of a server until it ends; one that prints too much for a request is killed."""
-    number, size = 0, 0
+    number = size = 0
     with suppress(OSError, ValueError), stream:
         while line := stream.readline(MOST_OUTPUT):
             size = len(line) + (size if number == server.number else 0)

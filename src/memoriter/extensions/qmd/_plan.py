@@ -167,9 +167,11 @@ def plan_collections(settings: QmdSettings, agent_id: str, *, workspace: Path, u
 
 
 def unused_name(name: str, taken: set[str]) -> str:
-    candidate, number = name, 2
+    candidate = name
+    number = 2
     while candidate in taken:
-        candidate, number = f"{name}-{number}", number + 1
+        candidate = f"{name}-{number}"
+        number += 1
     return candidate
 
 

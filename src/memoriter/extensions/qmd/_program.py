@@ -125,7 +125,8 @@ class Program:
         process = self.start(arguments)
         assert process.stdout is not None
         assert process.stderr is not None
-        output, errors = Collector(process, process.stdout), Collector(process, process.stderr, only_end=True)
+        output = Collector(process, process.stdout)
+        errors = Collector(process, process.stderr, only_end=True)
         try:
             process.wait(timeout)
         except subprocess.TimeoutExpired:

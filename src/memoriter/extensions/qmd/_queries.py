@@ -81,7 +81,8 @@ def typed_lines(text: str) -> tuple[tuple[Line, ...], str] | None:
         match = _TYPED.fullmatch(raw)
         if match is None:
             return None
-        kind, words = match[1].lower(), clean(match[2])
+        kind = match[1].lower()
+        words = clean(match[2])
         if kind == "intent":
             intent = words
         elif line := _line(kind, words):

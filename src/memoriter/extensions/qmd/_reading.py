@@ -40,7 +40,8 @@ def read(
     plain, first, count = split_citation(path.strip())
     plain = plain.removeprefix("./")
     if first is not None and start is None:
-        start, lines = first, lines if lines is not None else count
+        start = first
+        lines = lines if lines is not None else count
     target = plain
     if plain.startswith(PREFIX):
         found = split_cited(plain, folders)
@@ -80,7 +81,7 @@ def _reader(workspace: Workspace, folders: Sequence[Folder]) -> Workspace:
 
 def _patterns(pattern: str) -> Iterator[str]:
     """Yield the parts of a comma list; commas in braces belong to their pattern."""
-    depth, begun = 0, 0
+    depth = begun = 0
     for place, character in enumerate(pattern):
         depth += (character == "{") - (character == "}")
         if character == "," and depth <= 0 and not pattern[:place].endswith("\\"):

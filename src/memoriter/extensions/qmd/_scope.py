@@ -64,7 +64,8 @@ def scope_allows(scope: QmdScope | None, session: str | None) -> bool:
     """
     if scope is None:
         return True
-    parts, raw = session_scope(session), (session or "").strip().lower()
+    parts = session_scope(session)
+    raw = (session or "").strip().lower()
     for rule in scope.rules:
         if _matches(rule.match, parts, raw):
             return rule.action == "allow"
@@ -77,7 +78,8 @@ def _matches(match: QmdMatch, parts: SessionScope, raw: str) -> bool:
         return False
     if match.chat_type and match.chat_type != parts.chat_type:
         return False
-    raw_prefix, prefix = _prefix(match.raw_key_prefix), _prefix(match.key_prefix)
+    raw_prefix = _prefix(match.raw_key_prefix)
+    prefix = _prefix(match.key_prefix)
     whole = raw if prefix.startswith(f"{AGENT}:") else parts.key or ""
     return raw.startswith(raw_prefix) and whole.startswith(prefix)
 

@@ -78,7 +78,8 @@ class Searcher:
         if not rows and asked.ranking == "words" and is_several_words(text) and deadline.left > LEAST_SECONDS:
             second = replace(any_word_search(text), collections=names, limit=planned.limit)
             try:
-                rows, asked = self.transport.rows(second, timeout=deadline.left), second
+                rows = self.transport.rows(second, timeout=deadline.left)
+                asked = second
             except QmdTimeout as error:
                 notices = (*notices, Diagnostic(error.code, error.message, error.remedy))
             except QmdCrashed:

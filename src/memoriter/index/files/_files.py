@@ -54,7 +54,8 @@ def put(
         "tuple[int, int]",
         connection.execute("SELECT count(*), coalesce(sum(length), 0) FROM chunks WHERE file = ?", (file,)).get,
     )
-    chunks, length = kept + len(entries), length + sum(entry.length for entry in entries)
+    chunks = kept + len(entries)
+    length += sum(entry.length for entry in entries)
     values = (path, source.kind, hash, source.size, source.mtime_ns, chunks, length, tail, source.stamp)
     if file is None:
         statement = (

@@ -48,7 +48,8 @@ def _path(path: str) -> Condition:
 
 def _tags(tags: Collection[str]) -> Condition:
     """Return the condition that a file has all of the tags, or others below them: `a/b` is below `a`."""
-    wanted = sorted(folded for tag in tags if (folded := normalize("NFC", storable(tag)).casefold().strip("#/ ")))
+    folded = (normalize("NFC", storable(tag)).casefold().strip("#/ ") for tag in tags)
+    wanted = sorted(filter(None, folded))
     # "0" is the character after "/".
     one = "files.id IN (SELECT tags.file FROM tags WHERE tag = ? OR (tag >= ? AND tag < ?))"
     values = [value for tag in wanted for value in (tag, f"{tag}/", f"{tag}0")]
@@ -98,7 +99,8 @@ def condition(filters: Filters) -> tuple[str, tuple[str | int, ...]]:
     """Return an SQL condition over `chunks` and its values; `1` if there is nothing to filter."""
     if filters.empty:
         return "1", ()
-    file, chunk = _joined(filters, FILE_CONDITIONS), _joined(filters, CHUNK_CONDITIONS)
+    file = _joined(filters, FILE_CONDITIONS)
+    chunk = _joined(filters, CHUNK_CONDITIONS)
     of_file = f"chunks.file IN (SELECT files.id FROM files WHERE {file.sql})" if file.sql else ""  # noqa: S608 (fixed text; values are bound)
     days = chunk.sql.replace("chunks.day ", "abs(chunks.day) ") if filters.changed else chunk.sql
     return " AND ".join(filter(None, (of_file, days))) or "1", (*file.values, *chunk.values)
@@ -254,7 +256,8 @@ def _group_by_terms(connection: Database, query: _QueryTerms, filters: Filters, 
         if candidates is None and (
             place >= len(query.rare) or _is_settled(term_bits, totals, sum(weights[place:]), limit)
         ):
-            candidates, rare_match = set(term_bits), _any_of(words[:place])
+            candidates = set(term_bits)
+            rare_match = _any_of(words[:place])
         intersect = candidates is not None and query.terms[word].chunks > WHOLE_LIST_RATIO * len(candidates)
         matches = _matching_chunks(connection, f"{rare_match} AND {word}" if intersect else word, filters)
         bit = 1 << place
@@ -298,7 +301,8 @@ def _search_newest(
     connection: Database, words: Sequence[str], limit: int, filters: Filters, *, exclude: Collection[int]
 ) -> list[tuple[int, float]]:
     """Return the best of the newest chunks: all terms first, then the rarest and another one, then it alone."""
-    first, others = words[0], _any_of(words[1:])
+    first = words[0]
+    others = _any_of(words[1:])
     seen = set(exclude)
     hits: list[tuple[int, float]] = []
     for match in [" AND ".join(words), f"{first} AND {others}", first] if others else [first]:

@@ -1,4 +1,4 @@
-"""The index file: connections, schema and migrations, its generations on disk, and the right to write it."""
+"""The index file: connections, schema, its generations on disk, and the right to write it."""
 
 from memoriter.index.store._connection import Database
 from memoriter.index.store._generations import IndexFiles

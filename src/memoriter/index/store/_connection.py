@@ -39,7 +39,8 @@ _T = TypeVar("_T")
 _ABANDONED: list[Database] = []
 """Connections of a parent process, kept so that they are never closed."""
 
-FileKind = Literal["ours", "old", "empty", "newer", "foreign", "damaged"]
+FileKind = Literal["ours", "other", "empty", "foreign", "damaged"]
+"""What a file is; `other`: an index of another version of memoriter."""
 _VFS = "cksmvfs"
 """SQLite's `cksumvfs` extension, which is part of apsw's wheels. It verifies every page that is read."""
 CHECKSUM_BYTES = 8
@@ -111,7 +112,7 @@ def connect(path: Path, *, network: bool, create: bool = False, trusted: bool = 
             reserve_checksums(connection)
         connection.set_busy_timeout(BUSY_MS)
         add_functions(connection)
-        if trusted or file_kind(connection) in {"ours", "old", "empty"}:
+        if trusted or file_kind(connection) in {"ours", "empty"}:
             _tune(connection, network=network)
     except BaseException:
         connection.close()
@@ -150,7 +151,9 @@ def connect_read_only(path: Path) -> Database:
     """
     import apsw
 
-    flags, options, heap = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI, "", False
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    options = ""
+    heap = False
     if _journal_format(path) == _WAL_FORMAT:
         heap = has_orphaned_log(path)
         if _is_shared(path):
@@ -210,11 +213,9 @@ def file_kind(connection: Database) -> FileKind:
         return "empty"
     if application != APPLICATION_ID:
         return "foreign"
-    if version > VERSION:
-        return "newer"
-    if version < 1 or not {"meta", "files", "chunks", "chunks_fts", "embedding_cache"} <= tables:
-        return "damaged"
-    return "ours" if version == VERSION else "old"
+    if version not in {0, VERSION}:
+        return "other"
+    return "ours" if version and {"meta", "files", "chunks", "chunks_fts", "embedding_cache"} <= tables else "damaged"
 
 
 def abandon(connection: Database) -> None:

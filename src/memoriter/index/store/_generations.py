@@ -37,7 +37,8 @@ _LOCK_SECONDS = 10.0
 
 def index_files(path: Path) -> list[Path]:
     """Return the existing files of the index at a path: generations, logs, locks, and files that were set aside."""
-    generation, name = _generation_pattern(path), re.escape(path.name)
+    generation = _generation_pattern(path)
+    name = re.escape(path.name)
     own = re.compile(rf"\.?{name}(?:$|[.-])")
     with suppress(OSError):
         names = os.listdir(path.parent)  # noqa: PTH208 (names are all that is needed)
@@ -140,9 +141,29 @@ class IndexFiles:
                 )
             if old is not None and old != self.path:
                 _remove(old)
-            for companion in _COMPANIONS:
-                # These belong to a plain file that the link has replaced.
-                _unlink(self.path.with_name(self.path.name + companion))
+            self._remove_companions()
+
+    def _remove_companions(self) -> None:
+        """Delete the logs of a plain file that the link has replaced."""
+        for companion in _COMPANIONS:
+            _unlink(self.path.with_name(self.path.name + companion))
+
+    def renew(self, expected: tuple[int, int] | None, build: Callable[[Path, Path], None]) -> None:
+        """Replace the active file by one that `build` makes at a path from it, unless it is not the `expected` one."""
+        with self._swap_lock():
+            old = self.target()
+            if old is None or identity(old) != expected:
+                return
+            fresh = self.next_generation(self.generation_of(old))
+            build(fresh, old)
+            _flush(fresh)
+            if not self._link(fresh):
+                _remove(self.path)
+                fresh.replace(self.path)
+            elif old != self.path:
+                _remove(old)
+            else:
+                self._remove_companions()
 
     def discard(self, generation: Path) -> None:
         """Delete an unused generation; a generation that is already active stays, whatever failed afterwards."""
@@ -241,7 +262,8 @@ class IndexFiles:
         return True
 
     def _unused_path(self, name: str) -> Path:
-        place, count = self.path.with_name(name), 1
+        place = self.path.with_name(name)
+        count = 1
         while os.path.lexists(place):
             count += 1
             place = self.path.with_name(f"{name}-{count}")
@@ -322,7 +344,8 @@ def network_of(folder: Path, mounts: Path = MOUNTS) -> str:
 
 
 def _mount_kind(folder: Path, lines: list[str]) -> str:
-    best, kind = -1, ""
+    best = -1
+    kind = ""
     for line in lines:
         fields = line.split()
         if len(fields) < 3:
@@ -330,7 +353,8 @@ def _mount_kind(folder: Path, lines: list[str]) -> str:
         mount = Path(_unescape(fields[1]))
         # A later line for the same mount point replaces an earlier one.
         if len(mount.parts) >= best and folder.is_relative_to(mount):
-            best, kind = len(mount.parts), fields[2]
+            best = len(mount.parts)
+            kind = fields[2]
     return kind
 
 

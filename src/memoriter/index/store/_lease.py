@@ -105,7 +105,8 @@ class Lease:
         holder = self._holder()
         if holder is None:
             return IndexBusy(f"{message}.", remedy=SEARCHABLE)
-        now, is_local = self._clock(), holder.host == host_name()
+        now = self._clock()
+        is_local = holder.host == host_name()
         if is_local and holder.pid == os.getpid():
             return IndexBusy(f"This process is indexing {str(self._index)!r} already.", remedy=SEARCHABLE)
         silent = max(0.0, now - self._last_write(now))

@@ -1,7 +1,4 @@
-"""The current schema of the index, and the functions that its statements call.
-
-A change of the schema also needs a step in `_migrations.py` for the indexes that exist.
-"""
+"""The schema of the index, and the functions that its statements call."""
 
 from __future__ import annotations
 
@@ -10,101 +7,24 @@ from fnmatch import fnmatchcase
 APPLICATION_ID = 0x4D656D6F
 """`Memo`: marks a file as an index."""
 
-VERSION = 7
-"""The number of the schema, stored in `PRAGMA user_version`."""
+VERSION = 8
+"""The number of the schema, stored in `PRAGMA user_version`. An index with another number is built anew.
+
+Its vectors are taken over, as long as the tables `sets` and `embedding_cache` have the columns that they have here.
+"""
 
 PAGE_SIZE = 8192
 """Five vectors of 384 dimensions fill such a page; pages of 4096 bytes would waste a quarter."""
 
-LONG_ITEMS = "long_items"
-"""The counter with the last id of a vector that may be of an item alone and still in full precision."""
 
-CODE_TABLES = """
--- codes: made with `means` of `vectors` vectors; as many times the wanted chunks are compared exactly as `oversampling`
--- says, which found `recall` of the nearest when there were `measured` vectors. counters: codes:<set> is the content
--- that the codes hold, codes:<set>:overwritten the overwritten vectors.
-CREATE TABLE code_sets(
-  set_id INTEGER PRIMARY KEY REFERENCES sets(id),
-  epoch INTEGER NOT NULL,
-  vectors INTEGER NOT NULL,
-  measured INTEGER NOT NULL,
-  oversampling INTEGER NOT NULL,
-  recall REAL NOT NULL,
-  means BLOB NOT NULL
-) STRICT;
-
--- Written once and never changed. The columns by which one chunk is looked for come before the codes.
-CREATE TABLE code_segments(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  set_id INTEGER NOT NULL REFERENCES sets(id),
-  size INTEGER NOT NULL,
-  first INTEGER NOT NULL,
-  last INTEGER NOT NULL,
-  ids BLOB NOT NULL,
-  places BLOB NOT NULL,
-  factors BLOB NOT NULL,
-  codes BLOB NOT NULL
-) STRICT;
-CREATE INDEX code_segments_size ON code_segments(set_id, size);
-
--- AUTOINCREMENT: a reader asks only for those that are new.
-CREATE TABLE code_tombs(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  segment INTEGER NOT NULL REFERENCES code_segments(id),
-  chunk INTEGER NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX code_tombs_chunk ON code_tombs(segment, chunk);
-"""
-"""The tables of codes, as step 2 of the migrations creates them. Later steps alter them, and so does `SCHEMA`."""
-
-TAG_TABLE = """
--- tag: folded, without "#"
-CREATE TABLE tags(
-  file INTEGER NOT NULL REFERENCES files(id),
-  tag TEXT NOT NULL,
-  PRIMARY KEY(file, tag)
-) STRICT, WITHOUT ROWID;
-"""
-NAME_TABLE = """
--- name: folded; only of notes that have several, so that a link by one of them is found by the others
-CREATE TABLE names(
-  name TEXT NOT NULL,
-  file INTEGER NOT NULL REFERENCES files(id),
-  PRIMARY KEY(name, file)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX names_file ON names(file);
-"""
-"""The tables of tags and names, which steps 5 and 6 of the migrations create."""
-
-ITEM_TABLE = """
--- The items of a chunk that has several. first, last: lines within the chunk, 0-based; key: of the item's vector.
--- counters: items:<set> is a chunk up to which no item waits for a vector of the set.
-CREATE TABLE items(
-  chunk INTEGER NOT NULL REFERENCES chunks(id),
-  first INTEGER NOT NULL,
-  last INTEGER NOT NULL,
-  script TEXT NOT NULL,
-  key BLOB NOT NULL,
-  PRIMARY KEY(chunk, first)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX items_key ON items(key);
-"""
-"""The table of items, which step 7 of the migrations creates."""
-
-_TABLES = r"""
-CREATE TABLE migrations(
-  version INTEGER PRIMARY KEY,
-  name TEXT NOT NULL,
-  applied_at REAL NOT NULL
-) STRICT;
-
+SCHEMA = r"""
 CREATE TABLE meta(
   key TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- content: grows with every change of chunks or vectors; overwritten: with every vector that replaced another;
--- deleted: chunks whose words wait to be purged from chunks_fts; vec:<set>: the content that chunks_vec_<set> holds
+-- deleted: chunks whose words wait to be purged from chunks_fts
 CREATE TABLE counters(
   name TEXT PRIMARY KEY,
   value INTEGER NOT NULL
@@ -161,15 +81,14 @@ CREATE TABLE sets(
   created_at REAL NOT NULL
 ) STRICT;
 
--- vector: length 1, in one of the two forms of `short_vectors.py`; sum: its checksum; NULL: written before there were
--- any. counters: long_items is the last id that may be of an item alone in full precision
+-- vector: length 1, in one of the two forms of `short_vectors.py`; sum: its checksum
 CREATE TABLE embedding_cache(
   id INTEGER PRIMARY KEY,
   set_id INTEGER NOT NULL REFERENCES sets(id),
   key BLOB NOT NULL,
   used_at REAL NOT NULL,
   vector BLOB NOT NULL,
-  sum INTEGER
+  sum INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX embedding_cache_key ON embedding_cache(set_id, key);
 
@@ -180,8 +99,71 @@ CREATE TABLE failures(
   failed_at REAL NOT NULL,
   PRIMARY KEY(set_id, key)
 ) STRICT, WITHOUT ROWID;
+
+-- tag: folded, without "#"
+CREATE TABLE tags(
+  file INTEGER NOT NULL REFERENCES files(id),
+  tag TEXT NOT NULL,
+  PRIMARY KEY(file, tag)
+) STRICT, WITHOUT ROWID;
+
+-- name: folded; only of notes that have several, so that a link by one of them is found by the others
+CREATE TABLE names(
+  name TEXT NOT NULL,
+  file INTEGER NOT NULL REFERENCES files(id),
+  PRIMARY KEY(name, file)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX names_file ON names(file);
+
+-- The items of a chunk that has several. first, last: lines within the chunk, 0-based; key: of the item's vector.
+-- counters: items:<set> is a chunk up to which no item waits for a vector of the set.
+CREATE TABLE items(
+  chunk INTEGER NOT NULL REFERENCES chunks(id),
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  script TEXT NOT NULL,
+  key BLOB NOT NULL,
+  PRIMARY KEY(chunk, first)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX items_key ON items(key);
+
+-- codes: made with `means` of `vectors` vectors; as many times the wanted chunks are compared exactly as `oversampling`
+-- says, which found `recall` of the nearest when there were `measured` vectors. counters: codes:<set> is the content
+-- that the codes hold, codes:<set>:overwritten the overwritten vectors.
+CREATE TABLE code_sets(
+  set_id INTEGER PRIMARY KEY REFERENCES sets(id),
+  epoch INTEGER NOT NULL,
+  vectors INTEGER NOT NULL,
+  measured INTEGER NOT NULL,
+  oversampling INTEGER NOT NULL,
+  recall REAL NOT NULL,
+  means BLOB NOT NULL
+) STRICT;
+
+-- Written once and never changed. The columns by which one chunk is looked for come before the codes.
+-- sum: the checksum of the blobs
+CREATE TABLE code_segments(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  set_id INTEGER NOT NULL REFERENCES sets(id),
+  size INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  ids BLOB NOT NULL,
+  places BLOB NOT NULL,
+  factors BLOB NOT NULL,
+  codes BLOB NOT NULL,
+  sum INTEGER NOT NULL
+) STRICT;
+CREATE INDEX code_segments_size ON code_segments(set_id, size);
+
+-- AUTOINCREMENT: a reader asks only for those that are new.
+CREATE TABLE code_tombs(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  segment INTEGER NOT NULL REFERENCES code_segments(id),
+  chunk INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX code_tombs_chunk ON code_tombs(segment, chunk);
 """
-SCHEMA = f"{_TABLES}{TAG_TABLE}{NAME_TABLE}{ITEM_TABLE}{CODE_TABLES}ALTER TABLE code_segments ADD COLUMN sum INTEGER;"
 """The statements that make an empty database an index."""
 
 

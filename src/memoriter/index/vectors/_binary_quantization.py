@@ -72,7 +72,8 @@ class Groups:
 
     def ranks_of(self, start: int, distances: NDArray[np.uint16]) -> NDArray[np.uint16]:
         """Return the ranks of distances; the first distance is that of the code at `start`."""
-        rows, width = self.numbers[start : start + distances.size], self.ranks.shape[1]
+        rows = self.numbers[start : start + distances.size]
+        width = self.ranks.shape[1]
         flat: NDArray[np.uint16] = self.ranks.ravel()
         return flat[rows.astype("<u4") * width + distances]
 
@@ -90,9 +91,12 @@ def nearest(
     """
     import numpy as np
 
-    query, ones = _pack(residual.reshape(1, -1))[:, 0], _bit_counter()
-    total, bound = codes.shape[1], _MAX_DISTANCE
-    positions, distances = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.uint16)
+    query = _pack(residual.reshape(1, -1))[:, 0]
+    ones = _bit_counter()
+    total = codes.shape[1]
+    bound = _MAX_DISTANCE
+    positions = np.empty(0, dtype=np.intp)
+    distances = np.empty(0, dtype=np.uint16)
     for start in range(0, total, _BLOCK):
         stop = min(start + _BLOCK, total)
         block = _distances(codes[:, start:stop], query, ones)
@@ -101,12 +105,15 @@ def nearest(
         if excluded is not None:
             block[excluded[start:stop]] = _MAX_DISTANCE
         near = np.flatnonzero(block < bound)
-        positions, distances = np.append(positions, near + start), np.append(distances, block[near])
+        positions = np.append(positions, near + start)
+        distances = np.append(distances, block[near])
         if positions.size > count:
             last = np.partition(distances, count - 1)[count - 1]
             chosen = _smallest(distances, last, count)
             # Later codes that are only as near as the last one would rank after it.
-            positions, distances, bound = positions[chosen], distances[chosen], int(last)
+            positions = positions[chosen]
+            distances = distances[chosen]
+            bound = int(last)
     return positions
 
 
@@ -114,7 +121,8 @@ def _smallest(distances: NDArray[np.uint16], last: int, count: int) -> NDArray[n
     """Return the positions of the `count` smallest distances, ascending; `last` is the largest of these distances."""
     import numpy as np
 
-    nearer, equal = np.flatnonzero(distances < last), np.flatnonzero(distances == last)
+    nearer = np.flatnonzero(distances < last)
+    equal = np.flatnonzero(distances == last)
     return np.sort(np.append(nearer, equal[: count - nearer.size]))
 
 

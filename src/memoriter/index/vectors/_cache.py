@@ -13,7 +13,7 @@ from memoriter.ids import fingerprint
 from memoriter.index.files import _files
 from memoriter.index.store._connection import increment, storable
 from memoriter.index.store._soundness import REBUILD
-from memoriter.index.vectors._forms import decode, encode, known_sizes
+from memoriter.index.vectors._stored_vectors import decode, encode, known_sizes
 from memoriter.records import SEEN_PER_SAMPLED, SKETCH_BYTES, TextPlace, sampled
 from memoriter.values import dataclass
 
@@ -251,7 +251,7 @@ def read_batches(
         yield ids, verify_rows(rows, vector_set)
 
 
-VectorRow = tuple[int, int, bytes, int | None, bytes]
+VectorRow = tuple[int, int, bytes, int, bytes]
 """Any id, the vector's own id, its key, its checksum and its bytes."""
 
 
@@ -264,29 +264,18 @@ def verify_rows(rows: Sequence[VectorRow], vector_set: VectorSet) -> NDArray[np.
 def verify(
     ids: Sequence[int],
     keys: Sequence[bytes],
-    sums: Sequence[int | None],
+    sums: Sequence[int],
     blobs: Sequence[bytes],
     vector_set: VectorSet,
 ) -> NDArray[np.float32]:
-    """Return stored vectors, (n, dims), after checking their lengths and checksums.
-
-    A checksum that is None is not checked.
-
-    Raises:
-        BrokenVectors: some do not match.
-    """
+    """Return stored vectors, (n, dims), after checking their lengths and checksums. Raises BrokenVectors."""
     sizes = known_sizes(vector_set.dimensions)
     if not sizes.issuperset(map(len, blobs)):
         raise BrokenVectors([row for row, blob in zip(ids, blobs, strict=True) if len(blob) not in sizes])
     decoded = decode(keys, blobs, vector_set.dimensions)
     if decoded.sums != list(sums):
-        broken = [
-            row
-            for row, expected, actual in zip(ids, sums, decoded.sums, strict=True)
-            if expected is not None and expected != actual
-        ]
-        if broken:
-            raise BrokenVectors(broken)
+        checked = zip(ids, sums, decoded.sums, strict=True)
+        raise BrokenVectors([row for row, expected, actual in checked if expected != actual])
     return decoded.rows
 
 
@@ -378,7 +367,8 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
         if entries <= max_entries and size <= max_bytes:
             break
         evicted.append((vector_id,))
-        entries, size = entries - 1, size - length
+        entries -= 1
+        size -= length
     connection.executemany("DELETE FROM embedding_cache WHERE id = ?", evicted)
     return len(evicted)
 

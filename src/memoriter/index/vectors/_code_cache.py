@@ -76,7 +76,8 @@ class QuarterPrecision:
         import numpy as np
 
         fits = numbers < self._scales.size
-        numbers, rows = numbers[fits], rows[fits]
+        numbers = numbers[fits]
+        rows = rows[fits]
         scales = np.maximum(np.abs(rows).max(axis=1, initial=0), 1e-9) / _STEPS
         self._rows[numbers] = np.rint(rows / scales[:, None])
         self._scales[numbers] = scales
@@ -92,8 +93,10 @@ class QuarterPrecision:
         rows = np.zeros((capacity, self._rows.shape[1]), dtype=np.int8)
         scales = np.zeros(capacity, dtype=np.float32)
         used = np.flatnonzero(self._scales)
-        rows[used], scales[used] = self._rows[used], self._scales[used]
-        self._rows, self._scales = rows, scales
+        rows[used] = self._rows[used]
+        scales[used] = self._scales[used]
+        self._rows = rows
+        self._scales = scales
 
 
 class CodeCache:
@@ -154,7 +157,9 @@ class CodeCache:
         state = epoch, counter(self._connection, "overwritten")
         present = _segments.segment_ids(self._connection, self._set)
         if state != self._loaded_state:
-            self._segments, self._last_tombstone, self._loaded_state = {}, 0, state
+            self._segments = {}
+            self._last_tombstone = 0
+            self._loaded_state = state
             self.quarter_precision = QuarterPrecision(self._set.dimensions)
             self._allocate(_segments.count_codes(self._connection, self._set))
         tombstones = _segments.tombstones(self._connection, after=self._last_tombstone)
@@ -218,17 +223,20 @@ class CodeCache:
         alive = ~self.excluded
         for array in self._arrays:
             array[..., : self.size] = array[..., : self._size][..., alive]
-        self._size, self._dead = self.size, 0
+        self._size = self.size
+        self._dead = 0
 
     def _reserve(self, size: int) -> None:
         if size <= self._arrays[0].size:
             return
-        old, kept = self._arrays, self._size
+        old = self._arrays
+        kept = self._size
         dead = self._dead
         self._allocate(size)
         for array, previous in zip(self._arrays, old, strict=True):
             array[..., :kept] = previous[..., :kept]
-        self._size, self._dead = kept, dead
+        self._size = kept
+        self._dead = dead
 
     def _allocate(self, size: int) -> None:
         """Allocate empty arrays for `size` codes and some more; pages that are never written cost nothing."""

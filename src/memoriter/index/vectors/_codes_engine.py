@@ -73,9 +73,6 @@ class CodesEngine:
         """Return whether the codes are those of `version`."""
         return self._version == version
 
-    def apply_change(self, change: _files.StoredChange, *, before: int) -> None:
-        """Do nothing: the segments follow every write, whichever engine is active."""
-
     def catch_up(self, version: int) -> None:
         if self._version == version:
             return
@@ -107,7 +104,7 @@ class CodesEngine:
         near = self._nearest(self._code_means, query, count, excluded, standardized)
         return self._codes.ids[near[self._best(query, near, limit, standardized)]]
 
-    def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def fetch(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         import numpy as np
 
         positions = self._codes.positions(_segments.id_array(ids))
@@ -128,17 +125,19 @@ class CodesEngine:
                     self._codes.refresh(self._code_means.epoch)
         except BaseException:
             # A change that was read only in part would give wrong results: read everything again.
-            self._codes, self._filter_masks, self._script_cache = CodeCache(self._connection, self._set), (-1, {}), None
+            self._codes = CodeCache(self._connection, self._set)
+            self._filter_masks = (-1, {})
+            self._script_cache = None
             raise
 
     def _measure(self, code_means: CodeMeans) -> None:
         def search(query: NDArray[np.float32], count: int) -> NDArray[np.float64]:
-            _, rows = self.take(
+            _, rows = self.fetch(
                 self._codes.ids[self._nearest(code_means, query, count, self._codes.excluded, None)].tolist()
             )
             return _engines.cosines(rows, query)
 
-        _, rows = self.take(_engines.random_ids(self.ids(), _binary_quantization.QUERIES, seed=0))
+        _, rows = self.fetch(_engines.random_ids(self.ids(), _binary_quantization.QUERIES, seed=0))
         queries = _binary_quantization.sample_queries(rows, code_means.means, seed=0)
         measured = _binary_quantization.measure(self._connection, self._set, queries, search)
         with transaction(self._connection):
@@ -154,7 +153,8 @@ class CodesEngine:
         standardized: StandardizedCosines | None,
     ) -> NDArray[np.intp]:
         """Return the positions of the `count` chunks with the best estimated cosines."""
-        residual, bits = query - code_means.means, self._codes.bits
+        residual = query - code_means.means
+        bits = self._codes.bits
         groups = None if standardized is None else self._groups(code_means, query, standardized)
         near = _binary_quantization.nearest(bits, excluded, residual, count * _ESTIMATES_PER_VECTOR, groups)
         scores = _binary_quantization.estimates(bits[:, near], self._codes.factors[:, near], residual)

@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.files._files import StoredChange
     from memoriter.index.store._connection import Database
     from memoriter.types import Filters, ScriptBaselines
 
-EngineName = Literal["auto", "exact", "codes", "sqlite-vec"]
-ENGINES: tuple[EngineName, ...] = ("auto", "exact", "codes", "sqlite-vec")
-"""`exact` and `sqlite-vec` compare every vector. `codes` compares only the vectors that 1-bit codes select, enough to
+EngineName = Literal["auto", "exact", "codes"]
+ENGINES: tuple[EngineName, ...] = ("auto", "exact", "codes")
+"""`exact` compares every vector. `codes` compares only the vectors that 1-bit codes select, enough to
 find 99 % of the true nearest; with few chunks it compares all. `auto` is `exact` for small corpora, else `codes`,
 unless codes were measured to find less."""
 
@@ -39,10 +38,6 @@ class VectorEngine(Protocol):
     @property
     def name(self) -> EngineName: ...
 
-    def apply_change(self, change: StoredChange, *, before: int) -> None:
-        """Apply a write, inside its transaction; `before` is the content counter that the write started from."""
-        ...
-
     def catch_up(self, version: int) -> None:
         """Bring the engine up to date with the index; cheap while `version` stays the same."""
         ...
@@ -56,7 +51,7 @@ class VectorEngine(Protocol):
         """
         ...
 
-    def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def fetch(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the chunks that have a vector, ascending, and the vectors: (n,) and (n, dims)."""
         ...
 

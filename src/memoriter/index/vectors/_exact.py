@@ -47,9 +47,6 @@ class ExactEngine:
         self._resize(0)
         self._filter_positions: dict[Filters, NDArray[np.intp]] = {}
 
-    def apply_change(self, change: _files.StoredChange, *, before: int) -> None:
-        """Do nothing: the next `catch_up` reads what the index holds."""
-
     def loaded(self, version: int) -> bool:
         """Return whether the matrix is that of `version`."""
         return self._version == version
@@ -67,7 +64,8 @@ class ExactEngine:
             self._load()
         else:
             self._update()
-        self._version, self._overwritten = version, overwritten
+        self._version = version
+        self._overwritten = overwritten
         self._numbers = None
         self._filter_positions.clear()
 
@@ -98,7 +96,7 @@ class ExactEngine:
             standardized.scores(scores, self._numbers[positions]), limit, slack=SLACK * standardized.steepest
         )
 
-    def take(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def fetch(self, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         import numpy as np
 
         positions = self._positions(np.array(sorted(set(ids)), dtype=np.int64))
@@ -163,8 +161,10 @@ class ExactEngine:
     def _append(self, ids: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
         end = self._size + ids.size
         if end > self._slots.size:  # Another process added vectors during the read.
-            self._slots, self._rows = _grow(self._slots, end), _grow(self._rows, end)
-        self._slots[self._size : end], self._rows[self._size : end] = ids, rows
+            self._slots = _grow(self._slots, end)
+            self._rows = _grow(self._rows, end)
+        self._slots[self._size : end] = ids
+        self._rows[self._size : end] = rows
         self._resize(end)
 
     def _drop(self, alive: NDArray[np.bool_]) -> None:
@@ -174,13 +174,15 @@ class ExactEngine:
         size = int(np.count_nonzero(alive))
         holes = np.flatnonzero(~alive[:size])
         movers = np.flatnonzero(alive[size:]) + size
-        self._slots[holes], self._rows[holes] = self._slots[movers], self._rows[movers]
+        self._slots[holes] = self._slots[movers]
+        self._rows[holes] = self._rows[movers]
         self._resize(size)
 
     def _resize(self, size: int) -> None:
         """Use the first `size` of the reserved rows."""
         self._size = size
-        self._ids, self._matrix = self._slots[:size], self._rows[:size]
+        self._ids = self._slots[:size]
+        self._matrix = self._rows[:size]
         self._order: NDArray[np.intp] | None = None
 
 

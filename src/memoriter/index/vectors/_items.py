@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.index.files import _files
 from memoriter.index.store._connection import counter, set_counter
-from memoriter.index.store._schema import LONG_ITEMS
-from memoriter.index.vectors._cache import OF_ITEMS_ALONE, WAITING, verify
-from memoriter.index.vectors._forms import decode, vector_sums
-from memoriter.short_vectors import full_bytes, short_bytes, shorten
+from memoriter.index.vectors._cache import WAITING, verify
 from memoriter.types import Item
 
 if TYPE_CHECKING:
@@ -28,13 +25,6 @@ _VECTORS = (
     " CROSS JOIN items ON items.chunk = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = items.key"
 )
-
-_LONG = (
-    "SELECT known.id, known.key, known.sum, known.vector FROM embedding_cache AS known NOT INDEXED"  # noqa: S608 (fixed text)
-    f" WHERE known.id BETWEEN ? AND ? AND known.set_id = ? AND length(known.vector) = ? AND {OF_ITEMS_ALONE}"
-)
-SHORTENED_AT_ONCE = 4_096
-"""Vectors of an earlier version that one transaction looks at; about a tenth of a second."""
 
 
 def missing(connection: Database, vector_set: VectorSet, *, limit: int) -> dict[bytes, str]:
@@ -100,38 +90,8 @@ def vectors_of_chunks(
     import numpy as np
 
     cursor = connection.execute(_VECTORS, (_files.id_list(ids), vector_set.id))
-    rows = cast("list[tuple[int, int, bytes, int | None, bytes, str, int]]", cursor.fetchall())
+    rows = cast("list[tuple[int, int, bytes, int, bytes, str, int]]", cursor.fetchall())
     if not rows:
         return [], [], [], np.empty((0, vector_set.dimensions), dtype=np.float32)
     chunks, vector_ids, keys, sums, blobs, scripts, lines = zip(*rows, strict=True)
     return list(chunks), list(lines), list(scripts), verify(vector_ids, keys, sums, blobs, vector_set)
-
-
-def shorten_next(connection: Database) -> bool:
-    """Shorten the next vectors that an earlier version stored, and return whether more wait.
-
-    Expects an open transaction. Damaged vectors stay as they are.
-    """
-    last = counter(connection, LONG_ITEMS)
-    if last <= 0:
-        return False
-    first = max(0, last - SHORTENED_AT_ONCE) + 1
-    for set_id, dimensions in connection.execute("SELECT id, dimensions FROM sets").fetchall():
-        size = full_bytes(dimensions)
-        if size == short_bytes(dimensions):
-            continue
-        rows = cast(
-            "list[tuple[int, bytes, int | None, bytes]]",
-            connection.execute(_LONG, (first, last, set_id, size)).fetchall(),
-        )
-        decoded = decode([row[1] for row in rows], [row[3] for row in rows], dimensions)
-        sound = [place for place, row in enumerate(rows) if row[2] in {None, decoded.sums[place]}]
-        if sound:
-            blobs = shorten(decoded.rows[sound])
-            sums = vector_sums([rows[place][1] for place in sound], blobs)
-            connection.executemany(
-                "UPDATE embedding_cache SET vector = ?, sum = ? WHERE id = ?",
-                ((bytes(blob), total, rows[place][0]) for place, blob, total in zip(sound, blobs, sums, strict=True)),
-            )
-    set_counter(connection, LONG_ITEMS, first - 1)
-    return first > 1

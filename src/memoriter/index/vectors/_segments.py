@@ -186,8 +186,8 @@ def read(connection: Database, vector_set: VectorSet, segment: int) -> BinaryCod
     row = connection.execute(
         "SELECT size, sum, ids, places, factors, codes FROM code_segments WHERE id = ?", (segment,)
     ).get
-    size, total, *blobs = cast("tuple[int, int | None, bytes, bytes, bytes, bytes]", row)
-    if total is not None and total != blob_sum(blobs):
+    size, total, *blobs = cast("tuple[int, int, bytes, bytes, bytes, bytes]", row)
+    if total != blob_sum(blobs):
         raise BrokenCodes
     words = _binary_quantization.columns(vector_set.dimensions)
     if [len(blob) for blob in blobs] != [size * 8, size * 8, size * 4, size * words * 8]:
@@ -294,7 +294,8 @@ def _encode_rows(
 
     cursor = connection.execute(statement, values)
     while rows := cast("list[_cache.VectorRow]", list(islice(cursor, MAX_CODES))):
-        ids, places = [row[0] for row in rows], [row[1] for row in rows]
+        ids = [row[0] for row in rows]
+        places = [row[1] for row in rows]
         bits, factors = _binary_quantization.encode(_cache.verify_rows(rows, vector_set), means)
         codes = BinaryCodes(np.array(ids, dtype=np.int64), np.array(places, dtype=np.int64), factors, bits)
         yield codes.at(np.argsort(codes.ids))
@@ -366,11 +367,18 @@ def _coded_chunks(connection: Database, vector_set: VectorSet) -> NDArray[np.int
     """Return every live chunk that has a code, ascending."""
     import numpy as np
 
-    rows = connection.execute("SELECT id, ids FROM code_segments WHERE set_id = ?", (vector_set.id,)).fetchall()
+    tombs = connection.execute(
+        "SELECT segment, chunk FROM code_tombs JOIN code_segments ON code_segments.id = segment WHERE set_id = ?",
+        (vector_set.id,),
+    )
+    dead: dict[int, list[int]] = {}
+    for segment, chunk in cast("Iterable[tuple[int, int]]", tombs):
+        dead.setdefault(segment, []).append(chunk)
     parts: list[NDArray[np.int64]] = []
-    for segment, blob in cast("Iterable[tuple[int, bytes]]", rows):
+    segments = connection.execute("SELECT id, ids FROM code_segments WHERE set_id = ?", (vector_set.id,))
+    for segment, blob in cast("Iterable[tuple[int, bytes]]", segments):
         chunks = np.frombuffer(blob, dtype="<i8")
-        parts.append(chunks[~is_in(chunks, id_array(_dead_chunks(connection, segment)))])
+        parts.append(chunks[~is_in(chunks, id_array(dead.get(segment, [])))])
     return np.sort(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
 
 

@@ -10,10 +10,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
-from memoriter.index.store._connection import set_counter, transaction, vfs
-from memoriter.index.store._schema import LONG_ITEMS
+from memoriter.index.store._connection import connect_read_only, transaction, vfs
 from memoriter.index.vectors._cache import LENGTH_ERROR
-from memoriter.index.vectors._forms import decode, known_sizes
+from memoriter.index.vectors._stored_vectors import decode, known_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 _ATTEMPTS = 400
 """The maximum number of statements; each unreadable page takes a few."""
 _MAX_ID = 1 << 40
+_KEPT = "(key GLOB 'batch:*' OR key = 'forgetting')"
+"""Which values of `meta` another index takes over: jobs of embedding services, and that a text is being forgotten."""
 _LAST_ID = "SELECT max(id) FROM embedding_cache"
 
 _Vector = tuple[int, int, bytes, float, bytes, int]
@@ -47,14 +48,8 @@ def copy_vectors(connection: Database, old: str, *, without: VectorSet | None = 
             " SELECT id, set_id, key, used_at, vector, sum FROM old.embedding_cache WHERE set_id IS NOT ?",
             (without.id if without else None,),
         )
-        connection.execute(
-            "INSERT OR REPLACE INTO main.meta(key, value) SELECT key, value FROM old.meta"
-            " WHERE key GLOB 'batch:*' OR key GLOB 'background:*' OR key = 'forgetting'"
-        )
-        connection.execute(
-            "INSERT OR REPLACE INTO main.counters(name, value) SELECT name, value FROM old.counters WHERE name = ?",
-            (LONG_ITEMS,),
-        )
+        kept = f"SELECT key, value FROM old.meta WHERE {_KEPT} OR key GLOB 'background:*'"  # noqa: S608 (fixed text)
+        connection.execute(f"INSERT OR REPLACE INTO main.meta(key, value) {kept}")
         _drop_broken(connection)
         connection.execute("COMMIT")
     finally:
@@ -68,7 +63,7 @@ def _drop_broken(connection: Database) -> None:
     broken: list[int] = []
     for set_id, dimensions in connection.execute("SELECT id, dimensions FROM sets").fetchall():
         cursor = connection.execute("SELECT id, key, sum, vector FROM embedding_cache WHERE set_id = ?", (set_id,))
-        vectors = cast("Iterator[tuple[int, bytes, int | None, bytes]]", iter(cursor))
+        vectors = cast("Iterator[tuple[int, bytes, int, bytes]]", iter(cursor))
         while batch := list(islice(vectors, 4096)):
             broken += find_broken(batch, dimensions)
     if broken:
@@ -76,7 +71,7 @@ def _drop_broken(connection: Database) -> None:
         connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
 
 
-def find_broken(rows: Sequence[tuple[int, bytes, int | None, bytes]], dimensions: int) -> list[int]:
+def find_broken(rows: Sequence[tuple[int, bytes, int, bytes]], dimensions: int) -> list[int]:
     """Return the ids of damaged vectors."""
     import numpy as np
 
@@ -90,35 +85,52 @@ def find_broken(rows: Sequence[tuple[int, bytes, int | None, bytes]], dimensions
         lengths = np.einsum("ij,ij->i", decoded.rows, decoded.rows, dtype=np.float64)
         unit_length = np.abs(lengths - 1) < LENGTH_ERROR
     for (row, _, expected, _), actual, has_unit_length in zip(whole, decoded.sums, unit_length.tolist(), strict=True):
-        if not has_unit_length or expected not in (None, actual):
+        if not has_unit_length or expected != actual:
             broken.append(row)
     return broken
 
 
-def salvage(connection: Database, damaged: Path) -> None:
-    """Copy every vector that is readable and matches its checksum from a damaged index into a new, empty one.
+def salvage(connection: Database, file: Path, *, damaged: bool) -> None:
+    """Copy what cannot be computed for nothing from another index into a new, empty one; that index stays as it is.
 
-    Unreadable data is skipped, and the damaged file stays as it is.
+    That is every vector that is readable and matches its checksum, and the jobs of embedding services.
+
+    Args:
+        connection: the new index.
+        file: the other index, which may be of another version.
+        damaged: a log beside a damaged file is left alone.
     """
     import apsw
 
-    # `immutable`: the file is neither locked nor written to, and a log beside it is left alone.
-    place = f"file:{quote(str(damaged))}?immutable=1"
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
-        old = cast("Database", apsw.Connection(place, flags=flags, vfs=vfs()))
-    except apsw.Error:
+        old = _open_damaged(file) if damaged else connect_read_only(file)
+    except (apsw.Error, OSError):
         return
-    with closing(old), suppress(apsw.Error, ValueError, TypeError):
-        sets = old.execute("SELECT id, fingerprint, dimensions, spec, created_at FROM sets").fetchall()
-        for set_id, fingerprint, dimensions, spec, created in sets:
-            with transaction(connection):
-                connection.execute(
-                    "INSERT INTO sets(id, fingerprint, dimensions, spec, created_at) VALUES (?, ?, ?, ?, ?)",
-                    (set_id, fingerprint, dimensions, spec, created),
-                )
-                _copy(old, connection, set_id, dimensions)
-                set_counter(connection, LONG_ITEMS, int(connection.execute(_LAST_ID).get or 0))
+    with closing(old):
+        with suppress(apsw.Error):
+            kept = old.execute(f"SELECT key, value FROM meta WHERE {_KEPT}").fetchall()  # noqa: S608 (fixed text)
+            connection.executemany("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", kept)
+        with suppress(apsw.Error, ValueError, TypeError):
+            _copy_sets(old, connection)
+
+
+def _copy_sets(old: Database, new: Database) -> None:
+    sets = old.execute("SELECT id, fingerprint, dimensions, spec, created_at FROM sets").fetchall()
+    for set_id, fingerprint, dimensions, spec, created in sets:
+        with transaction(new):
+            new.execute(
+                "INSERT INTO sets(id, fingerprint, dimensions, spec, created_at) VALUES (?, ?, ?, ?, ?)",
+                (set_id, fingerprint, dimensions, spec, created),
+            )
+            _copy(old, new, set_id, dimensions)
+
+
+def _open_damaged(file: Path) -> Database:
+    import apsw
+
+    # `immutable`: the file is neither locked nor written to.
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return cast("Database", apsw.Connection(f"file:{quote(str(file))}?immutable=1", flags=flags, vfs=vfs()))
 
 
 def _copy(old: Database, new: Database, set_id: int, dimensions: int) -> None:
@@ -135,14 +147,13 @@ def _readable(old: Database) -> Iterator[list[_Vector]]:
     """Yield the readable vectors; a range of ids that cannot be read as a whole is halved."""
     import apsw
 
-    statement = (
-        "SELECT id, set_id, key, used_at, vector, sum FROM embedding_cache WHERE id BETWEEN ? AND ? AND sum IS NOT NULL"
-    )
+    statement = "SELECT id, set_id, key, used_at, vector, sum FROM embedding_cache WHERE id BETWEEN ? AND ?"
     try:
         last = int(old.execute(_LAST_ID).get or 0)
     except apsw.Error:
         last = _MAX_ID
-    ranges, attempts = [(0, last)], 0
+    ranges = [(0, last)]
+    attempts = 0
     while ranges and attempts < _ATTEMPTS:
         first, end = ranges.pop()
         attempts += 1

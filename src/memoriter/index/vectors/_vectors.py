@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
 from memoriter.index.files import _files
-from memoriter.index.store._connection import counter, increment, transaction
-from memoriter.index.store._schema import LONG_ITEMS
+from memoriter.index.store._connection import increment, transaction
 from memoriter.index.vectors import _binary_quantization, _cache, _engines, _items, _listing, _segments
 from memoriter.index.vectors._binary_quantization import RECALL, Measurement
 from memoriter.index.vectors._cache import BrokenCodes, BrokenVectors
 from memoriter.index.vectors._codes_engine import CodesEngine, needs_settling
 from memoriter.index.vectors._engines import LARGEST_MATRIX, MOST_COMPARED, ChunkScripts, StandardizedCosines
 from memoriter.index.vectors._exact import ExactEngine
-from memoriter.index.vectors._sqlite_vec import SqliteVecEngine, load_sqlite_vec
 from memoriter.types import Diagnostic, Filters
 
 if TYPE_CHECKING:
@@ -34,14 +32,11 @@ _T = TypeVar("_T")
 _ENGINE_CLASSES: dict[EngineName, Callable[[Database, _cache.VectorSet], VectorEngine]] = {
     "exact": ExactEngine,
     "codes": CodesEngine,
-    "sqlite-vec": SqliteVecEngine,
 }
 NO_SET = -1
 """The id of a set that is not registered."""
 MAX_REPAIRS = 64
 """The maximum number of repeated searches after a repair; each repair removes a whole batch of damaged data."""
-SHORTENINGS = 8
-"""Rounds of shortening old vectors of items at the end of one sync."""
 _LOW_RECALL = Diagnostic(
     "vector_recall",
     f"Binary quantization loses too much on these vectors: less than {RECALL:.0%} of the nearest passages are found.",
@@ -58,10 +53,9 @@ class Vectors:
         self._set: _cache.VectorSet | None = None
         self._engine: VectorEngine | None = None
         self._scripts: ChunkScripts | None = None
-        self._engine_setting: tuple[EngineName, str | None] = ("exact", None)
+        self._engine_setting: EngineName = "exact"
         self._engine_name: EngineName = "exact"
         self._auto_checked = -1
-        self._extension_loaded: bool | None = None
         self._first_waiting = 0
         self._cached_counts: tuple[int, int, int] | None = None
         self._cached_waiting: tuple[int, int, int] | None = None
@@ -72,34 +66,31 @@ class Vectors:
     def engine(self) -> EngineName:
         return self._engine_name
 
-    def use(self, spec: ModelSpec, *, now: float | None) -> None:
-        """Activate this model's set; register it if it is new, or use an empty set if `now` is None."""
-        vector_set = _cache.find_set(self._connection, spec)
-        if vector_set is None and now is None:
-            vector_set = _cache.VectorSet(NO_SET, fingerprint(spec), spec.dimensions)
-        if vector_set is None and now is not None:
+    def register(self, spec: ModelSpec, *, now: float) -> None:
+        """Add a set for this model if it is new."""
+        if _cache.find_set(self._connection, spec) is None:
             with transaction(self._connection):
                 _cache.register(self._connection, spec, now=now)
-            vector_set = _cache.find_set(self._connection, spec)
-        if vector_set != self._set:
-            self._set, self._engine = vector_set, None
-            self.forget_progress()
-            self.choose(*self._engine_setting)
 
-    def choose(self, name: EngineName, extension_path: str | None) -> None:
-        """Select the engine; if sqlite-vec does not work, use the exact engine and add a notice."""
-        self._engine_setting = name, extension_path
+    def activate(self, spec: ModelSpec) -> None:
+        """Use this model's set from now on, or an empty one if it has none."""
+        registered = _cache.find_set(self._connection, spec)
+        vector_set = registered or _cache.VectorSet(NO_SET, fingerprint(spec), spec.dimensions)
+        if vector_set != self._set:
+            self._set = vector_set
+            self._engine = None
+            self.forget_progress()
+            self.choose(self._engine_setting)
+
+    def choose(self, name: EngineName) -> None:
+        """Select the engine."""
+        self._engine_setting = name
         self._auto_checked = -1
         if name == "auto":
             name = self._auto_engine()
-        if name == "sqlite-vec" and not self._extension_loaded:
-            problem = load_sqlite_vec(self._connection, extension_path)
-            self._extension_loaded = problem is None
-            if problem is not None:
-                self._fall_back(name, problem)
-                return
         if name != self._engine_name:
-            self._engine_name, self._engine = name, None
+            self._engine_name = name
+            self._engine = None
 
     def _auto_engine(self) -> EngineName:
         """Return the best engine for this corpus size, given the recall measured for codes."""
@@ -115,21 +106,20 @@ class Vectors:
             return "codes"
         return "exact" if chunks * code_means.means.nbytes <= LARGEST_MATRIX else "codes"
 
-    def _fall_back(self, failed: EngineName, problem: str) -> None:
-        remedies = {
-            "sqlite-vec": "Set memorySearch.store.vector.extensionPath to a working library",
-            "codes": "Run `memoriter index --force`",
-        }
-        remedy = f"{remedies[failed]}, or leave it: the answers are the same."
-        message = f"{failed} does not work here ({problem}); vectors are searched by the exact engine."
+    def _fall_back(self, problem: str) -> None:
+        message = f"The engine codes does not work here ({problem}); vectors are searched by the exact engine."
+        remedy = "Run `memoriter index --force`, or leave it: the answers are the same."
         self._notice(Diagnostic("vector_engine", message, remedy))
-        self._engine_name, self._engine = "exact", None
-        if failed == "codes":
-            self._engine_setting = "exact", None
+        self._use_exact()
+
+    def _use_exact(self) -> None:
+        self._engine_name = self._engine_setting = "exact"
+        self._engine = None
 
     def forget_progress(self) -> None:
         """Search all chunks again for missing vectors, because another process may have changed what waits."""
-        self._first_waiting, self._cached_counts, self._cached_waiting = 0, None, None
+        self._first_waiting = 0
+        self._cached_counts = self._cached_waiting = None
 
     def active(self) -> _cache.VectorSet:
         """Return the active set. Raises EmbeddingError if there is none."""
@@ -203,7 +193,7 @@ class Vectors:
         unit = _engines.unit_query(query, self._set.dimensions)
         standardized = StandardizedCosines(self._chunk_scripts(), baselines) if baselines else None
         ids, rows = self._query_engine(
-            version, lambda engine: engine.take(engine.candidates(unit, limit, filters, standardized).tolist())
+            version, lambda engine: engine.fetch(engine.candidates(unit, limit, filters, standardized).tolist())
         )
         cosines = _engines.cosines(rows, unit)
         scores = standardized.scores(cosines, standardized.numbers(ids)) if standardized else cosines
@@ -216,7 +206,7 @@ class Vectors:
 
         if self._set is None or not ids:
             return [], np.empty((0, self._set.dimensions if self._set else 0), dtype=np.float32)
-        found_ids, rows = self._query_engine(version, methodcaller("take", list(ids)))
+        found_ids, rows = self._query_engine(version, methodcaller("fetch", list(ids)))
         return found_ids.tolist(), rows
 
     def of_items(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
@@ -237,7 +227,7 @@ class Vectors:
         if self._set is None or not ids:
             return {}
         unit = _engines.unit_query(query, self._set.dimensions)
-        found_ids, rows = self._query_engine(version, lambda engine: engine.take(list(ids)))
+        found_ids, rows = self._query_engine(version, lambda engine: engine.fetch(list(ids)))
         return dict(zip(found_ids.tolist(), _engines.cosines(rows, unit).tolist(), strict=True))
 
     def sample(self, count: int, *, seed: int, version: int) -> NDArray[np.float32]:
@@ -246,7 +236,7 @@ class Vectors:
         if self._set is None:
             return np.empty((0, 0), dtype=np.float32)
         _, rows = self._query_engine(
-            version, lambda engine: engine.take(_engines.random_ids(engine.ids(), count, seed))
+            version, lambda engine: engine.fetch(_engines.random_ids(engine.ids(), count, seed))
         )
         return rows
 
@@ -277,14 +267,14 @@ class Vectors:
                 return operation(self._current_engine(version))
             except (BrokenVectors, BrokenCodes) as broken:
                 self._repair(broken)
-            except apsw.ReadOnlyError:  # codes and tables of engines cannot be brought up to date
+            except apsw.ReadOnlyError:  # codes cannot be brought up to date
                 if self._engine_name == "exact":
                     raise
-                self._engine_name, self._engine, self._engine_setting = "exact", None, ("exact", None)
+                self._use_exact()
             except apsw.SQLError as error:
                 if self._engine_name == "exact":
                     raise
-                self._fall_back(self._engine_name, str(error))
+                self._fall_back(str(error))
         return operation(self._current_engine(version))
 
     def _repair(self, broken: BrokenVectors | BrokenCodes) -> None:
@@ -303,10 +293,11 @@ class Vectors:
     def _current_engine(self, version: int) -> VectorEngine:
         engine = self._active_engine()
         engine.catch_up(version)
-        if self._engine_setting[0] == "auto" and self._auto_checked != version:
+        if self._engine_setting == "auto" and self._auto_checked != version:
             # The recall of codes is known only after they are up to date, so check the choice of engine now.
             while (better := self._auto_engine()) != self._engine_name:
-                self._engine_name, self._engine = better, None
+                self._engine_name = better
+                self._engine = None
                 engine = self._active_engine()
                 engine.catch_up(version)
             self._auto_checked = version
@@ -327,53 +318,30 @@ class Vectors:
     # writing
 
     def settle(self, version: int) -> None:
-        """Prepare the next search: make the codes and measure their oversampling, and note which items wait.
-
-        Also shorten a part of the vectors of items that an earlier version stored.
-        """
-        self.shorten_items(SHORTENINGS)
+        """Prepare the next search: make the codes and measure their oversampling, and note which items wait."""
         if self._set is None:
             return
-        if self._engine_setting[0] == "auto":
-            self.choose(*self._engine_setting)
+        if self._engine_setting == "auto":
+            self.choose(self._engine_setting)
         if not _items.is_complete_noted(self._connection, self._set):
             with transaction(self._connection):
                 _items.note_complete(self._connection, self._set)
         if self._engine_name == "codes" and needs_settling(self._connection, self._set):
             self._query_engine(version, lambda _: None)
 
-    def shorten_items(self, rounds: int | None) -> None:
-        """Shorten the vectors of items that an earlier version stored, all or for some rounds."""
-        more = counter(self._connection, LONG_ITEMS) > 0
-        while more and rounds != 0:
-            with transaction(self._connection):
-                more = _items.shorten_next(self._connection)
-            rounds = None if rounds is None else rounds - 1
-
     def apply_change(self, change: _files.StoredChange) -> None:
-        """Count a change of chunks and apply it to the codes and to the engine's table."""
+        """Count a change of chunks and apply it to the codes."""
         before = increment(self._connection, "content")
         if self._set is None:
             return
         _segments.apply_change(self._connection, self._set, change, before=before)
-        if self._engine_name == "sqlite-vec":
-            self._apply_to_table(change, before)
-
-    def _apply_to_table(self, change: _files.StoredChange, before: int) -> None:
-        """Apply a change to the table of sqlite-vec; if the extension fails, use the exact engine from now on."""
-        import apsw
-
-        try:
-            self._active_engine().apply_change(change, before=before)
-        except apsw.SQLError as error:
-            self._fall_back(self._engine_name, str(error))
 
     def put(self, keys: Sequence[bytes], vectors: NDArray[np.float32], *, now: float) -> None:
         rows = _engines.unit_rows(vectors, self.active().dimensions)
         if len(rows) != len(keys):
             raise EmbeddingError(f"{len(keys)} keys were given with {len(rows)} vectors.")
         replaced = _cache.store(self._connection, self.active(), keys, rows, now=now)
-        needs_ids = self._engine_name == "sqlite-vec" or _segments.exists(self._connection, self.active())
+        needs_ids = _segments.exists(self._connection, self.active())
         ids = _cache.chunks_of_keys(self._connection, keys) if needs_ids else []
         _items.note_complete(self._connection, self.active())
         self.apply_change(_files.StoredChange(ids if replaced else [], ids))

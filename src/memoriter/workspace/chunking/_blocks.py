@@ -41,7 +41,8 @@ _BULLET = re.compile(r"[-*+•](?=[ \t]|$)")
 _NUMBER = re.compile(r"(\d{1,9})[.)](?=[ \t]|$)")
 _FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
 _RAW = re.compile(r"<(pre|script|style|textarea)(?=[\s>]|$)", re.IGNORECASE)
-_COMMENT_END, _COMMENT_START = re.compile("-->"), re.compile(r"[ \t]*<!--")
+_COMMENT_END = re.compile("-->")
+_COMMENT_START = re.compile(r"[ \t]*<!--")
 _ENTRY = re.compile(r"[-*+][ \t]|#{1,6}[ \t]")
 """What may begin an entry or a section of its own, and may as well be a line of code."""
 _FRONT = re.compile(r"[\w.-]+[ \t]*:|#|---")
@@ -202,7 +203,8 @@ class _Scanner:
 
     def _fence_or_comment(self, at: int, column: int, body: str) -> int:
         """Add a fence or a comment; a comment directly below a block belongs to it, otherwise to a neighbour."""
-        verbatim, is_doubtful = _verbatim(body), self._part(at) in self.no_verbatim
+        verbatim = _verbatim(body)
+        is_doubtful = self._part(at) in self.no_verbatim
         if self._closes_cut(verbatim, at):
             self._close_items(column)
             return self._add("rule", at, at + 1)
@@ -228,7 +230,8 @@ class _Scanner:
 
     def _verbatim_end(self, verbatim: _Verbatim, at: int, column: int) -> int:
         """Return the line after a fence, comment or raw HTML, and note whether its extent is doubtful."""
-        part, stop = self._part(at), self._part_end(at)
+        part = self._part(at)
+        stop = self._part_end(at)
         if part in self.no_verbatim:
             return at + 1
         inside = max((limit for limit in self.items if limit <= column), default=0)
@@ -270,7 +273,8 @@ class _Scanner:
         return self._add("rule", at, at + 1)
 
     def _item(self, at: int, column: int, body: str) -> int:
-        bullet, number = _BULLET.match(body), _NUMBER.match(body)
+        bullet = _BULLET.match(body)
+        number = _NUMBER.match(body)
         marker = bullet or number
         if marker is None:
             return 0

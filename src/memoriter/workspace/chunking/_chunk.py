@@ -126,7 +126,8 @@ def _make_spans(note: _WeightedLines, blocks: Sequence[Block], limits: _Limits) 
     ends = subtree_ends(blocks)
     at = 0
     while at < len(blocks):
-        block, subtree_end = blocks[at], blocks[ends[at] - 1].end
+        block = blocks[at]
+        subtree_end = blocks[ends[at] - 1].end
         fits = note.weight(block.start, subtree_end) <= limits.size
         leans = block.kind in {"heading", "comment", "rule"} or _introduces_list(note, block, limits)
         yield _Span(block.start, subtree_end if fits else block.end, leans, needs_previous=block.kind == "rule")
@@ -240,7 +241,8 @@ def _overlap_tail(pieces: list[_Piece], size: float) -> list[_Piece]:
     """Return the shortest run of last pieces whose length is at least `size`."""
     if size <= 0:
         return []
-    total, first = 0, len(pieces)
+    total = 0
+    first = len(pieces)
     while first and total < size:
         first -= 1
         total += pieces[first][2]

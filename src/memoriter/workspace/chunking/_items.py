@@ -45,13 +45,15 @@ def _is_worth_a_vector(text: str) -> bool:
 def _find_items(lines: Sequence[str], blocks: Sequence[Block]) -> Iterator[Item]:
     at = 0
     while at < len(blocks):
-        block, at = blocks[at], at + 1
+        block = blocks[at]
+        at += 1
         end = block.end
         if block.kind == "quote" or (block.kind == "text" and lines[block.start].lstrip().startswith("|")):
             yield from (Item(line, line) for line in range(block.start, end))
         elif block.kind in {"item", "text", "fence"}:
             while block.kind == "item" and at < len(blocks) and _continues(blocks[at], block):
-                end, at = blocks[at].end, at + 1
+                end = blocks[at].end
+                at += 1
             yield Item(block.start, end - 1)
 
 

@@ -268,7 +268,8 @@ def _started_in(path: str) -> str | None:
     return os.path.normpath(folder) if isinstance(folder, str) and folder else None
 
 
-CLAUDE_CODE, CODEX = "claude-code", "codex"
+CLAUDE_CODE = "claude-code"
+CODEX = "codex"
 """Keywords for the transcripts that Claude Code and Codex keep of the workspace."""
 ALL = ":all"
 """After a keyword: the transcripts of all folders. In the workspace of a project, they are those of the project."""

@@ -131,7 +131,8 @@ _NO_MESSAGE_TYPES = frozenset(
     }
 )
 """Types of lines that contain no message but show that the file is a transcript."""
-_FIRST_YEAR, _LAST_YEAR = 1980, 2200
+_FIRST_YEAR = 1980
+_LAST_YEAR = 2200
 _MILLISECONDS = 1e11
 """Threshold between seconds and milliseconds; as seconds, a larger number lies thousands of years ahead."""
 
@@ -169,7 +170,9 @@ def parse_object(line: bytes) -> Fields | None:
 def parse_line(fields: Fields) -> ParsedLine:
     """Parse the message in a line of a transcript, if it has one."""
     time = _timestamp(fields)
-    kind, message, payload = _string(fields, "type"), fields.get("message"), fields.get("payload")
+    kind = _string(fields, "type")
+    message = fields.get("message")
+    payload = fields.get("payload")
     if kind == "message" and isinstance(message, dict):  # OpenClaw
         return _parse_message(cast("Fields", message), time)
     if kind in {"user", "assistant"} and isinstance(message, dict):  # Claude Code

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 LONGEST_LINE = 16 * 1024 * 1024
 """Limit of a line in bytes; no message is longer."""
 _BLOCK = 1 << 20
-_HEAD, _TAIL = 1_024, 4_096
+_HEAD = 1_024
+_TAIL = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def lines_from(file: BinaryIO, offset: int, lines_before: int, size: int) -> Ite
         content = file.readline(min(LONGEST_LINE + 1, size - offset))
         if not content:
             return
-        number, offset = number + 1, offset + len(content)
+        number += 1
+        offset += len(content)
         if content.endswith(b"\n"):
             yield RawLine(number, offset, content)
         elif offset >= size:

@@ -49,7 +49,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a module on first use: most commands need only the few characters that could move a cursor."""
-    late = {
+    lazy = {
         "_characters": {"HIDDEN", "TERMINAL", "folded", "skeleton", "without_digits"},
         "_marks": {
             "MarkedEntry",
@@ -68,9 +68,9 @@ def __getattr__(name: str) -> Any:
         },
         "_neutral": {"neutral", "neutral_data", "neutral_json", "visible"},
     }
-    for file, names in late.items():
+    for module, names in lazy.items():
         if name in names:
             from importlib import import_module
 
-            return getattr(import_module(f"{__name__}.{file}"), name)
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -51,7 +51,7 @@ def without_injected(text: str) -> str:
     beginning is removed; if it has lost its beginning, all text before its end. Other text is unchanged.
     """
     kept: list[str] = []
-    depth, start = 0, 0
+    depth = start = 0
     for edge in _EDGE.finditer(text):
         if not edge["close"]:
             if depth == 0:
@@ -62,7 +62,8 @@ def without_injected(text: str) -> str:
             continue
         if depth == 0:
             kept.clear()
-        depth, start = max(0, depth - 1), edge.end()
+        depth = max(0, depth - 1)
+        start = edge.end()
     return "".join(kept) if depth else "".join((*kept, text[start:]))
 
 
@@ -109,18 +110,23 @@ def authors_of(lines: Sequence[str]) -> list[str]:
 
     A mark that was never closed, as after a crash, applies until the next one.
     """
-    authors, opened, of_item, column = [""] * len(lines), "", "", -1
+    authors = [""] * len(lines)
+    opened = ""
+    of_item = ""
+    column = -1
     for at, line in enumerate(lines):
         match = ORIGIN.search(line) if "<!--" in line else None
         alone = match is not None and not line[: match.start()].strip()
         if match is not None and alone:
-            opened, column = match["origin"] if match[1] == "from" else "", -1
+            opened = match["origin"] if match[1] == "from" else ""
+            column = -1
             continue
         indent = len(line) - len(line.lstrip(" \t"))
         if line.strip() and column >= 0 and indent <= column:
             column = -1
         if match is not None and match[1] == "from":
-            of_item, column = match["origin"], indent
+            of_item = match["origin"]
+            column = indent
         if column >= 0 and line.strip():
             authors[at] = of_item
         else:
@@ -160,7 +166,8 @@ def origin_edges(lines: Sequence[str]) -> list[int]:
     marks = {at for at, line in enumerate(lines) if "<!-- " in line and ORIGIN.search(line)}
     if not marks:
         return []
-    foreign, previous = foreign_lines(lines), False
+    foreign = foreign_lines(lines)
+    previous = False
     for at, line in enumerate(lines):
         if line.strip():
             if foreign[at] != previous:

@@ -161,7 +161,8 @@ def neutral_json(text: str) -> str:
         )
         return match[0] if match[0] and _keep_needed(match[0], *neighbours) else json.dumps(match[0])[1:-1]
 
-    pieces, at = list[str](), 0
+    pieces = list[str]()
+    at = 0
     for start in sorted(brackets(text)):
         if text[start] != "\\":
             pieces += [text[at:start], f"\\u{ord(text[start]):04x}"]
@@ -181,7 +182,8 @@ def neutral_data(value: Any) -> Any:
 
 
 def _reveal(match: re.Match[str]) -> str:
-    run, text = match[0], match.string
+    run = match[0]
+    text = match.string
     before = text[match.start() - 1] if match.start() else ""
     after = text[match.end()] if match.end() < len(text) else ""
     if len(run) <= _SHOWN_ONE_BY_ONE and (kept := _keep_needed(run, before, after)) is not None:
@@ -274,7 +276,8 @@ def _replace_brackets(text: str) -> Iterator[str]:
 
 
 def _is_structure(text: str, opening: re.Match[str], inside: re.Match[str], before: str, *, closed: bool) -> bool:
-    name, sigil = _plain_name(inside["name"]), inside["sigil"]
+    name = _plain_name(inside["name"])
+    sigil = inside["sigil"]
     words = [word for word in re.split(r"[._:▁·-]+", name) if word]
     is_structural = any(word in _STRUCTURAL_NAMES for word in words) or name in _STRUCTURAL_NAMES
     if opening["weak"]:

@@ -81,8 +81,8 @@ class Entry:
     """Its author if that is not the owner."""
     now: datetime
     """In the owner's time zone."""
-    log: str = ""
-    """Pattern of the path of a day's note, if the entry belongs into one."""
+    path_pattern: str = ""
+    """Pattern of the path of a day's note; empty if the entry belongs into another note."""
     again: bool = False
     """Whether to add the entry to a note that already contains it."""
 
@@ -103,11 +103,11 @@ class Entry:
         if existing := self.find_in(content):
             return existing
         note = decode(content)
-        entry = entry_of(self.text, self._form_in(note) if self.log else None)
+        entry = entry_of(self.text, self._form_in(note) if self.path_pattern else None)
         if self.origin is not None:
             entry = marked(entry, self.origin, self.now.date().isoformat())
-        if self.log and not note.strip():
-            return Addition(entry, f"# {daily_title(self.log, self.now.date())}\n\n")
+        if self.path_pattern and not note.strip():
+            return Addition(entry, f"# {daily_title(self.path_pattern, self.now.date())}\n\n")
         from memoriter.workspace.chunking import closing_line
 
         # Otherwise the entry would be part of a fence or comment that somebody forgot to close.
@@ -123,7 +123,9 @@ class Entry:
         return None if self.again else find_entry(decode(content), self.text, foreign=self.origin is not None)
 
     def _form_in(self, note: str) -> Form:
-        return log_form(note[-_TAIL:], f"{self.now:%H:%M}" if names_one_day(self.log) else f"{self.now:%Y-%m-%d %H:%M}")
+        names_day = names_one_day(self.path_pattern)
+        time = f"{self.now:%H:%M}" if names_day else f"{self.now:%Y-%m-%d %H:%M}"
+        return log_form(note[-_TAIL:], time)
 
 
 def entry_of(text: str, form: Form | None = None) -> str:

@@ -154,7 +154,8 @@ def finish(folder: Folder, hidden: Hidden, *, leases: bool) -> tuple[Outcome, st
     Returns:
         What became of it, and the name of the file that still has its content, if there is one.
     """
-    name, status = hidden.name, folder.stat(hidden.file)
+    name = hidden.name
+    status = folder.stat(hidden.file)
     if status is None:
         return "gone", ""
     settled, content = _final_content(folder, hidden.file, leases=leases)
@@ -332,7 +333,8 @@ def sweep(folder: Folder, name: str) -> list[tuple[Hidden, Outcome, str]]:
 
 
 def _finish_left(folder: Folder, hidden: Hidden, *, leases: bool) -> tuple[Outcome, str]:
-    current, status = folder.stat(hidden.name), folder.stat(hidden.file)
+    current = folder.stat(hidden.name)
+    status = folder.stat(hidden.file)
     if status is None:
         return "gone", ""
     try:

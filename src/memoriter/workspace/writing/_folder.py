@@ -70,7 +70,8 @@ class Folder:
 
     def rename(self, name: str, to: str) -> None:
         """Rename an entry, and replace an entry that has the new name."""
-        source, target = self._at(name), self._at(to)
+        source = self._at(name)
+        target = self._at(to)
         if self._descriptor is None:
             os.replace(source, target)  # noqa: PTH105 - as above
         else:
@@ -78,7 +79,9 @@ class Folder:
 
     def link(self, name: str, to: str) -> None:
         """Give a file a second name; raise FileExistsError if the name is taken."""
-        source, target, descriptor = self._at(name), self._at(to), self._descriptor
+        source = self._at(name)
+        target = self._at(to)
+        descriptor = self._descriptor
         if os.link in os.supports_follow_symlinks:
             os.link(source, target, src_dir_fd=descriptor, dst_dir_fd=descriptor, follow_symlinks=False)
         else:
@@ -290,11 +293,13 @@ def wait_for_no_writer(descriptor: int, *, leases: bool, seconds: float) -> bool
     Returns:
         False if a program still has the file open for writing after that time.
     """
-    current, unchanged_seconds = (0, 0), 0.0
+    current = (0, 0)
+    unchanged_seconds = 0.0
     for pause in _pauses(seconds):
         time.sleep(pause)
         status = os.fstat(descriptor)
-        previous, current = current, (status.st_size, status.st_mtime_ns)
+        previous = current
+        current = (status.st_size, status.st_mtime_ns)
         unchanged_seconds = unchanged_seconds + pause if current == previous else 0.0
         has_writer = is_written(descriptor) if leases else None  # None for a file of another user
         if has_writer is False or (has_writer is None and unchanged_seconds >= _STILL_SECONDS):
@@ -328,7 +333,8 @@ def is_written(descriptor: int) -> bool | None:
 
 def _pauses(seconds: float) -> Iterator[float]:
     """Yield pauses from 0 to 20 ms that add up to `seconds`."""
-    pause, remaining = 0.0, seconds
+    pause = 0.0
+    remaining = seconds
     while remaining > 0:
         yield pause
         remaining -= max(pause, 0.001)

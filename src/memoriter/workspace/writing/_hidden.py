@@ -39,7 +39,8 @@ class Version:
 
     def lines_after(self, content: bytes) -> bytes | None:
         """Return the lines that were appended to this version, or None if it changed in another way."""
-        before, after = content[: self.size], content[self.size :]
+        before = content[: self.size]
+        after = content[self.size :]
         if Version.of(before) != self:
             return None
         at_line_start = not before or before.endswith(b"\n") or after[:1] in {b"\n", b""}

@@ -35,7 +35,8 @@ class Unfinished:
     @property
     def diagnostic(self) -> Diagnostic:
         """Return what the file is, and what to do."""
-        file, note = repr(str(self.file)), repr(str(self.note))
+        file = repr(str(self.file))
+        note = repr(str(self.note))
         if self.kept:
             message = f"{file} holds what another program saved while {note} was replaced."
             return Diagnostic("write_unfinished", message, "Copy what you need from it, then delete it.")

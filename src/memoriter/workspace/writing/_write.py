@@ -63,7 +63,8 @@ def append(file: Path | ReadablePath, text: str | Compose, *, limit: int | None 
         WriteError: nothing was written: no text, no space, no permission, or the file would become too large.
         PathRefused: the file is a link, a folder or a device.
     """
-    place, least = _to_place(file), len(_to_bytes(_composed(text, b"")))
+    place = _to_place(file)
+    least = len(_to_bytes(_composed(text, b"")))
     with _open_for_write(place, make=True) as (folder, name):
         _check_size(place, least, limit)
         if (status := folder.stat(name)) is not None:

@@ -124,8 +124,10 @@ def parse_rows(body: bytes) -> list[BatchRow]:
             entry: Any = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(entry, dict) and isinstance(key := cast("dict[str, Any]", entry).get("custom_id"), str):
-            rows.append(_parse_row(key, cast("dict[str, Any]", entry)))
+        fields = _as_object(entry)
+        key = fields.get("custom_id")
+        if isinstance(key, str):
+            rows.append(_parse_row(key, fields))
     return rows
 
 

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _APIS = {api.vendor.name: api for api in (GEMINI, OPENAI, VOYAGE)}
-_SECONDS, _FILE_SECONDS = 120.0, 600.0
+_SECONDS = 120.0
+_FILE_SECONDS = 600.0
 _LONGEST_KEY = 64
 _MOST_LISTING_BYTES = 64 << 20
 """Limit for a response that is not about one job; a list of jobs may include some of their results."""
@@ -188,7 +189,8 @@ class BatchRun:
             size = utf8_size(texts[key])
             if group and (len(group) == self._api.most_inputs or used + size > self._api.most_bytes):
                 yield tuple(group)
-                group, used = [], 0
+                group = []
+                used = 0
             group.append(key)
             used += size
         if group:
@@ -203,7 +205,9 @@ class BatchRun:
         job = BatchJob(new_job_name(keys, now), keys, now, tokens=tokens, tries=tries)
         self._store.save(job)
         items = [(key, self._provider.apply_template(texts[key], "document")) for key in keys]
-        api, settings, service = self._api, self._provider.settings, self._provider.service
+        api = self._api
+        settings = self._provider.settings
+        service = self._provider.service
         try:
             if api.upload is not None:
                 request = api.upload(items, settings, job.name)
@@ -292,7 +296,8 @@ class BatchRun:
 
     def _vectors(self, rows: Sequence[BatchRow], failures: dict[str, EmbeddingError]) -> dict[str, NDArray[np.float32]]:
         """Return the unit vector of each row, by key; add rows without a usable vector to `failures`."""
-        service, dimensions = self._provider.service, self._provider.spec.dimensions
+        service = self._provider.service
+        dimensions = self._provider.spec.dimensions
         vectors: dict[str, NDArray[np.float32]] = {}
         for row in rows:
             try:

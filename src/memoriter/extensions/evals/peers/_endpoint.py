@@ -92,9 +92,11 @@ def _handler_for(endpoint: Endpoint) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             try:
                 request = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
-                answer, status = _answer(endpoint, request), 200
+                answer = _answer(endpoint, request)
+                status = 200
             except (ValueError, TypeError, AttributeError) as error:
-                answer, status = {"error": {"message": str(error), "type": "invalid_request_error"}}, 400
+                answer = {"error": {"message": str(error), "type": "invalid_request_error"}}
+                status = 400
             body = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

@@ -8,18 +8,18 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, Queue
 from tempfile import TemporaryFile
-from threading import Thread, Timer
+from threading import Thread, Timer, current_thread, main_thread
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
 _TAIL = 300
 """Characters of an error output that a message quotes."""
@@ -57,19 +57,8 @@ def run_program(command: Sequence[str], *, environ: Mapping[str, str], folder: P
     """
     with TemporaryFile() as output, TemporaryFile() as errors:
         begun = perf_counter()
-        try:
-            process = subprocess.Popen(  # noqa: S603 (a program that the user named)
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=errors,
-                env=dict(environ),
-                cwd=folder,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise PeerFailed(f"{command[0]} cannot start: {error}") from error
-        code, peak, in_time = _wait(process, timeout)
+        with _started(command, dict(environ), folder, output, errors) as process:
+            code, peak, in_time = _wait(process, timeout)
         seconds = perf_counter() - begun
         output.seek(0)
         errors.seek(0)
@@ -78,6 +67,52 @@ def run_program(command: Sequence[str], *, environ: Mapping[str, str], folder: P
         why = f"failed with code {code}" if in_time else f"did not end in {timeout:g} s"
         raise PeerFailed(f"`{' '.join(command[:4])}` {why}: {' '.join((complaint or text).split())[-_TAIL:]}")
     return Finished(text, seconds, peak)
+
+
+@contextmanager
+def _started(
+    command: Sequence[str], environ: dict[str, str], folder: Path, output: IO[bytes], errors: IO[bytes]
+) -> Generator[subprocess.Popen[bytes]]:
+    """Start a program, and kill it and its children if the block fails.
+
+    It has a session of its own, which Ctrl-C does not reach.
+    """
+    process = None
+    try:
+        with _interrupts_deferred():  # otherwise one could arrive when the program runs and `process` is not yet set
+            process = subprocess.Popen(  # noqa: S603 (a program that the user named)
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                env=environ,
+                cwd=folder,
+                start_new_session=True,
+            )
+        yield process
+    except BaseException as error:
+        if process is not None:
+            _kill_group(process)
+            process.wait()
+        elif isinstance(error, OSError):
+            raise PeerFailed(f"{command[0]} cannot start: {error}") from error
+        raise
+
+
+@contextmanager
+def _interrupts_deferred() -> Generator[None]:
+    """Deliver Ctrl-C when the block has ended."""
+    if current_thread() is not main_thread():  # only the main thread is interrupted
+        yield
+        return
+    arrived: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: arrived.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if arrived:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _wait(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, float | None, bool]:
@@ -89,8 +124,8 @@ def _wait(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, float 
         _kill_group(process)
 
     timer = Timer(timeout, stop)
-    timer.start()
     try:
+        timer.start()
         if not hasattr(os, "wait4"):
             return process.wait(), None, not late
         _, status, usage = os.wait4(process.pid, 0)
@@ -98,10 +133,6 @@ def _wait(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, float 
         own = _own_peak()
         unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
         return process.returncode, usage.ru_maxrss / unit if usage.ru_maxrss > own else None, not late
-    except BaseException:  # such as Ctrl-C, which does not reach a program in a session of its own
-        _kill_group(process)
-        process.wait()
-        raise
     finally:
         timer.cancel()
 

@@ -78,7 +78,8 @@ class Qmd:
         path = str(row["file"]).removeprefix("qmd://").partition("?")[0].removeprefix("notes/")
         first = last = int(row.get("line") or 1)
         if shown := re.search(r"@@ -(\d+),(\d+) @@", str(row.get("snippet", ""))):
-            first, last = int(shown[1]), int(shown[1]) + int(shown[2]) - 1
+            first = int(shown[1])
+            last = int(shown[1]) + int(shown[2]) - 1
         return Hit(_spelled(path, place.notes), first, last, float(row.get("score") or 0), "", "memory")
 
 

@@ -130,7 +130,8 @@ class _Reading:
         """Return the documents of the canvas. The message after a call names the document."""
         documents = Documents()
         for message, answer in zip(branch, [*branch[1:], {}], strict=True):
-            recipient, at = text_of(message.get("recipient")), moment(message.get("create_time"))
+            recipient = text_of(message.get("recipient"))
+            at = moment(message.get("create_time"))
             if not recipient.startswith(("canmore.create", "canmore.update")):
                 continue
             call = _json(_text_of_call(mapping(message.get("content"))))
@@ -176,7 +177,8 @@ def _branch(nodes: dict[str, Any], current: str) -> list[dict[str, Any]]:
     """Return the messages from the root to a node, or to the last leaf if the node is unknown."""
     if current not in nodes:
         current = next((key for key in reversed(nodes) if not lists(mapping(nodes[key]).get("children"))), "")
-    path, passed = list[dict[str, Any]](), set[str]()
+    path = list[dict[str, Any]]()
+    passed = set[str]()
     while current in nodes and current not in passed and len(path) < _LONGEST_BRANCH:
         passed.add(current)
         node = mapping(nodes[current])

@@ -99,7 +99,8 @@ def _branch(found: dict[str, Any]) -> list[dict[str, Any]]:
     leaves = [each for each in messages if text_of(each.get("uuid")) not in parents]
     if not leaves:
         return messages
-    path, current = list[dict[str, Any]](), text_of(max(leaves, key=_written).get("uuid"))
+    path = list[dict[str, Any]]()
+    current = text_of(max(leaves, key=_written).get("uuid"))
     while found_message := known.pop(current, None):
         path.append(found_message)
         current = text_of(found_message.get("parent_message_uuid"))
@@ -118,7 +119,8 @@ def _turn(message: dict[str, Any]) -> Turn | None:
     blocks = [mapping(block) for block in lists(message.get("content"))]
     texts = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
     texts = texts if blocks else [text_of(message.get("text"))]
-    text = "\n\n".join(each for text in texts if (each := _UNSUPPORTED.sub("", text).strip()))
+    readable = (_UNSUPPORTED.sub("", text).strip() for text in texts)
+    text = "\n\n".join(filter(None, readable))
     given = [mapping(each) for each in lists(message.get("attachments"))]
     bare = [each for each in given if not text_of(each.get("extracted_content")).strip()]
     parts = [*map(_attachment, given), attached([*bare, *lists(message.get("files"))])]
@@ -135,7 +137,8 @@ def _artifacts(found: dict[str, Any], omitted: Omitted) -> Iterator[Record]:
             call = mapping(block.get("input"))
             if block.get("name") != "artifacts" or not call:
                 continue
-            key, text = text_of(call.get("id")), text_of(call.get("content"))
+            key = text_of(call.get("id"))
+            text = text_of(call.get("content"))
             known = documents.get(key)
             if text and call.get("command") in {"create", "rewrite"}:
                 title = text_of(call.get("title")).strip() or (known.title if known else "Artifact")
@@ -164,7 +167,8 @@ def _attachment(found: dict[str, Any]) -> str:
 
 def _project(found: dict[str, Any]) -> Iterator[Record]:
     project = text_of(found.get("name")).strip() or "Untitled project"
-    identifier, at = id_of(found.get("uuid"), project), moment(found.get("created_at"))
+    identifier = id_of(found.get("uuid"), project)
+    at = moment(found.get("created_at"))
     parts = [text_of(found.get("description")).strip(), text_of(found.get("prompt_template")).strip()]
     folder = f"projects/{project.replace('/', ' ')} {identifier[:8]}"
     if text := "\n\n".join(filter(None, parts)):
@@ -183,7 +187,8 @@ def _memories(found: dict[str, Any], titles: Mapping[str, str]) -> Iterator[Reco
     if text := text_of(found.get("conversations_memory")).strip():
         yield Page(f"memory {account}", "What Claude remembers", text, path="memories/conversations")
     for each in map(mapping, lists(found.get("memory_files"))):
-        path, text = text_of(each.get("path")).strip("/"), text_of(each.get("content")).strip()
+        path = text_of(each.get("path")).strip("/")
+        text = text_of(each.get("content")).strip()
         if path and text:
             title = f"What Claude remembers: {path.removesuffix('.md')}"
             place = f"memories/files/{path.removesuffix('.md')}"

@@ -91,7 +91,8 @@ class ClaudeMem:
 def _observation(row: Mapping[str, Any]) -> Record:
     facts = row.get("facts")
     listed = lists(_parsed(facts)) if isinstance(facts, str) else lists(facts)
-    kind, title = text_of(row.get("type")).strip(), text_of(row.get("title")).strip()
+    kind = text_of(row.get("type")).strip()
+    title = text_of(row.get("title")).strip()
     heading = ": ".join(filter(None, [kind, title]))
     body = [text_of(row.get("subtitle")), text_of(row.get("narrative")) or text_of(row.get("text"))]
     points = "\n".join(f"- {' '.join(fact.split())}" for fact in listed if isinstance(fact, str) and fact.strip())

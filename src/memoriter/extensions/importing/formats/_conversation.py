@@ -46,7 +46,8 @@ def lowered(text: str) -> str:
     >>> lowered("# Plan")
     '### Plan'
     """
-    lines, fence = list[str](), ""
+    lines = list[str]()
+    fence = ""
     for line in text.split("\n"):
         match = _FENCE.match(line)
         if fence:

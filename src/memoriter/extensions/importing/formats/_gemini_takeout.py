@@ -67,7 +67,8 @@ def _entry(found: dict[str, Any]) -> Record:
     items = [mapping(item) for item in lists(found.get("safeHtmlItem"))] or [mapping(found.get("safeHtmlItem"))]
     answers = [markdown_of(text_of(item.get("html")) or text_of(item.get("htmlValue"))) for item in items]
     at = moment(found.get("time"))
-    title, answer = text_of(found.get("title")).strip(), "\n\n".join(filter(None, answers))
+    title = text_of(found.get("title")).strip()
+    answer = "\n\n".join(filter(None, answers))
     return _record(products, title, answer, at, found.get("time"))
 
 

@@ -73,8 +73,10 @@ def _record(found: dict[str, Any], place: str) -> Record:
     text = text_of(found.get("text")).strip()
     if not text:
         return LeftOut(place, "it has no text")
-    at = next((at for key in _DATES if (at := moment(found.get(key)))), None)
-    title, path = text_of(found.get("title")).strip(), text_of(found.get("path")).strip()
+    dates = (moment(found.get(key)) for key in _DATES)
+    at = next(filter(None, dates), None)
+    title = text_of(found.get("title")).strip()
+    path = text_of(found.get("path")).strip()
     identifier = id_of(found.get("id"), text, title, path, at)
     if not title and not path:
         return Entry(identifier, text, at, text_of(found.get("group")))

@@ -53,7 +53,8 @@ def markdown_pages(
             continue
         whole = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
         front, text = split_front(whole)
-        path, title = name.rpartition(".")[0], ""
+        path = name.rpartition(".")[0]
+        title = ""
         if change is not None:
             path, title, text = change(name, text)
         else:

@@ -58,11 +58,13 @@ class Mem0:
 
 
 def _entry(found: dict[str, Any]) -> Record:
-    text = next((text for key in ("memory", "text", "data") if (text := text_of(found.get(key)).strip())), "")
+    texts = (text_of(found.get(key)).strip() for key in ("memory", "text", "data"))
+    text = next(filter(None, texts), "")
     identifier = id_of(found.get("id"), text, found.get("created_at"))
     if not text:
         return LeftOut(identifier, "it has no text")
-    owner = next((each for key in ("user_id", "agent_id", "run_id") if (each := text_of(found.get(key)))), "")
+    owners = (text_of(found.get(key)) for key in ("user_id", "agent_id", "run_id"))
+    owner = next(filter(None, owners), "")
     metadata = mapping(found.get("metadata"))
     group = owner or text_of(metadata.get("user_id"))
     said = {key: value for key, value in metadata.items() if key != "user_id"}
@@ -92,7 +94,8 @@ def _relation(found: dict[str, Any]) -> Record:
 def _history(files: Files, name: str) -> Iterator[Record]:
     with open_database(files, name) as database:
         for row in last_rows(database, "history", _COLUMNS, by="memory_id"):
-            identifier, text = id_of(row["memory_id"], row["new_memory"]), text_of(row["new_memory"]).strip()
+            identifier = id_of(row["memory_id"], row["new_memory"])
+            text = text_of(row["new_memory"]).strip()
             if row["is_deleted"] or row["event"] == "DELETE" or not text:
                 yield LeftOut(identifier, "it was deleted")
             else:

@@ -99,7 +99,8 @@ class _Names:
         here = [*filter(None, clean_path(_ID.sub("", folder)).split("/"))]
         there = target.split("/")
         while here and there[:-1] and here[0] == there[0]:
-            here, there = here[1:], there[1:]
+            here = here[1:]
+            there = there[1:]
         return f"]({quote('/'.join([*['..'] * len(here), *there]))}.md{match[2] or ''})"
 
 
@@ -125,7 +126,8 @@ def _day(value: str) -> date | None:
         if found := re.match(r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?!\d)", value):
             return date(int(found[1]), int(found[2]), int(found[3]))
         if found := re.match(r"(\d{1,2})/(\d{1,2})/(\d{4})\b", value):
-            first, second = int(found[1]), int(found[2])
+            first = int(found[1])
+            second = int(found[2])
             known = first == second or max(first, second) > len(_MONTHS)
             return date(int(found[3]), min(first, second), max(first, second)) if known else None
     except ValueError:

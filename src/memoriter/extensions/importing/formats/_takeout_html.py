@@ -28,7 +28,9 @@ _LONGEST = 32 << 20
 _READ_AGAIN = "Export again, and give the whole file."
 _START = 1 << 18
 _PART = 1 << 20
-_HEADER, _BODY, _CAPTION = "mdl-typography--title", "mdl-typography--body-1", "mdl-typography--caption"
+_HEADER = "mdl-typography--title"
+_BODY = "mdl-typography--body-1"
+_CAPTION = "mdl-typography--caption"
 _NEXT_CELL = '<div class="content-cell'
 """An answer has elements of its own, so the end of its cell is the beginning of the next one."""
 _BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
@@ -36,7 +38,8 @@ _TIME = re.compile(r"(\d{1,2}):(\d\d):(\d\d)")
 _NUMBERS = re.compile(r"\d{1,4}")
 _MONTH = re.compile(r"\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_AFTERNOON, _MORNING = re.compile(r"PM|p\.\s?m\.|오후|下午|午後"), re.compile(r"AM|a\.\s?m\.|오전|上午|午前")
+_AFTERNOON = re.compile(r"PM|p\.\s?m\.|오후|下午|午後")
+_MORNING = re.compile(r"AM|a\.\s?m\.|오전|上午|午前")
 _OFFSET = re.compile(r"(?:UTC|GMT)([+\u2212-])(\d{1,2})(?::?(\d\d))?")
 _HOURS = {
     0: "UTC GMT WET",
@@ -81,7 +84,8 @@ def is_page(files: Files, name: str) -> bool:
 def activities(files: Files, name: str) -> Iterator[Activity]:
     """Yield the activities of a page. Raises UsageError."""
     for cell in _cells(files, name):
-        header, body = _after(cell, _HEADER, "</p>"), _after(cell, _BODY, _NEXT_CELL)
+        header = _after(cell, _HEADER, "</p>")
+        body = _after(cell, _BODY, _NEXT_CELL)
         parts = _BREAK.split(body.removesuffix("</div>"))
         place = next((number for number, part in enumerate(parts) if number and _is_time(part)), None)
         if place is None:
@@ -95,7 +99,8 @@ def activities(files: Files, name: str) -> Iterator[Activity]:
 def _cells(files: Files, name: str) -> Iterator[str]:
     """Yield the HTML of each activity. Raises UsageError if one is too long, or the last one is cut off."""
     with open_text(files, name) as opened:
-        rest, seen = b"", False
+        rest = b""
+        seen = False
         while part := opened.read(_PART):
             *whole, rest = (rest + part).split(_CELL)
             for each in whole:
@@ -134,7 +139,8 @@ def moment_of(text: str) -> datetime | None:
     >>> moment_of("Mar 14, 2025, 12:30:05 PM UTC").isoformat(), moment_of("14.03.2025, 13:30:05 MEZ").isoformat()
     ('2025-03-14T12:30:05+00:00', '2025-03-14T13:30:05+01:00')
     """
-    time, zone = _TIME.search(text), _zone(text)
+    time = _TIME.search(text)
+    zone = _zone(text)
     if time is None or zone is None:
         return None
     hour, minute, second = map(int, time.groups())
@@ -149,7 +155,8 @@ def moment_of(text: str) -> datetime | None:
 
 def _day(text: str) -> tuple[int, int, int] | None:
     """Return the year, month and day."""
-    numbers, month = _NUMBERS.findall(text), _MONTH.search(text)
+    numbers = _NUMBERS.findall(text)
+    month = _MONTH.search(text)
     if month and len(numbers) == 2:  # the day and the year
         day, year = sorted(numbers, key=len)
         return int(year), _MONTHS.index(month[1]) + 1, int(day)

@@ -1,0 +1,337 @@
+"""The inbox of long-term memories: propose, list, accept, reject and edit candidates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from memoriter.api_json import iso_time
+from memoriter.errors import MemoriterError, UsageError, WriteConflict
+from memoriter.extensions.longterm._candidates import (
+    EXPIRY_DAYS,
+    PATH,
+    Candidate,
+    Inbox,
+    edited_inbox,
+    parse_inbox,
+    text_hash,
+    with_rejected,
+    without_expired,
+)
+from memoriter.extensions.longterm._records import CATEGORIES, Span, is_memory_id
+from memoriter.ids import bytes_hash
+from memoriter.types import Diagnostic
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from memoriter.extensions.longterm._memories import LongTermMemories
+    from memoriter.extensions.longterm._own_statements import OwnStatements, OwnStatementsFile
+    from memoriter.extensions.longterm._records import Category
+    from memoriter.extensions.longterm._results import Stored
+    from memoriter.workspace import Workspace
+
+TRIES = 5
+"""Attempts to write while other programs change the note."""
+SHORTEST_ID = 4
+"""Characters of an id that are enough, if no other candidate begins with them."""
+LONGEST_TEXT = 10_000
+ALL = "all"
+"""Stands for every candidate, instead of ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A candidate that became a memory."""
+
+    candidate: Candidate
+    stored: Stored
+    """The new memory, or the one that says the same already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The result of accepting candidates."""
+
+    accepted: tuple[Accepted, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
+
+
+class InboxFile:
+    """`memory/inbox.md` of a folder of notes. Every change re-reads the note, so that no edit of a person is lost."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        wall: Callable[[], float],
+        days: float = EXPIRY_DAYS,
+        own: OwnStatementsFile | None = None,
+    ) -> None:
+        """Open the inbox; nothing is read or written yet.
+
+        Args:
+            workspace: the folder of notes.
+            wall: seconds since 1970.
+            days: days after which candidates are dropped.
+            own: what is the owner's in the folder of a project; None: the folder is the owner's.
+        """
+        self._workspace = workspace
+        self._wall = wall
+        self.days = days
+        self._own = own
+
+    def read(self) -> Inbox:
+        """Return what waits, without expired candidates. Raises PathRefused."""
+        now = round(self._wall(), 3)
+        return without_expired(self._read(now)[0], now, self.days)
+
+    def propose(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+        """Add candidates, except those that wait already or were rejected, and return what was added.
+
+        In a project, those of the owner's words are recorded as such.
+
+        Raises:
+            WriteError: nothing was written.
+        """
+        added: list[Candidate] = []
+
+        def change(inbox: Inbox) -> Inbox:
+            added.clear()
+            for each in candidates:
+                if not inbox.has(each.text):
+                    added.append(each)
+                    inbox = replace(inbox, candidates=(*inbox.candidates, each))
+            return inbox
+
+        self._change(change)
+        self.record([each for each in added if each.origin == "owner"])
+        return tuple(added)
+
+    def record(self, candidates: Sequence[Candidate]) -> None:
+        """Record that candidates are the owner's, if the folder is that of a project. Raises WriteError."""
+        if self._own:
+            self._own.add_captured(candidates)
+
+    def drop_expired(self) -> None:
+        """Take expired candidates out of the note. Raises WriteError and PathRefused."""
+        self._change(lambda inbox: inbox)
+
+    def accept(self, ids: Sequence[str], memories: LongTermMemories) -> Acceptance:
+        """Store candidates as memories and take them out of the inbox, each as soon as it is stored.
+
+        Accepting is approving: what the owner has not written keeps its origin, and is recalled automatically.
+
+        Args:
+            ids: ids or their beginnings, or `all`.
+            memories: where they are stored.
+
+        Raises:
+            UsageError: an id is unknown or ambiguous; nothing was accepted.
+            WriteError: a note cannot be written.
+        """
+        accepted = list[Accepted]()
+        reasons = list[Diagnostic]()
+        for candidate in self._chosen(ids):
+            supersedes = candidate.supersedes
+            if supersedes not in {memory.id for memory in memories.memories() if memory.status == "active"}:
+                supersedes = ""
+            stored = memories.store(
+                candidate.text,
+                origin=candidate.origin,
+                category=candidate.category,
+                session=candidate.session,
+                span=candidate.span,
+                supersedes=supersedes,
+            )
+            if not stored.memory.trusted:
+                stored = replace(stored, memory=memories.approve(stored.memory.id))
+            self._drop(candidate)
+            if self._own:
+                self._own.remove_captured(candidate)
+            accepted.append(Accepted(candidate, stored))
+            reasons += stored.reasons
+        return Acceptance(tuple(accepted), tuple(reasons))
+
+    def reject(self, ids: Sequence[str]) -> tuple[Candidate, ...]:
+        """Drop candidates for good, and return them: the same words are not proposed again.
+
+        Raises:
+            UsageError: an id is unknown or ambiguous; nothing was rejected.
+            WriteError: the note cannot be written.
+        """
+        chosen = self._chosen(ids)
+        self._change(lambda inbox: with_rejected(inbox, [each.id for each in chosen]))
+        return chosen
+
+    def edit(self, identifier: str, *, text: str | None = None, category: Category | None = None) -> Candidate:
+        """Change the text or the category of a candidate, and return it. An edited text is no quotation any more.
+
+        Raises:
+            UsageError: the id is unknown or ambiguous, the text is empty or too long, or there is no such category.
+            WriteError: the note cannot be written.
+        """
+        if text is not None and not (0 < len(text.strip()) <= LONGEST_TEXT):
+            remedy = f"Give a sentence of at most {LONGEST_TEXT:,} characters, or reject the candidate."
+            raise UsageError(f"The text has {len(text.strip()):,} characters.", remedy=remedy)
+        if category is not None and category not in CATEGORIES:
+            raise UsageError(f"There is no category {category!r}.", remedy=f"Use one of: {', '.join(CATEGORIES)}.")
+        (old,) = self._chosen([identifier])
+        new = replace(old, category=category or old.category)
+        if text is not None and text.strip() != old.text:
+            new = replace(new, text=text.strip(), span=None)
+            if new.origin == "owner":
+                self.record([new])
+
+        def change(inbox: Inbox) -> Inbox:
+            return replace(inbox, candidates=tuple(new if each.id == old.id else each for each in inbox.candidates))
+
+        self._change(change)
+        return new
+
+    def put_back(self, candidate: Candidate) -> None:
+        """Write a candidate as it was before it was accepted, rejected or edited; its words may be proposed again.
+
+        Raises:
+            UsageError: it has expired.
+            WriteError: the note cannot be written.
+        """
+        if candidate.expires_at(self.days) <= self._wall():
+            message = f"The candidate has expired: it waited for {self.days:g} days."
+            raise UsageError(message, remedy="Store the statement with `memoriter ltm store`.")
+        mark = text_hash(candidate.text)
+
+        def change(inbox: Inbox) -> Inbox:
+            there = any(each.id == candidate.id for each in inbox.candidates)
+            waiting = tuple(candidate if each.id == candidate.id else each for each in inbox.candidates)
+            rejected = tuple(each for each in inbox.rejected if each != mark)
+            return Inbox(waiting if there else (*waiting, candidate), rejected)
+
+        self._change(change)
+
+    def _chosen(self, ids: Sequence[str]) -> tuple[Candidate, ...]:
+        """Return the candidates with these ids, each once."""
+        waiting = self.read().candidates
+        if [*ids] == [ALL]:
+            return waiting
+        chosen: dict[str, Candidate] = {}
+        for given in ids:
+            wanted = given.strip().lower()
+            found = [each for each in waiting if len(wanted) >= SHORTEST_ID and each.id.startswith(wanted)]
+            if len(found) != 1:
+                problem = "no candidate" if not found else f"{len(found)} candidates"
+                message = f"The inbox has {problem} with an id that begins with {given!r}."
+                raise UsageError(message, remedy="Give ids as `memoriter ltm inbox` prints them.")
+            chosen[found[0].id] = found[0]
+        return tuple(chosen.values())
+
+    def _drop(self, candidate: Candidate) -> None:
+        def change(inbox: Inbox) -> Inbox:
+            return replace(inbox, candidates=tuple(each for each in inbox.candidates if each.id != candidate.id))
+
+        self._change(change)
+
+    def _read(self, now: float) -> tuple[Inbox, str, list[str], str | None]:
+        """Return the inbox with its expired candidates, its text, who wrote each line, and the hash of its bytes.
+
+        The hash is None if there is no note.
+        """
+        content = self._workspace.content(PATH)
+        text = (content or b"").decode("utf-8-sig", "replace")
+        authors = self._workspace.authors(PATH, text.split("\n"))
+        inbox = parse_inbox(text, now=now, own=self._recorded(), authors=authors)
+        return inbox, text, authors, None if content is None else bytes_hash(content)
+
+    def _recorded(self) -> OwnStatements | None:
+        return None if self._own is None else self._own.read()
+
+    def _change(self, change: Callable[[Inbox], Inbox]) -> None:
+        """Write the inbox that `change` returns; if somebody else writes at the same time, apply it to their text."""
+        now = round(self._wall(), 3)
+        for number in range(TRIES):
+            old, text, authors, expected = self._read(now)
+            new = change(without_expired(old, now, self.days))
+            if new == old:
+                return
+            try:
+                edited = edited_inbox(text, new, now=now, own=self._recorded(), authors=authors)
+                self._workspace.replace(PATH, edited, expected=expected)
+            except WriteConflict:
+                if number == TRIES - 1:
+                    raise
+            else:
+                return
+
+
+def inbox_of(memories: LongTermMemories) -> InboxFile:
+    """Return the inbox beside long-term memories."""
+    parts = memories.parts
+    return InboxFile(parts.workspace, wall=parts.wall, days=parts.inbox_days, own=None if parts.owned else parts.own)
+
+
+def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str, Any]:
+    """Return a candidate that is dropped after so many days; what says nothing is absent."""
+    span = candidate.span
+    place = {"speaker": span.speaker, "message": span.message, "start": span.start, "end": span.end} if span else None
+    return {
+        "id": candidate.id,
+        "text": candidate.text,
+        "category": candidate.category,
+        "score": candidate.score,
+        "createdAt": iso_time(candidate.created_at),
+        "expiresAt": iso_time(candidate.expires_at(days)),
+        "origin": candidate.origin,
+        **({"supersedes": candidate.supersedes} if candidate.supersedes else {}),
+        **({"session": candidate.session} if candidate.session else {}),
+        **({"span": place} if place else {}),
+    }
+
+
+def candidate_of_json(value: Mapping[str, Any], memories: LongTermMemories) -> Candidate:
+    """Return the candidate that `candidate_json` has written; `expiresAt` is not read.
+
+    Args:
+        value: the members of the candidate.
+        memories: whose inbox it is for.
+
+    Raises:
+        UsageError: a member has no value that a candidate can have.
+    """
+    remedy = "Send the candidate as `ltm inbox`, `accept` or `reject` returned it."
+    supersedes = str(value.get("supersedes") or "").lower()
+    if not is_memory_id(str(value["id"])) or (supersedes and not is_memory_id(supersedes)):
+        raise UsageError("The id of the candidate, or of what it replaces, is no UUID.", remedy=remedy)
+    try:
+        moment = datetime.fromisoformat(str(value["createdAt"]))
+        created = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        place = value.get("span")
+        span = Span(place["speaker"], int(place["message"]), int(place["start"]), int(place["end"])) if place else None
+    except (ValueError, OverflowError, KeyError, TypeError) as error:
+        raise UsageError("The time or the span of the candidate cannot be read.", remedy=remedy) from error
+    text = str(value["text"]).strip()
+    if not text or (span is not None and span.speaker not in {"user", "assistant", "tool"}):
+        raise UsageError("The candidate has no text, or an unknown speaker.", remedy=remedy)
+    parts = memories.parts
+    return Candidate(
+        id=str(value["id"]).lower(),
+        text=text,
+        category=value["category"],
+        score=min(max(float(value["score"]), 0.0), 1.0),
+        created_at=round(min(created, parts.wall()), 3),
+        origin=value["origin"],
+        session=str(value.get("session") or ""),
+        span=span,
+        supersedes=supersedes,
+        principal=parts.principal if parts.shared else "",
+    )
+
+
+def accept_above(inbox: InboxFile, memories: LongTermMemories, added: Sequence[Candidate], score: float) -> Acceptance:
+    """Accept what the owner has just said if its score is at least `score`; whatever fails stays in the inbox."""
+    sure = [each.id for each in added if each.score >= score]
+    try:
+        return inbox.accept(sure, memories) if sure else Acceptance()
+    except MemoriterError as error:
+        return Acceptance((), (Diagnostic(error.code, error.message, error.remedy),))

@@ -1,0 +1,416 @@
+"""Long-term memories: store, search, forget and list. The note is the truth; the database makes it searchable."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, UsageError, sentence
+from memoriter.extensions.longterm._as_of import memories_at, moment_of, replacements
+from memoriter.extensions.longterm._chain import check_replaceable
+from memoriter.extensions.longterm._diagnostics import not_in_database, not_searchable, words_only
+from memoriter.extensions.longterm._erase import erase
+from memoriter.extensions.longterm._item import clean_text
+from memoriter.extensions.longterm._lookup import check_statement, memory_named, same_words
+from memoriter.extensions.longterm._note import NoteRules
+from memoriter.extensions.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
+from memoriter.extensions.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
+from memoriter.extensions.longterm._scoring import answer_of, answering, best, coverage, is_current, saying
+from memoriter.extensions.longterm._store import Found
+from memoriter.extensions.longterm._vector_file import key_of
+from memoriter.extensions.longterm._writing import NoteFile
+from memoriter.ids import fingerprint
+from memoriter.masking import mask
+from memoriter.types import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memoriter.environment import Deadline
+    from memoriter.extensions.longterm._as_of import AsOf
+    from memoriter.extensions.longterm._note import NoteEntry
+    from memoriter.extensions.longterm._parts import LongTermParts
+    from memoriter.extensions.longterm._records import Category, Origin, Span
+    from memoriter.extensions.longterm._store import LongTermStore, Vector
+    from memoriter.types import ModelSpec
+
+DUPLICATE = 0.95
+"""Similarity from which a new memory counts as the same as one that is there, as in OpenClaw."""
+FORGET_FLOOR = 0.7
+FORGET_AT_ONCE = 0.9
+"""Similarity from which a memory may be meant by a query to forget, and from which a single one is deleted at once."""
+FORGET_CANDIDATES = 5
+
+
+class LongTermMemories:
+    """The long-term memories of a folder of notes. Safe to share between threads."""
+
+    def __init__(self, parts: LongTermParts) -> None:
+        self.parts = parts
+        self._stores: dict[str, LongTermStore] = {}
+        self._lock = threading.RLock()
+        self.file = NoteFile(parts.workspace, self.rules)
+
+    def rules(self) -> NoteRules:
+        """Return what is true of the memories in the note as far as it does not say otherwise."""
+        parts = self.parts
+        origin: Origin = "owner" if parts.owned else "import"
+        return NoteRules(
+            parts.principal,
+            parts.note,
+            parts.new_id,
+            round(parts.wall(), 3),
+            origin,
+            parts.own.read(),
+            parts.trusted,
+        )
+
+    def store(
+        self,
+        text: str,
+        *,
+        origin: Origin,
+        importance: float = DEFAULT_IMPORTANCE,
+        category: Category = DEFAULT_CATEGORY,
+        session: str = "",
+        span: Span | None = None,
+        supersedes: str = "",
+    ) -> Stored:
+        """Store a memory, unless it is there already: first in the note, then in the database.
+
+        If the owner says what somebody else has stored in the same words, that memory is approved.
+
+        Args:
+            text: the statement, which is stored verbatim; secrets in it become `***`.
+            origin: who wrote the words; the caller knows, and not the text.
+            importance: 0..1.
+            category: what it is about.
+            session: the conversation in which it was said.
+            span: the place of the words in the conversation.
+            supersedes: the id of an older memory that it replaces, which is kept and marked.
+
+        Raises:
+            UsageError: the text is empty or too long, the importance is out of range, or there is no such older memory,
+                or another one has replaced it.
+            WriteError: nothing was stored.
+        """
+        cleaned = clean_text(text)
+        kept = mask(cleaned)
+        check_statement(kept, importance)
+        vector, reason = self._vector(kept)
+        older = self._replaceable(supersedes, origin) if supersedes else None
+        supersedes = older.id if older else ""
+        if same := self._same(kept, vector, by_owner=origin == "owner", without=supersedes):
+            if origin == "owner" and not same.memory.trusted:  # the same words, which are the owner's own now
+                return Stored(self.approve(same.memory.id), existing=True, similarity=same.score)
+            return Stored(same.memory, existing=True, similarity=same.score)
+        memory = LongTermMemory(
+            id=self.parts.new_id(),
+            text=kept,
+            importance=importance,
+            category=category,
+            created_at=round(self.parts.wall(), 3),
+            origin=origin,
+            principal=self.parts.principal,
+            session=session,
+            span=span,
+            supersedes=supersedes,
+            author_trusted=origin in self.parts.trusted,
+            note=self.parts.note,
+        )
+        self.add([memory])
+        if older is not None:
+            self.change(replace(older, status="superseded"))
+        reasons = [reason] if reason else self._indexed(memory, vector)
+        return Stored(memory, masked=kept != cleaned, reasons=tuple(reasons))
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int,
+        floor: float,
+        trusted: bool = False,
+        words: bool = True,
+        as_of: AsOf = None,
+        deadline: Deadline | None = None,
+    ) -> LongTermAnswer:
+        """Return the memories that fit a query, best first.
+
+        Args:
+            query: a question or a statement.
+            limit: maximum number of memories.
+            floor: lowest score, 0..1.
+            trusted: whether to return only current memories that the owner wrote or approved.
+            words: whether shared words raise a score, too, and not only the vectors.
+            as_of: a time or a day, to see the memories as they were then; None: now.
+            deadline: when a service has to have answered.
+
+        Raises:
+            UsageError: the query is empty, or `as_of` is no day.
+            IndexUnavailable: the database cannot be read.
+        """
+        at = moment_of(as_of, self.parts.wall())
+        if not query.strip():
+            raise UsageError("There is nothing to search for: the query is empty.", remedy="Give a question or a word.")
+        known = {entry.memory.id: entry.memory for entry in self.entries()}
+        if not known and not self.parts.shared:
+            return LongTermAnswer()
+        try:
+            vector = self.parts.embedding.query_vector(mask(query), deadline)
+        except EmbeddingError as error:
+            memories = memories_at([*known.values()], at, known.values())
+            memories = [memory for memory in memories if not trusted or is_current(memory)]
+            hits = [LongTermHit(memory, coverage(query, memory.text), None) for memory in memories]
+            by_words = replacements(known.values(), at)
+            return replace(answer_of(hits, limit, floor), reasons=(words_only(error),), replaced=by_words)
+        most = max(limit, 4) * 4 if at is None else max(len(known), limit) + limit * 4  # later ones are left out
+        found = self.found(vector, query if words else "", limit=most, trusted=trusted and at is None)
+        linked = {**known, **{each.memory.id: each.memory for each in found}}.values()
+        memories = memories_at([each.memory for each in found], at, linked)
+        memories = [memory for memory in memories if not trusted or is_current(memory)]
+        similarities = {each.memory.id: each.similarity for each in found}
+        background = self.spec().background
+        hits = [answering(memory, similarities[memory.id], query if words else "", background) for memory in memories]
+        replaced = replacements(linked, at)
+        return replace(answer_of(hits, limit, floor), reasons=self.missing(), replaced=replaced)
+
+    def keep_vectors(self, rows: dict[str, tuple[str, Vector]]) -> None:
+        """Add vectors to their copy. If that fails, the copy is made again when it is needed."""
+        with suppress(OSError):
+            self.parts.vectors.add(fingerprint(self.spec()), rows)
+
+    def forget_id(self, identifier: str) -> LongTermForgotten:
+        """Forget the memory with an id, or with the beginning of one.
+
+        Raises:
+            UsageError: the text is no id, or there is no such memory.
+            WriteError: nothing was forgotten.
+        """
+        return self._forget(self._beyond_note(identifier) or self.named(identifier))
+
+    def named(self, identifier: str) -> LongTermMemory:
+        """Return the memory of the note with an id, or with its first 8 characters or more.
+
+        Raises:
+            UsageError: there is none, or several; or it is in the note of another folder.
+        """
+        if self.parts.shared and (elsewhere := self._beyond_note(identifier)):
+            message = f"The memory {elsewhere.id} is in the note of another folder."
+            raise UsageError(message, remedy="Change it in that folder; here you can only forget it.")
+        return memory_named(identifier, [entry.memory for entry in self.entries()])
+
+    def _replaceable(self, identifier: str, origin: Origin) -> LongTermMemory:
+        """Return the memory that a new one of this origin replaces. Raises UsageError if there is none."""
+        older = self.named(identifier)
+        check_replaceable(older, [entry.memory for entry in self.entries()])
+        if older.trusted and origin not in {"owner", *self.parts.trusted}:
+            message = "The memory was not stored: what came with a token replaces no memory that you trust."
+            raise UsageError(message, remedy="Store it without `supersedes`, and let the owner decide.")
+        return older
+
+    def _beyond_note(self, identifier: str) -> LongTermMemory | None:
+        """Return the memory with an id that is in the database, and not in the note."""
+        wanted = identifier.strip().lower()
+        if not is_memory_id(wanted) or any(entry.memory.id == wanted for entry in self.entries()):
+            return None
+        return next(iter(self.opened().get([wanted], principal=self.parts.principal)), None)
+
+    def forget(self, query: str) -> LongTermForgotten:
+        """Forget the memory that a query certainly means; else return the memories among which to choose.
+
+        Raises:
+            UsageError: the query is empty.
+            EmbeddingError: memories cannot be compared now.
+            IndexUnavailable: none fits, and the database cannot be read or lacks memories of the note.
+            WriteError: nothing was forgotten.
+        """
+        cleaned = clean_text(query)
+        check_statement(cleaned, DEFAULT_IMPORTANCE)
+        exact = [entry.memory for entry in self.entries() if entry.memory.text == cleaned]
+        if len(exact) == 1:
+            return self._forget(exact[0])
+        vector, reason = self._vector(cleaned)
+        if vector is None:
+            assert reason is not None
+            raise EmbeddingError(reason.message, remedy="Give the id of the memory: see `memoriter ltm list`.")
+        found = self.found(vector, "", limit=FORGET_CANDIDATES, trusted=False)
+        hits = best([saying(each, self.spec()) for each in found], FORGET_CANDIDATES, FORGET_FLOOR)
+        if len(hits) == 1 and hits[0].score > FORGET_AT_ONCE:
+            return self._forget(hits[0].memory)
+        if not hits and (missing := self.missing()):
+            remedy = f"{missing[0].remedy} Or give the id of the memory: see `memoriter ltm list`."
+            raise IndexUnavailable(missing[0].message, remedy=remedy)
+        return LongTermForgotten(candidates=hits)
+
+    def erase_removed(self) -> tuple[Diagnostic, ...]:
+        """Erase from the database what the note does not have any more. Return a diagnostic if that fails."""
+        known = {entry.memory.id for entry in self.entries()}
+        try:
+            store = self.opened()
+            principal = self.parts.principal
+            rows = [each for each in store.memories(principal=principal) if each.note == self.parts.note]
+            if gone := [each.id for each in rows if each.id not in known]:
+                self.parts.vectors.remove(gone)
+                store.delete(gone, principal=principal)
+                store.maintain(erase=True)
+        except (MemoriterError, OSError) as error:
+            message = (
+                f"The database of long-term memories, {self.parts.database!r}, may still hold it: {sentence(error)}"
+            )
+            return (Diagnostic("copies", message, "Run `memoriter ltm rebuild` once it can be written."),)
+        return ()
+
+    def memories(self, *, as_of: AsOf = None) -> list[LongTermMemory]:
+        """Return all memories in the order of their creation: those of the note, and of others that share them.
+
+        Args:
+            as_of: a time or a day, to see the memories as they were then; None: now.
+
+        Raises:
+            UsageError: `as_of` is no day.
+        """
+        at = moment_of(as_of, self.parts.wall())
+        own = [entry.memory for entry in self.entries()]
+        if self.parts.shared:
+            rows = self.opened().memories(principal=self.parts.principal)
+            own += [memory for memory in rows if memory.note != self.parts.note]
+        return memories_at(sorted(own, key=lambda memory: (memory.created_at, memory.id)), at, own)
+
+    def replaced(self, *, as_of: AsOf = None) -> dict[str, str]:
+        """Return the id of what replaced each superseded memory, by the id of the older one. Raises UsageError."""
+        return replacements(self.memories(), moment_of(as_of, self.parts.wall()))
+
+    def approve(self, identifier: str) -> LongTermMemory:
+        """Let a memory that the owner did not write be recalled automatically. Raises UsageError, WriteError."""
+        approved = replace(self.named(identifier), approved=True)
+        self.parts.own.add([approved])
+        self.change(approved)
+        return approved
+
+    def add(self, memories: Sequence[LongTermMemory]) -> None:
+        """Append memories to the note, with their origins as they are. Raises WriteError: nothing was written."""
+        recorded = [each for each in memories if each.approved or not self.parts.owned]
+        self.parts.own.add(recorded)
+        self.file.add(*memories)
+
+    def add_all(self, memories: Sequence[LongTermMemory]) -> None:
+        """Add memories with their vectors, and with their origins as they are: all of them, or none.
+
+        Raises:
+            EmbeddingError: there are no vectors; nothing was added.
+            WriteError: the note could not be written; nothing was added.
+            IndexUnavailable: the database cannot be written; the note has the memories.
+        """
+        if not memories:
+            return
+        vectors = self.embed([memory.text for memory in memories])
+        self.add(memories)
+        self.opened().store(memories, vectors)
+        self.keep_vectors({row.id: (key_of(row.text), vector) for row, vector in zip(memories, vectors, strict=True)})
+
+    def change(self, memory: LongTermMemory) -> None:
+        """Write a changed status or approval into the note, and into the database if that can be written.
+
+        Raises:
+            WriteError: the note could not be written.
+        """
+        self.file.change({memory.id: memory})
+        try:
+            self.opened().change(memory)
+        except MemoriterError:
+            return  # searches follow the note
+
+    def entries(self) -> list[NoteEntry]:
+        """Return the memories of the note."""
+        return self.file.entries()
+
+    def opened(self) -> LongTermStore:
+        """Return the store for vectors of the current model.
+
+        Raises:
+            EmbeddingError: the model is not known, because the provider cannot be used.
+        """
+        spec = self.spec()
+        name = fingerprint(spec)
+        with self._lock:
+            if name not in self._stores:
+                self._stores[name] = self.parts.open_store(name, spec.dimensions)
+            return self._stores[name]
+
+    def spec(self) -> ModelSpec:
+        """Return the embedding model of the settings. Raises EmbeddingError if it is not known."""
+        return self.parts.embedding.current.spec or self.parts.embedding.open().spec
+
+    def close(self) -> None:
+        """Release the database."""
+        with self._lock:
+            for store in self._stores.values():
+                store.close()
+            self._stores.clear()
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Return the vectors of texts as documents, in batches of the provider. Raises EmbeddingError."""
+        provider = self.parts.embedding.open()
+        vectors: list[Vector] = []
+        for start in range(0, len(texts), 32):
+            vectors += list(provider.embed(texts[start : start + 32], role="document"))
+        return vectors
+
+    def _vector(self, text: str) -> tuple[Vector | None, Diagnostic | None]:
+        try:
+            return self.embed([text])[0], None
+        except EmbeddingError as error:
+            return None, not_searchable(error)
+
+    def found(self, vector: Vector, words: str, *, limit: int, trusted: bool) -> list[Found]:
+        """Return what the database finds, as far as the note still has it, in the words of the note."""
+        known = {entry.memory.id: entry.memory for entry in self.entries()}
+        principal = self.parts.principal
+        kept = list[Found]()
+        for each in self.opened().search(vector, principal=principal, limit=limit, words=words, trusted=trusted):
+            if each.memory.note == self.parts.note:
+                memory = known.get(each.memory.id)
+                if memory is not None and (not trusted or is_current(memory)):
+                    kept.append(replace(each, memory=memory))
+            elif self.parts.shared:
+                kept.append(each)
+        return kept
+
+    def missing(self) -> tuple[Diagnostic, ...]:
+        """Return a diagnostic if the database has fewer memories than the note. Raises IndexUnavailable."""
+        noted = len(self.entries())
+        missing = noted - self.opened().count(principal=self.parts.principal)
+        return (not_in_database(missing, noted),) if missing > 0 else ()
+
+    def _same(self, text: str, vector: Vector | None, *, by_owner: bool, without: str) -> LongTermHit | None:
+        """Return the current memory that says the same, or None. For the owner, similar words of others are not."""
+        for entry in self.entries():
+            current = entry.memory.status == "active" and entry.memory.id != without
+            if current and same_words(entry.memory.text, text):
+                return LongTermHit(entry.memory, 1.0, 1.0)
+        if vector is None:
+            return None
+        try:
+            found = self.found(vector, "", limit=3, trusted=False)
+        except MemoriterError:
+            return None
+        current = [each for each in found if is_current(each.memory) or not (by_owner or each.memory.trusted)]
+        hits = [saying(each, self.spec()) for each in current if each.memory.status == "active"]
+        return next((hit for hit in hits if hit.score >= DUPLICATE and hit.memory.id != without), None)
+
+    def _indexed(self, memory: LongTermMemory, vector: Vector | None) -> list[Diagnostic]:
+        """Write a memory of the note into the database, and return why that failed."""
+        if vector is not None:
+            try:
+                self.opened().store([memory], [vector])
+                self.keep_vectors({memory.id: (key_of(memory.text), vector)})
+            except MemoriterError as error:
+                return [not_searchable(error)]
+        return []
+
+    def _forget(self, memory: LongTermMemory) -> LongTermForgotten:
+        """Delete a memory from the note and everything that was made from it, then from the database."""
+        return erase(memory, self.parts, self.file, opened=self.opened, change=self.change)

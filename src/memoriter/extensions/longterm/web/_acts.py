@@ -1,0 +1,202 @@
+"""What the operations on long-term memories do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memoriter.api_json import reason_json
+from memoriter.errors import MemoriterError, UsageError
+from memoriter.extras import require
+from memoriter.types import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memoriter.extensions.longterm.api import InboxFile, LongTermMemories
+    from memoriter.extensions.longterm.web._requests import (
+        ApproveRequest,
+        CandidatesRequest,
+        EditCandidateRequest,
+        ForgetMemoryRequest,
+        ListMemoriesRequest,
+        RebuildRequest,
+        RestoreCandidateRequest,
+        SearchMemoriesRequest,
+        StoreMemoryRequest,
+    )
+    from memoriter.memory import Memory
+    from memoriter.web import Request, Work
+
+# LanceDB takes long to import, so the package is imported when it is needed.
+
+
+def _memories(work: Work[Any]) -> LongTermMemories:
+    return _memories_of(work.memory)
+
+
+def _memories_of(memory: Memory) -> LongTermMemories:
+    """Return the long-term memories of the server. Raises MissingPackage and ConfigError."""
+    require("longterm", "Long-term memories")
+    return memory.long_term
+
+
+def _inbox(work: Work[Any]) -> InboxFile:
+    from memoriter.extensions.longterm.api import inbox_of
+
+    return inbox_of(_memories(work))
+
+
+def of_day(memory: Memory, is_of_day: Callable[[float], bool]) -> dict[str, Any]:
+    """Return the long-term memories and candidates of a day, or why there are none."""
+    try:
+        memories = _memories_of(memory)
+        from memoriter.extensions.longterm.api import candidate_json, inbox_of, memory_json
+
+        inbox = inbox_of(memories)
+        candidates = [each for each in inbox.read().candidates if is_of_day(each.created_at)]
+        return {
+            "memories": [memory_json(each) for each in memories.memories() if is_of_day(each.created_at)],
+            "candidates": [candidate_json(each, inbox.days) for each in candidates],
+        }
+    except MemoriterError as error:
+        reason = reason_json(Diagnostic(error.code, error.message, error.remedy))
+        return {"memories": [], "candidates": [], "longTerm": reason}
+
+
+def list_memories(work: Work[ListMemoriesRequest]) -> list[dict[str, Any]]:
+    """List long-term memories, the newest last."""
+    from memoriter.extensions.longterm.api import memory_json
+
+    request = work.request
+    memories = _memories(work)
+    words = (request.text or "").casefold()
+    found = [
+        each
+        for each in memories.memories(as_of=request.as_of)
+        if request.category in {None, each.category}
+        and request.origin in {None, each.origin}
+        and request.status in {None, each.status}
+        and words in each.text.casefold()
+    ]
+    replaced = memories.replaced(as_of=request.as_of)
+    return [memory_json(each, replaced) for each in found[-request.limit :]]
+
+
+def search_memories(work: Work[SearchMemoriesRequest]) -> dict[str, Any]:
+    """Search long-term memories. Raises IndexUnavailable and UsageError."""
+    from memoriter.extensions.longterm.api import hit_json
+
+    request = work.request
+    answer = _memories(work).search(request.query, limit=request.limit, floor=request.min_score, as_of=request.as_of)
+    reasons = {"reasons": [reason_json(each) for each in answer.reasons]} if answer.reasons else {}
+    found, nearest = ([hit_json(hit, answer.replaced) for hit in hits] for hits in (answer.hits, answer.nearest))
+    return {"memories": found, **({"nearest": nearest} if nearest else {}), **reasons}
+
+
+def store_memory(work: Work[StoreMemoryRequest]) -> dict[str, Any]:
+    """Store a statement: of the owner, or of a token if the caller is not the owner. Raises UsageError, WriteError."""
+    from memoriter.extensions.longterm.api import stored_json
+
+    request = work.request
+    stored = _memories(work).store(
+        request.text,
+        origin="owner" if work.caller.is_owner else "token",
+        importance=request.importance,
+        category=request.category,
+        supersedes=request.supersedes or "",
+    )
+    return stored_json(stored)
+
+
+def forget_memory(work: Work[ForgetMemoryRequest]) -> dict[str, Any]:
+    """Delete a long-term memory, or return which may be meant. Raises UsageError, EmbeddingError and WriteError."""
+    from memoriter.extensions.longterm.api import forgotten_memories_json
+
+    request = work.request
+    memories = _memories(work)
+    if request.id is not None and request.query is None:
+        return forgotten_memories_json(memories.forget_id(request.id))
+    if request.query is not None and request.id is None:
+        return forgotten_memories_json(memories.forget(request.query))
+    raise UsageError("Give either `id` or `query`.", remedy="Send exactly one of them.")
+
+
+def stats(work: Work[Request]) -> dict[str, Any]:
+    """Return the state of the long-term memories."""
+    from memoriter.extensions.longterm.api import stats, stats_json
+
+    return stats_json(stats(_memories(work)))
+
+
+def rebuild(work: Work[RebuildRequest]) -> dict[str, Any]:
+    """Make the database hold what the note says. Raises WriteError, EmbeddingError and IndexUnavailable."""
+    from memoriter.extensions.longterm.api import rebuild, rebuilt_json
+
+    return rebuilt_json(rebuild(_memories(work), everything=work.request.all))
+
+
+def approve(work: Work[ApproveRequest]) -> dict[str, Any]:
+    """Let a memory that the owner did not write be recalled automatically. Raises UsageError and WriteError."""
+    from memoriter.extensions.longterm.api import memory_json
+
+    return memory_json(_memories(work).approve(work.request.id))
+
+
+def withdraw(work: Work[ApproveRequest]) -> dict[str, Any]:
+    """Withhold a memory again that was approved. Raises UsageError and WriteError."""
+    from memoriter.extensions.longterm.api import memory_json, withdraw_approval
+
+    return memory_json(withdraw_approval(_memories(work), work.request.id))
+
+
+def withheld(work: Work[Request]) -> list[dict[str, Any]]:
+    """List the current memories that automatic recall leaves out, because of who wrote them."""
+    from memoriter.extensions.longterm.api import memory_json, withheld_memories
+
+    return [memory_json(each) for each in withheld_memories(_memories(work))]
+
+
+def restore(work: Work[RestoreCandidateRequest]) -> dict[str, Any]:
+    """Put a statement back into the inbox, and forget what it became. Raises UsageError and WriteError."""
+    from memoriter.extensions.longterm.api import candidate_json, candidate_of_json, forgotten_memories_json, put_back
+
+    request = work.request
+    memories = _memories(work)
+    inbox = _inbox(work)
+    candidate = candidate_of_json(request.model_dump(by_alias=True), memories)
+    receipt = put_back(inbox, candidate, memories, stored=request.memory or "")
+    forgotten = {} if receipt is None else {"forgotten": forgotten_memories_json(receipt)}
+    return {"candidate": candidate_json(candidate, inbox.days), **forgotten}
+
+
+def inbox(work: Work[Request]) -> list[dict[str, Any]]:
+    """List the statements that wait for a decision, the oldest first."""
+    from memoriter.extensions.longterm.api import candidate_json
+
+    file = _inbox(work)
+    return [candidate_json(each, file.days) for each in file.read().candidates]
+
+
+def accept(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:
+    """Store statements of the inbox. Raises UsageError and WriteError."""
+    from memoriter.extensions.longterm.api import candidate_json, stored_json
+
+    done = _inbox(work).accept(work.request.ids, _memories(work))
+    return [{"candidate": candidate_json(each.candidate), **stored_json(each.stored)} for each in done.accepted]
+
+
+def reject(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:
+    """Drop statements of the inbox. Raises UsageError and WriteError."""
+    from memoriter.extensions.longterm.api import candidate_json
+
+    return [candidate_json(each) for each in _inbox(work).reject(work.request.ids)]
+
+
+def edit(work: Work[EditCandidateRequest]) -> dict[str, Any]:
+    """Change the words or the category of a statement of the inbox. Raises UsageError and WriteError."""
+    from memoriter.extensions.longterm.api import candidate_json
+
+    request = work.request
+    if request.text is None and request.category is None:
+        raise UsageError("There is nothing to change.", remedy="Send `text` or `category`.")
+    return candidate_json(_inbox(work).edit(request.id, text=request.text, category=request.category))

@@ -1,0 +1,62 @@
+"""What an operation of the API is, and the operations that other packages add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from memoriter.entry_points import load_all
+from memoriter.web.schemas import object_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from memoriter.discovery import Scope
+    from memoriter.memory import Memory
+    from memoriter.web._requests import Request
+    from memoriter.web._work import Work
+    from memoriter.web.schemas import Schema
+
+OPERATIONS_GROUP = "memoriter.operations"
+"""The group of entry points whose objects are an `OperationSet`. Only servers load them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of the API."""
+
+    name: str
+    method: Literal["GET", "POST"]
+    path: str
+    """Below `/api/v1`."""
+    scope: Scope
+    summary: str
+    request: type[Request]
+    """In the query of the URL for GET, and as a JSON body for POST."""
+    answer: str
+    """The name of its schema."""
+    act: Callable[[Work[Any]], Any]
+    quick: bool = False
+    """Whether it only reads or writes notes, and never waits for a search."""
+    problems: tuple[int, ...] = ()
+    """Statuses of its own, besides those of every operation."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationSet:
+    """What a package adds to the API."""
+
+    operations: tuple[Operation, ...]
+    schemas: Mapping[str, Schema]
+    """The schemas of their answers, by their names."""
+    of_day: Callable[[Memory, Callable[[float], bool]], Mapping[str, Any]] | None = None
+    """Returns members for the answer of `day`; the function tells whether a time, in seconds since 1970, is of it."""
+    day_schema: Schema = field(default_factory=lambda: object_schema({}))
+    """The schema of these members, as of an object."""
+
+
+@cache
+def operation_sets() -> tuple[OperationSet, ...]:
+    """Return what installed packages add to the API. One that cannot be loaded is logged, and left out."""
+    return load_all(OPERATIONS_GROUP, OperationSet)
