@@ -16,11 +16,11 @@ from memoriter.errors import ConfigError, MissingPackage, sentence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_T = TypeVar("_T")
 BACKENDS = "memoriter.backends"
 """The group of backends beside the builtin one, each with a name for `memory.backend`."""
 STORES = "memoriter.stores"
 """The group of stores beside SQLite, each with a name for `memorySearch.store.driver`."""
-_T = TypeVar("_T")
 
 
 class EntryPoint(NamedTuple):
@@ -44,6 +44,25 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
         for package in _packages(Path(folder or ".")):
             packages.setdefault(package.name.partition("-")[0].lower(), package)
     return tuple(sorted(point for package in packages.values() for point in _points(package, group)))
+
+
+def load_all(group: str, kind: type[_T]) -> tuple[_T, ...]:
+    """Import and return the objects of a group, by name; what fails or has another type is logged, and left out."""
+    import logging
+
+    loaded = list[_T]()
+    for point in entry_points(group):
+        try:
+            found = point.load()
+        except Exception as error:  # noqa: BLE001 - third-party code
+            found = error
+        if isinstance(found, kind):
+            loaded.append(found)
+        else:
+            error = found if isinstance(found, Exception) else None
+            message = "The entry point %r of %s, %s, is left out: %r"
+            logging.getLogger(__name__).warning(message, point.name, group, point.place, found, exc_info=error)
+    return tuple(loaded)
 
 
 def load_named(group: str, name: str, *, setting: str, default: str) -> object:
@@ -72,25 +91,6 @@ def load_named(group: str, name: str, *, setting: str, default: str) -> object:
             f"The setting {setting} names {name!r}, which cannot be loaded: {sentence(error)}",
             remedy=error.remedy if isinstance(error, MissingPackage) else remedy,
         ) from error
-
-
-def load_all(group: str, kind: type[_T]) -> tuple[_T, ...]:
-    """Import and return the objects of a group, by name; what fails or has another type is logged, and left out."""
-    import logging
-
-    loaded = list[_T]()
-    for point in entry_points(group):
-        try:
-            found = point.load()
-        except Exception as error:  # noqa: BLE001 - third-party code
-            found = error
-        if isinstance(found, kind):
-            loaded.append(found)
-        else:
-            error = found if isinstance(found, Exception) else None
-            message = "The entry point %r of %s, %s, is left out: %r"
-            logging.getLogger(__name__).warning(message, point.name, group, point.place, found, exc_info=error)
-    return tuple(loaded)
 
 
 def _packages(folder: Path) -> list[Path]:

@@ -47,11 +47,11 @@ class SqliteDriver:
     def __call__(self, *, inspect: bool) -> Store:
         vector = self.place.settings.store.vector
         path = self.place.index.path
-        clock = self.place.env.wall
+        env = self.place.env
         if inspect:
-            index = InspectedIndex.inspect(path, clock=clock)
+            index = InspectedIndex.inspect(path, clock=env.wall)
         else:
-            index = Index.open(path, clock=clock, network=self.place.index.network)
+            index = Index.open(path, clock=env.wall, network=self.place.index.network)
         engine = "auto" if vector.engine == "sqlite-vec" else vector.engine
         index.choose_engine(engine if vector.enabled else "exact")
         return index

@@ -146,6 +146,7 @@ def test_a_judge_that_cannot_be_loaded_is_a_reason_and_not_a_crash(
     else:
         (tmp_path / "judge.npz").write_bytes(b"something else")
         monkeypatch.setattr(_judge, "JUDGE", tmp_path / "judge.npz")
+    monkeypatch.setattr("memoriter.embed._rerank._ENGINES", {})
     with pytest.raises(ProviderUnavailable) as refused:
         Judge(cache, time.monotonic).judge("Where?", [passage("- Here.")], seconds=60)
     assert refused.value.remedy

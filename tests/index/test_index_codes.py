@@ -235,7 +235,6 @@ def test_codes_are_centred_again_when_the_corpus_has_doubled(codes, opened, make
         assert cells(codes, "SELECT epoch FROM code_sets") == [(epoch,)]
 
 
-@pytest.mark.slow
 def test_segments_stay_few_and_a_half_dead_one_is_written_again(codes, make):
     for number in range(60):
         fill(codes, make, f"{number}.md", 5, seed=number)

@@ -16,8 +16,6 @@ from memoriter.sync import Sync, SyncSettings
 from memoriter.types import ModelSpec
 from memoriter.workspace import Workspace
 
-pytestmark = pytest.mark.slow
-
 ALL = {"max_entries": 10**9, "max_bytes": 10**12}
 NONE = {"max_entries": 0, "max_bytes": 0}
 CANARY = b"qxzjkanary"
@@ -193,6 +191,7 @@ def test_a_copy_that_cannot_be_finished_changes_nothing(churned, make, path, mon
     assert {file.name for file in path.parent.glob("*.g*")} == {name for name in names if ".g" in name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [False, True])
 def test_an_index_that_is_larger_than_the_page_cache_stays_sound(tmp_path, make, network):
     dimensions = 12_000  # 1,600 vectors are 77 MB; the cache has 32 MB
@@ -239,6 +238,7 @@ def sync(index, notes):
     Sync(Workspace(notes), index, SyncSettings(), lambda: 0.0).run(lambda: provider)
 
 
+@pytest.mark.slow
 def test_after_twenty_rounds_of_editing_half_the_notes_an_index_is_hardly_larger_than_a_fresh_one(tmp_path):
     rng = random.Random(2)
     notes = tmp_path / "notes"

@@ -131,7 +131,6 @@ FILES = {
 }
 
 
-@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [

@@ -294,7 +294,6 @@ def filled(opened, make):
     index.close()
 
 
-@pytest.mark.matrix
 @pytest.mark.parametrize("seed", range(12))
 def test_flipped_pages_are_noticed_or_harmless_and_quarantine_always_helps(opened, make, path, seed):
     filled(opened, make)
@@ -306,7 +305,6 @@ def test_flipped_pages_are_noticed_or_harmless_and_quarantine_always_helps(opene
     exercise(opened, make)
 
 
-@pytest.mark.matrix
 @pytest.mark.parametrize("part", [0.02, 0.3, 0.7, 0.999])
 def test_a_file_cut_short_is_noticed_or_harmless_and_quarantine_always_helps(opened, make, path, part):
     filled(opened, make)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import struct
 import sys
@@ -90,11 +91,15 @@ def test_a_program_that_fails_is_quoted(tmp_path, command, timeout, message):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals between processes")
 def test_an_interrupted_measurement_ends_the_program(tmp_path):
     command = ["sh", "-c", "echo $$ > id; kill -INT $PPID; exec sleep 60"]
-    for _ in range(20):  # the interrupt arrives sometimes while the program is being started
-        with pytest.raises(KeyboardInterrupt):
-            run_program(command, environ=os.environ, folder=tmp_path, timeout=150)
-        with pytest.raises(ProcessLookupError):
-            os.kill(int((tmp_path / "id").read_text()), 0)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start its background jobs without
+    try:
+        for _ in range(20):  # the interrupt arrives sometimes while the program is being started
+            with pytest.raises(KeyboardInterrupt):
+                run_program(command, environ=os.environ, folder=tmp_path, timeout=150)
+            with pytest.raises(ProcessLookupError):
+                os.kill(int((tmp_path / "id").read_text()), 0)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_session_answers_line_by_line_until_it_ends(tmp_path):
