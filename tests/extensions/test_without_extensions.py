@@ -12,6 +12,7 @@ import pytest
 
 import memoriter
 from memory_env import QUESTION, MemoryEnv, Outcome
+from web_client import api_of
 
 pytestmark = pytest.mark.slow
 PACKAGE = Path(memoriter.__file__).parent
@@ -89,6 +90,15 @@ def test_a_server_answers_an_agent(env: MemoryEnv) -> None:
     first, second = [json.loads(line) for line in done.out.splitlines()]
     assert first["result"]["serverInfo"]["name"] == "memoriter"
     assert "memory_search" in {tool["name"] for tool in second["result"]["tools"]}
+
+
+def test_a_server_has_the_operations_and_pages_of_the_core(env: MemoryEnv) -> None:
+    with api_of(env, "--no-watch") as (_, owner):
+        assert set(owner.get("/day").json()) == {"day", "notes", "changed", "captures", "recalled"}
+        assert "/ltm/list" not in owner.get("/openapi.json").json()["paths"]
+        assert owner.get("/ltm/list").status_code == 404
+        for path, status in (("/search", 200), ("/timeline", 200), ("/status", 200), ("/inbox", 404)):
+            assert (path, owner.http.get(path).status_code) == (path, status)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

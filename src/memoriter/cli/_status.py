@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 LAYOUTS = {"notes": "all notes of this folder", "openclaw": "MEMORY.md and memory/ of this folder"}
 LISTED = 10
-LONG_TERM = "memory-lancedb"
 """Maximum skipped paths that are shown without -v."""
+LONG_TERM = "memory-lancedb"
 
 
 @click.command(cls=Command, name="status")
