@@ -171,7 +171,7 @@ def unused_name(name: str, taken: set[str]) -> str:
     number = 2
     while candidate in taken:
         candidate = f"{name}-{number}"
-        number = number + 1
+        number += 1
     return candidate
 
 
