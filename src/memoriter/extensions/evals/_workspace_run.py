@@ -211,7 +211,9 @@ def measure_workspace(
         reports = [report(OURS, ask(memory, questions, left_out=left_out, progress=progress))]
         notes = memory.status().files
         passages = _passages_of(memory, left_out) if baselines else None
-        measured = programs.measure(memory, [question.text for question in answerable], DEPTH) if programs else []
+        measured: Sequence[ProgramResult] = (
+            programs.measure(memory, [question.text for question in answerable], DEPTH) if programs else []
+        )
     if passages:
         ranked = Passages.of(passages)
         reports += [report(each, [_asked(ranked, each, question) for question in questions]) for each in BASELINES]
