@@ -37,11 +37,6 @@ def models_stay_loaded() -> Generator[None]:
         yield
 
 
-def pytest_xdist_auto_num_workers() -> int | None:
-    """In CI, use one worker more than there are processors: the slow tests often wait for other programs."""
-    return (os.cpu_count() or 1) + 1 if os.environ.get("CI") else None
-
-
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
     """Mark the cases of matrices before tests are selected and shuffled, and put long tests first after that."""

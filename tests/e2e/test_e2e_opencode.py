@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-VERSION = "1.18.33"
-PACKAGE = f"opencode-ai@{VERSION}"
-PLUGIN = f"@opencode-ai/plugin@{VERSION}"
+PACKAGE = "opencode-ai@1.18.33"
+PLUGIN = "@opencode-ai/plugin@1.18.33"
 """opencode installs it into each folder that has a plugin."""
 QUESTION = "Which VLAN does the Omada router keep for the printers?"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3 * SECONDS), posix_only]

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 KILLS = 50
-"""They take about a minute, so that CI does all of them, too."""
-SECONDS_BETWEEN = 0.75
-"""In between, a process starts and has written or searched a few times when it is killed, after four others."""
+"""They take about two minutes, so that CI does all of them, too."""
+SECONDS_BETWEEN = 1.5
 SERVER_IS_GONE = ("does not answer", "did not answer", "refused a statement")
 
 
