@@ -15,7 +15,8 @@ from memoriter.cli import main
 from memoriter.errors import UsageError
 from memoriter.filters import FILTERS, ON, all_options, days_first, split_filters
 from memoriter.index.files._queries import CHUNK_CONDITIONS, FILE_CONDITIONS
-from memoriter.tools import SEARCH, MemoryLike
+from memoriter.memory_like import MemoryLike
+from memoriter.tools import SEARCH
 from memoriter.tools._params import SearchParams
 from memoriter.types import Filters
 

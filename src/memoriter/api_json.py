@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.errors import MemoriterError, PathRefused, sentence
 from memoriter.values import dataclass
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Excerpt,
         Health,
         Hit,
+        Remembered,
         SearchResult,
         Spending,
         Spent,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         SyncReport,
         WhyNot,
     )
+    from memoriter.watch import WatchEvent
 
 
 def _unchanged(value: Any) -> Any:
@@ -177,21 +179,6 @@ EXCERPT = plain("path", "text") | {
 }
 
 
-class WrittenLines(Protocol):
-    """Lines that were added to a file."""
-
-    @property
-    def reasons(self) -> tuple[Diagnostic, ...]: ...
-    @property
-    def path(self) -> Path: ...
-    @property
-    def start_line(self) -> int: ...
-    @property
-    def end_line(self) -> int: ...
-    @property
-    def existing(self) -> bool: ...
-
-
 def result_json(result: SearchResult, *, citations: bool = True, texts: bool = False) -> dict[str, Any]:
     """Return a search result; with citations, each hit has a `citation`, and its snippet a footer with the source.
 
@@ -256,7 +243,7 @@ def refusal_json(path: str, error: str, remedy: str = "", *, code: str = PathRef
     return {"path": path, "text": "", "disabled": True, "error": words, "code": code}
 
 
-def appended_json(written: WrittenLines, *, workspace: Path) -> dict[str, Any]:
+def appended_json(written: Remembered, *, workspace: Path) -> dict[str, Any]:
     """Return the location of an entry, with the path as cited; `health` is good if the next search finds it.
 
     `existing` is present if the entry was already there and nothing was written.
@@ -312,27 +299,12 @@ FORGET_PLAN = {
 }
 
 
-class WatchEventLike(Protocol):
-    """An event of a watcher."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def at(self) -> float: ...
-    @property
-    def report(self) -> SyncReport | None: ...
-    @property
-    def reason(self) -> Diagnostic | None: ...
-    @property
-    def folders(self) -> int: ...
-
-
 def sync_json(report: SyncReport) -> dict[str, Any]:
     """Return the report of an indexing run; times in seconds."""
     return apply_form(report, SYNC)
 
 
-def watch_json(event: WatchEventLike) -> dict[str, Any]:
+def watch_json(event: WatchEvent) -> dict[str, Any]:
     """Return an event of a watcher; the time is ISO 8601 in UTC, `report` and `reason` are optional."""
     return apply_form(event, WATCH)
 

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from memoriter.agent import SessionEnvironment
     from memoriter.backends import BackendSetup, Embedding, MemoryBackend
     from memoriter.config import Configuration, IndexPlace, MemorySearch, Place
+    from memoriter.memory_like import MemoryLike
     from memoriter.plugins import Plugins
-    from memoriter.tools import MemoryLike
     from memoriter.types import Diagnostic
     from memoriter.watch import Watch, WatchEvent, Watching
     from memoriter.workspace import Transcripts

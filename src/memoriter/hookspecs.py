@@ -42,7 +42,8 @@ from memoriter.agent import (
     SessionEnd,
     SessionStart,
 )
-from memoriter.tools import MemoryLike, Tool
+from memoriter.memory_like import MemoryLike
+from memoriter.tools import Tool
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memoriter.index.vectors._forms import vector_sums
 
 from memoriter.backends._status import CANARIES, WORDS, rarest_words
 from memoriter.index.store._connection import vfs
 from memoriter.index.vectors._cache import blob_sum
+from memoriter.index.vectors._stored_vectors import vector_sums
 from memory_env import MemoryEnv, codes, compatible
 from servers.compatible import CompatibleServer
 

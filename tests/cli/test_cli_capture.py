@@ -431,10 +431,10 @@ def test_lines_that_have_taken_the_place_of_a_record_stay(tmp_path: Path, change
     (found,) = find_captures(memory)
     env.write("memory/2026-04-01.md", f"# Day\n\n{change}{record}- Two.\n- Three.\n")
     if change:
-        assert plan_removal(memory, found).notes[0].passages[0].text == found.text
+        assert plan_removal(memory.plan_forget, found).notes[0].passages[0].text == found.text
     else:
         with pytest.raises(WriteConflict, match="has changed since the record was found"):
-            plan_removal(memory, found)
+            plan_removal(memory.plan_forget, found)
     env.close()
 
 

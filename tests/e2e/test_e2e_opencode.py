@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PACKAGE = "opencode-ai@1.18.33"
-PLUGIN = "@opencode-ai/plugin@1.18.33"
+PLUGIN = "@opencode-ai/plugin@" + PACKAGE.partition("@")[2]
 """opencode installs it into each folder that has a plugin."""
 QUESTION = "Which VLAN does the Omada router keep for the printers?"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3 * SECONDS), posix_only]

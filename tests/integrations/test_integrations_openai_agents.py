@@ -76,8 +76,8 @@ def test_a_conversation_is_a_note_that_people_read(memory: Memory, tmp_path: Pat
     messages = f"{first}\n## assistant\n\n- role: assistant\n- content: Noted.\n"
     assert text == f'---\nconversation: "trip"\n---\n\n{mark}\n\n{messages}'
     (hit,) = [hit for hit in memory.search("Osaka in April").hits if hit.path == "memory/openai-agents/trip.md"][:1]
-    assert all(author.startswith("agent (OpenAI Agents SDK)") for author in hit_authors(memory, hit) if author)
-    assert any(hit_authors(memory, hit))
+    assert all(author.startswith("agent (OpenAI Agents SDK)") for author in hit_authors(memory.authors, hit) if author)
+    assert any(hit_authors(memory.authors, hit))
     file.write_text(text.replace("Noted.", "Noted!") + "\nBooked on Friday.\n", encoding="utf-8")
     assert asyncio.run(session.get_items()) == [{"role": "assistant", "content": "Noted!"}]
     asyncio.run(session.add_items([{"role": "user", "content": "Thanks."}]))

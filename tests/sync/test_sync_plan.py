@@ -19,6 +19,7 @@ from memoriter.embed._fake import FakeProvider
 from memoriter.environment import Deadline
 from memoriter.errors import EmbeddingError, IndexBusy, PathRefused
 from memoriter.index import Index
+from memoriter.records import IndexedFile
 from memoriter.sync import ChunkingSettings, Plan, Progress, Sync, SyncSettings, Task, background_of, make_plan
 from memoriter.sync._apply import background_key
 from memoriter.types import Source
@@ -42,8 +43,11 @@ def sources(listing: dict[str, tuple[int, int]]) -> list[Source]:
     return [Source(path, "memory", Path("/notes") / path, size, time) for path, (size, time) in listing.items()]
 
 
-def known(listing: dict[str, tuple[int, int]]) -> dict[str, Source]:
-    return {source.path: source for source in sources(listing)}
+def known(listing: dict[str, tuple[int, int]]) -> dict[str, IndexedFile]:
+    return {
+        source.path: IndexedFile(source.path, "memory", "", source.size, source.mtime_ns, chunks=1)
+        for source in sources(listing)
+    }
 
 
 @given(listings, listings)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from memoriter.agent._events import Audience
-    from memoriter.types import Health, Hit, Outcome, SearchResult, SourceKind
+    from memoriter.memory_like import MemoryLike
+    from memoriter.types import Health, Hit, Outcome, SearchResult
     from memoriter.workspace import Standing
 
 OPENING = (
@@ -276,30 +277,11 @@ MIN_COVERAGE = 0.5
 """Lowest number and share of the message's terms that a passage must hold if it has no vector score."""
 
 
-class SearchableMemory(Protocol):
-    """The memory interface that `MarkdownRecall` needs."""
-
-    def search(
-        self,
-        query: str,
-        *,
-        max_results: int | None = None,
-        sources: Collection[SourceKind] | None = None,
-        since: str | None = None,
-        explain: bool = False,
-        deadline_ms: int | None = None,
-        update: bool = True,
-        session: str | None = None,
-    ) -> SearchResult: ...
-
-    def authors(self, path: str) -> list[str]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class MarkdownRecall:
     """Recalls the passages that match a message, and nothing if none matches; related passages do not count."""
 
-    memory: SearchableMemory
+    memory: MemoryLike
     name: str = "memory-core"
     without: frozenset[str] = frozenset()
     """Paths of notes that another source recalls."""
@@ -351,7 +333,7 @@ class MarkdownRecall:
     def _passages(self, usable: Sequence[tuple[Hit, float]]) -> list[RecallPassage]:
         # Each hit is judged by itself: an answer that lacks vectors, or was cut short, is never called a match.
         return [
-            RecallPassage(hit.snippet, hit.citation, place, hit_authors(self.memory, hit))
+            RecallPassage(hit.snippet, hit.citation, place, hit_authors(self.memory.authors, hit))
             for hit, place in usable
             if is_confident(hit)
         ]

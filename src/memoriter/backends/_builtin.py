@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from memoriter.backends._background import index_words, last_run, run_in_background
 from memoriter.backends._changes import content_changes
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
-from memoriter.backends._health import are_to_come, explain_hits, health_of, standing_health
+from memoriter.backends._health import are_to_come, explain_hits, health_of
 from memoriter.backends._indexing import Indexing
 from memoriter.backends._query_vectors import lines_of, query_vectors, texts_of, typed_query, unsearched
 from memoriter.backends._verified import Verified, Verifier
@@ -44,13 +44,12 @@ if TYPE_CHECKING:
     from memoriter.backends._protocol import WatchRun
     from memoriter.backends._reranking import Reranking
     from memoriter.search import CosineBaseline, Reader, SearchSettings
-    from memoriter.sync import IndexJob, Plan, Progress
+    from memoriter.sync import IndexJob, Progress
     from memoriter.types import (
         BackgroundRun,
         CompactReport,
         Estimate,
         Excerpt,
-        Health,
         ModelSpec,
         PassageMap,
         Query,
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
         SyncReport,
         WhyNot,
     )
-    from memoriter.workspace import Scan, Workspace
+    from memoriter.workspace import Workspace
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -358,7 +357,7 @@ class BuiltinBackend:
         from memoriter.backends._estimate import estimate_of
 
         def act(backend: BuiltinBackend, index: Store) -> Estimate:
-            return estimate_of(backend, index, backend._indexing.new_sync(index), measured=measured)
+            return estimate_of(backend.embedding, index, backend._indexing.new_sync(index), measured=measured)
 
         return self._inspect(act)
 
@@ -377,7 +376,7 @@ class BuiltinBackend:
         """Return why a passage is not among the hits of a query; see `MemoryBackend.why_not`."""
         from memoriter.backends._why_not import explain_miss
 
-        return explain_miss(self, query, citation)
+        return explain_miss(self._context, self.search, self.varied, query, citation)
 
     def draw_map(self, *, similarity: float) -> PassageMap:
         """Return the passages in two dimensions; see `MemoryBackend.draw_map`."""
@@ -420,7 +419,10 @@ class BuiltinBackend:
         """
         from memoriter.backends._status import builtin_status
 
-        return self._inspect(lambda backend, index: builtin_status(backend, index, deep=deep), write=deep)
+        def act(backend: BuiltinBackend, index: Store) -> Status:
+            return builtin_status(backend._context, index, backend.reranking, backend.search if deep else None)
+
+        return self._inspect(act, write=deep)
 
     def _inspect(self, act: Callable[[BuiltinBackend, Store], _T], *, write: bool = False) -> _T:
         """Return the result of `act` for this backend if its index is open, or for one that only reads the index."""
@@ -445,10 +447,6 @@ class BuiltinBackend:
             return act(self, index)
 
         return self._context.with_recovery(follow)
-
-    def health(self, index: Store, scan: Scan, plan: Plan) -> Health:
-        """Return the health of both retrievers, without loading a model; `plan` has the changes not indexed yet."""
-        return standing_health(self._context, index, scan, plan)
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Return lines of a file of the memory. Raises PathRefused."""

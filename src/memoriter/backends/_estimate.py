@@ -17,23 +17,21 @@ if TYPE_CHECKING:
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._ports import Store
     from memoriter.backends._service_records import UsageMeter
-    from memoriter.backends._status import Inspected
     from memoriter.records import IndexedFile
     from memoriter.sync import Sync
     from memoriter.types import Chunk, Source
     from memoriter.workspace import Loaded, Workspace
 
 
-def estimate_of(backend: Inspected, index: Store, sync: Sync, *, measured: bool = False) -> Estimate:
+def estimate_of(embedding: Embedding, index: Store, sync: Sync, *, measured: bool = False) -> Estimate:
     """Return what indexing would do and cost. Reads and chunks new text, but writes nothing.
 
     Args:
-        backend: the backend.
+        embedding: the models of the backend.
         index: its open index.
         sync: the workspace and the same index.
         measured: also measure how long the vectors will take, if the model runs here; this loads the model.
     """
-    embedding = backend.embedding
     scan = sync.workspace.scan()
     indexed = index.files()
     plan = make_plan(scan.sources, indexed)

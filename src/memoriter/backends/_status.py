@@ -9,10 +9,10 @@ import random
 import re
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memoriter.backends._background import last_run
-from memoriter.backends._health import confirmed
+from memoriter.backends._health import confirmed, standing_health
 from memoriter.backends._service_records import KEPT
 from memoriter.errors import EmbeddingError
 from memoriter.search import classic_terms, clean_query, query_terms, rank
@@ -21,59 +21,46 @@ from memoriter.types import Canary, Diagnostic, Filters, Query, SourceCount, Sta
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.backends._context import BackendSettings
-    from memoriter.backends._embedding import Embedding
+    from memoriter.backends._context import BackendContext
     from memoriter.backends._ports import Store
     from memoriter.backends._reranking import Reranking
     from memoriter.records import StoredChunk
-    from memoriter.sync import Plan
     from memoriter.types import Health, Leg, SearchResult
-    from memoriter.workspace import Scan, Workspace
 
 
-class Inspected(Protocol):
-    """The parts of a backend that the status is made from."""
-
-    workspace: Workspace
-    settings: BackendSettings
-    embedding: Embedding
-    reranking: Reranking | None
-
-    def search(self, query: Query) -> SearchResult: ...
-    def health(self, index: Store, scan: Scan, plan: Plan) -> Health: ...
-
-
-def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
+def builtin_status(
+    context: BackendContext, index: Store, reranking: Reranking | None, search: Callable[[Query], SearchResult] | None
+) -> Status:
     """Return the status of a backend.
 
     Args:
-        backend: the backend.
+        context: the backend.
         index: its open index.
-        deep: also search for passages that must be found, through the real search path.
+        reranking: its reranker.
+        search: its search, the real path, to find passages that must be found; None: they are not searched for.
     """
-    check = run_canaries(backend, index) if deep else CanaryReport()
-    provider = backend.embedding.current
-    settings = backend.settings
+    check = run_canaries(context, index, search) if search else CanaryReport()
+    provider = context.embedding.current
+    settings = context.settings
     spec = provider.spec
     choice = provider.choice
     corpus = index.corpus()
     indexed = index.files()
-    scan = backend.workspace.scan()
-    plan = confirmed(make_plan(scan.sources, indexed), backend.workspace, indexed)
-    health = check.apply_to(backend.health(index, scan, plan))
-    reranking = backend.reranking
+    scan = context.workspace.scan()
+    plan = confirmed(make_plan(scan.sources, indexed), context.workspace, indexed)
+    health = check.apply_to(standing_health(context, index, scan, plan))
     if reranking is not None and (trouble := reranking.trouble) is not None:
         health = replace(health, reasons=(*health.reasons, trouble))
     health = replace(health, reasons=(*health.reasons, *index.work_left))
     run = last_run(settings)
     return Status(
         agent=settings.agent,
-        workspace=str(backend.workspace.root),
+        workspace=str(context.workspace.root),
         workspace_reason=settings.workspace_reason,
         index=str(index.path),
         index_reason=settings.index_reason,
@@ -83,7 +70,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         vectors=index.vectors() if spec else 0,
         pending=health.pending,
         failed=index.failures() if spec else 0,
-        provider=backend.embedding.provider_name,
+        provider=context.embedding.provider_name,
         model=spec.model if spec else "",
         dimensions=spec.dimensions if spec else 0,
         vector_engine=index.engine,
@@ -100,7 +87,7 @@ def builtin_status(backend: Inspected, index: Store, *, deep: bool) -> Status:
         endpoint=choice.endpoint if choice else "",
         key_source=choice.key_source if choice else "",
         indexing=run if run is not None and run.ended is None else None,
-        last_attempt=backend.embedding.last_attempt if choice and choice.kind in KEPT else None,
+        last_attempt=context.embedding.last_attempt if choice and choice.kind in KEPT else None,
         sources=tuple(SourceCount(kind, *corpus.kinds.get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
         reranker=reranking.state if reranking else None,
     )
@@ -134,15 +121,16 @@ class CanaryReport:
         return replace(health, legs=legs, reasons=tuple(dict.fromkeys((*health.reasons, *self.reasons))))
 
 
-def run_canaries(backend: Inspected, index: Store) -> CanaryReport:
+def run_canaries(context: BackendContext, index: Store, search: Callable[[Query], SearchResult]) -> CanaryReport:
     """Search for randomly chosen passages. The choice changes only when the index does."""
     ids = sample_chunks(index)
     content = index.content()
-    reasons = list(backend.search(Query(_question(index, ids))).health.reasons)
+    reasons = list(search(Query(_question(index, ids))).health.reasons)
     if index.content() != content:  # the search has indexed new text
         ids = sample_chunks(index)
     rows = index.rows(ids)
-    run = _CanaryRun(backend, index, [rows[row] for row in ids if row in rows and _plain(rows[row].chunk.text)])
+    readable = [rows[row] for row in ids if row in rows and _plain(rows[row].chunk.text)]
+    run = _CanaryRun(context, index, search, readable)
     canaries = tuple(run.canary(row) for row in run.rows)
     return CanaryReport(canaries, tuple(dict.fromkeys((*reasons, *run.reasons, *_losses(canaries, run.wrong)))))
 
@@ -194,8 +182,9 @@ def _plain(text: str) -> str:
 class _CanaryRun:
     """One check of some passages."""
 
-    backend: Inspected
+    context: BackendContext
     index: Store
+    search: Callable[[Query], SearchResult]
     rows: list[StoredChunk]
     wrong: list[str] = field(default_factory=list[str])
     """Citations of passages whose stored vector is not the one that the model computes."""
@@ -222,7 +211,7 @@ class _CanaryRun:
         return rarest_words(text, terms, self.index.document_frequency(all_terms))
 
     def terms_of(self, word: str) -> Sequence[str]:
-        classic = self.backend.settings.sync.chunking.words == "classic"
+        classic = self.context.settings.sync.chunking.words == "classic"
         return classic_terms(word) if classic else query_terms(word)
 
     def found(self, row: StoredChunk, question: str) -> bool:
@@ -235,14 +224,14 @@ class _CanaryRun:
             Query(question, NEAR, 0.0, Filters(path=row.path)),
         )
         for query in queries:
-            result = self.backend.search(query)
+            result = self.search(query)
             self.reasons += result.health.reasons
             if any((hit.path, hit.start_line) == (row.path, row.chunk.start_line) for hit in result.hits):
                 return True
         return False
 
     def by_words(self, row: StoredChunk, question: str) -> bool:
-        settings = replace(self.backend.settings.search, max_results=NEAR, min_score=-inf)
+        settings = replace(self.context.settings.search, max_results=NEAR, min_score=-inf)
         filters = Filters(path=row.path)
         hits = rank(self.index, clean_query(question), None, settings, filters=filters, now=0.0)
         return any((hit.path, hit.start_line) == (row.path, row.chunk.start_line) for hit in hits)
@@ -268,7 +257,7 @@ class _CanaryRun:
     def computed_vectors(self) -> dict[int, NDArray[np.float32]]:
         """Return the vectors that the model computes for the passages now; empty if it is not in use."""
         if self._computed is None:
-            self._computed = self._embed() if self.backend.embedding.current.spec and self.index.vectors() else {}
+            self._computed = self._embed() if self.context.embedding.current.spec and self.index.vectors() else {}
         return self._computed
 
     def _embed(self) -> dict[int, NDArray[np.float32]]:
@@ -277,7 +266,7 @@ class _CanaryRun:
 
         vectors_by_id: dict[int, NDArray[np.float32]] = {}
         try:
-            provider = self.backend.embedding.open()
+            provider = self.context.embedding.open()
             rows = [(row, row.chunk.contextual) for row in self.rows]
             if isinstance(provider, SendsTexts):
                 # Older versions did not mask secrets, so their vectors are of other texts than would be sent now.

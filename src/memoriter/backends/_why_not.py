@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from memoriter.backends._cited_lines import INDEX, CitedLines, citation_of, locate, lost
 from memoriter.backends._context import NOTES_ARE_OFF, TRANSCRIPTS_ARE_OFF
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from memoriter.backends._context import BackendSettings, Question, Ranking
+    from memoriter.backends._context import BackendContext, Question, Ranking
     from memoriter.backends._ports import Store
+    from memoriter.backends._protocol import MemoryBackend
     from memoriter.records import StoredChunk
     from memoriter.search import Examination, SearchSettings
     from memoriter.types import Query, SearchResult
-    from memoriter.workspace import Workspace
+
+    _Search = Callable[..., SearchResult]
+    _Vary = Callable[[Mapping[str, Any]], AbstractContextManager[MemoryBackend]]
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 FIELDS: Mapping[str, str] = {
@@ -42,18 +45,6 @@ REWRITE = "Ask with words of the passage, or write words of the question into it
 STALE = "The index holds another text than the file."
 
 
-class Searcher(Protocol):
-    """What an explanation needs of a backend."""
-
-    workspace: Workspace
-    settings: BackendSettings
-
-    def search(
-        self, query: Query, *, observe: Callable[[Store, Question, Ranking], None] | None = None
-    ) -> SearchResult: ...
-    def varied(self, changes: Mapping[str, Any]) -> AbstractContextManager[Searcher]: ...
-
-
 def with_changes(settings: SearchSettings, changes: Mapping[str, Any]) -> SearchSettings:
     """Return the settings with values by the keys of `FIELDS`. Raises KeyError for another key."""
     return replace(settings, **{FIELDS[key]: value for key, value in changes.items()})
@@ -69,11 +60,13 @@ class _Observed:
     ranking: Ranking
 
 
-def explain_miss(backend: Searcher, query: Query, citation: str) -> WhyNot:
+def explain_miss(context: BackendContext, search: _Search, vary: _Vary, query: Query, citation: str) -> WhyNot:
     """Return which stage lost a passage, and the smallest change that brings it back.
 
     Args:
-        backend: the memory.
+        context: the backend.
+        search: its search, whose keyword argument `observe` receives index, question and ranking.
+        vary: returns the same backend with other settings of search.
         query: the query; a time that it names plays no part, because it excludes nothing.
         citation: the passage: `path`, `path#L5`, `path#L5-L9` or `path:5`.
 
@@ -87,33 +80,33 @@ def explain_miss(backend: Searcher, query: Query, citation: str) -> WhyNot:
             remedy="Ask with the text of one line, without its type.",
         )
     query = replace(query, time=None, newest=False)
-    answer = _explain_once(backend, query, citation)
+    answer = _explain_once(context, search, vary, query, citation)
     if answer.fix is not None and not answer.fix.verified:  # the index changed between both searches
-        answer = _explain_once(backend, query, citation)
+        answer = _explain_once(context, search, vary, query, citation)
     return answer
 
 
-def _explain_once(backend: Searcher, query: Query, citation: str) -> WhyNot:
+def _explain_once(context: BackendContext, search: _Search, vary: _Vary, query: Query, citation: str) -> WhyNot:
     seen: list[tuple[Store, Question, Ranking]] = []
 
     def observe(index: Store, question: Question, ranking: Ranking) -> None:
         seen.append((index, question, ranking))
 
-    result = backend.search(query, observe=observe)
+    result = search(query, observe=observe)
     observed = _Observed(result, *seen[-1])
-    miss, examined = observed.index.at_one_state(partial(_explain, backend, observed, citation))
+    miss, examined = observed.index.at_one_state(partial(_explain, context, observed, citation))
     if miss.found or examined is None:
         return miss
-    unsearched = _unsearched_kind(backend, query, examined, observed.index)
-    fix = None if unsearched else _verified(backend, query, observed.ranking.settings, examined, miss.citation)
+    unsearched = _unsearched_kind(context, query, examined, observed.index)
+    fix = None if unsearched else _verified(vary, query, observed.ranking.settings, examined, miss.citation)
     return replace(miss, fix=fix, remedy=unsearched or _remedy(examined, fix))
 
 
-def _explain(backend: Searcher, observed: _Observed, citation: str) -> tuple[WhyNot, Examination | None]:
+def _explain(context: BackendContext, observed: _Observed, citation: str) -> tuple[WhyNot, Examination | None]:
     """Return the answer without a fix, and what the ranking did with the passage if it came so far."""
     result = observed.result
     ranking = observed.ranking
-    located = locate(citation, backend.workspace, observed.index, backend.settings.sync.chunking)
+    located = locate(citation, context.workspace, observed.index, context.settings.sync.chunking)
     place = next((at for at, hit in enumerate(result.hits, start=1) if located.lines.has(hit)), None)
     answer = WhyNot(
         query=observed.question.text,
@@ -262,17 +255,15 @@ def _budget_message(examined: Examination, settings: SearchSettings) -> str:
     return f"It is the {_ordinal(examined.place)} passage in order, and a search returns {settings.max_results}."
 
 
-def _unsearched_kind(backend: Searcher, query: Query, examined: Examination, index: Store) -> str:
+def _unsearched_kind(context: BackendContext, query: Query, examined: Examination, index: Store) -> str:
     """Return what to do if the settings exclude the kind of the passage; empty if they do not."""
     kind = index.rows([examined.row])[examined.row].source
-    if query.filters.sources is not None or kind in backend.settings.sources:
+    if query.filters.sources is not None or kind in context.settings.sources:
         return ""
     return (TRANSCRIPTS_ARE_OFF if kind == "sessions" else NOTES_ARE_OFF).remedy
 
 
-def _verified(
-    backend: Searcher, query: Query, settings: SearchSettings, examined: Examination, citation: str
-) -> Fix | None:
+def _verified(vary: _Vary, query: Query, settings: SearchSettings, examined: Examination, citation: str) -> Fix | None:
     """Search again with the change that should bring a passage back; None if there is no such change."""
     if not examined.changes and not examined.excluded_by:
         return None
@@ -288,7 +279,7 @@ def _verified(
     # A value of the query would take the place of the setting that is tried.
     own: dict[str, Any] = {field: value for field, value in values.items() if hasattr(query, field)}
     again = replace(query, update=False, filters=examined.filters, **own)  # the same state of the index
-    with backend.varied({change.key: change.value for change in changes}) as other:
+    with vary({change.key: change.value for change in changes}) as other:
         hits = other.search(again).hits
     lines = CitedLines.of(citation)
     place = next((at for at, hit in enumerate(hits, start=1) if lines.has(hit)), None)

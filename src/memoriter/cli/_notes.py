@@ -217,7 +217,7 @@ def undo(context: click.Context, identifier: str, *, yes: bool, dry_run: bool) -
             raise UsageError(message, remedy="See the records and their identifiers with `memoriter capture list`.")
         left = False
         for capture in reversed(captures):  # a copied note has the record too; the lines above stay where they are
-            plan = plan_removal(memory, capture)
+            plan = plan_removal(memory.plan_forget, capture)
             if dry_run:
                 _show_plan(plan, screen)
                 continue

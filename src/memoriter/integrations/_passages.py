@@ -65,7 +65,7 @@ def find_passages(
 
 
 def _passage(memory: Memory, hit: Hit, result: SearchResult, *, cited: bool) -> Passage:
-    owned = not (memory.place.origin or author_of_hit(memory, hit))
+    owned = not (memory.place.origin or author_of_hit(memory.authors, hit))
     head = [hit.citation] if cited else []
     head += [hit.date.isoformat()] if hit.date else []
     head += [f"changed {hit.changed}"] if hit.changed else []

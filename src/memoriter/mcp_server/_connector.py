@@ -14,7 +14,7 @@ from memoriter.tools import Tool, origin_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memoriter.tools import MemoryLike
+    from memoriter.memory_like import MemoryLike
     from memoriter.types import Hit
 
 LINES = re.compile(r"\A(?P<path>.+?)#L(?P<start>\d+)(?:-L(?P<end>\d+))?\Z", re.DOTALL)

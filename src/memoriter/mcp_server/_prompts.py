@@ -88,7 +88,9 @@ def _passages(memory: ProgressMemory, question: str, *, citations: bool, session
     try:
         result = memory.search(question, session=session)
         # All have one score, so that they keep their order.
-        passages = [RecallPassage(hit.snippet, hit.citation, authors=hit_authors(memory, hit)) for hit in result.hits]
+        passages = [
+            RecallPassage(hit.snippet, hit.citation, authors=hit_authors(memory.authors, hit)) for hit in result.hits
+        ]
     except MemoriterError as error:
         return neutral(f"The notes could not be searched: {error_text(error)}")
     place = memory.place

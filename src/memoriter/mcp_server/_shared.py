@@ -15,15 +15,14 @@ import anyio.to_thread
 from memoriter.access import Shares
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator
 
     from mcp.server.session import ServerSession
 
     from memoriter.access import Caller
-    from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.memory import Memory
     from memoriter.sync import Progress
-    from memoriter.types import Excerpt, Remembered, SearchResult, Source
+    from memoriter.types import Remembered, SearchResult
 
 TOTAL = 100.0
 LAST_STAGE = "embed"
@@ -91,36 +90,21 @@ class ProgressMemory:
         self._progress = progress
         self._client = f" ({client})" if client else ""
         self.token = token
-
-    @property
-    def configuration(self) -> Configuration:
-        return self._memory.configuration
-
-    @property
-    def settings(self) -> MemorySearch:
-        return self._memory.settings
-
-    @property
-    def place(self) -> Place:
-        return self._memory.place
+        self.configuration = memory.configuration
+        self.settings = memory.settings
+        self.place = memory.place
+        self.read = memory.read
+        self.sources = memory.sources
+        self.authors = memory.authors
 
     def search(self, query: str, **filters: Any) -> SearchResult:
         return self._memory.search(query, progress=self._progress, **filters)
-
-    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
-        return self._memory.read(path, start=start, lines=lines)
-
-    def sources(self) -> Sequence[Source]:
-        return self._memory.sources()
 
     def remember(
         self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None
     ) -> Remembered:
         author = self.token or f"{origin} via MCP"
         return self._memory.remember(text, to=to, origin=f"{author}{self._client}" if origin else None)
-
-    def authors(self, path: str) -> list[str]:
-        return self._memory.authors(path)
 
 
 class SharedMemory:

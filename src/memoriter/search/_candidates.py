@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.records import ScoringRow
     from memoriter.search._cosine_baseline import CosineBaseline
-    from memoriter.search._inputs import Reader, ScoringRowLike, SearchSettings
+    from memoriter.search._inputs import Reader, SearchSettings
     from memoriter.search._score import Saturations, WeightedTerms
     from memoriter.types import QueryLine
 
@@ -46,7 +47,7 @@ MOST_WORDS_OF_A_NAME = 8
 class Candidates:
     """Chunks with their scores from both retrievers. Mappings are by row."""
 
-    scoring_rows: Mapping[int, ScoringRowLike]
+    scoring_rows: Mapping[int, ScoringRow]
     cosines: Mapping[int, float]
     vector_scores: Mapping[int, float]
     """v of each candidate that has a vector: of the candidate itself and of its best item, if it has items."""
@@ -260,7 +261,7 @@ def _links(reader: Reader, text: str, weighted: WeightedTerms) -> dict[str, tupl
     return {link: tuple(sorted(places)) for link, places in positions.items() if places}
 
 
-def _is_adjacent(stored: Mapping[int, ScoringRowLike], row: int, by_keyword: Sequence[int]) -> bool:
+def _is_adjacent(stored: Mapping[int, ScoringRow], row: int, by_keyword: Sequence[int]) -> bool:
     """Return whether a chunk is next to one that the keyword retriever proposed, in the same source."""
     return any(
         other in by_keyword and other in stored and stored[other].path == stored[row].path
@@ -294,7 +295,7 @@ def _nearest(
 
 
 def _vector_scores(
-    reader: Reader, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRowLike]
+    reader: Reader, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRow]
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Return the cosine and the score above the baseline of each candidate that has a vector."""
     if query.vector is None or not chosen:
@@ -307,7 +308,7 @@ def _vector_scores(
 
 
 def _best_items(
-    reader: Reader, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRowLike]
+    reader: Reader, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRow]
 ) -> dict[int, tuple[float, int]]:
     """Return the best item of each candidate that has items: its score above the baseline, and its first line."""
     if query.vector is None or not chosen:
@@ -324,7 +325,7 @@ def _best_items(
 
 
 def _keyword_scores(
-    chosen: Mapping[int, ScoringRowLike], stored: Mapping[int, ScoringRowLike], weighted: WeightedTerms
+    chosen: Mapping[int, ScoringRow], stored: Mapping[int, ScoringRow], weighted: WeightedTerms
 ) -> dict[int, KeywordScore]:
     """Return the keyword scores of the candidates that contain a term or have a neighbour that does."""
     rows = list(stored)

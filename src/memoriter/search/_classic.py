@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._inputs import Reader, SearchSettings, StoredChunkLike
+    from memoriter.records import StoredChunk
+    from memoriter.search._inputs import Reader, SearchSettings
     from memoriter.types import Filters
 
 NON_FINITE_RANK = 999.0
@@ -69,7 +70,7 @@ def classic_ranking(
     *,
     filters: Filters,
     now: float,
-) -> list[tuple[StoredChunkLike, float]]:
+) -> list[tuple[StoredChunk, float]]:
     """Return chunks with their scores, best first, before the minimum score and the result limit are applied."""
     nearest, matches = classic_candidates(reader, text, vector, settings, filters=filters, limit=settings.candidates)
     vector_scores = dict(nearest)
@@ -82,7 +83,7 @@ def classic_ranking(
     return _diversify(pairs, settings)
 
 
-def _apply_decay(stored: StoredChunkLike, score: float, settings: SearchSettings, now: float) -> float:
+def _apply_decay(stored: StoredChunk, score: float, settings: SearchSettings, now: float) -> float:
     if settings.half_life_days is None or not settings.hybrid:
         return score
     modified = None if stored.source == "sessions" else start_of(date.fromordinal(abs(stored.day)))
@@ -90,9 +91,7 @@ def _apply_decay(stored: StoredChunkLike, score: float, settings: SearchSettings
     return score if start is None else score * decay(age_in_days(start, now), settings.half_life_days)
 
 
-def _diversify(
-    pairs: list[tuple[StoredChunkLike, float]], settings: SearchSettings
-) -> list[tuple[StoredChunkLike, float]]:
+def _diversify(pairs: list[tuple[StoredChunk, float]], settings: SearchSettings) -> list[tuple[StoredChunk, float]]:
     if settings.mmr_lambda is None or not settings.hybrid:
         return pairs
     token_sets = [classic_tokens(snippet(stored.chunk.text)) for stored, _ in pairs]

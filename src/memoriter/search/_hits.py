@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from memoriter.search._inputs import StoredChunkLike
+    from memoriter.records import StoredChunk
     from memoriter.types import Chunk
 
 _ASCII_WORD = re.compile(r"[a-z0-9_]+")
@@ -115,7 +115,7 @@ def beyond(places: Sequence[str], limit: int) -> list[int]:
     return positions
 
 
-def repeated_rows(ranked: Iterable[int], chunks: Mapping[int, StoredChunkLike]) -> set[int]:
+def repeated_rows(ranked: Iterable[int], chunks: Mapping[int, StoredChunk]) -> set[int]:
     """Return the rows that repeat a better one.
 
     Args:

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._inputs import Reader, ScoringRowLike, SearchSettings, StoredChunkLike
+    from memoriter.records import ScoringRow, StoredChunk
+    from memoriter.search._inputs import Reader, SearchSettings
     from memoriter.search._rerank import Reranked, Rescorer
     from memoriter.types import Filters, Outcome
 
@@ -181,7 +182,7 @@ def newest(reader: Reader, settings: SearchSettings, *, filters: Filters) -> tup
 
 def _choose(
     reader: Reader, ranked: list[RankedRow], candidates: Candidates, settings: SearchSettings
-) -> tuple[list[RankedRow], Mapping[int, StoredChunkLike]]:
+) -> tuple[list[RankedRow], Mapping[int, StoredChunk]]:
     """Return the hits with their chunks.
 
     Only chunks tell which hits repeat a better one. They are read as far as hits are chosen from them, a block at a
@@ -190,7 +191,7 @@ def _choose(
     rows = [item.row for item in ranked]
     chosen = _first_hits(ranked, (), candidates, settings)
     unread = dict.fromkeys(rows)
-    chunks: dict[int, StoredChunkLike] = {}
+    chunks: dict[int, StoredChunk] = {}
     while missing := [item.row for item in chosen if item.row in unread]:
         block = list(dict.fromkeys((*missing, *islice(unread, settings.max_results))))
         chunks |= reader.rows(block)
@@ -346,7 +347,7 @@ def apply_decay(
     return [RankedRow(row, score * factors[row], factors[row]) for row, score in scores.items()]
 
 
-def _decay_factor(row: ScoringRowLike, half_life_days: float, now: float) -> float:
+def _decay_factor(row: ScoringRow, half_life_days: float, now: float) -> float:
     if row.source == "memory" and is_evergreen(row.path):
         return 1.0
     return decay(age_in_days(start_of(date.fromordinal(abs(row.day))), now), half_life_days)
@@ -387,7 +388,7 @@ def explanation(candidates: Candidates, raw_scores: Mapping[int, float], item: R
     )
 
 
-def _hit(stored: StoredChunkLike, item: RankedRow, explanation: Explanation | None) -> Hit:
+def _hit(stored: StoredChunk, item: RankedRow, explanation: Explanation | None) -> Hit:
     return Hit(
         path=stored.path,
         start_line=stored.chunk.start_line,

@@ -14,7 +14,8 @@ from memoriter.search._hits import beyond
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from memoriter.search._inputs import Reader, ScoringRowLike
+    from memoriter.records import ScoringRow
+    from memoriter.search._inputs import Reader
 
 FURTHER = (8, 64)
 """Times as many chunks that are looked at when one note crowds out the others, and again if it still does."""
@@ -35,7 +36,7 @@ class Proposals(NamedTuple):
 
     by_keyword: list[int]
     by_vector: list[int]
-    stored: Mapping[int, ScoringRowLike]
+    stored: Mapping[int, ScoringRow]
     """These chunks and those beside them, by row."""
 
 
@@ -68,12 +69,12 @@ def make_room(
     return Proposals(by_keyword, by_vector, stored)
 
 
-def _around(reader: Reader, rows: Sequence[int]) -> Mapping[int, ScoringRowLike]:
+def _around(reader: Reader, rows: Sequence[int]) -> Mapping[int, ScoringRow]:
     """Return what is stored of chunks and of those beside them, by row."""
     return reader.scoring_rows({row + step for row in rows for step in (-1, 0, 1)})
 
 
-def _is_crowded(stored: Mapping[int, ScoringRowLike], rows: Sequence[int], limit: int) -> bool:
+def _is_crowded(stored: Mapping[int, ScoringRow], rows: Sequence[int], limit: int) -> bool:
     """Return whether one note has more than half of the places, and there may be more proposals."""
     if len(rows) < limit:
         return False

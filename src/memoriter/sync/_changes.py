@@ -6,7 +6,7 @@ The scan confirms a deletion or a half-written file by a second scan.
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoriter.errors import WorkspaceNotFound
 from memoriter.sync._analyze import ChunkingSettings
@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from memoriter.sync._ports import WritableStore
     from memoriter.types import Diagnostic, Source, SyncReport
     from memoriter.workspace import Workspace
-
-
-class FileRecord(Protocol):
-    """The fields that the index stores of a file."""
-
-    @property
-    def size(self) -> int: ...
-    @property
-    def mtime_ns(self) -> int: ...
-    @property
-    def stamp(self) -> int: ...
-
-
-_K = TypeVar("_K", bound=FileRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +69,14 @@ def may_change_unseen(inode_changed_ns: int, now: float) -> bool:
     return abs(now - inode_changed_ns / 1e9) < step
 
 
-def _always(source: Source, indexed: FileRecord) -> bool:
+def _always(source: Source, indexed: IndexedFile) -> bool:
     del source, indexed
     return True
 
 
-def make_plan(sources: Iterable[Source], known: Mapping[str, _K], due: Callable[[Source, _K], bool] = _always) -> Plan:
+def make_plan(
+    sources: Iterable[Source], known: Mapping[str, IndexedFile], due: Callable[[Source, IndexedFile], bool] = _always
+) -> Plan:
     """Compare a scan with the index. A cheap stat finds candidates, and the checksum decides later.
 
     Args:
@@ -105,7 +93,7 @@ def make_plan(sources: Iterable[Source], known: Mapping[str, _K], due: Callable[
     return Plan(tuple(added), tuple(suspect), tuple(sorted(known.keys() - sources_by_path.keys())))
 
 
-def same_stat(source: Source, indexed: FileRecord) -> bool:
+def same_stat(source: Source, indexed: IndexedFile) -> bool:
     """Return whether the file has the size, the times and the inode that the index stores."""
     return (source.size, source.mtime_ns, source.stamp) == (indexed.size, indexed.mtime_ns, indexed.stamp)
 

@@ -13,7 +13,7 @@ from memoriter.tools._search import (
     search_tool,
     tools_for,
 )
-from memoriter.tools._tool import MemoryLike, Tool, advice, input_schema, origin_json
+from memoriter.tools._tool import Tool, advice, input_schema, origin_json
 
 __all__ = [
     "APPEND",
@@ -21,7 +21,6 @@ __all__ = [
     "SEARCH",
     "TOOLS",
     "ChatKind",
-    "MemoryLike",
     "Tool",
     "advice",
     "append_tool",

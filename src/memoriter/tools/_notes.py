@@ -13,7 +13,7 @@ from memoriter.tools._tool import Tool, advice, input_schema, origin_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memoriter.tools._tool import MemoryLike
+    from memoriter.memory_like import MemoryLike
     from memoriter.types import Excerpt
 
 GET_NAME = "memory_get"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memoriter.config import Citations, MemorySearch, MemorySettings
-    from memoriter.tools._tool import MemoryLike
+    from memoriter.memory_like import MemoryLike
     from memoriter.types import Hit, SearchResult
 
 ChatKind = Literal["direct", "group", "channel"]
@@ -130,7 +130,7 @@ def found_json(memory: MemoryLike, result: SearchResult, *, citations: bool, tex
 
     answer = result_json(result, citations=citations, texts=texts)
     for row, hit in zip(answer["results"], result.hits, strict=True):
-        if author := author_of_hit(memory, hit):
+        if author := author_of_hit(memory.authors, hit):
             row["author"] = author
     return answer | origin_json(memory)
 

@@ -153,7 +153,7 @@ def undo_capture(work: Work[CaptureRequest]) -> dict[str, Any]:
     found = [each for each in find_captures(memory) if each.id == identifier]
     if not found:
         raise UsageError(f"No note holds a record {identifier!r}.", remedy="See the records with `GET /captures`.")
-    receipts = [memory.forget(plan_removal(memory, each)) for each in reversed(found)]
+    receipts = [memory.forget(plan_removal(memory.plan_forget, each)) for each in reversed(found)]
     return {**captures_json(found), "receipts": [forgotten_json(each) for each in receipts]}
 
 

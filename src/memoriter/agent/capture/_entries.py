@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict
 from memoriter.values import dataclass
 from memoriter.workspace import marked_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from memoriter.backends import ForgetPlan
-    from memoriter.types import Excerpt, Source
+    from memoriter.memory_like import MemoryLike
 
 CAPTURE = "capture"
 """The first word of the origin of a captured entry."""
@@ -49,21 +49,7 @@ class CapturedEntry:
         return f"{self.path}#L{self.start_line}-L{self.end_line}"
 
 
-class ReadableNotes(Protocol):
-    """The memory interface that `find_captures` needs."""
-
-    def sources(self) -> tuple[Source, ...]: ...
-
-    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
-
-
-class ForgettingNotes(Protocol):
-    """The memory interface that `plan_removal` needs."""
-
-    def plan_forget(self, path: str) -> ForgetPlan: ...
-
-
-def find_captures(memory: ReadableNotes) -> Iterator[CapturedEntry]:
+def find_captures(memory: MemoryLike) -> Iterator[CapturedEntry]:
     """Yield the captured entries of all notes that can be read, in the order of the notes' paths."""
     for source in memory.sources():
         if source.kind != "memory":
@@ -85,9 +71,14 @@ def captures_in(path: str, lines: Sequence[str]) -> Iterator[CapturedEntry]:
             yield CapturedEntry(match["id"], *place, match["day"], match["client"], match["kind"], text)
 
 
-def plan_removal(memory: ForgettingNotes, capture: CapturedEntry) -> ForgetPlan:
-    """Return the plan that removes a record. Raises WriteConflict if its lines have changed since it was found."""
-    plan = memory.plan_forget(capture.citation)
+def plan_removal(plan_forget: Callable[[str], ForgetPlan], capture: CapturedEntry) -> ForgetPlan:
+    """Return the plan that removes a record. Raises WriteConflict if its lines have changed since it was found.
+
+    Args:
+        plan_forget: `Memory.plan_forget`.
+        capture: the record.
+    """
+    plan = plan_forget(capture.citation)
     planned = [line for removal in plan.notes for passage in removal.passages for line in passage.text.split("\n")]
     if planned != [line.rstrip("\r") for line in capture.text.split("\n")]:
         message = f"{capture.path!r} has changed since the record was found; nothing was removed."
@@ -95,7 +86,7 @@ def plan_removal(memory: ForgettingNotes, capture: CapturedEntry) -> ForgetPlan:
     return plan
 
 
-def _lines_of(memory: ReadableNotes, path: str) -> list[str]:
+def _lines_of(memory: MemoryLike, path: str) -> list[str]:
     """Return the lines of a note, which is read in parts. Raises PathRefused."""
     lines: list[str] = []
     while True:

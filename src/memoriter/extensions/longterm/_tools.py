@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from memoriter.extensions.longterm._memories import LongTermMemories
-    from memoriter.tools import MemoryLike
+    from memoriter.memory_like import MemoryLike
 
 RECALL_LIMIT = 5
 RECALL_FLOOR = 0.1
