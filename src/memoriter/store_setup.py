@@ -12,11 +12,11 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memoriter.backends import OpenStore, Store
     from memoriter.config import IndexPlace, MemorySearch
     from memoriter.environment import Environment
     from memoriter.postgres import ServerSettings
     from memoriter.records import StoredIndex
+    from memoriter.store import OpenStore, Store
 
 
 def store_opener(
