@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks._search_process import Question
-    from memoriter.backends import Store
+    from memoriter.store import Store
     from memoriter.types import Hit
 
 _T = TypeVar("_T")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from benchmarks._postgres_servers import LocalServer
     from benchmarks._prepared_notes import Batch
-    from memoriter.backends import Store
+    from memoriter.store import Store
 
 SCHEMA = "benchmark"
 KINDS = ("sqlite", "postgres")

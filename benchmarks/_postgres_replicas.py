@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks._postgres_servers import LocalServer
-    from memoriter.backends import Store
+    from memoriter.store import Store
 
 COUNT = 2
 _POLL_SECONDS = 0.005

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from benchmarks._effort import Effort
     from benchmarks._workspace import BenchWorkspace
     from memoriter.index import Index
-    from memoriter.search import Reader
+    from memoriter.store import Store
 
 PASSAGES = 0.6
 """Smallest share of its speed that a warm search keeps."""
@@ -42,7 +42,7 @@ def verification(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
 
         def ours(question: Question) -> None:
             rank(
-                cast("Reader", Verified(index, verifier, Stopwatch(lambda: 0.0))),
+                cast("Store", Verified(index, verifier, Stopwatch(lambda: 0.0))),
                 question[0],
                 question[1],
                 settings,

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from memoriter.backends import Store, StoreDriver
     from memoriter.config import IndexPlace, MemorySearch
     from memoriter.environment import Environment
     from memoriter.records import StoredIndex
+    from memoriter.store import Store, StoreDriver
 
 
 @dataclass(frozen=True, slots=True)

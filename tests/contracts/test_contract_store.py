@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from followed_changes import ENDED, followed
-from memoriter.backends import Store
 from memoriter.errors import IndexBusy
 from memoriter.extensions.postgres import PostgresStore, ServerSettings, _graphs
 from memoriter.ids import text_key, vector_key
 from memoriter.index import ENGINES, EngineName, Index
 from memoriter.records import COUNTED_OF_FILE, ChunkRecord, ItemRecord
 from memoriter.search import analyse, pack
+from memoriter.store import Store
 from memoriter.types import Chunk, Filters, Item, ModelSpec, Source, SourceKind
 from postgres_server import postgres_dsn
 

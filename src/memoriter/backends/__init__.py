@@ -10,7 +10,7 @@ from memoriter.backends._service_records import Budget, UsageMeter
 
 if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
-    from memoriter.backends._ports import Ledger, OpenStore, Store, StoreDriver
+    from memoriter.backends._ledger import Ledger
     from memoriter.backends._reranking import TO_RERANK, Reranking
     from memoriter.backends._store_copy import CopyReport, copy_index, plan_copy
 
@@ -28,10 +28,7 @@ __all__ = [
     "Forgotten",
     "Ledger",
     "MemoryBackend",
-    "OpenStore",
     "Reranking",
-    "Store",
-    "StoreDriver",
     "UsageMeter",
     "WatchRun",
     "copy_index",
@@ -49,10 +46,10 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _forget
 
         return getattr(_forget, name)
-    if name in {"Ledger", "OpenStore", "Store", "StoreDriver"}:
-        from memoriter.backends import _ports
+    if name == "Ledger":
+        from memoriter.backends import _ledger
 
-        return getattr(_ports, name)
+        return _ledger.Ledger
     if name in {"CopyReport", "copy_index", "plan_copy"}:
         from memoriter.backends import _store_copy
 

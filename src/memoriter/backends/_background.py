@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._context import BackendSettings
     from memoriter.backends._indexing import Indexing
-    from memoriter.backends._ports import Store
+    from memoriter.store import Store
     from memoriter.sync import Progress
 
 MOST_FILES = 2_000

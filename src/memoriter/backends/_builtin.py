@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from memoriter.backends._context import BackendSettings, Clocks
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
-    from memoriter.backends._ports import Store
     from memoriter.backends._protocol import WatchRun
     from memoriter.backends._reranking import Reranking
-    from memoriter.search import CosineBaseline, Reader, SearchSettings
+    from memoriter.search import CosineBaseline, SearchSettings
+    from memoriter.store import Store
     from memoriter.sync import IndexJob, Progress
     from memoriter.types import (
         BackgroundRun,
@@ -224,11 +224,11 @@ class BuiltinBackend:
         verified = Verified(index, self._verifier, question.watch)
         traces = list[Trace]()
         if question.query.newest:
-            hits = newest(cast("Reader", verified), settings, filters=scope.filters)
+            hits = newest(cast("Store", verified), settings, filters=scope.filters)
             refused = tuple(verified.refused.values())
             return Ranking(hits, settings, scope.filters, now, scope.reasons, refused, certainty=None)
         with question.watch.stage("rank"):
-            reader = cast("Reader", verified)
+            reader = cast("Store", verified)
             typed = question.typed
             ranked = partial(
                 partial(rank, reader, question.text, question.vector) if typed is None else lines_of(reader, typed),

@@ -18,9 +18,9 @@ from memoriter.workspace import ignoring_line, noisy_lines, read_front_matter, s
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.backends._ports import Store
     from memoriter.codes import SkipReason
     from memoriter.records import StoredChunk
+    from memoriter.store import Store
     from memoriter.sync import ChunkingSettings
     from memoriter.types import Chunk, Hit, Source, Stage
     from memoriter.workspace import Workspace

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._embedding import Embedding
-    from memoriter.backends._ports import OpenStore, Store
     from memoriter.backends._reranking import Rescoring
     from memoriter.environment import Deadline, Stopwatch
     from memoriter.records import StoredChunk
     from memoriter.search import SearchSettings, TypedQuery
+    from memoriter.store import OpenStore, Store
     from memoriter.sync import SyncSettings
     from memoriter.types import Certainty, Filters, Hit, Query, SourceKind
     from memoriter.workspace import Workspace

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.backends._ports import Ledger, Store
+    from memoriter.backends._ledger import Ledger
     from memoriter.embed import BatchRules, Choice, EmbeddingProvider, ProviderContext, ProviderSettings
+    from memoriter.store import Store
     from memoriter.types import Attempt, Role
 
     Downloading = Callable[[int, int | None], None]

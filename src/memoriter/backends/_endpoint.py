@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Key = tuple[str, ...]
 
-    from memoriter.backends._ports import Ledger
+    from memoriter.backends._ledger import Ledger
     from memoriter.backends._service_records import Observed
     from memoriter.embed import Choice, ProviderSettings
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from memoriter.backends._embedding import Embedding
-    from memoriter.backends._ports import Store
     from memoriter.backends._service_records import UsageMeter
     from memoriter.records import IndexedFile
+    from memoriter.store import Store
     from memoriter.sync import Sync
     from memoriter.types import Chunk, Source
     from memoriter.workspace import Loaded, Workspace

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends._context import BackendSettings
-    from memoriter.backends._ports import Store
     from memoriter.backends._reranking import Reranking
+    from memoriter.store import Store
     from memoriter.types import CompactReport
     from memoriter.workspace import Unfinished, Workspace
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memoriter.backends._context import BackendContext, Question, Ranking
-    from memoriter.backends._ports import Store
     from memoriter.records import IndexedFile
+    from memoriter.store import Store
     from memoriter.types import Source
     from memoriter.workspace import Scan, Workspace
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends._context import BackendContext
-    from memoriter.backends._ports import Store
     from memoriter.backends._verified import Verifier
     from memoriter.embed import EmbeddingProvider
     from memoriter.records import StoredChunk
+    from memoriter.store import Store
     from memoriter.sync import ChangeSet
     from memoriter.types import CompactReport, SyncReport
 

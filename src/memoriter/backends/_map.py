@@ -10,8 +10,8 @@ from memoriter.search import draw
 from memoriter.types import Diagnostic, MapGroup, MapPoint, NearDuplicates, PassageMap
 
 if TYPE_CHECKING:
-    from memoriter.backends._ports import Store
     from memoriter.records import StoredChunk
+    from memoriter.store import Store
 
 MOST_POINTS = 2_000
 """Passages of a picture at most; more of them are a sample at regular distances."""

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._context import BackendContext
-    from memoriter.backends._ports import Store
     from memoriter.environment import Deadline
-    from memoriter.search import Reader
+    from memoriter.store import Store
     from memoriter.types import Hit, Query, Role
 
     Vectors = list[NDArray[np.float32]]
@@ -73,7 +72,7 @@ def typed_query(query: Query, vectors: Vectors | None) -> TypedQuery:
     )
 
 
-def lines_of(reader: Reader, typed: TypedQuery) -> Callable[..., tuple[Hit, ...]]:
+def lines_of(reader: Store, typed: TypedQuery) -> Callable[..., tuple[Hit, ...]]:
     """Return the ranking of a typed query, which takes the settings and the keyword arguments of `rank`."""
     from memoriter.search import rank_lines
 

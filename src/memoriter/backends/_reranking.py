@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.backends._calls import Calls
-    from memoriter.backends._ports import Ledger
+    from memoriter.backends._ledger import Ledger
     from memoriter.embed import Choice, ProviderContext, Reranker, RerankSettings
     from memoriter.environment import Deadline, Stopwatch
     from memoriter.search import PassageParts

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.backends._ports import Ledger, Store
+    from memoriter.backends._ledger import Ledger
     from memoriter.embed import BatchJob, BatchRules, Choice, Collected, EmbeddingProvider, ProviderContext
+    from memoriter.store import Store
     from memoriter.types import ModelSpec, Role
 
 _REMEDY = "Wait until midnight (UTC), or raise memorySearch.remote.budget; keyword search works meanwhile."

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._context import BackendContext
-    from memoriter.backends._ports import Store
     from memoriter.backends._reranking import Reranking
     from memoriter.records import StoredChunk
+    from memoriter.store import Store
     from memoriter.types import Health, Leg, SearchResult
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.backends._builtin import BuiltinBackend
-    from memoriter.backends._ports import Store
     from memoriter.search import SearchSettings
+    from memoriter.store import Store
     from memoriter.types import Hit
 
 COPYING = "copying"

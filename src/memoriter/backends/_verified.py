@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from memoriter.backends._ports import Store
     from memoriter.environment import Deadline, Stopwatch
     from memoriter.errors import IndexUnavailable
     from memoriter.records import StoredChunk
+    from memoriter.store import Store
     from memoriter.types import Source
     from memoriter.workspace import Workspace
 

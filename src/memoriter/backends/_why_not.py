@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memoriter.backends._context import BackendContext, Question, Ranking
-    from memoriter.backends._ports import Store
     from memoriter.backends._protocol import MemoryBackend
     from memoriter.records import StoredChunk
     from memoriter.search import Examination, SearchSettings
+    from memoriter.store import Store
     from memoriter.types import Query, SearchResult
 
     _Search = Callable[..., SearchResult]

@@ -18,10 +18,11 @@ from memoriter.errors import ConfigError, UsageError, WorkspaceNotFound
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from memoriter.backends import BuiltinBackend, CopyReport, StoreDriver
+    from memoriter.backends import BuiltinBackend, CopyReport
     from memoriter.cli._render import Line
     from memoriter.config import MemorySearch
     from memoriter.records import StoredIndex
+    from memoriter.store import StoreDriver
 
 DRIVERS = ["sqlite", *(point.name for point in entry_points(STORES))]
 SETTING = "memorySearch.store.driver"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import path_date, terms_of_day
-from memoriter.search._inputs import EmbeddedLine, Reader, Scoring, SearchSettings, TypedQuery
+from memoriter.search._inputs import EmbeddedLine, Scoring, SearchSettings, TypedQuery
 from memoriter.search._pipeline import Trace, certainty_of, clean_query, newest, outcome_of, rank
 from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
 from memoriter.search._score import MATCH, WEAK
@@ -32,7 +32,6 @@ __all__ = [
     "PassageParts",
     "RankedLine",
     "RankedQuery",
-    "Reader",
     "Relevance",
     "Rescorer",
     "Scoring",

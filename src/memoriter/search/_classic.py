@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.records import StoredChunk
-    from memoriter.search._inputs import Reader, SearchSettings
+    from memoriter.search._inputs import SearchSettings
+    from memoriter.store import Store
     from memoriter.types import Filters
 
 NON_FINITE_RANK = 999.0
@@ -46,7 +47,7 @@ def merge(vector: Mapping[int, float], text: Mapping[int, float], weights: tuple
 
 
 def classic_candidates(
-    reader: Reader,
+    reader: Store,
     text: str,
     vector: NDArray[np.float32] | None,
     settings: SearchSettings,
@@ -63,7 +64,7 @@ def classic_candidates(
 
 
 def classic_ranking(
-    reader: Reader,
+    reader: Store,
     text: str,
     vector: NDArray[np.float32] | None,
     settings: SearchSettings,

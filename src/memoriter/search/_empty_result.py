@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._inputs import Reader, SearchSettings, TypedQuery
+    from memoriter.search._inputs import SearchSettings, TypedQuery
+    from memoriter.store import Store
 
 REPHRASE = "Ask with other words, a name or a date."
 
@@ -51,7 +52,7 @@ class EmptyResult:
 
 
 def search_without_limits(
-    reader: Reader,
+    reader: Store,
     text: str,
     vector: NDArray[np.float32] | None,
     settings: SearchSettings,
@@ -115,7 +116,7 @@ def _together(filters: Filters, others: Sequence[Filters]) -> Filters:
     )
 
 
-def _count_alone(reader: Reader, filters: Filters) -> dict[str, int]:
+def _count_alone(reader: Store, filters: Filters) -> dict[str, int]:
     return {part.words: reader.count(part.filters) for part in split_filters(filters)}
 
 

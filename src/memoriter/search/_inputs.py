@@ -1,54 +1,19 @@
-"""The inputs of a ranking: the index that it reads, as a Protocol, and its settings.
-
-`memoriter.index.Index` implements the Protocol.
-"""
+"""The settings of a ranking, and the lines of a typed query with their vectors."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from memoriter.search._cosine_baseline import CosineBaseline
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.records import Corpus, ScoringRow, StoredChunk
-    from memoriter.types import Filters, QueryLine, ScriptBaselines, SourceKind
-
-
-class Reader(Protocol):
-    """Read access to both retrievers. The ids of one file's chunks are consecutive, in the order of the file."""
-
-    def corpus(self) -> Corpus: ...
-    def count(self, filters: Filters) -> int: ...
-    def newest(self, filters: Filters, limit: int) -> Sequence[int]: ...
-    def passing(self, ids: Collection[int], filters: Filters) -> AbstractSet[int]: ...
-    def document_frequency(self, terms: Collection[str]) -> Mapping[str, int]: ...
-    def other_names(self, names: Collection[str]) -> Mapping[str, Sequence[str]]: ...
-    def keyword_search(
-        self,
-        terms: Sequence[str],
-        *,
-        limit: int,
-        filters: Filters,
-        frequency: Mapping[str, int] | None,
-        weights: Mapping[str, float] | None,
-    ) -> Sequence[tuple[int, float]]: ...
-    def keyword_search_all(
-        self, terms: Sequence[str], *, limit: int, filters: Filters
-    ) -> Sequence[tuple[int, float]]: ...
-    def vector_search(
-        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: ScriptBaselines | None = None
-    ) -> Sequence[tuple[int, float]]: ...
-    def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]: ...
-    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]: ...
-    def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunk]: ...
-    def scoring_rows(self, ids: Collection[int]) -> Mapping[int, ScoringRow]: ...
+    from memoriter.types import QueryLine, SourceKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.records import ScoringRow, StoredChunk
-    from memoriter.search._inputs import Reader, SearchSettings
+    from memoriter.search._inputs import SearchSettings
     from memoriter.search._rerank import Reranked, Rescorer
+    from memoriter.store import Store
     from memoriter.types import Filters, Outcome
 
 MAX_QUERY_LENGTH = 4_000
@@ -100,7 +101,7 @@ def clean_query(text: str) -> str:
 
 
 def rank(
-    reader: Reader,
+    reader: Store,
     text: str,
     vector: NDArray[np.float32] | None,
     settings: SearchSettings,
@@ -144,7 +145,7 @@ def rank(
 
 
 def hits_of(
-    reader: Reader,
+    reader: Store,
     candidates: Candidates,
     ordered: list[RankedRow],
     settings: SearchSettings,
@@ -169,7 +170,7 @@ def hits_of(
     return tuple([_hit(chunks[item.row], item, each) for item, each in pairs if item.row in chunks])
 
 
-def newest(reader: Reader, settings: SearchSettings, *, filters: Filters) -> tuple[Hit, ...]:
+def newest(reader: Store, settings: SearchSettings, *, filters: Filters) -> tuple[Hit, ...]:
     """Return the newest passages, the newest day first, whatever they say; passages without a day are left out.
 
     If there is no place for all, every note first gets one for its beginning. The score of each is 1, because it is all
@@ -181,7 +182,7 @@ def newest(reader: Reader, settings: SearchSettings, *, filters: Filters) -> tup
 
 
 def _choose(
-    reader: Reader, ranked: list[RankedRow], candidates: Candidates, settings: SearchSettings
+    reader: Store, ranked: list[RankedRow], candidates: Candidates, settings: SearchSettings
 ) -> tuple[list[RankedRow], Mapping[int, StoredChunk]]:
     """Return the hits with their chunks.
 

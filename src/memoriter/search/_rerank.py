@@ -17,7 +17,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memoriter.search._inputs import Reader
+    from memoriter.store import Store
     from memoriter.types import Chunk
 
 LONGEST_PASSAGE = 4_000
@@ -102,7 +102,7 @@ class Rescorer(Protocol):
 
 
 def rerank(
-    reader: Reader,
+    reader: Store,
     ranked: Sequence[tuple[int, float]],
     rescorer: Rescorer,
     *,

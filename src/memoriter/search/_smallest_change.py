@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._inputs import Reader, SearchSettings
+    from memoriter.search._inputs import SearchSettings
     from memoriter.search._pipeline import RankedRow, Trace
     from memoriter.search._rerank import Rescorer
+    from memoriter.store import Store
     from memoriter.types import Filters, Hit, Stage
 
 MOST_RESULTS = 1_000
@@ -41,7 +42,7 @@ MOST_RANKINGS = 400
 class RankedQuery:
     """The inputs of a ranking in one state of the index, except its settings."""
 
-    reader: Reader
+    reader: Store
     text: str
     """As `clean_query` returns it."""
     vector: NDArray[np.float32] | None

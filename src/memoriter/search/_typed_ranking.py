@@ -35,8 +35,9 @@ from memoriter.types import LineScore
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from memoriter.search._inputs import EmbeddedLine, Reader, SearchSettings, TypedQuery
+    from memoriter.search._inputs import EmbeddedLine, SearchSettings, TypedQuery
     from memoriter.search._rerank import Rescorer
+    from memoriter.store import Store
     from memoriter.types import Explanation, Filters, Hit, QueryLine
 
 FIRST_WEIGHT = 2.0
@@ -48,7 +49,7 @@ chooses the passage of a document."""
 
 
 def rank_lines(
-    reader: Reader,
+    reader: Store,
     typed: TypedQuery,
     settings: SearchSettings,
     *,
@@ -78,7 +79,7 @@ def _is_searchable(each: EmbeddedLine) -> bool:
     return each.line.kind == "lex" or each.vector is not None
 
 
-def _gather(reader: Reader, each: EmbeddedLine, settings: SearchSettings, filters: Filters) -> Candidates:
+def _gather(reader: Store, each: EmbeddedLine, settings: SearchSettings, filters: Filters) -> Candidates:
     """Return the candidates of a line's retriever, with `has_unknown_name` for the words of a `vec` line too."""
     line = each.line
     terms = query_terms(each.line.text)[:MAX_TERMS]

@@ -22,7 +22,6 @@ from memoriter.sync._fill import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH
 from memoriter.sync._read import LEFT_OUT, UNDECODED, undecoded_of, unreadable_diagnostics
 
 if TYPE_CHECKING:
-    from memoriter.sync._ports import WritableStore
     from memoriter.sync._sessions import DEBOUNCE_SECONDS, at_lines, due, new_chunks, skipped_in
 
 __all__ = [
@@ -43,7 +42,6 @@ __all__ = [
     "Sync",
     "SyncSettings",
     "Task",
-    "WritableStore",
     "analyze_file",
     "at_lines",
     "background_of",
@@ -65,14 +63,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names for transcripts and typing on first use, because most processes need neither."""
-    late = {
-        "_ports": {"WritableStore"},
-        "_sessions": {"DEBOUNCE_SECONDS", "at_lines", "due", "new_chunks", "skipped_in"},
-    }
-    for file, names in late.items():
-        if name in names:
-            from importlib import import_module
+    """Load the names for transcripts on first use, because most processes do not need them."""
+    if name in {"DEBOUNCE_SECONDS", "at_lines", "due", "new_chunks", "skipped_in"}:
+        from memoriter.sync import _sessions
 
-            return getattr(import_module(f"{__name__}.{file}"), name)
+        return getattr(_sessions, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

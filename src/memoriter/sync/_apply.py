@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from memoriter.embed import EmbeddingProvider
     from memoriter.records import IndexedFile
+    from memoriter.store import Store
     from memoriter.sync._changes import BatchQueue, SyncSettings
-    from memoriter.sync._ports import WritableStore
     from memoriter.types import ModelSpec, Source
     from memoriter.workspace import Workspace
 
@@ -47,7 +47,7 @@ class Sync:
     """Updates one index to the files of one workspace."""
 
     workspace: Workspace
-    index: WritableStore
+    index: Store
     settings: SyncSettings
     monotonic: Callable[[], float]
     progress: Callable[[Progress], None] = lambda _: None
@@ -181,7 +181,7 @@ class Sync:
             after = rebuilt.files().keys()
         return replace(report, added=len(after - before), changed=len(after & before), removed=len(before - after))
 
-    def _read_into(self, index: WritableStore, task: Task, watch: Stopwatch) -> SyncReport:
+    def _read_into(self, index: Store, task: Task, watch: Stopwatch) -> SyncReport:
         with watch.stage("scan"):
             changes = changes_of(task, index, self.workspace, self.due)
         return read(
@@ -247,7 +247,7 @@ BACKGROUND_SAMPLE = 2_000
 """The number of chunks in the sample."""
 
 
-def learn_background(index: WritableStore, spec: ModelSpec) -> CosineBaseline:
+def learn_background(index: Store, spec: ModelSpec) -> CosineBaseline:
     """Measure the cosine baseline of unrelated chunks and store it. The same notes give the same figures."""
     content = index.content_version()
     texts, vectors = index.sample(BACKGROUND_SAMPLE)
@@ -256,7 +256,7 @@ def learn_background(index: WritableStore, spec: ModelSpec) -> CosineBaseline:
     return replace(background, questions=question_centres(spec))
 
 
-def is_background_current(index: WritableStore) -> bool:
+def is_background_current(index: Store) -> bool:
     """Return whether no vectors are active or their baseline is of the present content. Raises IndexDamaged.
 
     It is not if a run stored vectors and ended before it measured.
@@ -269,7 +269,7 @@ def background_key(spec: ModelSpec) -> str:
     return f"background:{fingerprint(spec)}"
 
 
-def background_of(index: WritableStore, spec: ModelSpec) -> CosineBaseline:
+def background_of(index: Store, spec: ModelSpec) -> CosineBaseline:
     """Return the measured baseline of the active vectors, or the model's default. Raises IndexDamaged."""
     stored = index.get_meta(background_key(spec))
     if stored is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memoriter.embed import Collected
     from memoriter.environment import Deadline
     from memoriter.records import IndexedFile
-    from memoriter.sync._ports import WritableStore
+    from memoriter.store import Store
     from memoriter.types import Diagnostic, Source, SyncReport
     from memoriter.workspace import Workspace
 
@@ -139,7 +139,7 @@ class ChangeSet:
 def changes_for(
     job: IndexJob,
     workspace: Workspace,
-    index: WritableStore,
+    index: Store,
     *,
     young: tuple[float, float],
     due: Callable[[Source, IndexedFile], bool],
@@ -199,7 +199,7 @@ def _same(source: Source, indexed: IndexedFile | None) -> bool:
     return indexed is not None and same_stat(source, indexed)
 
 
-def still_to_do(changes: ChangeSet, index: WritableStore) -> ChangeSet:
+def still_to_do(changes: ChangeSet, index: Store) -> ChangeSet:
     """Return a held change set without the changes that were indexed since."""
     if changes.plan is None:
         return changes

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from memoriter.embed import EmbeddingProvider
     from memoriter.environment import Deadline
+    from memoriter.store import Store
     from memoriter.sync._changes import BatchQueue
-    from memoriter.sync._ports import WritableStore
 
 BATCH_TOKENS = 8_000
 FETCH = 512
@@ -47,7 +47,7 @@ class Step(NamedTuple):
 
 
 def fill(
-    index: WritableStore,
+    index: Store,
     provider: EmbeddingProvider,
     batches: BatchQueue | None,
     *,
@@ -96,7 +96,7 @@ def fill(
 
 
 def _fill_now(
-    index: WritableStore,
+    index: Store,
     provider: EmbeddingProvider,
     deadline: Deadline | None,
     first: Collection[int],
@@ -135,15 +135,13 @@ def _fill_now(
         step = min(FETCH, 2 * step, max(1, int(len(missing) / seconds * min(STEP_SECONDS, deadline.left))))
 
 
-def _generation(index: WritableStore) -> int:
+def _generation(index: Store) -> int:
     """Return the content that serves now: nothing is missing in one that a rebuild has just replaced and deleted."""
     index.version()
     return index.generation
 
 
-def _embed_now(
-    index: WritableStore, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]
-) -> Iterator[Step]:
+def _embed_now(index: Store, provider: EmbeddingProvider, missing: Sequence[tuple[bytes, str]]) -> Iterator[Step]:
     """Embed and store batch after batch. Yield what each did."""
     from memoriter.embed import embed_in_batches
 
@@ -154,7 +152,7 @@ def _embed_now(
         yield Step(len(batch.positions), len(batch.failures))
 
 
-def _copy_shared(index: WritableStore, keys: Sequence[bytes]) -> Collection[bytes]:
+def _copy_shared(index: Store, keys: Sequence[bytes]) -> Collection[bytes]:
     """Copy the vectors that other memories have, and return their keys. It may need the right to index."""
     if not (held := index.shared_vectors(keys)):
         return ()
@@ -162,9 +160,7 @@ def _copy_shared(index: WritableStore, keys: Sequence[bytes]) -> Collection[byte
         return index.take_vectors(held)
 
 
-def _store(
-    index: WritableStore, keys: Sequence[bytes], vectors: NDArray[np.float32], failures: Mapping[bytes, str]
-) -> None:
+def _store(index: Store, keys: Sequence[bytes], vectors: NDArray[np.float32], failures: Mapping[bytes, str]) -> None:
     """Store vectors and failures, except those of texts that left the notes meanwhile."""
     with index.storing(wait=STORING_SECONDS):
         wanted = index.referenced((*keys, *failures))

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from memoriter.environment import Stopwatch
     from memoriter.records import IndexedFile
+    from memoriter.store import Store
     from memoriter.sync._analyze import ChunkingSettings
     from memoriter.sync._changes import Task
-    from memoriter.sync._ports import WritableStore
     from memoriter.types import Skipped, Source
     from memoriter.workspace import Workspace
 
@@ -79,9 +79,7 @@ def unread_reason(count: int) -> tuple[Diagnostic, ...]:
 log = logging.getLogger(__name__)
 
 
-def changes_of(
-    task: Task, index: WritableStore, workspace: Workspace, due: Callable[[Source, IndexedFile], bool]
-) -> ChangeSet:
+def changes_of(task: Task, index: Store, workspace: Workspace, due: Callable[[Source, IndexedFile], bool]) -> ChangeSet:
     """Return the changes of the task's scan, with its plan; scan again if the index was written since."""
     scanned = task.changes
     version = index.version()
@@ -101,7 +99,7 @@ def changes_of(
 
 def read(
     changes: ChangeSet,
-    index: WritableStore,
+    index: Store,
     workspace: Workspace,
     cutting: ChunkingSettings,
     *,
@@ -169,7 +167,7 @@ def _looks_new(source: Source, indexed: IndexedFile | None) -> bool:
 
 
 def _index_file(
-    index: WritableStore,
+    index: Store,
     workspace: Workspace,
     cutting: ChunkingSettings,
     source: Source,
@@ -210,7 +208,7 @@ def _index_file(
 
 
 def _index_transcript(
-    index: WritableStore, workspace: Workspace, cutting: ChunkingSettings, source: Source, indexed: IndexedFile | None
+    index: Store, workspace: Workspace, cutting: ChunkingSettings, source: Source, indexed: IndexedFile | None
 ) -> _Change:
     transcripts = workspace.transcripts
     if transcripts is None:
@@ -223,7 +221,7 @@ def _index_transcript(
     return _Change("changed" if indexed else "added", written, diagnostic)
 
 
-def undecoded_of(index: WritableStore) -> tuple[Diagnostic, ...]:
+def undecoded_of(index: Store) -> tuple[Diagnostic, ...]:
     """Return a diagnostic for files that had bytes other than UTF-8 when they were indexed."""
     marks = index.metas(UNDECODED)
     if not marks:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from datetime import date
 
     from memoriter.records import ChunkRecord, IndexedFile
+    from memoriter.store import Store
     from memoriter.sync._analyze import ChunkingSettings
     from memoriter.sync._changes import SessionRules
-    from memoriter.sync._ports import WritableStore
     from memoriter.types import Chunk
     from memoriter.workspace import OpenTranscript, Transcripts, Workspace
 
@@ -264,7 +264,7 @@ def new_chunks(
 
 
 def index_transcript(
-    index: WritableStore,
+    index: Store,
     transcripts: Transcripts,
     source: Source,
     indexed: IndexedFile | None,

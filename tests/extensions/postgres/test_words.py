@@ -18,7 +18,7 @@ from postgres_server import postgres_dsn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memoriter.backends import Store
+    from memoriter.store import Store
 
 MOST = 254
 """PostgreSQL keeps no more positions of a word in a passage."""
