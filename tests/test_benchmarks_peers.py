@@ -9,7 +9,7 @@ import signal
 import socket
 import struct
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -23,9 +23,7 @@ from click.testing import CliRunner
 
 from memoriter import Memory
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ROOT = Path(__file__).parents[1]
 NOTE = "# House\n\n- Oye repairs the tiles of the roof.\n"
 
 
@@ -69,7 +67,8 @@ ballast = b"x" * 100_000_000
 command = [sys.executable, "-c", "print(len(b'x' * {megabytes}_000_000))"]
 print(run_program(command, environ=os.environ, folder=pathlib.Path("."), timeout=150).peak_mb)
 """
-    printed = run_program(program(code), environ=os.environ, folder=tmp_path, timeout=120).output.strip()
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "src")))}
+    printed = run_program(program(code), environ=environ, folder=tmp_path, timeout=120).output.strip()
     assert (printed != "None") == is_known
     assert printed == "None" or 290 < float(printed) < 400
 
