@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks._report import Row
 from benchmarks._timing import Times, timed
@@ -65,7 +65,8 @@ def commands(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
     yield Row("command.words_cpu", "- CPU time", workspace.size, words.cpu_seconds, "s")
     got = _median(_command(workspace, "get", note), effort.processes, workspace.home)
     yield Row("command.get", "memoriter get", workspace.size, got.seconds, "s")
-    warm = _warm(workspace)
+    # A command leaves the judge out, so it is the same search only without it.
+    warm = _warm(workspace, {"query": {"rerank": {"provider": "off"}}})
     yield Row(
         "command.warm", "the same search in a warm process", workspace.size, warm.p50 * 1000, "ms", warm.p95 * 1000
     )
@@ -80,6 +81,8 @@ def commands(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
         more=True,
         ratio=True,
     )
+    judged = _warm(workspace, {})
+    yield Row("command.judged", "- with the judge", workspace.size, judged.p50 * 1000, "ms", judged.p95 * 1000)
 
 
 def _command(workspace: BenchWorkspace, *words: str) -> list[str]:
@@ -119,7 +122,7 @@ def environment(home: Path | None) -> dict[str, str]:
     return kept | paths | ({"MEMORITER_HOME": str(home)} if home else {})
 
 
-def _warm(workspace: BenchWorkspace) -> Times:
-    with workspace.memory() as memory:
+def _warm(workspace: BenchWorkspace, settings: dict[str, Any]) -> Times:
+    with workspace.memory(workspace.config(settings)) as memory:
         memory.search(workspace.corpus.questions[0])
         return Times(tuple(timed(lambda text=text: memory.search(text)) for text in workspace.corpus.questions[1:31]))
