@@ -261,6 +261,7 @@ def test_a_dry_run_names_the_statement_that_a_user_without_rights_needs(indexed:
     user = f"copier_{os.getpid()}"
     place = store_of(indexed)["postgres"]
     with psycopg.connect(postgres_dsn(), autocommit=True) as connection:
+        connection.execute(b"CREATE EXTENSION IF NOT EXISTS vector")
         connection.execute(f"CREATE ROLE {user} LOGIN".encode())
         try:
             place["dsn"] = make_conninfo(postgres_dsn(), user=user)
