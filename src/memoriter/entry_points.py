@@ -31,9 +31,15 @@ class EntryPoint(NamedTuple):
     """The module and, after a colon, the attribute of it that is offered; without one, the module itself."""
 
     def load(self) -> object:
-        """Import and return the object. Raises what the import raises, and AttributeError."""
+        """Import and return the object.
+
+        Raises what the import raises, AttributeError, and ImportError instead of SystemExit, which would end a server.
+        """
         module, _, attribute = self.place.partition(":")
-        loaded = import_module(module)
+        try:
+            loaded = import_module(module)
+        except SystemExit as error:
+            raise ImportError(f"The module {module} raised {error!r}") from error
         return getattr(loaded, attribute) if attribute else loaded
 
 

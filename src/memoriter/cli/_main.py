@@ -106,7 +106,7 @@ def _loaded(point: EntryPoint) -> click.Command:
             return command
         reason = f"{point.place} is no command of click"
     except Exception as error:  # noqa: BLE001 - third-party code
-        reason = f"{type(error).__name__}: {sentence(error)}"
+        reason = f"{type(error).__name__}: {error}"
 
     def refuse(_: tuple[str, ...]) -> None:
         message = f"The command {point.name!r} of an installed package cannot be loaded: {sentence(reason)}"
