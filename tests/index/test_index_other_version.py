@@ -7,13 +7,17 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
+import apsw
+import numpy as np
 import pytest
 
 from memoriter import Memory
 from memoriter.embed import _fake
+from memoriter.errors import IndexUnavailable
 from memoriter.index import Index, InspectedIndex
 from memoriter.index.store._connection import connect
 from memoriter.index.store._schema import VERSION
+from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +27,7 @@ NOTES = {
     "memory/2026-02-10.md": "- Paid the dentist in cash.\n- The bike needs a new chain.\n",
 }
 QUESTIONS = ("which database for the ledger", "dentist", "what does the bike need")
+SPEC = ModelSpec("fake", "tiny", 16)
 SETTINGS = '{agents: {defaults: {memorySearch: {provider: "fake", query: {minScore: 0}}}}}'
 
 
@@ -124,6 +129,42 @@ def test_what_was_written_last_by_a_process_that_was_killed_is_taken_over(tmp_pa
         (tmp_path / name).write_bytes(content)
     with Index.open(path, clock=lambda: 0.0) as index:
         assert (index.get_meta("batch:1"), index.get_meta("other")) == ("a paid job", None)
+
+
+def test_more_vectors_than_are_read_at_once_are_all_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoriter.index.vectors._transfer._AT_ONCE", 3)
+    keys = [number.to_bytes(16, "big") for number in range(10)]
+    path = tmp_path / "main.sqlite"
+    with Index.open(path, clock=lambda: 0.0) as index:
+        index.use_vectors(SPEC)
+        index.put_vectors(keys, np.eye(10, 16, dtype=np.float32))
+    with closing(connect(path.resolve(), network=False)) as connection:
+        connection.pragma("user_version", VERSION - 1)
+    with Index.open(path, clock=lambda: 0.0) as index:
+        index.use_vectors(SPEC)
+        assert index.having_vectors(keys) == set(keys)
+
+
+def test_on_a_full_disk_the_other_index_keeps_its_vectors_for_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "main.sqlite"
+    with Index.open(path, clock=lambda: 0.0) as index:
+        index.use_vectors(SPEC)
+        index.put_vectors([b"k" * 16], np.eye(1, 16, dtype=np.float32))
+    with closing(connect(path.resolve(), network=False)) as connection:
+        connection.pragma("user_version", VERSION - 1)
+
+    def full(*_: object) -> None:
+        raise apsw.FullError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("memoriter.index.vectors._transfer._copy", full)
+        with pytest.raises(IndexUnavailable, match="full"):
+            Index.open(path, clock=lambda: 0.0)
+    with Index.open(path, clock=lambda: 0.0) as index:
+        index.use_vectors(SPEC)
+        assert index.having_vectors([b"k" * 16]) == {b"k" * 16}
 
 
 def test_a_plain_file_in_place_of_the_link_is_built_anew_too(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def open_index(
         if kind == "foreign":
             refuse_foreign(storage, target)
         if kind == "other":
-            storage.renew(file_identity, partial(build, storage, network=network))
+            storage.create(partial(build, storage, network=network, earlier=target), instead_of=file_identity)
         if kind in _REASONS:
             damaged = set_aside(storage, file_identity, _REASONS[kind], clock=clock, notice=notice) or damaged
     raise IndexUnavailable(
@@ -163,7 +163,7 @@ def _read_only_notice(path: Path, error: Exception) -> Diagnostic:
 
 
 def build(
-    storage: IndexFiles, fresh: Path, earlier: Path | None = None, *, network: bool, damaged: Path | None = None
+    storage: IndexFiles, fresh: Path, *, network: bool, earlier: Path | None = None, damaged: Path | None = None
 ) -> None:
     """Make a new, empty generation file, with the vectors of an `earlier` or a `damaged` index if one is given."""
     storage.discard(fresh)

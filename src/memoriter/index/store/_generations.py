@@ -97,17 +97,30 @@ class IndexFiles:
         match = _generation_pattern(self.path).fullmatch(target.name)
         return int(match[1]) if match else 0
 
-    def create(self, build: Callable[[Path], None], *, after: int = 0) -> None:
-        """Let `build` make an index file and activate it, unless there is one; its number is greater than `after`."""
+    def create(
+        self, build: Callable[[Path], None], *, after: int = 0, instead_of: tuple[int, int] | None = None
+    ) -> None:
+        """Let `build` make an index file and activate it, unless there is one.
+
+        Args:
+            build: makes the file at a path.
+            after: its number is greater than this.
+            instead_of: device and inode of a file that it may replace; None: it replaces none.
+        """
         make_private_folder(self.path.parent)
         with self._swap_lock():
-            if self.target() is not None:
+            old = self.target()
+            if old is not None and (instead_of is None or identity(old) != instead_of):
                 return
             fresh = self.next_generation(after)
             build(fresh)
+            if old is not None:
+                _flush(fresh)
             if not self._link(fresh):
                 _remove(self.path)
                 fresh.replace(self.path)
+            elif old is not None:
+                self._remove_replaced(old)
 
     def next_generation(self, after: int = 0) -> Path:
         """Return the path of a generation file that does not exist yet."""
@@ -139,31 +152,15 @@ class IndexFiles:
                     f"No symbolic link can be made at {str(self.path)!r}.",
                     remedy="Set memorySearch.store.path to another place.",
                 )
-            if old is not None and old != self.path:
-                _remove(old)
-            self._remove_companions()
+            if old is not None:
+                self._remove_replaced(old)
 
-    def _remove_companions(self) -> None:
-        """Delete the logs of a plain file that the link has replaced."""
+    def _remove_replaced(self, old: Path) -> None:
+        """Delete the file that the link has replaced, and the logs of a plain file."""
+        if old != self.path:
+            _remove(old)
         for companion in _COMPANIONS:
             _unlink(self.path.with_name(self.path.name + companion))
-
-    def renew(self, expected: tuple[int, int] | None, build: Callable[[Path, Path], None]) -> None:
-        """Replace the active file by one that `build` makes at a path from it, unless it is not the `expected` one."""
-        with self._swap_lock():
-            old = self.target()
-            if old is None or identity(old) != expected:
-                return
-            fresh = self.next_generation(self.generation_of(old))
-            build(fresh, old)
-            _flush(fresh)
-            if not self._link(fresh):
-                _remove(self.path)
-                fresh.replace(self.path)
-            elif old != self.path:
-                _remove(old)
-            else:
-                self._remove_companions()
 
     def discard(self, generation: Path) -> None:
         """Delete an unused generation; a generation that is already active stays, whatever failed afterwards."""

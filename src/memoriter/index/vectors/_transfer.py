@@ -5,7 +5,7 @@ The other file may be damaged: what is readable and matches its checksum is kept
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
@@ -15,14 +15,16 @@ from memoriter.index.vectors._cache import LENGTH_ERROR
 from memoriter.index.vectors._stored_vectors import decode, known_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
 
     from memoriter.index.store._connection import Database
     from memoriter.index.vectors._cache import VectorSet
 
-_ATTEMPTS = 400
-"""The maximum number of statements; each unreadable page takes a few."""
+_AT_ONCE = 4_096
+"""Vectors that one statement reads, so that a large index is never in memory as a whole."""
+_FAILURES = 400
+"""The most statements that fail before the rest counts as unreadable; each unreadable page takes a few."""
 _MAX_ID = 1 << 40
 _KEPT = "(key GLOB 'batch:*' OR key = 'forgetting')"
 """Which values of `meta` another index takes over: jobs of embedding services, and that a text is being forgotten."""
@@ -99,19 +101,34 @@ def salvage(connection: Database, file: Path, *, damaged: bool) -> None:
         connection: the new index.
         file: the other index, which may be of another version.
         damaged: a log beside a damaged file is left alone.
+
+    Raises:
+        apsw.Error: the disk is full, or another process keeps the other index from being read.
     """
+    for copy in (_copy_meta, _copy_sets):  # one may be readable where the other is not
+        with (
+            _without_what_is_unreadable(),
+            closing(_open_damaged(file) if damaged else connect_read_only(file)) as old,
+        ):
+            copy(old, connection)
+
+
+@contextmanager
+def _without_what_is_unreadable() -> Generator[None]:
+    """Go on after an error that would come again; others pass, because the other index may be deleted afterwards."""
     import apsw
 
     try:
-        old = _open_damaged(file) if damaged else connect_read_only(file)
-    except (apsw.Error, OSError):
+        yield
+    except (apsw.FullError, apsw.BusyError, apsw.LockedError):
+        raise
+    except (apsw.Error, OSError, ValueError, TypeError):
         return
-    with closing(old):
-        with suppress(apsw.Error):
-            kept = old.execute(f"SELECT key, value FROM meta WHERE {_KEPT}").fetchall()  # noqa: S608 (fixed text)
-            connection.executemany("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", kept)
-        with suppress(apsw.Error, ValueError, TypeError):
-            _copy_sets(old, connection)
+
+
+def _copy_meta(old: Database, new: Database) -> None:
+    kept = old.execute(f"SELECT key, value FROM meta WHERE {_KEPT}").fetchall()  # noqa: S608 (fixed text)
+    new.executemany("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", kept)
 
 
 def _copy_sets(old: Database, new: Database) -> None:
@@ -147,19 +164,27 @@ def _readable(old: Database) -> Iterator[list[_Vector]]:
     """Yield the readable vectors; a range of ids that cannot be read as a whole is halved."""
     import apsw
 
-    statement = "SELECT id, set_id, key, used_at, vector, sum FROM embedding_cache WHERE id BETWEEN ? AND ?"
+    statement = (
+        "SELECT id, set_id, key, used_at, vector, sum FROM embedding_cache WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
+    )
     try:
         last = int(old.execute(_LAST_ID).get or 0)
     except apsw.Error:
         last = _MAX_ID
     ranges = [(0, last)]
-    attempts = 0
-    while ranges and attempts < _ATTEMPTS:
+    failures = 0
+    while ranges and failures < _FAILURES:
         first, end = ranges.pop()
-        attempts += 1
         try:
-            yield cast("list[_Vector]", old.execute(statement, (first, end)).fetchall())
+            rows = cast("list[_Vector]", old.execute(statement, (first, end, _AT_ONCE)).fetchall())
+        except apsw.BusyError:
+            raise
         except apsw.Error:
+            failures += 1
             if first < end:
                 middle = (first + end) // 2
                 ranges += [(middle + 1, end), (first, middle)]
+        else:
+            yield rows
+            if len(rows) == _AT_ONCE:
+                ranges.append((rows[-1][0] + 1, end))
