@@ -92,11 +92,16 @@ def load_named(group: str, name: str, *, setting: str, default: str) -> object:
     try:
         return point.load()
     except Exception as error:
-        remedy = f"Repair its package, or set {setting} to {default!r}."
-        raise ConfigError(
-            f"The setting {setting} names {name!r}, which cannot be loaded: {sentence(error)}",
-            remedy=error.remedy if isinstance(error, MissingPackage) else remedy,
-        ) from error
+        raise unusable(name, error, setting=setting, default=default) from error
+
+
+def unusable(name: str, error: Exception, *, setting: str, default: str) -> ConfigError:
+    """Return the error for what a setting names and an installed package offers, but that does not work here."""
+    remedy = f"Repair its package, or set {setting} to {default!r}."
+    return ConfigError(
+        f"The setting {setting} names {name!r}, which cannot be loaded: {sentence(error)}",
+        remedy=error.remedy if isinstance(error, MissingPackage) else remedy,
+    )
 
 
 def _packages(folder: Path) -> list[Path]:

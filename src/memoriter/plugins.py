@@ -13,7 +13,7 @@ import pluggy
 
 from memoriter.agent import Listener, MarkdownRecall, RecallSource
 from memoriter.embedding_setup import embedding_of
-from memoriter.entry_points import entry_points
+from memoriter.entry_points import entry_points, unusable
 from memoriter.errors import ConfigError, MissingPackage, sentence
 from memoriter.hookspecs import GROUP, Finding, HookSpecs, PluginContext, PluginServices, Tool, hookimpl
 from memoriter.tools import tools_for
@@ -231,12 +231,7 @@ def load_plugins(slot: str | Sequence[str], installed: Sequence[Installed], serv
 
 
 def _unusable(name: str, error: Exception) -> ConfigError:
-    """Return the error for a plugin that the memory slot names and that does not work here."""
-    remedy = f"Repair its package, or set plugins.slots.memory to {CORE!r}."
-    return ConfigError(
-        f"The setting plugins.slots.memory names {name!r}, which cannot be loaded: {sentence(error)}",
-        remedy=error.remedy if isinstance(error, MissingPackage) else remedy,
-    )
+    return unusable(name, error, setting="plugins.slots.memory", default=CORE)
 
 
 def _listed(function: Callable[..., Sequence[Any]], arguments: Mapping[str, object]) -> list[Any]:
