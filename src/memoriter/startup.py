@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.types import Diagnostic
 
-PART_NAMES = ("builtin", "vector search", *(point.name for point in entry_points(BACKENDS)), "plugins")
-"""The names of all parts, besides those of plugins."""
 log = logging.getLogger(__name__)
 
 
@@ -48,7 +46,8 @@ def part_names() -> tuple[str, ...]:
     """Return the names that parts may have."""
     from memoriter.plugins import installed_plugins
 
-    return (*PART_NAMES, *(plugin.name for plugin in installed_plugins()))
+    backends = (point.name for point in entry_points(BACKENDS))
+    return ("builtin", "vector search", *backends, "plugins", *(plugin.name for plugin in installed_plugins()))
 
 
 def try_parts(memory: Memory) -> tuple[StartedPart, ...]:
