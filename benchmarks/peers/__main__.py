@@ -11,7 +11,7 @@ import click
 from benchmarks.peers import PEERS, PeerRun
 from memoriter.app import read_environment
 from memoriter.cli import Command
-from memoriter.extensions.evals.commands import measure, run
+from memoriter.extensions.evals.commands import run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,8 @@ MODEL = click.Option(
 
 def compare(names: Sequence[str], model_file: Path | None, **options: Any) -> None:
     """Measure how well searches of memoriter and of other programs find known answers, and what they cost."""
-    measure(**options, programs=partial(_programs, tuple(dict.fromkeys(names)), model_file))
+    assert run.callback
+    run.callback(**options, programs=partial(_programs, tuple(dict.fromkeys(names)), model_file))
 
 
 def _programs(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from memoriter.memory import Memory
     from memoriter.types import Hit
@@ -50,15 +51,6 @@ class OtherPrograms(Protocol):
         ...
 
 
-class ProgramsOf(Protocol):
-    """Prepares a measurement of other programs."""
-
-    def __call__(self, scratch: Path, config: Path | None, provider: str) -> OtherPrograms:
-        """Return the programs.
-
-        Args:
-            scratch: an empty folder for all that they store.
-            config: the configuration file of memoriter as a program; None: its defaults.
-            provider: the provider of the vectors, also for programs that take an endpoint.
-        """
-        ...
+ProgramsOf = Callable[[Path, Path | None, str], OtherPrograms]
+"""Returns the programs for an empty folder, in which they store everything, for the configuration file of memoriter as
+a program (None: its defaults), and for the provider of the vectors, also for programs that take an endpoint."""

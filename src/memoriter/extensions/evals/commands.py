@@ -121,23 +121,7 @@ def eval_command() -> None:
     metavar="DIR",
     help="Write the report into this folder: report.md, results.json, and charts.",
 )
-def run(**options: Any) -> None:
-    """Measure how well searches find known answers.
-
-        memoriter eval run
-        memoriter eval run --questions questions.json --unanswerable none.json -w ~/notes
-        memoriter eval run ~/datasets --sets locomo10_turns --by-type
-        memoriter eval run ~/datasets/notes --baselines
-
-    It asks the questions of eval.md in your folder of notes, or those of published sets: JSON files, or folders in the
-    form of BEIR, in a folder and its subfolders. docs/evaluation.md describes the forms. memoriter keeps the vectors,
-    so that the second run is fast.
-    Next: memoriter search --explain.
-    """
-    measure(**options)
-
-
-def measure(
+def run(
     paths: tuple[Path, ...],
     sets: str | None,
     form: Any,
@@ -154,7 +138,18 @@ def measure(
     report: Path | None,
     programs: ProgramsOf | None = None,
 ) -> None:
-    """Do what `memoriter eval run` does with these options, with other programs on the same notes if they are given."""
+    """Measure how well searches find known answers.
+
+        memoriter eval run
+        memoriter eval run --questions questions.json --unanswerable none.json -w ~/notes
+        memoriter eval run ~/datasets --sets locomo10_turns --by-type
+        memoriter eval run ~/datasets/notes --baselines
+
+    It asks the questions of eval.md in your folder of notes, or those of published sets: JSON files, or folders in the
+    form of BEIR, in a folder and its subfolders. docs/evaluation.md describes the forms. memoriter keeps the vectors,
+    so that the second run is fast.
+    Next: memoriter search --explain.
+    """
     if paths and (questions or unanswerable):
         raise click.UsageError("Give sets, or questions about the workspace.", click.get_current_context())
     output = Report(report, perf_counter())
