@@ -52,6 +52,7 @@ BY_SIZE = {
         "command.get",
         "command.warm",
         "command.ratio",
+        "command.judged",
     ],
     "cold": [
         "cold.floor",
