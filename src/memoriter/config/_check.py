@@ -24,12 +24,13 @@ from memoriter.config._section import (
     is_table,
     leaves,
 )
+from memoriter.entry_points import entry_points
 from memoriter.errors import sentence
 from memoriter.layout import daily_note_fault
 from memoriter.providers import AUTO, BY_NAME, NONE, OFF, RERANKERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from dataclasses import Field
 
     from pydantic import TypeAdapter
@@ -129,11 +130,9 @@ def describe_value(value: object, *, plain: bool = False) -> str:
 
 
 def unknown_key_message(key: Key) -> str:
-    from difflib import get_close_matches
-
     section = section_at(key[:-1])
-    similar = get_close_matches(str(key[-1]), [*fields_by_key(section)] if section else [], n=1, cutoff=0.5)
-    return f"The key {dotted(key)} is not a setting." + (f" Perhaps you mean {similar[0]!r}." if similar else "")
+    similar = _similar(str(key[-1]), [*fields_by_key(section)] if section else [])
+    return f"The key {dotted(key)} is not a setting. {similar}".rstrip()
 
 
 def section_at(key: Key) -> type[Section] | None:
@@ -158,6 +157,8 @@ def range_problems(values: Settings) -> Iterator[Problem]:
             yield Problem(
                 key, f"The setting {dotted(key)} must be {range_text(doc_of(item))}, not {describe_value(value)}."
             )
+        if (group := doc_of(item).entry_points) and value != item.default:
+            yield from _not_offered(key, value, group, str(item.default))
         if key[-1] in {"provider", "fallback"} and isinstance(value, str) and "memorySearch" in key:
             yield from provider_problems(key, value, values.models.providers)
         if key[-1] == "dailyNote" and isinstance(value, str) and (fault := daily_note_fault(value)):
@@ -169,6 +170,15 @@ def range_problems(values: Settings) -> Iterator[Problem]:
                 f"The setting {dotted(key)} must be 'search', 'vsearch' or 'query',"
                 f" not {describe_value(value, plain=True)}.",
             )
+
+
+def _not_offered(key: Key, value: str, group: str, default: str) -> Iterator[Problem]:
+    """Yield the problem of a name that neither memoriter nor an installed package offers."""
+    names = [default, *(point.name for point in entry_points(group))]
+    if value not in names:
+        shown = describe_value(value, plain=True)
+        hint = _similar(value, names) or f"Install the package that has {shown}, or set it to {default!r}."
+        yield Problem(key, f"The setting {dotted(key)} names {shown}, which is not installed. {hint}")
 
 
 def is_within(value: float, doc: Doc) -> bool:
@@ -189,14 +199,19 @@ def provider_problems(key: Key, value: str, custom: Mapping[str, object]) -> Ite
     names = [*built_in, *(() if reranks else ELSEWHERE), *custom]
     if value in names:
         return
+    offered = [name for name in (*built_in, *custom) if name != "fake"]  # that one is for tests
+    shown = describe_value(value, plain=True)
+    kind = "reranker" if reranks else "provider"
+    hint = _similar(value, names) or f"There are {', '.join(offered)}."
+    yield Problem(key, f"The setting {dotted(key)} is {shown}, which is not a {kind}. {hint}")
+
+
+def _similar(value: str, names: Sequence[str]) -> str:
+    """Return a sentence with the name that was perhaps meant, or an empty text."""
     from difflib import get_close_matches
 
     similar = get_close_matches(value, names, n=1, cutoff=0.5)
-    offered = [name for name in (*built_in, *custom) if name != "fake"]  # that one is for tests
-    hint = f"Perhaps you mean {similar[0]!r}." if similar else f"There are {', '.join(offered)}."
-    shown = describe_value(value, plain=True)
-    kind = "reranker" if reranks else "provider"
-    yield Problem(key, f"The setting {dotted(key)} is {shown}, which is not a {kind}. {hint}")
+    return f"Perhaps you mean {similar[0]!r}." if similar else ""
 
 
 class SettingRow(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from memoriter.config._qmd import QmdSettings
 from memoriter.config._search import MemorySearch
 from memoriter.config._section import ANY, Doc, Section, Whole
+from memoriter.entry_points import BACKENDS
 from memoriter.layout import DAILY_NOTE
 from memoriter.values import dataclass, field
 
@@ -81,7 +82,13 @@ class Agents(Section):
 class MemorySettings(Section):
     """Settings of the whole memory: its backend and citations."""
 
-    backend: Annotated[Literal["builtin", "qmd"], Doc("The search engine: memoriter itself, or QMD")] = "builtin"
+    backend: Annotated[
+        str,
+        Doc(
+            "The search engine: `builtin`, memoriter itself; `qmd`; or a name that an installed package offers",
+            entry_points=BACKENDS,
+        ),
+    ] = "builtin"
     layout: Annotated[
         Literal["auto", "notes", "openclaw"],
         Doc(

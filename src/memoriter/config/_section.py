@@ -78,6 +78,8 @@ class Doc:
     """Whether the value is never shown."""
     address: bool = False
     """Whether the value is a URL, shown without user, password, query and fragment."""
+    entry_points: str = ""
+    """The group of entry points whose names are allowed, besides the default."""
 
 
 def doc_of(item: Field[Any]) -> Doc:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 from memoriter.config._section import Doc, Section, Whole
+from memoriter.entry_points import STORES
 from memoriter.values import dataclass, field
 
 Engine = Literal["auto", "exact", "codes", "sqlite-vec"]
@@ -53,7 +54,11 @@ class Store(Section):
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"fts"})
 
     driver: Annotated[
-        Literal["sqlite", "postgres"], Doc("Where the index is: a file of SQLite, or a PostgreSQL server")
+        str,
+        Doc(
+            "Where the index is: `sqlite`, a file; `postgres`, a server; or a name that an installed package offers",
+            entry_points=STORES,
+        ),
     ] = "sqlite"
     path: Annotated[str | None, Doc("The index file; `{agentId}` and a leading `~` are replaced")] = None
     vector: Annotated[VectorStoreSection, Doc("Vector search")] = VectorStoreSection()
