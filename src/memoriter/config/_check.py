@@ -131,8 +131,8 @@ def describe_value(value: object, *, plain: bool = False) -> str:
 
 def unknown_key_message(key: Key) -> str:
     section = section_at(key[:-1])
-    similar = _similar(str(key[-1]), [*fields_by_key(section)] if section else [])
-    return f"The key {dotted(key)} is not a setting. {similar}".rstrip()
+    similar = _nearest(str(key[-1]), [*fields_by_key(section)] if section else [])
+    return f"The key {dotted(key)} is not a setting." + (f" Perhaps you mean {similar!r}." if similar else "")
 
 
 def section_at(key: Key) -> type[Section] | None:
@@ -158,7 +158,7 @@ def range_problems(values: Settings) -> Iterator[Problem]:
                 key, f"The setting {dotted(key)} must be {range_text(doc_of(item))}, not {describe_value(value)}."
             )
         if (group := doc_of(item).entry_points) and value != item.default:
-            yield from _not_offered(key, value, group, str(item.default))
+            yield from _not_offered(key, str(value), group, str(item.default))
         if key[-1] in {"provider", "fallback"} and isinstance(value, str) and "memorySearch" in key:
             yield from provider_problems(key, value, values.models.providers)
         if key[-1] == "dailyNote" and isinstance(value, str) and (fault := daily_note_fault(value)):
@@ -177,7 +177,8 @@ def _not_offered(key: Key, value: str, group: str, default: str) -> Iterator[Pro
     names = [default, *(point.name for point in entry_points(group))]
     if value not in names:
         shown = describe_value(value, plain=True)
-        hint = _similar(value, names) or f"Install the package that has {shown}, or set it to {default!r}."
+        similar = _nearest(value, names)
+        hint = f"Perhaps you mean {similar!r}." if similar else f"Install the package that has {shown}, or set it to {default!r}."
         yield Problem(key, f"The setting {dotted(key)} names {shown}, which is not installed. {hint}")
 
 
@@ -202,16 +203,17 @@ def provider_problems(key: Key, value: str, custom: Mapping[str, object]) -> Ite
     offered = [name for name in (*built_in, *custom) if name != "fake"]  # that one is for tests
     shown = describe_value(value, plain=True)
     kind = "reranker" if reranks else "provider"
-    hint = _similar(value, names) or f"There are {', '.join(offered)}."
+    similar = _nearest(value, names)
+    hint = f"Perhaps you mean {similar!r}." if similar else f"There are {', '.join(offered)}."
     yield Problem(key, f"The setting {dotted(key)} is {shown}, which is not a {kind}. {hint}")
 
 
-def _similar(value: str, names: Sequence[str]) -> str:
-    """Return a sentence with the name that was perhaps meant, or an empty text."""
+def _nearest(value: str, names: Sequence[str]) -> str | None:
+    """Return the name that was perhaps meant."""
     from difflib import get_close_matches
 
     similar = get_close_matches(value, names, n=1, cutoff=0.5)
-    return f"Perhaps you mean {similar[0]!r}." if similar else ""
+    return similar[0] if similar else None
 
 
 class SettingRow(NamedTuple):
