@@ -172,8 +172,10 @@ def test_all_mistakes_of_a_file_are_in_one_message_with_their_places(tmp_path: P
         ("{agents: []}", "memoriter.json5:1:2: The setting agents must be a section in braces, not a list."),
         (
             "{memory: {backend: 'qdm'}}",
-            "memoriter.json5:1:11: The setting memory.backend names 'qdm', which is not installed. "
-            "Perhaps you mean 'qmd'.",
+            (
+                "memoriter.json5:1:11: The setting memory.backend names 'qdm', which is not installed. "
+                "Perhaps you mean 'qmd'."
+            ),
         ),
         (
             "{memory: {citation: 'on'}}",

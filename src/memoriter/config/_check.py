@@ -178,7 +178,8 @@ def _not_offered(key: Key, value: str, group: str, default: str) -> Iterator[Pro
     if value not in names:
         shown = describe_value(value, plain=True)
         similar = _nearest(value, names)
-        hint = f"Perhaps you mean {similar!r}." if similar else f"Install the package that has {shown}, or set it to {default!r}."
+        install = f"Install the package that has {shown}, or set it to {default!r}."
+        hint = f"Perhaps you mean {similar!r}." if similar else install
         yield Problem(key, f"The setting {dotted(key)} names {shown}, which is not installed. {hint}")
 
 
