@@ -13,34 +13,17 @@ import pytest
 from memoriter import Memory
 from memoriter.cli import main
 from memoriter.errors import UsageError
-from memoriter.filters import FILTERS, ON, all_options, days_first, split_filters
+from memoriter.filters import all_options, days_first, split_filters
 from memoriter.index.files._queries import CHUNK_CONDITIONS, FILE_CONDITIONS
-from memoriter.memory_like import MemoryLike
 from memoriter.tools import SEARCH
-from memoriter.tools._params import SearchParams
-from memoriter.types import Filters
+from memoriter.types import ON, Filters, SearchArguments, camel_case, filter_arguments, search_arguments
+from memoriter.web import openapi_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-NAMES = {each.name for each in FILTERS}
-PARAMETERS = {each.parameter for each in FILTERS}
-OTHER_ARGUMENTS = {
-    *(
-        "self",
-        "query",
-        "max_results",
-        "min_score",
-        "explain",
-        "deadline_ms",
-        "update",
-        "progress",
-        "session",
-        "operators",
-        "on",
-    ),
-}
+NAMES = {*filter_arguments()}
 OPERATORS = {"phrases", "without"}
 """Filters that only a query can set."""
 DAY = date(2026, 2, 10)
@@ -59,21 +42,46 @@ def test_every_filter_has_a_field_and_one_sql_condition() -> None:
     assert sorted([*FILE_CONDITIONS, *CHUNK_CONDITIONS]) == sorted(NAMES | OPERATORS)
 
 
-@pytest.mark.parametrize("search", [Memory.search, MemoryLike.search])
-def test_every_filter_is_an_argument_of_search(search: object) -> None:
-    assert callable(search)
-    assert set(inspect.signature(search).parameters) - OTHER_ARGUMENTS == NAMES
+def test_every_declared_argument_is_one_of_search_and_there_is_no_other() -> None:
+    declared = {"query" if name == "text" else name: each for name, each in search_arguments().items()}
+    parameters = inspect.signature(Memory.search).parameters
+    assert set(parameters) - {"self", "progress", "operators"} == set(declared)
+    for name, argument in declared.items():
+        default = inspect.Parameter.empty if name == "query" else argument.default
+        assert parameters[name].default is default
+    narrowing = {name for name, argument in declared.items() if argument.narrows}
+    assert SearchArguments.__annotations__.keys() == narrowing - {"query"}
 
 
-def test_every_filter_is_an_option_of_the_command_line_and_a_parameter_of_the_tool() -> None:
+def test_every_declared_argument_is_explained_where_search_is() -> None:
+    text = inspect.getdoc(Memory.search) or ""
+    assert [name for name in inspect.signature(Memory.search).parameters if f"    {name}: " not in text] == ["self"]
+
+
+def test_every_declared_argument_is_an_option_of_the_command_line_with_its_help() -> None:
     with click.Context(main, obj={}) as context:
         command = main.get_command(context, "search")
     assert command is not None
-    options = {name for param in command.params for name in param.opts}
-    assert options >= set(all_options())
-    assert set(all_options()) == {each.option for each in FILTERS} | {ON}
-    assert set(SEARCH.input_schema["properties"]) - {"query", "maxResults", "minScore"} == PARAMETERS
-    assert set(SearchParams.model_fields) > PARAMETERS
+    options = {name: param for param in command.params for name in param.opts}
+    declared = [each for each in search_arguments().values() if each.help]
+    assert {each.option: each.help for each in declared} == {
+        each.option: options[each.option].help for each in declared
+    }
+    assert set(all_options()) == {each.option for each in filter_arguments().values()} | {ON.option}
+
+
+def test_every_declared_argument_is_a_parameter_of_the_tool_and_of_the_http_api() -> None:
+    parameters = [each.tool_parameter for each in search_arguments().values() if each.agent]
+    assert list(SEARCH.input_schema["properties"]) == parameters
+    body = openapi_document()["paths"]["/search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    declared = {camel_case(name): each for name, each in search_arguments().items() if each.help and each.in_http}
+    assert body["properties"].keys() == {"query", *declared}
+    described = {name: body["properties"][name] for name in declared}
+    assert all(
+        each.help
+        in str(described[name]["description"] if "description" in described[name] else described[name]["anyOf"])
+        for name, each in declared.items()
+    )
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.errors import MemoriterError, PathRefused, sentence
+from memoriter.types import camel_case
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def apply_form(value: object, form: Form) -> dict[str, Any]:
         content = getattr(value, name)
         if (field.omit == "none" and content is None) or (field.omit == "empty" and not content):
             continue
-        fields[field.key or _camel_case(name)] = field.convert(content)
+        fields[field.key or camel_case(name)] = field.convert(content)
     return fields
 
 
@@ -85,11 +86,6 @@ def list_of(form: Form) -> Callable[[Iterable[Any]], list[dict[str, Any]]]:
 def iso_time(at: float) -> str:
     """Return seconds since 1970 as ISO 8601 in UTC, with milliseconds."""
     return datetime.fromtimestamp(at, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 def _background(background: tuple[float, float] | None) -> dict[str, float] | None:

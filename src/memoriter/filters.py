@@ -1,29 +1,26 @@
-"""The table of search filters. The command line, the agent's tool and the reasons of empty results derive from it.
+"""From the arguments of a search to its query, and from its filters to words for people.
 
-`types.Filters` holds the values, and `index/files/_queries.py` the SQL condition of each filter, by the same names.
+`types.Query` and `types.Filters` declare the arguments, and `index/files/_queries.py` has the SQL condition of each
+filter, by the same names.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoriter.errors import UsageError
-from memoriter.values import dataclass
+from memoriter.types import DAY_FORMS, ON, Filters, Query, filter_arguments, search_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from datetime import date
 
     from memoriter.times import Days
-    from memoriter.types import Filters, Query, SourceKind
+    from memoriter.types import Argument, SourceKind
 
-DAY_FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago, or words such as last week or October 2025"
-"""The forms of a day as text. Words are understood in nine languages."""
 ANY = "any"
 """The text that means all days where a day is given, so that no time is read from the question."""
-ON = "--on"
-"""The option of the command line that sets `since` and `until` to the same day or days."""
 
 
 def parse_days(text: str, today: date) -> Days | None:
@@ -49,88 +46,6 @@ def parse_day(text: str, today: date) -> date | None:
     return days.first if days is not None and days.first == days.last else None
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """One filter of a search."""
-
-    name: str
-    """The field of `Filters`, and the argument of `Memory.search`."""
-    parameter: str
-    """The parameter of the agent's tool; with two hyphens, the option of the command line."""
-    kind: Literal["source", "day", "text", "tags", "flag"]
-    """The type of the value: kinds of sources, a day, any text, names of tags, or True."""
-    help: str
-    """Text for people."""
-    description: str
-    """Text for agents."""
-
-    @property
-    def option(self) -> str:
-        return f"--{self.parameter}"
-
-    def in_words(self, filters: Filters) -> str:
-        """Return the filter with its value, such as `since 2026-02-10`."""
-        value: Any = getattr(filters, self.name)
-        match self.kind:
-            case "source":
-                return f"{self.parameter} {' or '.join(sorted(value))}"
-            case "day":
-                return f"{self.parameter} {value}"
-            case "text":
-                return f"{self.parameter} {value!r}"
-            case "tags":
-                return f"{self.parameter} {' and '.join(sorted(value))}"
-            case "flag":
-                return self.parameter
-
-
-FILTERS = (
-    Filter(
-        "sources",
-        "source",
-        "source",
-        "Only notes, or only conversations. Default: both.",
-        "memory: only the notes. sessions: only past conversations. all (default): both.",
-    ),
-    Filter(
-        "since",
-        "since",
-        "day",
-        f"Only passages of this day or later: {DAY_FORMS}. With `any`, a time in the question is left unread.",
-        "Only what is dated this day or later: YYYY-MM-DD, or words such as last week. With any, a time in the query is"
-        " left unread.",
-    ),
-    Filter(
-        "until",
-        "until",
-        "day",
-        "Only passages of this day or earlier.",
-        "Only what is dated this day or earlier: YYYY-MM-DD, or words such as last week.",
-    ),
-    Filter(
-        "changed",
-        "changed",
-        "flag",
-        "For a note without a day, count the day of the last change of its file.",
-        "With days: count the last change of its file as the day of a note that has none.",
-    ),
-    Filter(
-        "path",
-        "path",
-        "text",
-        "Only this file, folder or pattern, such as 'memory/work/*'.",
-        "Only this file or folder, or a pattern such as memory/work/*.",
-    ),
-    Filter(
-        "tags",
-        "tag",
-        "tags",
-        "Only notes with this tag, or one below it ('a/b' is below 'a'). Several: notes with all of them.",
-        "Only notes with this tag; several, with commas between them: notes with all of them.",
-    ),
-)
-
-
 class FilterPart(NamedTuple):
     """One filter of a search alone, or both days together if they are the same."""
 
@@ -141,15 +56,13 @@ class FilterPart(NamedTuple):
 
 def split_filters(filters: Filters) -> Iterator[FilterPart]:
     """Yield each filter that is set."""
-    from memoriter.types import Filters
-
     one_day = filters.since is not None and filters.since == filters.until
-    for each in FILTERS:
-        value: Any = getattr(filters, each.name)
-        if each.name == "since" and one_day:
-            yield FilterPart(f"on {filters.since}", ON, Filters(since=filters.since, until=filters.until))
-        elif value is not None and not (each.name == "until" and one_day):
-            yield FilterPart(each.in_words(filters), each.option, Filters(**{each.name: value}))
+    for name, argument in filter_arguments().items():
+        value: Any = getattr(filters, name)
+        if name == "since" and one_day:
+            yield FilterPart(f"on {filters.since}", ON.option, Filters(since=filters.since, until=filters.until))
+        elif value is not None and not (name == "until" and one_day):
+            yield FilterPart(_in_words(argument, value), argument.option, Filters(**{name: value}))
     for phrase in filters.phrases:
         yield FilterPart(f"the phrase {phrase!r}", f'the quotes of "{phrase}"', Filters(phrases=(phrase,)))
     for phrase in filters.without:
@@ -157,59 +70,46 @@ def split_filters(filters: Filters) -> Iterator[FilterPart]:
         yield FilterPart(f"without {phrase!r}", option, Filters(without=(phrase,)))
 
 
+def _in_words(argument: Argument, value: Any) -> str:
+    """Return a filter with its value, such as `since 2026-02-10`."""
+    name = argument.option.removeprefix("--")
+    match argument.kind:
+        case "choices":
+            return f"{name} {' or '.join(sorted(value))}"
+        case "names":
+            return f"{name} {' and '.join(sorted(value))}"
+        case "text":
+            return f"{name} {value!r}"
+        case "flag":
+            return name
+        case _:
+            return f"{name} {value}"
+
+
 def days_first(options: Iterable[str]) -> list[str]:
     """Return options of filters in the order of messages: the days, then the others."""
-    days = [*(each.option for each in FILTERS if each.kind == "day"), ON]
+    days = {each.option for each in search_arguments().values() if each.kind == "day"}
     return sorted(options, key=lambda option: option not in days)
 
 
 def all_options() -> list[str]:
     """Return the options of all filters in the order of messages."""
-    days = [each.option for each in FILTERS if each.kind == "day"]
-    return [*days, ON, *(each.option for each in FILTERS if each.kind != "day")]
-
-
-def search_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `Memory.search` for values by parameter. A single source or tag becomes a list."""
-    arguments = {each.name: values[each.parameter] for each in FILTERS}
-    for each in FILTERS:
-        if each.kind in {"source", "tags"}:
-            value: str | Iterable[str] | None = arguments[each.name]
-            arguments[each.name] = ([value] if isinstance(value, str) else list(value or ())) or None
-    return arguments
-
-
-class SearchArguments(TypedDict, total=False):
-    """The arguments of `Memory.search` that decide which passages are hits."""
-
-    max_results: int | None
-    min_score: float | None
-    sources: Collection[SourceKind] | None
-    since: date | str | None
-    until: date | str | None
-    on: date | str | None
-    changed: bool | None
-    path: str | None
-    tags: Collection[str] | None
+    return days_first(
+        [each.option for each in search_arguments().values() if each is ON or each.name in filter_arguments()]
+    )
 
 
 def make_query(
     text: str,
     today: Callable[[], date],
     *,
-    max_results: int | None = None,
-    min_score: float | None = None,
     sources: Collection[SourceKind] | None = None,
     since: date | str | None = None,
     until: date | str | None = None,
     on: date | str | None = None,
     changed: bool | None = None,
-    path: str | None = None,
     tags: Collection[str] | None = None,
-    explain: bool = False,
-    deadline_ms: int | None = None,
-    update: bool = True,
-    session: str | None = None,
+    **others: Any,
 ) -> Query:
     """Return the query for the arguments of `Memory.search`; `today` returns the day for `yesterday` or `7d`.
 
@@ -218,11 +118,9 @@ def make_query(
     Raises:
         UsageError: a number is out of its range, a text is no day, the days exclude each other, or a tag has no name.
     """
-    from memoriter.types import Filters, Query
-
-    check_range("max_results", max_results, 1, 1_000)
-    check_range("min_score", min_score, 0.0, 1.0)
-    check_range("deadline_ms", deadline_ms, 1, 86_400_000)
+    for name, argument in search_arguments().items():
+        if argument.low is not None and argument.high is not None:
+            check_range(name, others.get(name), argument.low, argument.high)
     first = last = None
     given = not (since is until is on is None)
     if given:
@@ -233,9 +131,15 @@ def make_query(
     wanted = _split_tags([tags] if isinstance(tags, str) else tags) if tags else None
     if tags and not wanted:
         raise UsageError(f"There is no tag in {tags!r}.", remedy="Give one, such as `recipe` or `work/plan`.")
-    kinds = frozenset(sources) if sources else None
-    filters = Filters(kinds, first, last, path, wanted or None, changed=(changed and given) or None)
-    query = Query(text, max_results, min_score, filters, explain, deadline_ms, update, session=session)
+    filters = Filters(
+        sources=frozenset(sources) if sources else None,
+        since=first,
+        until=last,
+        changed=(changed and given) or None,
+        tags=wanted or None,
+        **{name: others.pop(name) for name in filter_arguments() if name in others},
+    )
+    query = Query(text, filters=filters, **others)
     return in_days(replace(query, any_day=True)) if given else query
 
 

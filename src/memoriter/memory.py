@@ -22,12 +22,21 @@ if TYPE_CHECKING:
     from memoriter.app import Assembly
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend
     from memoriter.config import Configuration, MemorySearch, Place
-    from memoriter.filters import SearchArguments
     from memoriter.hookspecs import Finding
     from memoriter.plugins import Plugins
     from memoriter.sync import Progress
     from memoriter.tools import Tool
-    from memoriter.types import CompactReport, Estimate, Excerpt, SearchResult, Source, SourceKind, Status, SyncReport
+    from memoriter.types import (
+        CompactReport,
+        Estimate,
+        Excerpt,
+        SearchArguments,
+        SearchResult,
+        Source,
+        SourceKind,
+        Status,
+        SyncReport,
+    )
     from memoriter.watch import WatchEvent, Watching
 
 

@@ -26,6 +26,7 @@ from json_fields import (
 from memoriter import Memory, api_json
 from memoriter.cli import main
 from memoriter.tools import TOOLS as AGENT_TOOLS
+from memoriter.types import camel_case
 from memoriter.watch._watch import WatchKind
 from memoriter.web import all_operations, all_schemas
 
@@ -166,7 +167,7 @@ def test_every_object_is_reached_from_an_answer() -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_an_object_has_the_fields_of_its_form_and_no_others(name: str) -> None:
-    form = {field.key or api_json._camel_case(key): field.omit is not None for key, field in FORMS[name].items()}
+    form = {field.key or camel_case(key): field.omit is not None for key, field in FORMS[name].items()}
     rows = {row.name: bool(row.absent) for row in OBJECTS[name].fields if row.name not in ADDED.get(name, set())}
     assert rows == form
 

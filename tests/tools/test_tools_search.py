@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ import pytest
 
 from memoriter.config import Configuration, MemorySearch, Place, with_values
 from memoriter.errors import EmbeddingError, IndexDamaged, PathRefused
-from memoriter.tools import GET, SEARCH, TOOLS, tools_for
-from memoriter.tools._params import AppendParams, GetParams, SearchParams, parse_params
+from memoriter.tools import GET, SEARCH, TOOLS, parse_parameters, tools_for
+from memoriter.tools._notes import APPEND_ARGUMENTS, GET_ARGUMENTS
+from memoriter.tools._search import ARGUMENTS
 from memoriter.types import Diagnostic, Excerpt, Explanation, Health, Hit, SearchResult, Source
 
 HIT = Hit(
@@ -30,7 +30,7 @@ GO_ON = "Go on without the memory, and tell the user that it could not be search
 FOUND = SearchResult((HIT,), "match", "fake", "hashed", "hybrid", Health({"keyword": True, "vector": True}))
 
 
-PARAMS: dict[str, Any] = {"memory_search": SearchParams, "memory_get": GetParams, "memory_append": AppendParams}
+DECLARED = {"memory_search": ARGUMENTS, "memory_get": GET_ARGUMENTS, "memory_append": APPEND_ARGUMENTS}
 
 
 class RecordingMemory:
@@ -184,8 +184,8 @@ def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> No
                 "max_results": 2,
                 "min_score": 0.5,
                 "sources": ["sessions"],
-                "since": date(2026, 2, 1),
-                "until": date(2026, 2, 28),
+                "since": "2026-02-01",
+                "until": "2026-02-28",
                 "path": "memory/work",
                 "tags": ["work"],
                 "operators": True,
@@ -209,13 +209,10 @@ def test_every_parameter_reaches_the_memory_and_numbers_may_come_as_text() -> No
         ({"query": "x", "maxResults": True}, "The parameter maxResults must be a number, not True."),
         ({"query": "x", "minScore": float("nan")}, "The parameter minScore must be a number, not nan."),
         ({"query": "x", "source": "mail"}, "The parameter source must be memory, sessions or all, not 'mail'."),
+        ({"query": "x", "since": 7}, "The parameter since must be text."),
         (
-            {"query": "x", "since": "10/2/2026"},
-            "The parameter since must be a day such as 2026-02-10, not '10/2/2026'.",
-        ),
-        (
-            {"query": "x", "since": "2026-02-02", "until": "2026-02-01"},
-            "The parameters are not valid: since must not be later than until.",
+            {"query": "x", "maxResults": 101},
+            "The parameter maxResults is not valid: input should be less than or equal to 100.",
         ),
         ({"query": "x", "limit": 3}, "There is no parameter 'limit'."),
         (["x"], "The parameters must be an object."),
@@ -298,7 +295,7 @@ def test_what_cannot_be_read_has_no_text_and_a_reason(params: Any, trouble: Exce
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_schema_names_exactly_the_parameters_that_are_read(tool: Any) -> None:
-    assert list(tool.input_schema["properties"]) == [field.alias for field in PARAMS[tool.name].model_fields.values()]
+    assert list(tool.input_schema["properties"]) == [each.tool_parameter for each in DECLARED[tool.name]]
     # Gemini answers 400 to these, if a client forwards a schema as it is.
     refused = {'"format"', '"additionalProperties"', '"anyOf"', '"null"', '"enum"'}
     assert not refused & set(re.findall(r'"\w+"', json.dumps(tool.input_schema)))
@@ -311,7 +308,7 @@ def test_a_schema_allows_null_for_what_may_be_left_out_and_the_tool_takes_it(too
     required = tool.input_schema["required"]
     optional = [name for name in properties if name not in required]
     assert [name for name, each in properties.items() if each.get("nullable")] == optional
-    parse_params(PARAMS[tool.name], {**dict.fromkeys(required, "x"), **dict.fromkeys(optional)})
+    parse_parameters(DECLARED[tool.name], {**dict.fromkeys(required, "x"), **dict.fromkeys(optional)})
 
 
 def test_there_are_no_tools_where_memory_search_is_off() -> None:

@@ -70,3 +70,21 @@ def test_nothing_to_search_for_and_no_day_is_refused(memory: Memory) -> None:
     assert SEARCH.run(memory, {"query": "x", "changed": "perhaps"})["error"] == (
         "The parameter changed must be true or false, not 'perhaps'."
     )
+
+
+@pytest.mark.parametrize(
+    ("days", "error"),
+    [
+        ({"since": "10/2/2026"}, "The value of since is '10/2/2026', which is not a day."),
+        (
+            {"since": "2026-02-02", "until": "2026-02-01"},
+            "The day of since, 2026-02-02, is later than that of until, 2026-02-01.",
+        ),
+    ],
+)
+def test_days_that_mean_nothing_are_refused_with_what_the_agent_may_give(
+    memory: Memory, days: dict[str, str], error: str
+) -> None:
+    answer = SEARCH.run(memory, {"query": "x", **days})
+    assert (answer["results"], answer["error"], answer["code"]) == ([], error, "usage")
+    assert answer["action"]

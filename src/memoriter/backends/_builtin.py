@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -18,6 +18,7 @@ from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch, work_until
 from memoriter.errors import IndexBusy
 from memoriter.search import (
+    SearchSettings,
     Trace,
     certainty_of,
     clean_query,
@@ -29,7 +30,7 @@ from memoriter.search import (
     rank,
 )
 from memoriter.sync import Task, background_of
-from memoriter.types import Diagnostic, SearchResult
+from memoriter.types import Diagnostic, SearchResult, search_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._protocol import WatchRun
     from memoriter.backends._reranking import Reranking
-    from memoriter.search import CosineBaseline, SearchSettings
+    from memoriter.search import CosineBaseline
     from memoriter.store import Store
     from memoriter.sync import IndexJob, Progress
     from memoriter.types import (
@@ -70,6 +71,8 @@ WARMING_SECONDS = 0.5
 """How long a search waits for a model that is being loaded. The bundled model takes a tenth of it."""
 RANKINGS = 3
 """The most rankings for one search: it ranks again after passages that differ from their notes were repaired."""
+OVERRIDING = tuple(each.name for each in fields(SearchSettings) if each.name in search_arguments())
+"""The settings that an argument of a search overrides."""
 
 
 class _KnownBaseline(NamedTuple):
@@ -253,11 +256,8 @@ class BuiltinBackend:
         spec = self.embedding.current.spec
         if spec is not None:
             settings = replace(settings, background=self._baseline_of(index, spec))
-        if query.max_results is not None:
-            settings = replace(settings, max_results=query.max_results)
-        if query.min_score is not None:
-            settings = replace(settings, min_score=query.min_score)
-        return settings
+        given = {name: getattr(query, name) for name in OVERRIDING}
+        return replace(settings, **{name: value for name, value in given.items() if value is not None})
 
     def _baseline_of(self, index: Store, spec: ModelSpec) -> CosineBaseline:
         """Return the baseline of the active vectors, which is read once until the index changes."""

@@ -5,19 +5,22 @@ from __future__ import annotations
 import sys
 from itertools import takewhile, zip_longest
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 from memoriter.cli._explanation import certainty_lines, time_lines, understood_lines
+from memoriter.cli._render import is_painted
 from memoriter.errors import UsageError
 from memoriter.filters import all_options
+from memoriter.types import filter_arguments
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from memoriter.cli._options import GlobalOptions
     from memoriter.cli._render import Line, Screen, Span
     from memoriter.memory import Memory
     from memoriter.sync import Progress
@@ -32,15 +35,11 @@ TRY = "Try other words, a name or a date; `memoriter status` says what is indexe
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """All that the output of a search depends on, besides the memory. The values are those of JSON."""
+    """All that the output of a search depends on, besides the memory; it can be sent as JSON."""
 
     text: str
-    max_results: int | None
-    min_score: float | None
-    filters: Mapping[str, Any]
-    """By name; a day as in `2026-02-10`."""
-    explain: bool
-    deadline_ms: int | None
+    arguments: Mapping[str, Any]
+    """Those of `Memory.search`, by their names."""
     form: str
     """`text`, `json` or `lines`."""
     quiet: bool
@@ -48,22 +47,16 @@ class SearchRequest:
     """Whether to highlight the query's words in the text."""
     linked: bool
     """Whether citations link to their files."""
-    session: str | None = None
-    """The key of the conversation that asks; None: the owner asks."""
+
+    @classmethod
+    def of(cls, options: GlobalOptions, text: str, arguments: Mapping[str, Any], form: str) -> Self:
+        """Return the request of a command of this process."""
+        marked = is_painted(sys.stdout)
+        return cls(text, arguments, form, quiet=options.quiet, marked=marked, linked=sys.stdout.isatty())
 
     def search(self, memory: Memory, progress: Callable[[Progress], None]) -> SearchResult:
         """Search a memory. Raises MemoriterError."""
-        return memory.search(
-            self.text,
-            max_results=self.max_results,
-            min_score=self.min_score,
-            explain=self.explain,
-            deadline_ms=self.deadline_ms,
-            operators=True,
-            session=self.session,
-            progress=progress,
-            **self.filters,
-        )
+        return memory.search(self.text, operators=True, progress=progress, **self.arguments)
 
     def answer(self, memory: Memory, result: SearchResult) -> Any:
         """Return what is printed on stdout: a JSON value, or lines."""
@@ -71,7 +64,7 @@ class SearchRequest:
             from memoriter.api_json import result_json
             from memoriter.tools import citations_on
 
-            citations = citations_on(memory.configuration.settings.memory.citations, self.session)
+            citations = citations_on(memory.configuration.settings.memory.citations, self.arguments.get("session"))
             return result_json(result, citations=citations, texts=True)
         query = self.query_of(result)
         if self.form == "lines":
@@ -87,7 +80,7 @@ class SearchRequest:
     @property
     def narrowed(self) -> bool:
         """Whether options restrict the search."""
-        return bool(self.min_score or any(self.filters.values()))
+        return any(self.arguments.get(name) for name in ("min_score", *filter_arguments()))
 
     def query_of(self, result: SearchResult) -> str:
         """Return the question without its operators."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memoriter.cli._answer import SearchRequest
 from memoriter.cli._options import Command, GlobalOptions
-from memoriter.cli._render import is_painted
-from memoriter.cli._search import answer_request, local_day, search_limits
-from memoriter.filters import ANY, DAY_FORMS, parse_days
+from memoriter.cli._search import answer_request, local_day, search_values
+from memoriter.filters import ANY, parse_days
+from memoriter.types import DAY_FORMS
 
 if TYPE_CHECKING:
     from memoriter.times import Days
@@ -79,17 +78,5 @@ def recent_command(max_results: int, *, changed: bool | None) -> None:
 def _list_newest(max_results: int, *, on: Days | None = None, until: Days | None = None, changed: bool | None) -> None:
     """Print the newest passages of some days, or until one."""
     options = GlobalOptions.current()
-    limits = search_limits(on=on, since=None, until=until, source=("memory",), path=None, tag=(), changed=changed)
-    request = SearchRequest(
-        text="",
-        max_results=max_results,
-        min_score=None,
-        filters=limits,
-        explain=False,
-        deadline_ms=None,
-        form="json" if options.json else "text",
-        quiet=options.quiet,
-        marked=is_painted(sys.stdout),
-        linked=sys.stdout.isatty(),
-    )
-    answer_request(options, request)
+    values = search_values(on=on, until=until, sources=("memory",), changed=changed, max_results=max_results)
+    answer_request(options, SearchRequest.of(options, "", values, "json" if options.json else "text"))

@@ -12,21 +12,21 @@ import click
 
 from memoriter.cli._answer import SearchRequest, find_editor, open_hit
 from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, egress_line, parsed_options
-from memoriter.cli._render import diagnostic_lines, is_painted
-from memoriter.filters import ANY, DAY_FORMS, FILTERS, ON, day_range, parse_days, search_arguments
+from memoriter.cli._render import diagnostic_lines
+from memoriter.filters import ANY, day_range, parse_days
+from memoriter.types import DAY_FORMS, search_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import date
     from pathlib import Path
 
     from memoriter.cli._render import Line
     from memoriter.environment import Environment
-    from memoriter.filters import Filter
     from memoriter.memory import Memory
     from memoriter.sync import Progress
     from memoriter.times import Days
-    from memoriter.types import Diagnostic, SearchResult
+    from memoriter.types import Argument, Diagnostic, Kind, SearchResult
 
 PATH = "/command/search"
 LONGEST_INPUT = 100_000
@@ -65,43 +65,52 @@ def local_day() -> date:
     return datetime.fromtimestamp(_environment().wall(), tz=UTC).astimezone().date()
 
 
-DAY: dict[str, Any] = {"callback": read_days, "metavar": "DAY"}
+def _option(argument: Argument) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the decorator that adds the option of an argument of a search."""
+    kinds: dict[Kind, dict[str, Any]] = {
+        "whole": {"type": click.IntRange(argument.low, argument.high)},
+        "number": {"type": click.FloatRange(argument.low, argument.high)},
+        "flag": {"is_flag": True},
+        "day": {"callback": read_days, "metavar": "DAY"},
+        "choices": {"type": click.Choice(argument.choices), "multiple": True, "metavar": None},
+        "names": {"multiple": True},
+    }
+    names = [*filter(None, [argument.short]), argument.option, argument.name]
+    metavar = None if argument.kind == "flag" else argument.metavar or argument.option.removeprefix("--").upper()
+    how: dict[str, Any] = {
+        "metavar": metavar,
+        "default": argument.default,
+        "help": argument.help,
+        **kinds.get(argument.kind, {}),
+    }
+    return click.option(*names, **how)
 
 
-def _filter_option(each: Filter) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return the decorator that adds the option of a filter."""
-    match each.kind:
-        case "source":
-            return click.option(each.option, type=click.Choice(["memory", "sessions"]), multiple=True, help=each.help)
-        case "day":
-            return click.option(each.option, **DAY, help=each.help)
-        case "text":
-            return click.option(each.option, metavar=each.parameter.upper(), help=each.help)
-        case "tags":
-            return click.option(each.option, metavar=each.parameter.upper(), multiple=True, help=each.help)
-        case "flag":
-            return click.option(each.option, is_flag=True, default=None, help=each.help)
+def search_options(names: Iterable[str], **helps: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the decorator that adds the options of arguments of a search, with other help texts for some."""
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        for name in reversed([*names]):
+            argument = search_arguments()[name]
+            function = _option(replace(argument, help=helps.get(name, argument.help)))(function)
+        return function
+
+    return add
 
 
-def filter_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of all filters to a command."""
-    options = [_filter_option(each) for each in FILTERS]
-    until = [each.name for each in FILTERS].index("until")
-    options.insert(until + 1, click.option(ON, **DAY, help="Only passages of this day, week, month or year."))
-    for option in reversed(options):
-        function = option(function)
-    return function
+NARROWING = tuple(name for name, argument in search_arguments().items() if argument.help and argument.narrows)
+"""The arguments with an option that decide which passages are hits."""
+OTHERS = tuple(name for name, argument in search_arguments().items() if argument.help and not argument.narrows)
 
 
-def search_limits(*, on: Days | None, **filters: Any) -> dict[str, Any]:
-    """Return the arguments of `Memory.search` for the options of all filters, with days as text. Raises UsageError."""
-    since = filters["since"]
-    until = filters["until"]
+def search_values(*, on: Days | None = None, **options: Any) -> dict[str, Any]:
+    """Return the arguments of `Memory.search` for the values of options, with dates for days. Raises UsageError."""
+    since = options.get("since")
+    until = options.get("until")
     days = day_range(since, until, on, prefix="--")
-    ends = {"since": days.first and days.first.isoformat(), "until": days.last and days.last.isoformat()}
-    if (since or until or on) is not None and not any(ends.values()):
-        ends["since"] = ANY
-    return search_arguments({**filters, **ends})
+    any_day = (since or until or on) is not None and days.first is days.last is None
+    given = {name: None if value == () else value for name, value in options.items()}
+    return {**given, "since": ANY if any_day else days.first, "until": days.last}
 
 
 def _store_form(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
@@ -126,15 +135,7 @@ class SearchCommand(Command):
 @click.command(cls=SearchCommand, name="search")
 @click.argument("query", nargs=-1)
 @click.option("--query", "query_option", metavar="TEXT", help="The question, instead of QUERY.")
-@click.option(
-    "-n",
-    "--max-results",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    help="At most N passages. Default: the setting, 6.",
-)
-@click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", help="Omit passages with a score below S.")
-@filter_options
+@search_options(NARROWING)
 @click.option(
     "--format",
     "form",
@@ -150,28 +151,14 @@ class SearchCommand(Command):
     metavar="[N]",
     help="Open hit N, or the first, at its line in the editor that VISUAL or EDITOR names.",
 )
-@click.option("--explain", is_flag=True, help="Show how each score was computed, and the time of each stage.")
-@click.option(
-    "--deadline-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Return the best answer within this time."
-)
-@click.option(
-    "--session",
-    metavar="KEY",
-    help="Search for this conversation, such as agent:main:slack:group:7, instead of for you.",
-)
+@search_options(OTHERS)
 def search_command(
     *,
     query: tuple[str, ...],
     query_option: str | None,
-    max_results: int | None,
-    min_score: float | None,
     form: str | None,
     opened: int | None,
-    explain: bool,
-    deadline_ms: int | None,
-    session: str | None,
-    on: Days | None,
-    **filters: Any,
+    **given: Any,
 ) -> None:
     """Find the passages of your notes that answer a question.
 
@@ -192,21 +179,11 @@ def search_command(
     Next: memoriter get PATH.
     """
     options = GlobalOptions.current()
-    arguments = search_limits(on=on, **filters)
+    arguments = search_values(**given)
     has_days = arguments["since"] not in {None, ANY} or arguments["until"] is not None
-    request = SearchRequest(
-        text="" if has_days and not query and query_option is None else _query_text(query, query_option),
-        max_results=max_results,
-        min_score=min_score,
-        filters=arguments,
-        explain=explain,
-        deadline_ms=deadline_ms,
-        form=_form_of(options, form, explain=explain, opened=bool(opened)),
-        quiet=options.quiet,
-        marked=is_painted(sys.stdout),
-        linked=sys.stdout.isatty(),
-        session=session,
-    )
+    text = "" if has_days and not query and query_option is None else _query_text(query, query_option)
+    form = _form_of(options, form, explain=arguments["explain"], opened=bool(opened))
+    request = SearchRequest.of(options, text, arguments, form)
     if opened:
         _open_hit(options, request, opened)
     else:
@@ -275,7 +252,7 @@ def _show_answer_of_server(options: GlobalOptions, request: SearchRequest) -> bo
 
     if options.verbose:  # the server does not log for others
         return False
-    call = Call(PATH, json.dumps(asdict(request)).encode("ascii"), ANSWER_SECONDS)
+    call = Call(PATH, json.dumps(asdict(request), default=str).encode("ascii"), ANSWER_SECONDS)
     try:
         reply = ask_server(options, _environment(), call, exact=True)
         if reply is None:

@@ -11,7 +11,7 @@ import click
 from memoriter.api_json import why_not_json
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import is_interactive, pluralize
-from memoriter.cli._search import filter_options, search_limits
+from memoriter.cli._search import NARROWING, search_options, search_values
 from memoriter.errors import UsageError
 from memoriter.types import Diagnostic
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from memoriter.cli._render import Line, Screen
     from memoriter.memory import Memory
     from memoriter.questions import SettingEffect
-    from memoriter.times import Days
     from memoriter.types import StageStatus, WhyNot
 
 MARKS: dict[StageStatus, tuple[str, str]] = {
@@ -37,11 +36,7 @@ SHOWN_QUESTIONS = 5
 @click.command(cls=Command, name="why-not")
 @click.argument("query", nargs=-1, required=True)
 @click.argument("citation", metavar="PATH[#L5]")
-@click.option(
-    "-n", "--max-results", type=click.IntRange(1, 1000), metavar="N", help="As in the search that missed the passage."
-)
-@click.option("--min-score", type=click.FloatRange(0, 1), metavar="S", help="As in that search.")
-@filter_options
+@search_options(NARROWING, max_results="As in the search that missed the passage.", min_score="As in that search.")
 @click.option(
     "--eval",
     "eval_file",
@@ -54,12 +49,9 @@ def why_not_command(
     query: tuple[str, ...],
     citation: str,
     *,
-    max_results: int | None,
-    min_score: float | None,
     eval_file: str | None,
     add: bool,
-    on: Days | None,
-    **filters: Any,
+    **given: Any,
 ) -> None:
     """Explain why a search does not find a passage.
 
@@ -75,7 +67,7 @@ def why_not_command(
     """
     options = GlobalOptions.current()
     screen = options.screen
-    arguments = search_limits(on=on, **filters)
+    arguments = search_values(**given)
     question = " ".join(query)
     if eval_file and not add and not Path(eval_file).is_file():
         raise UsageError(f"There is no file {eval_file!r}.", remedy="Give a file of questions, or add --add.")
@@ -84,9 +76,7 @@ def why_not_command(
         if memory.settings.enabled and memory.settings.sync.on_search:
             with screen.progress() as progress:
                 memory.backend.refresh(progress=progress)
-        report = memory.why_not(
-            question, citation, max_results=max_results, min_score=min_score, operators=True, **arguments
-        )
+        report = memory.why_not(question, citation, operators=True, **arguments)
         file = Path(eval_file) if eval_file else _file_of_questions(memory)
         effect = _effect(memory, report, file, screen, is_given=eval_file is not None)
         if not screen.as_json:

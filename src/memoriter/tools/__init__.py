@@ -1,7 +1,7 @@
 """The tools of an agent (`memory_search`, `memory_get`, `memory_append`) as values."""
 
-from memoriter.tools._memories import memory_params
 from memoriter.tools._notes import APPEND, GET, append_tool, get_tool
+from memoriter.tools._params import input_schema, parse_parameters
 from memoriter.tools._search import (
     SEARCH,
     TOOLS,
@@ -13,13 +13,15 @@ from memoriter.tools._search import (
     search_tool,
     tools_for,
 )
-from memoriter.tools._tool import Tool, advice, input_schema, origin_json
+from memoriter.tools._tool import Tool, advice, origin_json
+from memoriter.types import Argument
 
 __all__ = [
     "APPEND",
     "GET",
     "SEARCH",
     "TOOLS",
+    "Argument",
     "ChatKind",
     "Tool",
     "advice",
@@ -30,8 +32,8 @@ __all__ = [
     "found_json",
     "get_tool",
     "input_schema",
-    "memory_params",
     "origin_json",
+    "parse_parameters",
     "search_tool",
     "tools_for",
 ]

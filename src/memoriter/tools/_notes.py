@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import appended_json, excerpt_json, refusal_json
 from memoriter.errors import MemoriterError, PathRefused, UsageError, sentence
-from memoriter.tools._tool import Tool, advice, input_schema, origin_json
+from memoriter.tools._params import input_schema, parse_parameters
+from memoriter.tools._tool import Tool, advice, origin_json
+from memoriter.types import Argument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,17 +28,21 @@ lines), or a day's log (memory/YYYY-MM-DD.md). Ask for the lines you need rather
 Returns path and text. Where the text is empty, `reasons` says why: there is no such note yet, or it ends before those \
 lines. `error` means that the path may not be read; `truncated` means that there is more."""
 
-GET_SCHEMA = input_schema(
-    {
-        "path": {
-            "type": "string",
-            "description": "As memory_search cites it, or a file name: memory/2026-02-10.md#L3-L7.",
-        }
-    },
-    {
-        "from": {"type": "integer", "minimum": 1, "description": "The first line, counted from 1."},
-        "lines": {"type": "integer", "minimum": 1, "description": "How many lines. Default: to the end."},
-    },
+GET_ARGUMENTS = (
+    Argument(
+        name="path",
+        agent="As memory_search cites it, or a file name: memory/2026-02-10.md#L3-L7.",
+        required=True,
+    ),
+    Argument(
+        name="start",
+        parameter="from",
+        kind="whole",
+        low=1,
+        checked=False,
+        agent="The first line, counted from 1.",
+    ),
+    Argument(name="lines", kind="whole", low=1, checked=False, agent="How many lines. Default: to the end."),
 )
 
 GET_OUTPUT: dict[str, Any] = {
@@ -72,12 +78,11 @@ def get_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str 
 
 
 def _read(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
-    from memoriter.tools._params import GetParams, parse_params  # listing the tools must not import pydantic
-
-    request = parse_params(GetParams, params)
-    if request.path is None:
+    given = parse_parameters(GET_ARGUMENTS, params)
+    path = given.pop("path")
+    if path is None:
         raise UsageError("path required", remedy=f"Call {GET_NAME} again with the path of a note.")
-    return excerpt_json(_excerpt(memory, request.path, start=request.start, lines=request.lines)) | origin_json(memory)
+    return excerpt_json(_excerpt(memory, path, **given)) | origin_json(memory)
 
 
 def _excerpt(memory: MemoryLike, cited: str, *, start: int | None, lines: int | None) -> Excerpt:
@@ -113,7 +118,16 @@ def _full_path(memory: MemoryLike, cited: str) -> str | None:
     return f"{matches[0]}{lines}" if matches else None
 
 
-GET = Tool(GET_NAME, GET_DESCRIPTION, GET_SCHEMA, get_tool, "Read a note", GET_OUTPUT, writes=False, always_load=True)
+GET = Tool(
+    GET_NAME,
+    GET_DESCRIPTION,
+    input_schema(GET_ARGUMENTS),
+    get_tool,
+    "Read a note",
+    GET_OUTPUT,
+    writes=False,
+    always_load=True,
+)
 
 
 APPEND_NAME = "memory_append"
@@ -129,19 +143,18 @@ The text is added at the end of a note; nothing that is there is changed. Return
 the same text is already there and was not written again. `findable` says whether memory_search finds it from now on; \
 `error` means that nothing was written."""
 
-APPEND_SCHEMA = input_schema(
-    {
-        "text": {
-            "type": "string",
-            "description": "What to write down, as Markdown; it becomes a list item, today's with the time of day.",
-        }
-    },
-    {
-        "to": {
-            "type": "string",
-            "description": "daily (default): today's log, for what happened. long-term: MEMORY.md, for what stays.",
-        }
-    },
+APPEND_ARGUMENTS = (
+    Argument(
+        name="text",
+        agent="What to write down, as Markdown; it becomes a list item, today's with the time of day.",
+        required=True,
+    ),
+    Argument(
+        name="to",
+        kind="choice",
+        choices=("daily", "long-term"),
+        agent="daily (default): today's log, for what happened. long-term: MEMORY.md, for what stays.",
+    ),
 )
 APPEND_OUTPUT: dict[str, Any] = {
     "type": "object",
@@ -175,14 +188,12 @@ def append_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: s
 
 
 def _append(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
-    from memoriter.tools._params import AppendParams, parse_params  # listing the tools must not import pydantic
-
-    request = parse_params(AppendParams, params)
-    if request.text is None:
+    given = parse_parameters(APPEND_ARGUMENTS, params)
+    if given["text"] is None:
         raise UsageError(
             "The parameter text is required.", remedy=f"Call {APPEND_NAME} again with what to write down in `text`."
         )
-    written = memory.remember(request.text, to=request.to or "daily", origin=ORIGIN)
+    written = memory.remember(given["text"], to=given["to"] or "daily", origin=ORIGIN)
     answer = {"written": not written.existing, **appended_json(written, workspace=memory.place.workspace)}
     if not written.reasons:
         return {**answer, "findable": True}
@@ -193,7 +204,7 @@ def _append(memory: MemoryLike, params: Mapping[str, Any]) -> dict[str, Any]:
 APPEND = Tool(
     APPEND_NAME,
     APPEND_DESCRIPTION,
-    APPEND_SCHEMA,
+    input_schema(APPEND_ARGUMENTS),
     append_tool,
     "Write a note",
     APPEND_OUTPUT,

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from memoriter.api_json import result_json, unavailable_json, with_footer
 from memoriter.errors import MemoriterError, UsageError, sentence
-from memoriter.filters import FILTERS, search_arguments
 from memoriter.tools._notes import APPEND, GET
-from memoriter.tools._tool import Tool, advice, input_schema, origin_json
+from memoriter.tools._params import input_schema, parse_parameters
+from memoriter.tools._tool import Tool, advice, origin_json
+from memoriter.types import search_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,17 +45,8 @@ say so). Where nothing came back, `reasons` says what was looked at and what to 
 search could not look everywhere, `truncatedBy` when there was more than is shown. For the lines around a passage call \
 memory_get."""
 
-SCHEMA = input_schema(
-    {"query": {"type": "string", "description": "The question, or the words to look for."}},
-    {
-        "maxResults": {"type": "integer", "minimum": 1, "maximum": 100, "description": "At most so many passages."},
-        "minScore": {"type": "number", "minimum": 0, "maximum": 1, "description": "Leave out lower scores."},
-        **{
-            each.parameter: {"type": "boolean" if each.kind == "flag" else "string", "description": each.description}
-            for each in FILTERS
-        },
-    },
-)
+ARGUMENTS = tuple(argument for argument in search_arguments().values() if argument.agent)
+"""The arguments that an agent may give."""
 
 HIT: dict[str, Any] = {
     "type": "object",
@@ -106,19 +98,11 @@ def search_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: s
 
 
 def _search(memory: MemoryLike, params: Mapping[str, Any], session_key: str | None) -> dict[str, Any]:
-    from memoriter.tools._params import SearchParams, parse_params  # listing the tools must not import pydantic
-
-    request = parse_params(SearchParams, params)
-    if request.query is None and not (request.filters["since"] or request.filters["until"]):
+    given = parse_parameters(ARGUMENTS, params)
+    question = given.pop("text")
+    if question is None and not (given["since"] or given["until"]):
         raise UsageError("query required", remedy=f"Call {NAME} again with a question in `query`.")
-    result = memory.search(
-        request.query or "",
-        max_results=request.max_results,
-        min_score=request.min_score,
-        operators=True,
-        session=session_key,
-        **search_arguments(request.filters),
-    )
+    result = memory.search(question or "", operators=True, session=session_key, **given)
     settings = memory.configuration.settings.memory
     citations = citations_on(settings.citations, session_key)
     return found_json(memory, _limit_characters(result, settings, citations=citations), citations=citations)
@@ -194,7 +178,16 @@ def clamped(hits: Sequence[Hit], budget: int, *, citations: bool) -> tuple[Hit, 
     return tuple(kept)
 
 
-SEARCH = Tool(NAME, DESCRIPTION, SCHEMA, search_tool, "Search the notes", OUTPUT, writes=False, always_load=True)
+SEARCH = Tool(
+    NAME,
+    DESCRIPTION,
+    input_schema(ARGUMENTS),
+    search_tool,
+    "Search the notes",
+    OUTPUT,
+    writes=False,
+    always_load=True,
+)
 
 
 def without_citing(tool: Tool) -> Tool:

@@ -25,18 +25,6 @@ def advice(step: str, remedy: str = DOCTOR) -> str:
     return f"{step} What the user can do: {remedy}"
 
 
-def input_schema(required: Mapping[str, Any], optional: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of a tool's parameters; models may send `null` for the optional ones.
-
-    Some clients compare arguments with the schema before they call. `nullable` allows `null` in the only form that no
-    provider refuses: Gemini's API answers 400 to a list of types, Vertex to a description beside `anyOf`, and both to
-    `null` in `enum`. An optional parameter has therefore no `enum`: its description lists the values. Gemini also
-    refuses `format` and `additionalProperties`.
-    """
-    nullable = {name: {**schema, "nullable": True} for name, schema in optional.items()}
-    return {"type": "object", "properties": {**required, **nullable}, "required": [*required]}
-
-
 def origin_json(memory: MemoryLike) -> dict[str, str]:
     """Return what the agent must know about the author of the notes; empty if they are the owner's."""
     return {"origin": memory.place.origin} if memory.place.origin else {}

@@ -9,10 +9,7 @@ from memoriter.types._answers import (
     Explanation,
     Health,
     Hit,
-    LineKind,
     LineScore,
-    Query,
-    QueryLine,
     Remembered,
     Replaced,
     SearchResult,
@@ -20,7 +17,6 @@ from memoriter.types._answers import (
 from memoriter.types._content import (
     ORIGIN,
     Chunk,
-    Filters,
     Item,
     Leg,
     Mode,
@@ -47,11 +43,28 @@ from memoriter.types._reports import (
     Status,
     SyncReport,
 )
+from memoriter.types._requests import (
+    DAY_FORMS,
+    ON,
+    Argument,
+    Filters,
+    Kind,
+    LineKind,
+    Query,
+    QueryLine,
+    SearchArguments,
+    camel_case,
+    filter_arguments,
+    search_arguments,
+)
 from memoriter.types._why_not import Candidacy, Fix, SettingChange, Stage, StageReport, StageStatus, WhyNot
 
 __all__ = [
+    "DAY_FORMS",
+    "ON",
     "ORIGIN",
     "STAGES",
+    "Argument",
     "Attempt",
     "BackgroundRun",
     "Canary",
@@ -68,6 +81,7 @@ __all__ = [
     "Health",
     "Hit",
     "Item",
+    "Kind",
     "Leg",
     "LineKind",
     "LineScore",
@@ -85,6 +99,7 @@ __all__ = [
     "RerankerState",
     "Role",
     "ScriptBaselines",
+    "SearchArguments",
     "SearchResult",
     "SettingChange",
     "SidecarCollection",
@@ -101,4 +116,7 @@ __all__ = [
     "Status",
     "SyncReport",
     "WhyNot",
+    "camel_case",
+    "filter_arguments",
+    "search_arguments",
 ]

@@ -1,15 +1,9 @@
-"""What is asked and answered: queries, hits, diagnostics, and what is read or written."""
+"""What is answered: hits, diagnostics, and what is read or written."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from memoriter.types._content import (
-    Filters,
-    Mode,
-    Outcome,
-    SourceKind,
-)
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -18,10 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.codes import DiagnosticCode
-    from memoriter.times import Days
+    from memoriter.types._content import Mode, Outcome, SourceKind
+    from memoriter.types._requests import LineKind
 
-
-LineKind = Literal["lex", "vec", "hyde"]
 STAGES = {
     "changes": "look for changes",
     "index": "index",
@@ -37,19 +30,6 @@ STAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class QueryLine:
-    """One line of a typed query."""
-
-    kind: LineKind
-    """`lex`: words for the keyword retriever. `vec`: a question for the vector retriever. `hyde`: a hypothetical answer
-    for the vector retriever, embedded as a passage."""
-    text: str
-    """Without operators; not empty."""
-    filters: Filters = field(default_factory=Filters)
-    """The filters of the query, and the operators of this line."""
-
-
-@dataclass(frozen=True, slots=True)
 class LineScore:
     """What one line of a typed query contributed to a hit."""
 
@@ -62,35 +42,6 @@ class LineScore:
     """Place of the passage in the list of the line, from 1; None if its score is too low for the list."""
     share: float
     """What the place adds to the sum that orders the hits; 0 without a place."""
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One question; None means as configured."""
-
-    text: str
-    """Of a typed query: the text of its lines."""
-    max_results: int | None = None
-    min_score: float | None = None
-    filters: Filters = field(default_factory=Filters)
-    explain: bool = False
-    deadline_ms: int | None = None
-    update: bool = True
-    """Whether changes are indexed and missing vectors computed first; if not, only the words of small changes are."""
-    understood: Mapping[str, Any] | None = field(default=None, compare=False)
-    """The operators or typed lines that were read from the text, in the form of JSON."""
-    lines: tuple[QueryLine, ...] = ()
-    """The lines of a typed query, which are searched instead of the text; empty for a question."""
-    intent: str = ""
-    """What a typed query is for; it chooses among the passages of one note."""
-    session: str | None = None
-    """The key of the conversation that asks, such as `agent:main:slack:group:7`; None: the owner asks."""
-    any_day: bool = False
-    """Whether the caller has decided about days, so that no time is read from the text."""
-    time: Days | None = None
-    """The days that the text names, whose hits come first."""
-    newest: bool = False
-    """Whether nothing is asked besides the filters: the hits are the newest passages that pass them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from datetime import date
     from pathlib import Path
 
     from memoriter.codes import SkipReason
@@ -96,30 +95,6 @@ class Chunk:
         text = ORIGIN.sub("", self.text) if "<!-- " in self.text else self.text
         own = item.text(text.split("\n"))
         return f"{' > '.join(self.heading)}\n{own}" if self.heading else own
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """The chunks that a search may return; applied before ranking in both retrievers."""
-
-    sources: frozenset[SourceKind] | None = None
-    since: date | None = None
-    until: date | None = None
-    """Both days are included."""
-    path: str | None = None
-    """A cited path, a folder, or a glob (`memory/work/*`)."""
-    tags: frozenset[str] | None = None
-    """Tags that a note must have, all of them; `a` includes `a/b`."""
-    phrases: tuple[str, ...] = ()
-    """Texts that a chunk or its headings must contain."""
-    without: tuple[str, ...] = ()
-    """Texts that neither a chunk nor its headings may contain."""
-    changed: bool | None = None
-    """Whether the day of the last change counts as the day of a note that has none."""
-
-    @property
-    def empty(self) -> bool:
-        return self == Filters()
 
 
 ScriptBaselines = Mapping[str, tuple[float, float]]

@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     from memoriter.web._requests import (
         AppendRequest,
         CaptureRequest,
-        ExplainRequest,
         FilesRequest,
         GetRequest,
         IndexRequest,
         ReplaceRequest,
         Request,
-        SearchRequest,
+        Search,
         StatusRequest,
-        WhyNotRequest,
+        WhyNot,
     )
     from memoriter.web._work import Work
 
@@ -46,40 +45,29 @@ class NoteConflict(WriteConflict):
         self.present = present
 
 
-def search(work: Work[SearchRequest]) -> dict[str, Any]:
+def search(work: Work[Search], **more: Any) -> dict[str, Any]:
     """Search the notes. Raises MemoriterError."""
-    return _search(work, explain=work.request.explain)
-
-
-def explain(work: Work[ExplainRequest]) -> dict[str, Any]:
-    """Search the notes, and return how each score was computed. Raises MemoriterError."""
-    return _search(work, explain=True)
-
-
-def _search(work: Work[SearchRequest] | Work[ExplainRequest], *, explain: bool) -> dict[str, Any]:
     memory = work.memory
-    request = work.request
+    arguments = {**work.request.arguments, **more}
     with work.events.working() as progress:
-        result = memory.search(
-            request.query,
-            explain=explain,
-            deadline_ms=request.deadline_ms,
-            operators=True,
-            progress=progress,
-            **request.limits,
-        )
+        result = memory.search(work.request.query, operators=True, progress=progress, **arguments)
     citations = citations_on(memory.configuration.settings.memory.citations)
     return found_json(memory, result, citations=citations, texts=True)
 
 
-def why_not(work: Work[WhyNotRequest]) -> dict[str, Any]:
+def explain(work: Work[Search]) -> dict[str, Any]:
+    """Search the notes, and return how each score was computed. Raises MemoriterError."""
+    return search(work, explain=True)
+
+
+def why_not(work: Work[WhyNot]) -> dict[str, Any]:
     """Return which stage of a search loses a passage. Raises MemoriterError."""
     memory = work.memory
     request = work.request
     if memory.settings.enabled and memory.settings.sync.on_search:
         with work.events.working() as progress:
             memory.backend.refresh(progress=progress)
-    return why_not_json(memory.why_not(request.query, request.citation, operators=True, **request.limits))
+    return why_not_json(memory.why_not(request.query, request.citation, operators=True, **request.arguments))
 
 
 def files(work: Work[FilesRequest]) -> dict[str, Any]:

@@ -6,21 +6,22 @@ import json
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 
 from memoriter.errors import UsageError, sentence
-from memoriter.filters import DAY_FORMS
+from memoriter.types import search_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from memoriter.types import Argument, Kind
 
 Question = Annotated[str, Field(min_length=1, max_length=10_000, description="The question, or the words to look for.")]
 NotePath = Annotated[str, Field(min_length=1, max_length=1_024, description="The path of a note, as it is cited.")]
 SearchText = Annotated[
     str, Field(max_length=10_000, description="The question, or the words to look for; empty: what is newest.")
 ]
-Day = Annotated[str, Field(max_length=40, description=f"{DAY_FORMS}. Of any: whatever the day is.")]
 
 
 class Request(BaseModel):
@@ -29,51 +30,63 @@ class Request(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
 
 
-class _Limits(Request):
-    max_results: Annotated[int, Field(ge=1, le=1_000, description="At most so many hits.")] | None = None
-    min_score: Annotated[float, Field(ge=0, le=1, description="Leave out lower scores.")] | None = None
-    sources: Annotated[tuple[Literal["memory", "sessions"], ...], Field(max_length=2)] | None = None
-    since: Day | None = None
-    until: Day | None = None
-    on: Day | None = None
-    changed: Annotated[bool, Field(description="Count the last change of a note without a day.")] | None = None
-    path: Annotated[str, Field(min_length=1, max_length=1_024, description="A file, a folder or a pattern.")] | None = (
-        None
-    )
-    tags: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], Field(max_length=20)] | None = None
+def _field_of(argument: Argument) -> tuple[Any, Any]:
+    """Return the field of a model for an argument of a search."""
+    kinds: dict[Kind, tuple[Any, dict[str, Any]]] = {
+        "whole": (int, {"ge": argument.low, "le": argument.high}),
+        "number": (float, {"ge": argument.low, "le": argument.high}),
+        "flag": (bool, {}),
+        "text": (str, {"min_length": 1, "max_length": 1_024}),
+        "day": (str, {"max_length": 40}),
+        "choices": (tuple[Literal[argument.choices], ...], {"max_length": len(argument.choices)}),
+        "names": (tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], {"max_length": 20}),
+    }
+    kind, limits = kinds[argument.kind]
+    annotation: Any = Annotated[kind, Field(description=argument.help, **limits)]
+    return (annotation | None if argument.default is None else annotation), argument.default
+
+
+_FIELDS: dict[str, Any] = {
+    name: _field_of(argument) for name, argument in search_arguments().items() if argument.help and argument.in_http
+}
+_NARROWING = {name: field for name, field in _FIELDS.items() if search_arguments()[name].narrows}
+
+
+class Search(Request):
+    """The question of a search, whose other parameters are those of `Memory.search`."""
+
+    query: SearchText
 
     @property
-    def limits(self) -> dict[str, Any]:
-        """Return the arguments of `Memory.search` that decide which passages are hits."""
-        return {name: getattr(self, name) for name in _Limits.model_fields}
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of `Memory.search`."""
+        return {name: value for name, value in self if name in _FIELDS}
 
 
-class SearchRequest(_Limits):
-    """A search, as `memoriter search --json`."""
-
-    query: SearchText
-    deadline_ms: Annotated[int, Field(ge=1, le=86_400_000, description="Return what is found in this time.")] | None = (
-        None
-    )
-    explain: bool = False
-
-
-class ExplainRequest(_Limits):
-    """A search with how each score was computed, as `memoriter search --explain --json`."""
-
-    query: SearchText
-    deadline_ms: Annotated[int, Field(ge=1, le=86_400_000, description="Return what is found in this time.")] | None = (
-        None
-    )
-
-
-class WhyNotRequest(_Limits):
-    """The question why a search does not find a passage, as `memoriter why-not --json`."""
+class WhyNot(Search):
+    """The question of a search, and the passage that it should find."""
 
     query: Question
     citation: Annotated[
         str, Field(min_length=1, max_length=1_100, description="A path with lines, such as MEMORY.md#L3-L5.")
     ]
+
+
+SearchRequest = create_model(
+    "SearchRequest", __base__=Search, __doc__="A search, as `memoriter search --json`.", **_FIELDS
+)
+ExplainRequest = create_model(
+    "ExplainRequest",
+    __base__=Search,
+    __doc__="A search with how each score was computed, as `memoriter search --explain --json`.",
+    **{name: field for name, field in _FIELDS.items() if name != "explain"},
+)
+WhyNotRequest = create_model(
+    "WhyNotRequest",
+    __base__=WhyNot,
+    __doc__="The question why a search does not find a passage, as `memoriter why-not --json`.",
+    **_NARROWING,
+)
 
 
 class FilesRequest(Request):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from memoriter.api_json import reason_json
 from memoriter.errors import MemoriterError, UsageError, sentence
 from memoriter.extensions.longterm._json import forgotten_memories_json, hit_json, stored_json
-from memoriter.extensions.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE
-from memoriter.tools import Tool, advice, input_schema, memory_params
+from memoriter.extensions.longterm._records import CATEGORIES, DEFAULT_CATEGORY, DEFAULT_IMPORTANCE
+from memoriter.tools import Argument, Tool, advice, input_schema, parse_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,6 @@ WITHHELD = (
     "It is found by memory_recall, and is not put before later turns by itself, because the user has not approved it. "
     "The user can change that with `memoriter ltm trust approve {id}`."
 )
-CATEGORIES = "preference, fact, decision, entity or other (default)."
 STORE_DESCRIPTION = """\
 Store one statement about the user or their work in long-term memory: a preference, a fact, a decision, a person or \
 thing. Write one whole sentence that can be understood without this conversation, close to the user's own words. \
@@ -73,6 +72,29 @@ FORGET_OUTPUT: dict[str, Any] = {
     },
     "required": ["forgotten"],
 }
+STORE_ARGUMENTS = (
+    Argument(name="text", agent="The statement.", required=True),
+    Argument(name="importance", kind="number", low=0, high=1, agent="0 to 1. Default: 0.7."),
+    Argument(
+        name="category",
+        kind="choice",
+        choices=CATEGORIES,
+        agent="One of: preference, fact, decision, entity or other (default).",
+    ),
+    Argument(name="supersedes", agent="The id of an older memory that this one replaces."),
+)
+RECALL_ARGUMENTS = (
+    Argument(name="query", agent="The question, or the words to look for.", required=True),
+    Argument(name="limit", kind="whole", low=1, high=100, agent="At most so many. Default: 5."),
+    Argument(
+        name="as_of",
+        agent="A day such as 2026-02-10, yesterday or 7d: the memories as they were at its end. Default: now.",
+    ),
+)
+FORGET_ARGUMENTS = (
+    Argument(name="query", agent="What the memory says."),
+    Argument(name="memory_id", agent="Its id, instead of a query."),
+)
 log = logging.getLogger(__name__)
 
 
@@ -84,25 +106,11 @@ class LongTermTools:
 
     def list(self) -> tuple[Tool, ...]:
         """Return the tools as values."""
-        optional: dict[str, Any] = {
-            "importance": {"type": "number", "minimum": 0, "maximum": 1, "description": "0 to 1. Default: 0.7."},
-            "category": {"type": "string", "description": f"One of: {CATEGORIES}"},
-            "supersedes": {"type": "string", "description": "The id of an older memory that this one replaces."},
-        }
-        day = "A day such as 2026-02-10, yesterday or 7d: the memories as they were at its end. Default: now."
-        as_of = {"type": "string", "description": day}
-        limit = {"type": "integer", "minimum": 1, "maximum": 100, "description": "At most so many. Default: 5."}
-        either: dict[str, Any] = {
-            "query": {"type": "string", "description": "What the memory says."},
-            "memoryId": {"type": "string", "description": "Its id, instead of a query."},
-        }
-        text = {"text": {"type": "string", "description": "The statement."}}
-        query = {"query": {"type": "string", "description": "The question, or the words to look for."}}
         return (
             Tool(
                 "memory_store",
                 STORE_DESCRIPTION,
-                input_schema(text, optional),
+                input_schema(STORE_ARGUMENTS),
                 self.store,
                 "Store a memory",
                 STORE_OUTPUT,
@@ -111,7 +119,7 @@ class LongTermTools:
             Tool(
                 "memory_recall",
                 RECALL_DESCRIPTION,
-                input_schema(query, {"limit": limit, "asOf": as_of}),
+                input_schema(RECALL_ARGUMENTS),
                 self.recall,
                 "Recall memories",
                 RECALL_OUTPUT,
@@ -120,7 +128,7 @@ class LongTermTools:
             Tool(
                 "memory_forget",
                 FORGET_DESCRIPTION,
-                input_schema({}, either),
+                input_schema(FORGET_ARGUMENTS),
                 self.forget,
                 "Forget a memory",
                 FORGET_OUTPUT,
@@ -133,7 +141,7 @@ class LongTermTools:
         """Run `memory_store`. The words are the agent's, whatever the text claims, or came with somebody's token."""
 
         def run() -> dict[str, Any]:
-            given = memory_params("store", params)
+            given = parse_parameters(STORE_ARGUMENTS, params)
             if given["text"] is None:
                 raise UsageError("The parameter text is required.", remedy="Call memory_store again with a statement.")
             importance = given["importance"]
@@ -157,7 +165,7 @@ class LongTermTools:
         del memory, session_key
 
         def run() -> dict[str, Any]:
-            given = memory_params("recall", params)
+            given = parse_parameters(RECALL_ARGUMENTS, params)
             if given["query"] is None:
                 raise UsageError("The parameter query is required.", remedy="Call memory_recall again with a question.")
             limit = RECALL_LIMIT if given["limit"] is None else given["limit"]
@@ -174,7 +182,7 @@ class LongTermTools:
         del memory, session_key
 
         def run() -> dict[str, Any]:
-            given = memory_params("forget", params)
+            given = parse_parameters(FORGET_ARGUMENTS, params)
             if (given["query"] is None) == (given["memory_id"] is None):
                 raise UsageError("Give either query or memoryId.", remedy="Call memory_forget again with one of them.")
             if given["memory_id"] is not None:
