@@ -23,7 +23,6 @@ def test_every_operation_is_in_the_document_and_every_reference_leads_somewhere(
     named = {(path, method) for path, methods in document["paths"].items() for method in methods}
     assert named == {(each.path, each.method.lower()) for each in all_operations().values()} | {("/events", "get")}
     schemas = document["components"]["schemas"]
-    assert {each.answer for each in all_operations().values()} <= set(schemas)
     text = str(document)
     assert {part.partition("'")[0] for part in text.split("#/components/schemas/")[1:]} <= set(schemas)
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.access import PROBLEM_TYPE
+from memoriter.answers import TABLES, objects_of, schema_of, schemas_of
 from memoriter.web._operation import operation_sets
 from memoriter.web._operations import all_operations
-from memoriter.web.schemas import SCHEMAS, extended, reference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from memoriter.answers import Schema
     from memoriter.web._operation import Operation
-    from memoriter.web.schemas import Schema
 
 BASE = "/api/v1"
+NAME = re.compile(r"[A-Z]\w+")
+"""The name of an object in an answer of an operation."""
+REFERENCE = re.compile(r"#/components/schemas/(\w+)")
 COMMON = (400, 401, 403, 405, 413, 415, 429, 500, 503)
 """Statuses of refusals that every operation may return."""
 DESCRIPTIONS = {
@@ -55,18 +59,28 @@ def openapi_document() -> dict[str, Any]:
 
 
 def all_schemas() -> dict[str, Schema]:
-    """Return the schemas of all answers by their names."""
-    schemas = dict(SCHEMAS)
+    """Return the schemas of all answers, and of the objects in them, by their names."""
+    schemas = schemas_of(objects_of(TABLES))
+    day = schemas["Day"]
     for added in operation_sets():
-        schemas = {**added.schemas, **schemas, "Day": extended(schemas["Day"], added.day_schema)}
-    return schemas
+        schemas = {**added.schemas, **schemas}
+        day["properties"] |= added.day_schema["properties"]
+        day["required"] += added.day_schema["required"]
+    needed: dict[str, Schema] = {}
+    names = ["Problem", *(name for each in all_operations().values() for name in NAME.findall(each.answer))]
+    while names:
+        name = names.pop()
+        if name not in needed:
+            needed[name] = schemas[name]
+            names += REFERENCE.findall(str(schemas[name]))
+    return {name: needed[name] for name in schemas if name in needed}
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
     schema = operation.request.model_json_schema(by_alias=True, mode="validation")
     answer = {
         "description": operation.summary,
-        "content": {"application/json": {"schema": reference(operation.answer)}},
+        "content": {"application/json": {"schema": schema_of(NAME.sub(r"[\g<0>]", operation.answer))}},
     }
     described: dict[str, Any] = {
         "operationId": operation.name,
@@ -111,7 +125,7 @@ def _events() -> dict[str, Any]:
 
 
 def _problems(more: tuple[int, ...]) -> dict[str, Any]:
-    content = {PROBLEM_TYPE: {"schema": reference("Problem")}}
+    content = {PROBLEM_TYPE: {"schema": schema_of("[Problem]")}}
     return {
         str(status): {"description": DESCRIPTIONS[status], "content": content} for status in sorted({*COMMON, *more})
     }

@@ -7,16 +7,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.entry_points import load_all
-from memoriter.web.schemas import object_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memoriter.answers import Schema
     from memoriter.discovery import Scope
     from memoriter.memory import Memory
     from memoriter.web._requests import Request
     from memoriter.web._work import Work
-    from memoriter.web.schemas import Schema
 
 OPERATIONS_GROUP = "memoriter.operations"
 """The group of entry points whose objects are an `OperationSet`. Only servers load them."""
@@ -35,7 +34,7 @@ class Operation:
     request: type[Request]
     """In the query of the URL for GET, and as a JSON body for POST."""
     answer: str
-    """The name of its schema."""
+    """The name of its schema, or `list of` it; ` or ` is between two."""
     act: Callable[[Work[Any]], Any]
     quick: bool = False
     """Whether it only reads or writes notes, and never waits for a search."""
@@ -52,7 +51,7 @@ class OperationSet:
     """The schemas of their answers, by their names."""
     of_day: Callable[[Memory, Callable[[float], bool]], Mapping[str, Any]] | None = None
     """Returns members for the answer of `day`; the function tells whether a time, in seconds since 1970, is of it."""
-    day_schema: Schema = field(default_factory=lambda: object_schema({}))
+    day_schema: Schema = field(default_factory=lambda: {"properties": {}, "required": []})
     """The schema of these members, as of an object."""
 
 

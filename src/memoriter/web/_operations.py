@@ -106,7 +106,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "read",
         "Try each part that the settings name, as when the server starts.",
         requests.Request,
-        "Parts",
+        "list of Part",
         state.parts,
     ),
     Operation(
@@ -131,7 +131,14 @@ OPERATIONS: tuple[Operation, ...] = (
         state.draw_map,
     ),
     Operation(
-        "index", "POST", "/index", "write", "Bring the index up to date.", requests.IndexRequest, "Indexed", acts.index
+        "index",
+        "POST",
+        "/index",
+        "write",
+        "Bring the index up to date.",
+        requests.IndexRequest,
+        "IndexReport or Estimate",
+        acts.index,
     ),
     Operation(
         "days",

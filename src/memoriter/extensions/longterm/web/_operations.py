@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from memoriter.answers import objects_of, schemas_of
 from memoriter.extensions.longterm.web import _acts as acts
 from memoriter.extensions.longterm.web import _requests as requests
-from memoriter.extensions.longterm.web._schemas import DAY, SCHEMAS
+from memoriter.extensions.longterm.web._answers import TABLES
 from memoriter.web import Operation, OperationSet, Request
 
+SCHEMAS = schemas_of(objects_of(TABLES))
 OPERATIONS = OperationSet(
     operations=(
         Operation(
@@ -16,7 +18,7 @@ OPERATIONS = OperationSet(
             "read",
             "List long-term memories, the newest last.",
             requests.ListMemoriesRequest,
-            "Memories",
+            "list of Memory",
             acts.list_memories,
             problems=(409,),
         ),
@@ -104,7 +106,7 @@ OPERATIONS = OperationSet(
             "read",
             "List the memories that are not put before a turn, because of who wrote them.",
             Request,
-            "Memories",
+            "list of Memory",
             acts.withheld,
             problems=(409,),
         ),
@@ -115,7 +117,7 @@ OPERATIONS = OperationSet(
             "read",
             "List the statements that wait for a decision.",
             Request,
-            "Candidates",
+            "list of Candidate",
             acts.inbox,
             problems=(409,),
         ),
@@ -126,7 +128,7 @@ OPERATIONS = OperationSet(
             "admin",
             "Store statements of the inbox.",
             requests.CandidatesRequest,
-            "Accepted",
+            "list of Accepted",
             acts.accept,
             problems=(409,),
         ),
@@ -137,7 +139,7 @@ OPERATIONS = OperationSet(
             "admin",
             "Drop statements of the inbox for good.",
             requests.CandidatesRequest,
-            "Candidates",
+            "list of Candidate",
             acts.reject,
             problems=(409,),
         ),
@@ -166,5 +168,5 @@ OPERATIONS = OperationSet(
     ),
     schemas=SCHEMAS,
     of_day=acts.of_day,
-    day_schema=DAY,
+    day_schema=SCHEMAS["Day"],
 )
