@@ -16,7 +16,7 @@ from memoriter.types._content import SourceKind  # noqa: TC001 - evaluated with 
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from memoriter.times import Days
 
@@ -73,13 +73,10 @@ def camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def arguments_of(*kinds: type) -> dict[str, Argument]:
-    """Return the arguments that are declared in dataclasses, by their names."""
-    return {argument.name: argument for kind in kinds for argument in _declared(kind)}
-
-
-def _declared(kind: type) -> Iterator[Argument]:
+def arguments_of(kind: type) -> dict[str, Argument]:
+    """Return the arguments that a dataclass declares, by their names."""
     known = vars(sys.modules[kind.__module__])
+    declared = dict[str, Argument]()
     for item in fields(cast("Any", kind)):
         text = cast("str", item.type)
         if not text.startswith("Annotated["):
@@ -89,20 +86,17 @@ def _declared(kind: type) -> Iterator[Argument]:
         (argument,) = annotation.__metadata__
         shape, choices = _shape_of(annotation.__origin__)
         default = None if item.default is MISSING else item.default
-        yield replace(argument, name=item.name, kind=shape, choices=choices, default=default)
+        declared[item.name] = replace(argument, name=item.name, kind=shape, choices=choices, default=default)
+    return declared
 
 
 def _shape_of(annotation: Any) -> tuple[Kind, tuple[str, ...]]:
-    """Return the kind of a type, which may be optional, and the values that it allows if they are listed."""
-    alternatives = [each for each in get_args(annotation) if each is not type(None)]
-    if get_origin(annotation) is Literal:
-        return "choice", get_args(annotation)
-    if get_origin(annotation) is frozenset:
-        (inner,) = alternatives
-        return ("choices", get_args(inner)) if get_origin(inner) is Literal else ("names", ())
-    if annotation in _KINDS:
-        return _KINDS[annotation], ()
-    return _shape_of(alternatives[0])
+    """Return the kind of a type, which may be optional, and the values of a set whose values are listed."""
+    (kind,) = [each for each in get_args(annotation) if each is not type(None)] or [annotation]
+    if get_origin(kind) is not frozenset:
+        return _KINDS[kind], ()
+    values = get_args(get_args(kind)[0])
+    return ("choices", values) if values else ("names", ())
 
 
 LineKind = Literal["lex", "vec", "hyde"]

@@ -5,7 +5,7 @@ from memoriter.web._app import api_routes
 from memoriter.web._changes import IndexChanges
 from memoriter.web._events import Events
 from memoriter.web._openapi import BASE, all_schemas, openapi_document
-from memoriter.web._operation import Operation, OperationSet
+from memoriter.web._operation import Operation, OperationSet, operation
 from memoriter.web._operations import all_operations
 from memoriter.web._problems import RequestProblem, problem_of
 from memoriter.web._requests import Question, Request
@@ -28,5 +28,6 @@ __all__ = [
     "all_schemas",
     "api_routes",
     "openapi_document",
+    "operation",
     "problem_of",
 ]

@@ -19,21 +19,12 @@ from memoriter.api_json import (
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash, note_bytes
 from memoriter.tools import citations_on, found_json, origin_json
+from memoriter.web import _requests as requests
+from memoriter.web._operation import operation
 
 if TYPE_CHECKING:
     from memoriter.types import Diagnostic, Excerpt
-    from memoriter.web._requests import (
-        AppendRequest,
-        CaptureRequest,
-        FilesRequest,
-        GetRequest,
-        IndexRequest,
-        ReplaceRequest,
-        Request,
-        Search,
-        StatusRequest,
-        WhyNot,
-    )
+    from memoriter.web._requests import Request
     from memoriter.web._work import Work
 
 
@@ -45,8 +36,19 @@ class NoteConflict(WriteConflict):
         self.present = present
 
 
-def search(work: Work[Search], **more: Any) -> dict[str, Any]:
-    """Search the notes. Raises MemoriterError."""
+@operation("POST", "/search", "SearchResult", requests.SearchRequest, problems=(409,))
+def search(work: Work[requests.Search]) -> dict[str, Any]:
+    """Find the passages that answer a question. Raises MemoriterError."""
+    return _search(work)
+
+
+@operation("POST", "/explain", "SearchResult", requests.ExplainRequest, problems=(409,))
+def explain(work: Work[requests.Search]) -> dict[str, Any]:
+    """Search, with how each score was computed and how long each stage took. Raises MemoriterError."""
+    return _search(work, explain=True)
+
+
+def _search(work: Work[requests.Search], **more: Any) -> dict[str, Any]:
     memory = work.memory
     arguments = {**work.request.arguments, **more}
     with work.events.working() as progress:
@@ -55,13 +57,9 @@ def search(work: Work[Search], **more: Any) -> dict[str, Any]:
     return found_json(memory, result, citations=citations, texts=True)
 
 
-def explain(work: Work[Search]) -> dict[str, Any]:
-    """Search the notes, and return how each score was computed. Raises MemoriterError."""
-    return search(work, explain=True)
-
-
-def why_not(work: Work[WhyNot]) -> dict[str, Any]:
-    """Return which stage of a search loses a passage. Raises MemoriterError."""
+@operation("POST", "/why-not", "WhyNot", requests.WhyNotRequest, problems=(409,))
+def why_not(work: Work[requests.WhyNot]) -> dict[str, Any]:
+    """Tell which stage of a search loses a passage, and what brings it back. Raises MemoriterError."""
     memory = work.memory
     request = work.request
     if memory.settings.enabled and memory.settings.sync.on_search:
@@ -70,8 +68,9 @@ def why_not(work: Work[WhyNot]) -> dict[str, Any]:
     return why_not_json(memory.why_not(request.query, request.citation, operators=True, **request.arguments))
 
 
-def files(work: Work[FilesRequest]) -> dict[str, Any]:
-    """List the files that are memory, by their paths."""
+@operation("GET", "/files", "Files", requests.FilesRequest, quick=True)
+def files(work: Work[requests.FilesRequest]) -> dict[str, Any]:
+    """List the files that are memory."""
     sources = work.memory.sources()
     request = work.request
     rest = [source for source in sources if source.path > request.after]
@@ -89,15 +88,20 @@ def files(work: Work[FilesRequest]) -> dict[str, Any]:
     return {"files": rows, "total": len(sources), **more}
 
 
-def get(work: Work[GetRequest]) -> dict[str, Any]:
-    """Return lines of a note, and the hash of the whole note. Raises PathRefused."""
+@operation("GET", "/get", "Excerpt", requests.GetRequest, quick=True)
+def get(work: Work[requests.GetRequest]) -> dict[str, Any]:
+    """Read a note, or some lines of it. Raises PathRefused."""
     request = work.request
     excerpt = work.memory.read(request.path, start=request.start, lines=request.lines)
     return {**excerpt_json(excerpt), "hash": excerpt.hash, **origin_json(work.memory)}
 
 
-def append(work: Work[AppendRequest]) -> dict[str, Any]:
-    """Add an entry, marked with the caller unless it is the owner. Raises WriteError."""
+@operation("POST", "/append", "Appended", requests.AppendRequest, scope="write", quick=True)
+def append(work: Work[requests.AppendRequest]) -> dict[str, Any]:
+    """Add an entry to today's note or to MEMORY.md. Raises WriteError.
+
+    It is marked with the caller unless that is the owner.
+    """
     memory = work.memory
     request = work.request
     caller = work.caller
@@ -105,8 +109,9 @@ def append(work: Work[AppendRequest]) -> dict[str, Any]:
     return appended_json(written, workspace=memory.place.workspace)
 
 
-def replace(work: Work[ReplaceRequest]) -> dict[str, Any]:
-    """Replace the text of a note that has not changed since it was read. Raises NoteConflict and WriteError.
+@operation("POST", "/replace", "Replaced", requests.ReplaceRequest, scope="write", quick=True, problems=(409,))
+def replace(work: Work[requests.ReplaceRequest]) -> dict[str, Any]:
+    """Replace a note that has not changed since you read it. Raises NoteConflict and WriteError.
 
     What the caller has changed is marked, unless the caller is the owner.
     """
@@ -125,15 +130,17 @@ def replace(work: Work[ReplaceRequest]) -> dict[str, Any]:
     }
 
 
+@operation("GET", "/captures", "Captures")
 def captures(work: Work[Request]) -> dict[str, Any]:
-    """List the records of conversations, in the order of the notes."""
+    """List the records of conversations in the notes."""
     from memoriter.agent import find_captures
 
     return captures_json(find_captures(work.memory))
 
 
-def undo_capture(work: Work[CaptureRequest]) -> dict[str, Any]:
-    """Remove a record of a conversation from every note that has it. Raises UsageError and WriteError."""
+@operation("POST", "/captures/undo", "UndoneCaptures", requests.CaptureRequest, scope="write")
+def undo_capture(work: Work[requests.CaptureRequest]) -> dict[str, Any]:
+    """Remove a record of a conversation from its note and the index. Raises UsageError and WriteError."""
     from memoriter.agent import find_captures, plan_removal
 
     memory = work.memory
@@ -145,13 +152,15 @@ def undo_capture(work: Work[CaptureRequest]) -> dict[str, Any]:
     return {**captures_json(found), "receipts": [forgotten_json(each) for each in receipts]}
 
 
-def status(work: Work[StatusRequest]) -> dict[str, Any]:
-    """Return the state of the memory."""
+@operation("GET", "/status", "Status", requests.StatusRequest)
+def status(work: Work[requests.StatusRequest]) -> dict[str, Any]:
+    """Show the state of the memory and its health."""
     return status_json(work.memory.status(deep=work.request.deep))
 
 
-def index(work: Work[IndexRequest]) -> dict[str, Any]:
-    """Bring the index up to date, or estimate that. Raises IndexUnavailable and EmbeddingError."""
+@operation("POST", "/index", "IndexReport or Estimate", requests.IndexRequest, scope="write")
+def index(work: Work[requests.IndexRequest]) -> dict[str, Any]:
+    """Bring the index up to date. Raises IndexUnavailable and EmbeddingError."""
     request = work.request
     if request.force or request.vectors:
         work.require("admin")

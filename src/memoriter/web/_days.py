@@ -11,22 +11,23 @@ from memoriter.api_json import captures_json, iso_time
 from memoriter.environment import local_time
 from memoriter.errors import MemoriterError, PathRefused, UsageError
 from memoriter.layout import date_codes, names_one_day
-from memoriter.web._operation import operation_sets
+from memoriter.web import _requests as requests
+from memoriter.web._operation import operation, operation_sets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memoriter.memory import Memory
     from memoriter.types import Excerpt, Source
-    from memoriter.web._requests import DayRequest, DaysRequest
     from memoriter.web._work import Work
 
 _DATED = re.compile(r"(?:.*/)?(\d{4}-\d\d-\d\d)(?!\d)[^/]*")
 """A note whose file name begins with a day, such as `memory/2026-02-10-printer.md`."""
 
 
-def days(work: Work[DaysRequest]) -> dict[str, Any]:
-    """List the days of a year that have notes, by lines that are not blank."""
+@operation("GET", "/days", "Days", requests.DaysRequest, quick=True)
+def days(work: Work[requests.DaysRequest]) -> dict[str, Any]:
+    """List the days of a year that have notes, with how much was written."""
     from memoriter.agent import captures_in
     from memoriter.workspace import marked_entries
 
@@ -48,8 +49,9 @@ def days(work: Work[DaysRequest]) -> dict[str, Any]:
     return {"year": year, "years": years, "today": today.isoformat(), "days": [rows[at] for at in sorted(rows)]}
 
 
-def day(work: Work[DayRequest]) -> dict[str, Any]:
-    """Return what is recorded of a day. Raises UsageError if there is no such day."""
+@operation("GET", "/day", "Day", requests.DayRequest)
+def day(work: Work[requests.DayRequest]) -> dict[str, Any]:
+    """Show what was written, captured and recalled on a day. Raises UsageError if there is no such day."""
     from memoriter.agent import captures_in
     from memoriter.workspace import marked_entries
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.entry_points import load_all
+from memoriter.types import camel_case
+from memoriter.web._requests import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,7 +17,6 @@ if TYPE_CHECKING:
     from memoriter.answers import Schema
     from memoriter.discovery import Scope
     from memoriter.memory import Memory
-    from memoriter.web._requests import Request
     from memoriter.web._work import Work
 
 OPERATIONS_GROUP = "memoriter.operations"
@@ -40,6 +42,27 @@ class Operation:
     """Whether it only reads or writes notes, and never waits for a search."""
     problems: tuple[int, ...] = ()
     """Statuses of its own, besides those of every operation."""
+
+
+def operation(
+    method: Literal["GET", "POST"],
+    path: str,
+    answer: str,
+    request: type[Request] = Request,
+    *,
+    name: str = "",
+    scope: Scope = "read",
+    quick: bool = False,
+    problems: tuple[int, ...] = (),
+) -> Callable[[Callable[[Work[Any]], Any]], Operation]:
+    """Return a decorator that makes a function an operation; its summary is the first sentence of the docstring."""
+
+    def of(act: Callable[[Work[Any]], Any]) -> Operation:
+        summary = re.split(r"(?<=\.)\s", act.__doc__ or "")[0]
+        own_name = name or camel_case(act.__name__)
+        return Operation(own_name, method, path, scope, summary, request, answer, act, quick, problems)
+
+    return of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,25 @@ from typing import TYPE_CHECKING, Any
 from memoriter.api_json import Field, apply_form, cost_json, plain, reason_json
 from memoriter.embedding_setup import ledger_of
 from memoriter.startup import part_json, try_parts
+from memoriter.web import _requests as requests
+from memoriter.web._operation import operation
 
 if TYPE_CHECKING:
     from memoriter.types import MapPoint, PassageMap
-    from memoriter.web._requests import CostRequest, MapRequest, Request
     from memoriter.web._work import Work
 
 POINT = {**plain("citation", "path", "start_line", "text", "x", "y", "group"), "heading": Field(list)}
 
 
-def parts(work: Work[Request]) -> list[dict[str, Any]]:
+@operation("GET", "/parts", "list of Part")
+def parts(work: Work[requests.Request]) -> list[dict[str, Any]]:
     """Try each part that the settings name, as when the server starts."""
     return [part_json(part) for part in try_parts(work.memory)]
 
 
-def cost(work: Work[CostRequest]) -> dict[str, Any]:
-    """Return what services cost. Raises ProviderUnavailable if the ledger cannot be read."""
+@operation("GET", "/cost", "Cost", requests.CostRequest, quick=True)
+def cost(work: Work[requests.CostRequest]) -> dict[str, Any]:
+    """Return what services cost, by day and model. Raises ProviderUnavailable if the ledger cannot be read."""
     ledger = ledger_of(work.memory.environment)
     try:
         return cost_json(ledger.rows(days=work.request.days), ledger.today(), work.memory.settings.remote.budget)
@@ -30,8 +33,9 @@ def cost(work: Work[CostRequest]) -> dict[str, Any]:
         ledger.close()
 
 
-def draw_map(work: Work[MapRequest]) -> dict[str, Any]:
-    """Return the passages in two dimensions, with groups and near duplicates."""
+@operation("GET", "/map", "Map", requests.MapRequest, name="map")
+def draw_map(work: Work[requests.MapRequest]) -> dict[str, Any]:
+    """Return the passages in two dimensions, in groups and with near duplicates."""
     return _map_json(work.memory.backend.draw_map(similarity=work.request.similarity))
 
 

@@ -6,24 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import reason_json
 from memoriter.errors import MemoriterError, UsageError
+from memoriter.extensions.longterm.web import _requests as requests
 from memoriter.extras import require
 from memoriter.types import Diagnostic
+from memoriter.web import operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memoriter.extensions.longterm.api import InboxFile, LongTermMemories
-    from memoriter.extensions.longterm.web._requests import (
-        ApproveRequest,
-        CandidatesRequest,
-        EditCandidateRequest,
-        ForgetMemoryRequest,
-        ListMemoriesRequest,
-        RebuildRequest,
-        RestoreCandidateRequest,
-        SearchMemoriesRequest,
-        StoreMemoryRequest,
-    )
     from memoriter.memory import Memory
     from memoriter.web import Request, Work
 
@@ -63,7 +54,8 @@ def of_day(memory: Memory, is_of_day: Callable[[float], bool]) -> dict[str, Any]
         return {"memories": [], "candidates": [], "longTerm": reason}
 
 
-def list_memories(work: Work[ListMemoriesRequest]) -> list[dict[str, Any]]:
+@operation("GET", "/ltm/list", "list of Memory", requests.ListMemoriesRequest, problems=(409,))
+def list_memories(work: Work[requests.ListMemoriesRequest]) -> list[dict[str, Any]]:
     """List long-term memories, the newest last."""
     from memoriter.extensions.longterm.api import memory_json
 
@@ -82,7 +74,8 @@ def list_memories(work: Work[ListMemoriesRequest]) -> list[dict[str, Any]]:
     return [memory_json(each, replaced) for each in found[-request.limit :]]
 
 
-def search_memories(work: Work[SearchMemoriesRequest]) -> dict[str, Any]:
+@operation("POST", "/ltm/search", "FoundMemories", requests.SearchMemoriesRequest, problems=(409,))
+def search_memories(work: Work[requests.SearchMemoriesRequest]) -> dict[str, Any]:
     """Search long-term memories. Raises IndexUnavailable and UsageError."""
     from memoriter.extensions.longterm.api import hit_json
 
@@ -93,8 +86,12 @@ def search_memories(work: Work[SearchMemoriesRequest]) -> dict[str, Any]:
     return {"memories": found, **({"nearest": nearest} if nearest else {}), **reasons}
 
 
-def store_memory(work: Work[StoreMemoryRequest]) -> dict[str, Any]:
-    """Store a statement: of the owner, or of a token if the caller is not the owner. Raises UsageError, WriteError."""
+@operation("POST", "/ltm/store", "StoredMemory", requests.StoreMemoryRequest, scope="write", problems=(409,))
+def store_memory(work: Work[requests.StoreMemoryRequest]) -> dict[str, Any]:
+    """Store one statement as a long-term memory. Raises UsageError and WriteError.
+
+    It is the owner's, or a token's if the caller is not the owner.
+    """
     from memoriter.extensions.longterm.api import stored_json
 
     request = work.request
@@ -108,8 +105,9 @@ def store_memory(work: Work[StoreMemoryRequest]) -> dict[str, Any]:
     return stored_json(stored)
 
 
-def forget_memory(work: Work[ForgetMemoryRequest]) -> dict[str, Any]:
-    """Delete a long-term memory, or return which may be meant. Raises UsageError, EmbeddingError and WriteError."""
+@operation("POST", "/ltm/forget", "ForgottenMemories", requests.ForgetMemoryRequest, scope="write", problems=(409,))
+def forget_memory(work: Work[requests.ForgetMemoryRequest]) -> dict[str, Any]:
+    """Delete a long-term memory permanently. Raises UsageError, EmbeddingError and WriteError."""
     from memoriter.extensions.longterm.api import forgotten_memories_json
 
     request = work.request
@@ -121,43 +119,63 @@ def forget_memory(work: Work[ForgetMemoryRequest]) -> dict[str, Any]:
     raise UsageError("Give either `id` or `query`.", remedy="Send exactly one of them.")
 
 
+@operation("GET", "/ltm/stats", "MemoryStats", name="memoryStats", problems=(409,))
 def stats(work: Work[Request]) -> dict[str, Any]:
-    """Return the state of the long-term memories."""
+    """Show the state of the long-term memories."""
     from memoriter.extensions.longterm.api import stats, stats_json
 
     return stats_json(stats(_memories(work)))
 
 
-def rebuild(work: Work[RebuildRequest]) -> dict[str, Any]:
+@operation(
+    "POST", "/ltm/rebuild", "Rebuilt", requests.RebuildRequest, name="rebuildMemories", scope="admin", problems=(409,)
+)
+def rebuild(work: Work[requests.RebuildRequest]) -> dict[str, Any]:
     """Make the database hold what the note says. Raises WriteError, EmbeddingError and IndexUnavailable."""
     from memoriter.extensions.longterm.api import rebuild, rebuilt_json
 
     return rebuilt_json(rebuild(_memories(work), everything=work.request.all))
 
 
-def approve(work: Work[ApproveRequest]) -> dict[str, Any]:
-    """Let a memory that the owner did not write be recalled automatically. Raises UsageError and WriteError."""
+@operation(
+    "POST", "/ltm/approve", "Memory", requests.ApproveRequest, name="approveMemory", scope="admin", problems=(409,)
+)
+def approve(work: Work[requests.ApproveRequest]) -> dict[str, Any]:
+    """Let a memory of somebody else be recalled. Raises UsageError and WriteError."""
     from memoriter.extensions.longterm.api import memory_json
 
     return memory_json(_memories(work).approve(work.request.id))
 
 
-def withdraw(work: Work[ApproveRequest]) -> dict[str, Any]:
-    """Withhold a memory again that was approved. Raises UsageError and WriteError."""
+@operation(
+    "POST", "/ltm/withdraw", "Memory", requests.ApproveRequest, name="withdrawApproval", scope="admin", problems=(409,)
+)
+def withdraw(work: Work[requests.ApproveRequest]) -> dict[str, Any]:
+    """Withhold a memory of somebody else again. Raises UsageError and WriteError."""
     from memoriter.extensions.longterm.api import memory_json, withdraw_approval
 
     return memory_json(withdraw_approval(_memories(work), work.request.id))
 
 
+@operation("GET", "/ltm/withheld", "list of Memory", name="withheldMemories", problems=(409,))
 def withheld(work: Work[Request]) -> list[dict[str, Any]]:
-    """List the current memories that automatic recall leaves out, because of who wrote them."""
+    """List the memories that are not put before a turn, because of who wrote them."""
     from memoriter.extensions.longterm.api import memory_json, withheld_memories
 
     return [memory_json(each) for each in withheld_memories(_memories(work))]
 
 
-def restore(work: Work[RestoreCandidateRequest]) -> dict[str, Any]:
-    """Put a statement back into the inbox, and forget what it became. Raises UsageError and WriteError."""
+@operation(
+    "POST",
+    "/ltm/restore",
+    "RestoredCandidate",
+    requests.RestoreCandidateRequest,
+    name="restoreCandidate",
+    scope="admin",
+    problems=(409,),
+)
+def restore(work: Work[requests.RestoreCandidateRequest]) -> dict[str, Any]:
+    """Take back that a statement of the inbox was accepted, rejected or changed. Raises UsageError and WriteError."""
     from memoriter.extensions.longterm.api import candidate_json, candidate_of_json, forgotten_memories_json, put_back
 
     request = work.request
@@ -169,15 +187,25 @@ def restore(work: Work[RestoreCandidateRequest]) -> dict[str, Any]:
     return {"candidate": candidate_json(candidate, inbox.days), **forgotten}
 
 
+@operation("GET", "/ltm/inbox", "list of Candidate", problems=(409,))
 def inbox(work: Work[Request]) -> list[dict[str, Any]]:
-    """List the statements that wait for a decision, the oldest first."""
+    """List the statements that wait for a decision."""
     from memoriter.extensions.longterm.api import candidate_json
 
     file = _inbox(work)
     return [candidate_json(each, file.days) for each in file.read().candidates]
 
 
-def accept(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:
+@operation(
+    "POST",
+    "/ltm/accept",
+    "list of Accepted",
+    requests.CandidatesRequest,
+    name="acceptCandidates",
+    scope="admin",
+    problems=(409,),
+)
+def accept(work: Work[requests.CandidatesRequest]) -> list[dict[str, Any]]:
     """Store statements of the inbox. Raises UsageError and WriteError."""
     from memoriter.extensions.longterm.api import candidate_json, stored_json
 
@@ -185,15 +213,33 @@ def accept(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:
     return [{"candidate": candidate_json(each.candidate), **stored_json(each.stored)} for each in done.accepted]
 
 
-def reject(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:
-    """Drop statements of the inbox. Raises UsageError and WriteError."""
+@operation(
+    "POST",
+    "/ltm/reject",
+    "list of Candidate",
+    requests.CandidatesRequest,
+    name="rejectCandidates",
+    scope="admin",
+    problems=(409,),
+)
+def reject(work: Work[requests.CandidatesRequest]) -> list[dict[str, Any]]:
+    """Drop statements of the inbox for good. Raises UsageError and WriteError."""
     from memoriter.extensions.longterm.api import candidate_json
 
     return [candidate_json(each) for each in _inbox(work).reject(work.request.ids)]
 
 
-def edit(work: Work[EditCandidateRequest]) -> dict[str, Any]:
-    """Change the words or the category of a statement of the inbox. Raises UsageError and WriteError."""
+@operation(
+    "POST",
+    "/ltm/edit",
+    "Candidate",
+    requests.EditCandidateRequest,
+    name="editCandidate",
+    scope="admin",
+    problems=(409,),
+)
+def edit(work: Work[requests.EditCandidateRequest]) -> dict[str, Any]:
+    """Change a statement of the inbox. Raises UsageError and WriteError."""
     from memoriter.extensions.longterm.api import candidate_json
 
     request = work.request
