@@ -2,13 +2,14 @@
 
 `TABLES` has a block for each object: its name and a sentence, then one field a line, as `name | type | meaning`, and
 where a field can be missing, `| when it is absent`. A type in square brackets is another object. Words with `|` between
-them are the only values of a text, and a `share` is a number from 0 to 1. The schemas of the OpenAPI document and the
-page docs/json.md follow from the tables; the extensions have tables of their own.
+them are the only values of a text, and a `share` is a number from 0 to 1. The JSON of values (`memoriter.api_json`),
+the schemas of the OpenAPI document and the page docs/json.md follow; extensions have tables of their own.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from memoriter.values import dataclass
@@ -559,11 +560,11 @@ MapPoint: A passage and its place.
 citation | text | path and lines
 path | text | the note
 startLine | integer | first line, from 1
-heading | list of text | the headings above the passage
 text | text | its beginning, in one line of at most 160 characters
 x | number | −1 to 1
 y | number | −1 to 1, on the same scale
 group | integer | position of its group in `groups`, from 0
+heading | list of text | the headings above the passage
 
 MapGroup: Passages whose vectors are near to one centre.
 size | integer | passages
@@ -701,21 +702,32 @@ class ObjectTable:
     fields: tuple[FieldRow, ...]
 
 
+@cache
+def fields_of(name: str) -> tuple[FieldRow, ...]:
+    """Return the fields of an object of `TABLES`. Only its block is read, because most commands print few objects."""
+    _, _, block = TABLES.partition(f"\n{name}: ")
+    return _read_block(name, block.partition("\n\n")[0]).fields
+
+
 def objects_of(*texts: str) -> dict[str, ObjectTable]:
     """Return the objects in tables by their names. A later block with a known name adds fields to its object."""
-    objects = dict[str, ObjectTable]()
+    found = dict[str, ObjectTable]()
     for block in (block for text in texts for block in text.strip().split("\n\n")):
-        first, *rest = block.splitlines()
-        name, _, sentence = first.partition(": ")
-        fields = tuple(FieldRow(*line.split(" | ")) for line in rest)
-        known = objects.get(name, ObjectTable(name, sentence, ()))
-        objects[name] = replace(known, fields=(*known.fields, *fields))
-    return objects
+        name, _, rest = block.partition(": ")
+        table = _read_block(name, rest)
+        known = found.get(name)
+        found[name] = table if known is None else replace(known, fields=(*known.fields, *table.fields))
+    return found
 
 
-def schemas_of(objects: dict[str, ObjectTable]) -> dict[str, Schema]:
+def _read_block(name: str, block: str) -> ObjectTable:
+    sentence, *rows = block.splitlines()
+    return ObjectTable(name, sentence, tuple(FieldRow(*row.split(" | ")) for row in rows))
+
+
+def schemas_of(tables: dict[str, ObjectTable]) -> dict[str, Schema]:
     """Return the JSON schemas of objects in answers of the HTTP API; their members may become more at any time."""
-    return {name: _object_schema(table) for name, table in objects.items() if table.fields}
+    return {name: _object_schema(table) for name, table in tables.items() if table.fields}
 
 
 def _object_schema(table: ObjectTable) -> Schema:
@@ -742,4 +754,4 @@ def schema_of(type_text: str) -> Schema:
         return {"type": "null"}
     if type_text.startswith("["):
         return {"$ref": f"#/components/schemas/{type_text.strip('[]')}"}
-    return {"enum": type_text.split("|")} if "|" in type_text else TYPES[type_text]
+    return {"type": "string", "enum": type_text.split("|")} if "|" in type_text else TYPES[type_text]

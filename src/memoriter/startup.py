@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
-from memoriter.api_json import Field, apply_form, plain
+from memoriter.api_json import json_of
 from memoriter.entry_points import BACKENDS, entry_points
 from memoriter.errors import ConfigError, MemoriterError, sentence
 from memoriter.values import dataclass
@@ -34,12 +34,9 @@ class StartedPart:
     """The code of the error or the diagnostic; empty: it works."""
 
 
-_PART = {**plain("name", "works", "message"), "remedy": Field(omit="empty"), "code": Field(omit="empty")}
-
-
 def part_json(part: StartedPart) -> dict[str, Any]:
     """Return a part as JSON values."""
-    return apply_form(part, _PART)
+    return json_of("Part", part)
 
 
 def part_names() -> tuple[str, ...]:

@@ -161,6 +161,12 @@ def test_a_status_omits_what_has_nothing_to_say() -> None:
     assert (answer["background"], full["background"]) == (None, {"mean": 0.7, "deviation": 0.1})
 
 
+def test_a_count_is_there_although_it_is_zero_but_not_that_of_the_folders_of_an_event() -> None:
+    assert status_json(Status(**{**FULL, "long_term_memories": 0, "recall": 0.0}))["longTermMemories"] == 0
+    assert "folders" not in watch_json(WatchEvent("indexed", 1_500_000_000.25))
+    assert watch_json(WatchEvent("watching", 1_500_000_000.25, folders=2))["folders"] == 2
+
+
 def test_a_time_is_iso_8601_in_utc_with_milliseconds() -> None:
     reason = {"code": "no_notes", "message": "The workspace has no notes.", "remedy": "Write one."}
     time = "2017-07-14T02:40:00.250Z"

@@ -20,10 +20,9 @@ from json_fields import (
     differences,
     type_of_answer,
 )
-from memoriter import Memory, api_json
+from memoriter import Memory
 from memoriter.cli import main
 from memoriter.tools import TOOLS as AGENT_TOOLS
-from memoriter.types import camel_case
 from memoriter.watch._watch import WatchKind
 from memoriter.web import all_operations, all_schemas
 
@@ -47,28 +46,6 @@ A command that fails prints `{"error": …}` with an [Error](#error). Its exit c
 request. The HTTP API answers with a [Problem](#problem). The [codes](health.md) of errors and diagnostics are stable;
 their messages may change.
 """
-FORMS: dict[str, Any] = {
-    "Reason": api_json.REASON,
-    "Health": api_json.HEALTH,
-    "Explanation": api_json.EXPLANATION,
-    "Status": api_json.STATUS,
-    "Reranker": api_json.RERANKER,
-    "Canary": api_json.CANARY,
-    "Sidecar": api_json.SIDECAR,
-    "Attempt": api_json.ATTEMPT,
-    "Run": api_json.RUN,
-    "Spending": api_json.SPENDING,
-    "Capture": api_json.CAPTURE,
-    "WatchEvent": api_json.WATCH,
-    "CompactReport": api_json.COMPACT,
-    "Removal": api_json.REMOVAL,
-    "WhyNot": api_json.WHY_NOT,
-    "Fix": api_json.FIX,
-    "Candidacy": api_json.CANDIDACY,
-}
-"""The tables of `memoriter.api_json` by the names of the page."""
-ADDED = {"WhyNot": {"eval", "added"}}
-"""Fields that a command adds to a form."""
 SETTINGS = """{
   agents: {defaults: {memorySearch: {provider: "fake"}}}, plugins: {slots: {memory: ["memory-core", "memory-lancedb"]}},
 }"""
@@ -165,13 +142,6 @@ def test_every_object_is_reached_from_an_answer() -> None:
             table = OBJECTS[name]
             rest += NAME.findall(" ".join([table.text, *(row.type for row in table.fields)]))
     assert OBJECTS.keys() - reached - {"FieldError"} == set()
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_an_object_has_the_fields_of_its_form_and_no_others(name: str) -> None:
-    form = {field.key or camel_case(key): field.omit is not None for key, field in FORMS[name].items()}
-    rows = {row.name: bool(row.absent) for row in OBJECTS[name].fields if row.name not in ADDED.get(name, set())}
-    assert rows == form
 
 
 def test_the_description_of_the_api_has_the_fields_of_the_page() -> None:

@@ -101,6 +101,7 @@ def search_options(names: Iterable[str], **helps: str) -> Callable[[Callable[...
 NARROWING = tuple(name for name, argument in search_arguments().items() if argument.help and argument.narrows)
 """The arguments with an option that decide which passages are hits."""
 OTHERS = tuple(name for name, argument in search_arguments().items() if argument.help and not argument.narrows)
+"""The other arguments with an option."""
 
 
 def search_values(*, on: Days | None = None, **options: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import appended_json, excerpt_json, refusal_json
 from memoriter.errors import MemoriterError, PathRefused, UsageError, sentence
-from memoriter.tools._params import input_schema, parse_parameters
+from memoriter.tools._params import input_schema, output_schema, parse_parameters
 from memoriter.tools._tool import Tool, advice, origin_json
 from memoriter.types import Argument
 
@@ -45,18 +45,9 @@ GET_ARGUMENTS = (
     Argument(name="lines", kind="whole", low=1, checked=False, agent="How many lines. Default: to the end."),
 )
 
-GET_OUTPUT: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "path": {"type": "string"},
-        "text": {"type": "string"},
-        "truncated": {"type": "boolean"},
-        "disabled": {"type": "boolean"},
-        "error": {"type": "string"},
-        "origin": {"type": "string"},
-    },
-    "required": ["path", "text"],
-}
+GET_OUTPUT = output_schema(
+    "Excerpt", "Refusal", fields="path text truncated disabled error origin", required="path text"
+)
 
 log = logging.getLogger(__name__)
 
@@ -156,19 +147,12 @@ APPEND_ARGUMENTS = (
         agent="daily (default): today's log, for what happened. long-term: MEMORY.md, for what stays.",
     ),
 )
-APPEND_OUTPUT: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "written": {"type": "boolean"},
-        "citation": {"type": "string"},
-        "existing": {"type": "boolean"},
-        "findable": {"type": "boolean"},
-        "reason": {"type": "string"},
-        "error": {"type": "string"},
-        "action": {"type": "string"},
-    },
-    "required": ["written"],
-}
+APPEND_OUTPUT = output_schema(
+    "AgentEntry",
+    "NotWritten",
+    fields="written citation existing findable reason error action",
+    required="written",
+)
 
 
 def append_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:

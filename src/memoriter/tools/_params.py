@@ -1,4 +1,4 @@
-"""The parameters of tools: their JSON schema, and their values, both from the declared arguments.
+"""The parameters of tools: their JSON schema and their values, from the declared arguments; and schemas of answers.
 
 Agents write numbers as text and send blank values, so both are accepted.
 """
@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter.answers import fields_of, schema_of
 from memoriter.errors import UsageError, sentence
 
 if TYPE_CHECKING:
@@ -46,6 +47,34 @@ def _schema_of(argument: Argument) -> dict[str, Any]:
     schema |= {} if high is None else {"maximum": high}
     schema["description"] = argument.agent
     return schema if argument.required else {**schema, "nullable": True}
+
+
+def output_schema(
+    *objects: str, fields: str, required: str, of_lists: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the JSON schema of a tool's answer, which is short because agents pay for it.
+
+    Args:
+        objects: the objects of `memoriter.answers` that it may be.
+        fields: the names of the fields that an agent should know.
+        required: those that are always there.
+        of_lists: the schemas of the items of some lists; other objects have none.
+    """
+    types = {row.name: row.type for name in objects for row in fields_of(name)}
+    properties = {name: _brief_schema(types[name]) for name in fields.split()}
+    for name, items in (of_lists or {}).items():
+        properties[name] = {"type": "array", "items": items}
+    return {"type": "object", "properties": properties, "required": required.split()}
+
+
+def _brief_schema(type_text: str) -> dict[str, Any]:
+    """Return the schema of a type without the fields of objects, and without ranges."""
+    if type_text.startswith("list of "):
+        return {"type": "array", "items": _brief_schema(type_text.removeprefix("list of "))}
+    if type_text.startswith("["):
+        return {"type": "object"}
+    schema = schema_of(type_text)
+    return {name: schema[name] for name in ("type", "enum") if name in schema}
 
 
 def parse_parameters(arguments: Iterable[Argument], params: Any) -> dict[str, Any]:

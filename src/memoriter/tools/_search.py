@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 from memoriter.api_json import result_json, unavailable_json, with_footer
 from memoriter.errors import MemoriterError, UsageError, sentence
 from memoriter.tools._notes import APPEND, GET
-from memoriter.tools._params import input_schema, parse_parameters
+from memoriter.tools._params import input_schema, output_schema, parse_parameters
 from memoriter.tools._tool import Tool, advice, origin_json
 from memoriter.types import search_arguments
 
@@ -48,38 +48,18 @@ memory_get."""
 ARGUMENTS = tuple(argument for argument in search_arguments().values() if argument.agent)
 """The arguments that an agent may give."""
 
-HIT: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "citation": {"type": "string"},
-        "score": {"type": "number"},
-        "snippet": {"type": "string"},
-        "source": {"type": "string"},
-        "date": {"type": "string"},
-        "changed": {"type": "string"},
-        "outsideTime": {"type": "boolean"},
-        "author": {"type": "string"},
-        "answerLines": {"type": "array", "items": {"type": "integer"}},
-    },
-    "required": ["score", "snippet"],
-}
-OUTPUT: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "results": {"type": "array", "items": HIT},
-        "outcome": {"type": "string", "enum": ["match", "weak", "none"]},
-        "reasons": {"type": "array", "items": {"type": "object"}},
-        "health": {"type": "object"},
-        "truncatedBy": {"type": "string"},
-        "understood": {"type": "object"},
-        "unavailable": {"type": "boolean"},
-        "error": {"type": "string"},
-        "warning": {"type": "string"},
-        "action": {"type": "string"},
-        "origin": {"type": "string"},
-    },
-    "required": ["results"],
-}
+HIT = output_schema(
+    "Hit",
+    fields="citation score snippet source date changed outsideTime author answerLines",
+    required="score snippet",
+)
+OUTPUT = output_schema(
+    "SearchResult",
+    "Unavailable",
+    fields="results outcome reasons health truncatedBy understood unavailable error warning action origin",
+    required="results",
+    of_lists={"results": HIT},
+)
 
 log = logging.getLogger(__name__)
 

@@ -28,12 +28,15 @@ from memoriter.types._content import (
     Source,
     SourceKind,
 )
-from memoriter.types._map import MapGroup, MapPoint, NearDuplicates, PassageMap
 from memoriter.types._reports import (
     BackgroundRun,
     Canary,
     CompactReport,
     Estimate,
+    MapGroup,
+    MapPoint,
+    NearDuplicates,
+    PassageMap,
     RerankerState,
     SidecarCollection,
     SidecarStatus,

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.api_json import Field, apply_form, cost_json, plain, reason_json
+from memoriter.api_json import cost_json, json_of
 from memoriter.embedding_setup import ledger_of
 from memoriter.startup import part_json, try_parts
 from memoriter.web import _requests as requests
 from memoriter.web._operation import operation
 
 if TYPE_CHECKING:
-    from memoriter.types import MapPoint, PassageMap
+    from memoriter.types import PassageMap
     from memoriter.web._work import Work
-
-POINT = {**plain("citation", "path", "start_line", "text", "x", "y", "group"), "heading": Field(list)}
 
 
 @operation("GET", "/parts", "list of Part")
@@ -40,25 +38,14 @@ def draw_map(work: Work[requests.MapRequest]) -> dict[str, Any]:
 
 
 def _map_json(picture: PassageMap) -> dict[str, Any]:
-    """Return a map; points are named by their positions in `points`."""
+    """Return a map, with figures of four digits; points are named by their positions in `points`."""
     return {
-        "points": [_point_json(point) for point in picture.points],
-        "groups": [
-            {
-                "size": group.size,
-                "centre": group.centre,
-                "files": [{"path": path, "passages": count} for path, count in group.files],
-            }
-            for group in picture.groups
+        **json_of("Map", picture),
+        "points": [
+            {**json_of("MapPoint", each), "x": round(each.x, 4), "y": round(each.y, 4)} for each in picture.points
         ],
         "duplicates": [
             {"points": list(each.points), "similarity": round(each.similarity, 4)} for each in picture.duplicates
         ],
-        **apply_form(picture, plain("chunks", "vectors", "similarity")),
         "variance": [round(share, 4) for share in picture.variance],
-        "reasons": [reason_json(reason) for reason in picture.reasons],
     }
-
-
-def _point_json(point: MapPoint) -> dict[str, Any]:
-    return {**apply_form(point, POINT), "x": round(point.x, 4), "y": round(point.y, 4)}
