@@ -76,6 +76,7 @@ def test_every_declared_argument_is_a_parameter_of_the_tool_and_of_the_http_api(
     body = openapi_document()["paths"]["/search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     declared = {camel_case(name): each for name, each in search_arguments().items() if each.help and each.in_http}
     assert body["properties"].keys() == {"query", *declared}
+    assert "session" not in declared, "a caller with a token cannot search for a conversation of the owner"
     assert [name for name, each in declared.items() if each.help not in str(body["properties"][name])] == []
 
 

@@ -149,6 +149,7 @@ def test_the_description_of_the_api_has_the_fields_of_the_page() -> None:
         rows = [row for row in OBJECTS[name].fields if not row.meaning.endswith("command line only")]
         assert [*schema["properties"]] == [row.name for row in rows]
         assert {*schema["required"]} >= {row.name for row in rows if not row.absent}
+    assert "text" in all_schemas()["Hit"]["required"], "it is absent from the answers of tools alone"
 
 
 @pytest.mark.parametrize("tool", AGENT_TOOLS, ids=lambda tool: tool.name)
