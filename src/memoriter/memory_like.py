@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
+    from datetime import date
 
     from memoriter.config import Configuration, MemorySearch, Place
-    from memoriter.types import Excerpt, Remembered, SearchResult, Source
+    from memoriter.types import Excerpt, Remembered, SearchResult, Source, SourceKind
 
 
 class MemoryLike(Protocol):
@@ -25,9 +26,25 @@ class MemoryLike(Protocol):
         """The author of what comes with the token of somebody else than the owner; None: an agent of the owner."""
         ...
 
-    def search(self, query: str, *args: Any, **arguments: Any) -> SearchResult:
-        """Search with the keyword arguments of `memoriter.Memory.search`."""
-        ...
+    def search(
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        sources: Collection[SourceKind] | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
+        on: date | str | None = None,
+        changed: bool | None = None,
+        path: str | None = None,
+        tags: Collection[str] | None = None,
+        explain: bool = False,
+        deadline_ms: int | None = None,
+        update: bool = True,
+        operators: bool = False,
+        session: str | None = None,
+    ) -> SearchResult: ...
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
     def authors(self, path: str) -> list[str]: ...
