@@ -7,7 +7,6 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import assemble, plugins_of, read_environment, session_environment_of
-from memoriter.environment import Environment, local_time
 from memoriter.errors import ConfigError, SearchDisabled
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from memoriter.app import Assembly
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend
     from memoriter.config import Configuration, MemorySearch, Place
+    from memoriter.environment import Environment
     from memoriter.filters import SearchArguments
     from memoriter.hookspecs import Finding
     from memoriter.plugins import Plugins
@@ -158,7 +158,7 @@ class Memory:
             UsageError: a number is out of its range, a text is no day, or a tag has no name.
         """
         if not self.settings.enabled:
-            raise SearchDisabled(self._disabled.message)
+            raise SearchDisabled(self._assembly.disabled.message)
         request = make_query(
             query,
             self._today,
@@ -196,7 +196,7 @@ class Memory:
         Raises SearchDisabled, InvalidQuery and, for a wrong argument or an empty citation, UsageError.
         """
         if not self.settings.enabled:
-            raise SearchDisabled(self._disabled.message)
+            raise SearchDisabled(self._assembly.disabled.message)
         request = make_query(query, self._today, **arguments)
         request = self._understood(request, operators=operators)
         return self._assembly.trusted.backend.why_not(request, citation)
@@ -298,9 +298,7 @@ class Memory:
 
         Raises UsageError if the text is empty, and WriteError; then nothing was written.
         """
-        written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self.now(), again=again)
-        reasons = self._not_found(written.path)
-        return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
+        return self._assembly.remember(text, to=to, origin=origin, again=again, index=self._backend.notes_changed)
 
     def replace(self, path: str, text: str, *, expected: str | None, origin: str | None = None) -> Replaced:
         """Replace the whole text of a note unless it has changed.
@@ -318,7 +316,10 @@ class Memory:
             path, text, expected=expected, origin=origin, day=day
         )
         file = self.file_of(path)
-        return Replaced(written, () if file is None else self._not_found(file))
+        if file is None:
+            return Replaced(written, ())
+        reasons = self._assembly.reasons_hidden(self._workspace.exclusion_of(file))
+        return Replaced(written, reasons or self._backend.notes_changed(file))
 
     def authors(self, path: str) -> list[str]:
         """Return who wrote each line of a note, such as `agent, 2026-11-22`; empty: the owner.
@@ -329,15 +330,6 @@ class Memory:
         Raises PathRefused, and WriteError if the record of what came with tokens is damaged.
         """
         return self._assembly.trusted.workspace.authors(path)
-
-    def _not_found(self, written: Path) -> tuple[Diagnostic, ...]:
-        left_out = self._workspace.exclusion_of(written) or (None if self.settings.enabled else self._disabled)
-        return (left_out,) if left_out else self._backend.notes_changed(written)
-
-    @property
-    def _disabled(self) -> Diagnostic:
-        message = f"Searching is turned off for the agent {self.agent!r}."
-        return Diagnostic(SearchDisabled.code, message, SearchDisabled.default_remedy)
 
     def session_started(self, session: str | None = None) -> tuple[Diagnostic, ...]:
         """Index pending changes within a search's time budget; return diagnostics for what is left.
@@ -390,7 +382,7 @@ class Memory:
         """Return the state of the memory and its health; `deep` also searches for known passages."""
         notices = (*self.notices, *filter(None, (self._workspace.notes_outside(),)))
         status = self._backend.status(deep=deep)
-        off = () if self.settings.enabled else (self._disabled,)
+        off = () if self.settings.enabled else (self._assembly.disabled,)
         health = replace(status.health, reasons=(*off, *status.health.reasons))
         return replace(status, notices=notices, health=health, trust=self.place.trust, layout=self._workspace.layout)
 
@@ -457,4 +449,4 @@ class Memory:
 
     def now(self) -> datetime:
         """Return the current time, in the user's time zone."""
-        return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone)
+        return self._assembly.now()
