@@ -1,0 +1,88 @@
+"""The socket on which a server listens for commands of its user."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoriter.discovery._announcement import is_private_folder, make_own_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ENDING = ".sock"
+LONGEST_PATH = 100
+"""Maximum bytes of the path of a socket; Linux allows 107, and macOS 103."""
+FOLDER_PREFIX = "memoriter-"
+"""The beginning of the name of a folder that holds nothing but a socket."""
+STALE_SECONDS = 60.0
+"""The age at which a socket that nobody listens on was left behind by a killed server."""
+
+
+def open_socket(folder: Path, environ: Mapping[str, str], now: float) -> socket.socket:
+    """Return a listening socket that only processes of this user can reach.
+
+    It is in the folder of announcements. If that path is too long for a socket, it is in a new folder for this user
+    alone, in the runtime folder of the user or in the one for temporary files.
+
+    Args:
+        folder: the folder of announcements.
+        environ: the environment variables.
+        now: seconds since 1970.
+
+    Raises:
+        OSError: there is no private folder, or its file system has no sockets.
+    """
+    if not hasattr(socket, "AF_UNIX"):
+        raise OSError(0, "this system has no sockets in folders")
+    make_own_folder(folder)
+    _remove_stale_sockets(folder, now)
+    path = folder / f"{os.urandom(8).hex()}{ENDING}"
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        path = _short_folder(environ) / path.name
+    if not is_private_folder(path.parent):  # such as on a file system on which every file is everybody's
+        raise PermissionError(1, "the folder can be entered by other users")
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        listening.bind(str(path))
+        path.chmod(0o600)
+        listening.listen(128)
+    except OSError:
+        listening.close()
+        remove_socket(str(path))
+        raise
+    return listening
+
+
+def remove_socket(path: str) -> None:
+    """Remove the file of a socket, and the folder that was made for it."""
+    file = Path(path)
+    with suppress(OSError, ValueError):
+        if stat.S_ISSOCK(file.lstat().st_mode):
+            file.unlink()
+        if file.parent.name.startswith(FOLDER_PREFIX):
+            file.parent.rmdir()
+
+
+def _short_folder(environ: Mapping[str, str]) -> Path:
+    """Return a new private folder with a short path. Raises OSError."""
+    from tempfile import mkdtemp
+
+    runtime = environ.get("XDG_RUNTIME_DIR", "")
+    return Path(mkdtemp(prefix=FOLDER_PREFIX, dir=runtime if is_private_folder(runtime) else None))
+
+
+def _remove_stale_sockets(folder: Path, now: float) -> None:
+    """Remove the sockets of servers that were killed and whose announcements another server has replaced."""
+    for file in folder.glob(f"*{ENDING}"):
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+            if file.stat().st_mtime > now - STALE_SECONDS:
+                continue
+            try:
+                connection.connect(str(file))
+            except ConnectionRefusedError:
+                file.unlink()
