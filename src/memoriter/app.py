@@ -16,6 +16,7 @@ from memoriter.notes import Notes, open_notes, place_of_index, sessions_of, tran
 from memoriter.search import SearchSettings
 from memoriter.store_setup import StorePlace, load_driver
 from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,67 +28,47 @@ if TYPE_CHECKING:
     from memoriter.config import Configuration, IndexPlace, MemorySearch
     from memoriter.memory_like import MemoryLike
     from memoriter.plugins import Plugins
+    from memoriter.types import Diagnostic
     from memoriter.watch import Watch, WatchEvent, Watching
 
 RECALL_CHARS = 4_000
 """Characters put before a turn, where `memory.qmd.limits.maxInjectedChars` does not say."""
 
 
-class Assembly(Notes):
+@dataclass(frozen=True, slots=True)
+class Assembly:
     """Everything that one `Memory` holds: the notes, and what searches them."""
 
-    def __init__(
-        self,
-        notes: Notes,
-        *,
-        backend: MemoryBackend,
-        builtin: BuiltinBackend,
-        embedding: Embedding,
-        again: Callable[[], Assembly],
-        index: IndexPlace,
-    ) -> None:
-        """Hold the parts.
+    notes: Notes
+    backend: MemoryBackend
+    """What answers searches."""
+    builtin: BuiltinBackend
+    """The builtin engine, which answers alone or behind another backend."""
+    embedding: Embedding
+    notices: tuple[Diagnostic, ...]
+    """Diagnostics about untrusted files, files that others could read, and settings without effect."""
+    again: Callable[[], Assembly]
+    """Returns a second assembly with the same settings, for another thread."""
 
-        Args:
-            notes: the notes.
-            backend: what answers searches.
-            builtin: the builtin engine, which answers alone or behind another backend.
-            embedding: what computes vectors.
-            again: returns a second assembly with the same settings, for another thread.
-            index: the place of the index.
-        """
-        super().__init__(
-            notes.place,
-            notes.workspace,
-            notes.env,
-            configuration=notes.configuration,
-            settings=notes.settings,
-            agent=notes.agent,
-        )
-        self.backend = backend
-        self.builtin = builtin
-        self.embedding = embedding
-        self.again = again
-        self.notices = (
-            *foreign_diagnostics(index),
-            *notes.find_notices(index_files(index.path)),
-            *effect_diagnostics(notes.configuration),
-        )
-        """Diagnostics about untrusted files, files that others could read, and settings without effect."""
+    @property
+    def trusted(self) -> Assembly:
+        """The assembly itself. Raises TrustRemoved if its folder was trusted and no longer is."""
+        self.notes.check_trust()
+        return self
 
     def is_remote(self, folder: Path) -> bool:
         """Return whether a folder is on a network file system."""
-        return bool(network_of(folder, self.env.mounts))
+        return bool(network_of(folder, self.notes.env.mounts))
 
     def watch(self, stop: Event, on_event: Callable[[WatchEvent], None] | None) -> Watch:
         """Return the watcher that keeps the index in sync with the files until `stop` is set."""
         from memoriter.watch import Watch, WatchRules
 
-        sync = self.settings.sync
+        sync = self.notes.settings.sync
         rules = WatchRules(sync.watch_debounce_ms / 1000, sync.interval_minutes * 60)
         notify: Callable[[WatchEvent], None] = on_event or (lambda _: None)
-        env = self.env
-        return Watch(self.backend, self.workspace, stop, env.wall, env.monotonic, rules, self.is_remote, notify)
+        env = self.notes.env
+        return Watch(self.backend, self.notes.workspace, stop, env.wall, env.monotonic, rules, self.is_remote, notify)
 
     def watching(self, on_event: Callable[[WatchEvent], None] | None) -> Watching:
         """Run `watch` in a thread, with a separate backend, so that no search waits for an indexing run."""
@@ -147,7 +128,12 @@ def assemble(
         adjust=adjust,
         index_file=index_file,
     )
-    return Assembly(notes, backend=backend, builtin=builtin, embedding=embedding, again=again, index=index)
+    notices = (
+        *foreign_diagnostics(index),
+        *notes.find_notices(index_files(index.path)),
+        *effect_diagnostics(configuration),
+    )
+    return Assembly(notes, backend, builtin, embedding, notices, again)
 
 
 def backend_setup(configuration: Configuration, agent: str, env: Environment, workspace: Path) -> BackendSetup | None:
@@ -163,7 +149,7 @@ def plugins_of(assembly: Assembly) -> Plugins:
     """Return the active plugins of a memory. Raises ConfigError: the memory slot names one that is not installed."""
     from memoriter.plugins import installed_plugins, load_plugins, services_for
 
-    names = assembly.configuration.settings.plugins.slots.names
+    names = assembly.notes.configuration.settings.plugins.slots.names
     return load_plugins(names, installed_plugins(), services_for(assembly))
 
 
@@ -172,16 +158,16 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
     from memoriter.agent import HookBus, SessionEnvironment, recall_listener
     from memoriter.tools import citations_on
 
-    env = assembly.env
-    settings = assembly.configuration.settings
+    env = assembly.notes.env
+    settings = assembly.notes.configuration.settings
     defaults = settings.agents.defaults
     limit = settings.memory.qmd.limits.max_injected_chars
     recalls = tuple(recall_listener(source) for source in plugins.recall_sources(memory))
     return SessionEnvironment(
-        workspace=assembly.workspace,
+        workspace=assembly.notes.workspace,
         bus=HookBus(plugins.listeners(memory), monotonic=env.monotonic),
         recalls=recalls,
-        folder=env.home / "agents" / agent_name(assembly.agent),
+        folder=env.home / "agents" / agent_name(assembly.notes.agent),
         wall=env.wall,
         zone=defaults.user_timezone,
         context_chars=defaults.bootstrap_max_chars,

@@ -25,6 +25,7 @@ from memoriter.environment import local_time, read_environment
 from memoriter.errors import SearchDisabled, WorkspaceNotFound
 from memoriter.permissions import make_private_folder, owners_of, unwritable_part
 from memoriter.types import Diagnostic, Remembered
+from memoriter.values import dataclass
 from memoriter.workspace import ExtraPath, Workspace, client_memories
 
 if TYPE_CHECKING:
@@ -37,42 +38,29 @@ if TYPE_CHECKING:
     from memoriter.workspace import Transcripts
 
 
+@dataclass(frozen=True, slots=True)
 class Notes:
     """The notes of one folder, which can be read and added to."""
 
-    def __init__(
-        self,
-        place: Place,
-        workspace: Workspace,
-        env: Environment,
-        *,
-        configuration: Configuration,
-        settings: MemorySearch,
-        agent: str,
-    ) -> None:
-        """Hold the notes.
+    place: Place
+    """The folder, and why it was selected."""
+    configuration: Configuration
+    settings: MemorySearch
+    """The settings of search for the agent."""
+    agent: str
+    workspace: Workspace
+    env: Environment
 
-        Args:
-            place: the folder, and why it was selected.
-            workspace: the files in it.
-            env: the environment.
-            configuration: all settings.
-            settings: those of search for the agent.
-            agent: the agent.
-        """
-        self.place = place
-        self.workspace = workspace
-        self.env = env
-        self.configuration = configuration
-        self.settings = settings
-        self.agent = agent
-
-    @property
-    def trusted(self) -> Self:
-        """The notes themselves. Raises TrustRemoved if their folder was trusted and no longer is."""
+    def check_trust(self) -> None:
+        """Raise TrustRemoved if the folder was trusted and no longer is."""
         if self.place.trust == "trusted":
             check_trust(self.place, home=self.env.home)
-        return self
+
+    @property
+    def trusted_workspace(self) -> Workspace:
+        """The files of the folder. Raises TrustRemoved."""
+        self.check_trust()
+        return self.workspace
 
     @property
     def needs_index(self) -> bool:
@@ -119,7 +107,7 @@ class Notes:
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Return lines of a note, as `Memory.read` does. Raises PathRefused."""
-        return self.trusted.workspace.read(path, start=start, lines=lines)
+        return self.trusted_workspace.read(path, start=start, lines=lines)
 
     def remember(
         self,
@@ -141,7 +129,7 @@ class Notes:
 
         Raises UsageError, PathRefused and WriteError.
         """
-        written = self.trusted.workspace.remember(text, to=to, origin=origin, now=self.now(), again=again)
+        written = self.trusted_workspace.remember(text, to=to, origin=origin, now=self.now(), again=again)
         reasons = self.reasons_hidden(written.left_out) or index(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
 
@@ -178,8 +166,9 @@ def open_notes(
     place, configuration, chosen = settle(env, workspace, config, agent, by_person=by_person)
     settings = configuration.search_for(chosen)
     settings = adjust(settings) if adjust else settings
-    folder = _open_workspace(place, configuration, settings, chosen, env)
-    return Notes(place, folder, env, configuration=configuration, settings=settings, agent=chosen)
+    return Notes(
+        place, configuration, settings, chosen, _open_workspace(place, configuration, settings, chosen, env), env
+    )
 
 
 def settle(

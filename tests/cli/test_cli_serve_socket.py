@@ -29,8 +29,7 @@ from memoriter.discovery import (
     resolve_target,
     settings_digest,
 )
-from memoriter.discovery._announcement import create_ticket
-from memoriter.discovery._socket import remove_socket
+from memoriter.discovery._announcement import create_ticket, remove_socket
 from memoriter.environment import Environment
 from memory_env import MemoryEnv, trust
 from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, hook, serving, whole

@@ -115,7 +115,7 @@ def _both_sides(
         named: Any = {"config": options.config, "agent": options.agent, "by_person": True}
         named["scratch"] = Path(stack.enter_context(TemporaryDirectory())) if inspect else None
         own = assemble(options.workspace, **named)
-        if own.settings.store.driver == driver:
+        if own.notes.settings.store.driver == driver:
             other = next((name for name in DRIVERS if name != driver), driver)
             raise UsageError(
                 f"The setting {SETTING} is {driver} already, so there is nothing to move.",

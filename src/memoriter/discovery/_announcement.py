@@ -29,6 +29,8 @@ ENDING = ".json"
 _TICKET_ENDING = ".ticket"
 LONGEST = 1 << 16
 """Maximum number of bytes that are read."""
+FOLDER_PREFIX = "memoriter-"
+"""The beginning of the name of a folder that holds nothing but a socket."""
 KEPT_SECONDS = 3_600
 """Seconds after which a ticket is stale: its command was killed."""
 
@@ -117,13 +119,21 @@ def announced(folder: Path) -> Iterator[Announcement]:
 
 def unregister(folder: Path, server: Announcement) -> None:
     """Remove the socket of a server that has ended, and its announcement unless another server has replaced it."""
-    from memoriter.discovery._socket import remove_socket
-
     remove_socket(server.socket)
     current = _read_announcement(folder / server.name)
     if current is not None and current.socket == server.socket:
         with suppress(OSError):
             (folder / server.name).unlink()
+
+
+def remove_socket(path: str) -> None:
+    """Remove the file of a socket, and the folder that was made for it."""
+    folder = os.path.dirname(path)  # noqa: PTH120 - pathlib is not imported otherwise
+    with suppress(OSError, ValueError):
+        if stat.S_ISSOCK(os.lstat(path).st_mode):
+            os.unlink(path)  # noqa: PTH108
+        if os.path.basename(folder).startswith(FOLDER_PREFIX):  # noqa: PTH119
+            os.rmdir(folder)  # noqa: PTH106
 
 
 def _read_announcement(file: Path) -> Announcement | None:

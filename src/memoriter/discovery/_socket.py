@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.discovery._announcement import is_private_folder, make_own_folder
+from memoriter.discovery._announcement import FOLDER_PREFIX, is_private_folder, make_own_folder, remove_socket
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 ENDING = ".sock"
 LONGEST_PATH = 100
 """Maximum bytes of the path of a socket; Linux allows 107, and macOS 103."""
-FOLDER_PREFIX = "memoriter-"
-"""The beginning of the name of a folder that holds nothing but a socket."""
 STALE_SECONDS = 60.0
 """The age at which a socket that nobody listens on was left behind by a killed server."""
 
@@ -56,16 +53,6 @@ def open_socket(folder: Path, environ: Mapping[str, str], now: float) -> socket.
         remove_socket(str(path))
         raise
     return listening
-
-
-def remove_socket(path: str) -> None:
-    """Remove the file of a socket, and the folder that was made for it."""
-    file = Path(path)
-    with suppress(OSError, ValueError):
-        if stat.S_ISSOCK(file.lstat().st_mode):
-            file.unlink()
-        if file.parent.name.startswith(FOLDER_PREFIX):
-            file.parent.rmdir()
 
 
 def _short_folder(environ: Mapping[str, str]) -> Path:
