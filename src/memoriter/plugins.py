@@ -161,6 +161,7 @@ class Plugins:
         Raises:
             ConfigError: a plugin that the memory slot names needs a package that is not installed.
         """
+        # Not through pluggy's own call, which would end at the first failure and not say whose it is.
         for impl in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
             name = impl.plugin_name
             arguments = self._arguments(impl, memory, **more)

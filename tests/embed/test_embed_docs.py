@@ -21,9 +21,9 @@ from memoriter.backends._service_records import UsageMeter
 from memoriter.cli import main
 from memoriter.config import load
 from memoriter.embed import ProviderSettings, ServiceConfig, batch_vendors, choose, price_row, provider_choices
-from memoriter.embed.remote._breaker import MOST_CALLS
 from memoriter.embed.remote._remote import vendor_of
 from memoriter.embedding_setup import embedding_of, ledger_of
+from memoriter.service_guard import MOST_CALLS
 from memoriter.sync import WORTH_A_BATCH
 from servers import OpenAIServer
 from servers.base import KEY
