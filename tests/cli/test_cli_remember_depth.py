@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,17 @@ def test_it_reports_that_no_search_will_find_the_entry(program: Program, setting
     remembered = program("remember", "The zeppelin landed.", "--json").json
 
     assert [reason["code"] for reason in remembered["health"]["reasons"]] == [code]
+
+
+def test_it_reports_that_the_index_cannot_be_written(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    program("index")
+    allowed = os.access
+    # The permissions of a file do not hold back root, as whom the tests may run.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).suffix != ".sqlite" and allowed(path, mode))
+    remembered = program("-w", str(program.workspace), "remember", "The zeppelin landed.", "--json").json
+    (named,) = [reason["message"] for reason in remembered["health"]["reasons"]]
+
+    assert "cannot be written" in named
 
 
 def test_it_indexes_the_entry_if_searches_do_not_look_for_changes(program: Program) -> None:

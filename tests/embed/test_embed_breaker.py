@@ -157,6 +157,16 @@ def test_each_failed_attempt_doubles_the_pause_up_to_the_longest(watch: Watch) -
         guard.failed(SPENT)
 
 
+def test_a_trial_that_fails_counts_once(watch: Watch) -> None:
+    guard = watch.guard(PATIENCE)
+    guard.failed(SPENT)
+    for pause in (30, 60, 120):
+        assert guard.pause() == (SPENT, pause)
+        watch.now += pause
+        assert guard.admit()
+        guard.failed(SPENT)
+
+
 def test_one_failure_of_a_caller_in_a_hurry_begins_no_pause_and_the_second_does(watch: Watch) -> None:
     guard = watch.guard(PATIENCE)
     guard.failed(SPENT, hasty=True)
