@@ -444,6 +444,18 @@ def test_a_home_with_a_long_path_has_its_socket_in_a_short_folder_for_the_owner_
     assert not path.parent.exists()
 
 
+def test_where_no_socket_can_be_made_beside_the_announcement_it_is_in_the_short_folder(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = short / "serve"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "urandom", bytes)
+    (folder / f"{'00' * 8}.sock").touch()
+    monkeypatch.setattr("tempfile.tempdir", str(short))
+    with open_socket(folder, {}, 0.0) as listening:
+        assert Path(listening.getsockname()).parent.parent == short
+
+
 @root
 def test_no_socket_is_opened_in_a_folder_of_another_user(short: Path) -> None:
     folder = short / "serve"

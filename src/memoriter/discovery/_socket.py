@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.discovery._announcement import FOLDER_PREFIX, is_private_folder, make_own_folder, remove_socket
+from memoriter.discovery._announcement import FOLDER_PREFIX, is_private_folder, make_own_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +24,8 @@ STALE_SECONDS = 60.0
 def open_socket(folder: Path, environ: Mapping[str, str], now: float) -> socket.socket:
     """Return a listening socket that only processes of this user can reach.
 
-    It is in the folder of announcements. If that path is too long for a socket, it is in a new folder for this user
-    alone, in the runtime folder of the user or in the one for temporary files.
+    It is in the folder of announcements. If its path there is too long, or the file system has no sockets, it is in a
+    new folder for this user alone, in the runtime folder of the user or in the one for temporary files.
 
     Args:
         folder: the folder of announcements.
@@ -32,17 +33,23 @@ def open_socket(folder: Path, environ: Mapping[str, str], now: float) -> socket.
         now: seconds since 1970.
 
     Raises:
-        OSError: there is no private folder, or its file system has no sockets.
+        OSError: there is no private folder with sockets.
     """
     if not hasattr(socket, "AF_UNIX"):
-        raise OSError(0, "this system has no sockets in folders")
+        raise OSError(errno.EAFNOSUPPORT, "this system has no sockets in folders")
     make_own_folder(folder)
     _remove_stale_sockets(folder, now)
-    path = folder / f"{os.urandom(8).hex()}{ENDING}"
-    if len(os.fsencode(path)) > LONGEST_PATH:
-        path = _short_folder(environ) / path.name
+    name = f"{os.urandom(8).hex()}{ENDING}"
+    if len(os.fsencode(folder / name)) <= LONGEST_PATH:
+        with suppress(OSError):  # such as of a file system without sockets
+            return _listen(folder / name)
+    return _listen(_short_folder(environ) / name)
+
+
+def _listen(path: Path) -> socket.socket:
+    """Return a socket that listens at a path. Raises OSError."""
     if not is_private_folder(path.parent):  # such as on a file system on which every file is everybody's
-        raise PermissionError(1, "the folder can be entered by other users")
+        raise PermissionError(errno.EPERM, "the folder can be entered by other users")
     listening = socket.socket(socket.AF_UNIX)
     try:
         listening.bind(str(path))
@@ -50,7 +57,6 @@ def open_socket(folder: Path, environ: Mapping[str, str], now: float) -> socket.
         listening.listen(128)
     except OSError:
         listening.close()
-        remove_socket(str(path))
         raise
     return listening
 
