@@ -75,23 +75,6 @@ def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:
     return TransportSecuritySettings(allowed_hosts=allowed, allowed_origins=origins)
 
 
-def serve_http(
-    memory: Memory,
-    listening: socket.socket,
-    *,
-    token: Callable[[], str],
-    tokens: LiveTokens | None = None,
-    hosts: Sequence[str],
-    ready: Callable[[], None],
-) -> None:
-    """Serve `/mcp` on a socket of `listen` until SIGINT or SIGTERM; `ready` is called once requests are answered."""
-    from memoriter.mcp_server._http import Server
-
-    shutdown = Shutdown(memory.stop, lambda: None)
-    app = http_app(memory, token=token, tokens=tokens, hosts=hosts)
-    Server(app, ready, shutdown, drain=DRAIN_SECONDS).run_until_signal(listening)
-
-
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket.
 
