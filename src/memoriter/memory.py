@@ -7,7 +7,6 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import assemble, plugins_of, read_environment, session_environment_of
-from memoriter.environment import Environment, local_time
 from memoriter.errors import ConfigError, SearchDisabled
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from memoriter.app import Assembly
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend
     from memoriter.config import Configuration, MemorySearch, Place
+    from memoriter.environment import Environment
     from memoriter.hookspecs import Finding
     from memoriter.plugins import Plugins
     from memoriter.sync import Progress
@@ -55,8 +55,9 @@ class Memory:
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
+        self._notes = assembly.notes
         self._backend = assembly.backend
-        self._workspace = assembly.workspace
+        self._workspace = assembly.notes.workspace
         self._loaded: Plugins | None = None
         self._session_env: SessionEnvironment | None = None
         self._sessions = set[str]()
@@ -89,7 +90,7 @@ class Memory:
     @property
     def place(self) -> Place:
         """The workspace, and why it was selected."""
-        return self._assembly.place
+        return self._notes.place
 
     @property
     def notices(self) -> tuple[Diagnostic, ...]:
@@ -98,21 +99,21 @@ class Memory:
 
     @property
     def configuration(self) -> Configuration:
-        return self._assembly.configuration
+        return self._notes.configuration
 
     @property
     def settings(self) -> MemorySearch:
         """The settings in force for the agent."""
-        return self._assembly.settings
+        return self._notes.settings
 
     @property
     def agent(self) -> str:
-        return self._assembly.agent
+        return self._notes.agent
 
     @property
     def environment(self) -> Environment:
         """The folders, variables and clocks of this memory."""
-        return self._assembly.env
+        return self._notes.env
 
     @property
     def backend(self) -> MemoryBackend:
@@ -167,7 +168,7 @@ class Memory:
             UsageError: a number is out of its range, a text is no day, or a tag has no name.
         """
         if not self.settings.enabled:
-            raise SearchDisabled(self._disabled.message)
+            raise SearchDisabled(self._notes.disabled.message)
         request = make_query(
             query,
             self._today,
@@ -205,7 +206,7 @@ class Memory:
         Raises SearchDisabled, InvalidQuery and, for a wrong argument or an empty citation, UsageError.
         """
         if not self.settings.enabled:
-            raise SearchDisabled(self._disabled.message)
+            raise SearchDisabled(self._notes.disabled.message)
         request = make_query(query, self._today, **arguments)
         request = self._understood(request, operators=operators)
         return self._assembly.trusted.backend.why_not(request, citation)
@@ -307,9 +308,7 @@ class Memory:
 
         Raises UsageError if the text is empty, and WriteError; then nothing was written.
         """
-        written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self.now(), again=again)
-        reasons = self._not_found(written.path)
-        return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
+        return self._notes.remember(text, to=to, origin=origin, again=again, index=self._backend.notes_changed)
 
     def replace(self, path: str, text: str, *, expected: str | None, origin: str | None = None) -> Replaced:
         """Replace the whole text of a note unless it has changed.
@@ -323,11 +322,12 @@ class Memory:
         Raises PathRefused if it is no memory, WriteConflict if it has changed, and WriteError; it is then unchanged.
         """
         day = self.now().date().isoformat()
-        written = self._assembly.trusted.workspace.replace_readable(
-            path, text, expected=expected, origin=origin, day=day
-        )
+        written = self._notes.trusted_workspace.replace_readable(path, text, expected=expected, origin=origin, day=day)
         file = self.file_of(path)
-        return Replaced(written, () if file is None else self._not_found(file))
+        if file is None:
+            return Replaced(written, ())
+        reasons = self._notes.reasons_hidden(self._workspace.exclusion_of(file))
+        return Replaced(written, reasons or self._backend.notes_changed(file))
 
     def authors(self, path: str) -> list[str]:
         """Return who wrote each line of a note, such as `agent, 2026-11-22`; empty: the owner.
@@ -337,16 +337,7 @@ class Memory:
 
         Raises PathRefused, and WriteError if the record of what came with tokens is damaged.
         """
-        return self._assembly.trusted.workspace.authors(path)
-
-    def _not_found(self, written: Path) -> tuple[Diagnostic, ...]:
-        left_out = self._workspace.exclusion_of(written) or (None if self.settings.enabled else self._disabled)
-        return (left_out,) if left_out else self._backend.notes_changed(written)
-
-    @property
-    def _disabled(self) -> Diagnostic:
-        message = f"Searching is turned off for the agent {self.agent!r}."
-        return Diagnostic(SearchDisabled.code, message, SearchDisabled.default_remedy)
+        return self._notes.trusted_workspace.authors(path)
 
     def session_started(self, session: str | None = None) -> tuple[Diagnostic, ...]:
         """Index pending changes within a search's time budget; return diagnostics for what is left.
@@ -379,7 +370,7 @@ class Memory:
 
     def sources(self) -> tuple[Source, ...]:
         """Return the files that are memory now, sorted by path."""
-        return tuple(sorted(self._assembly.trusted.workspace.scan().sources, key=lambda source: source.path))
+        return tuple(sorted(self._notes.trusted_workspace.scan().sources, key=lambda source: source.path))
 
     def file_of(self, path: str) -> Path | None:
         """Return the file of a cited path, such as that of a hit; None if the path is not memory."""
@@ -399,7 +390,7 @@ class Memory:
         """Return the state of the memory and its health; `deep` also searches for known passages."""
         notices = (*self.notices, *filter(None, (self._workspace.notes_outside(),)))
         status = self._backend.status(deep=deep)
-        off = () if self.settings.enabled else (self._disabled,)
+        off = () if self.settings.enabled else (self._notes.disabled,)
         health = replace(status.health, reasons=(*off, *status.health.reasons))
         return replace(status, notices=notices, health=health, trust=self.place.trust, layout=self._workspace.layout)
 
@@ -437,7 +428,8 @@ class Memory:
 
         with self._gate:
             self._session_env = self._session_env or session_environment_of(self._assembly, self._plugins, self)
-        place = self._assembly.trusted.place
+        self._notes.check_trust()
+        place = self.place
         origin = (replace(place, trust="trusted") if project else place).origin
         return Session(key, audience, replace(self._session_env, writable=writable, origin=origin))
 
@@ -466,4 +458,4 @@ class Memory:
 
     def now(self) -> datetime:
         """Return the current time, in the user's time zone."""
-        return local_time(self._assembly.wall(), self.configuration.settings.agents.defaults.user_timezone)
+        return self._notes.now()

@@ -40,6 +40,13 @@ def check_writable(file: Path, status: os.stat_result) -> None:
     raise WriteError(message, remedy=f"To allow the change, run {command} and try again.")
 
 
+def unwritable_part(file: Path) -> Path | None:
+    """Return the file, or the nearest folder above it that exists, if this process may not write there; else None."""
+    existing = next(path for path in (file, *file.parents) if path.exists())
+    folder = existing if existing.is_dir() else existing.parent
+    return None if os.access(existing, os.W_OK) and os.access(folder, os.W_OK) else existing
+
+
 def make_private_folder(folder: Path) -> None:
     """Create a folder and its missing parents, all of them for their owner only.
 

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
     from memoriter.backends import Embedding, Forgotten, MemoryBackend
     from memoriter.codes import DiagnosticCode
-    from memoriter.config import Configuration, MemorySearch
-    from memoriter.environment import Environment
+    from memoriter.config import MemorySearch
     from memoriter.hookspecs import MemoryLike
-    from memoriter.workspace import Workspace
+    from memoriter.notes import Notes
 
 CORE = "memory-core"
 NONE = "none"
@@ -162,6 +161,7 @@ class Plugins:
         Raises:
             ConfigError: a plugin that the memory slot names needs a package that is not installed.
         """
+        # Not through pluggy's own call, which would end at the first failure and not say whose it is.
         for impl in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
             name = impl.plugin_name
             arguments = self._arguments(impl, memory, **more)
@@ -314,28 +314,23 @@ class PluginHost(Protocol):
     """What a memory consists of, as far as plugins use it; `app.Assembly` has it."""
 
     @property
-    def workspace(self) -> Workspace: ...
+    def notes(self) -> Notes: ...
     @property
     def backend(self) -> MemoryBackend: ...
     @property
     def embedding(self) -> Embedding: ...
-    @property
-    def settings(self) -> MemorySearch: ...
-    @property
-    def configuration(self) -> Configuration: ...
-    @property
-    def env(self) -> Environment: ...
 
 
 def services_for(host: PluginHost) -> PluginServices:
     """Return the parts of a memory for its plugins."""
-    env = host.env
+    notes = host.notes
+    env = notes.env
     embedding = host.embedding
 
     def provider(wanted: MemorySearch) -> Embedding:
-        if wanted == host.settings:
+        if wanted == notes.settings:
             return embedding
-        return embedding_of(host.configuration, wanted, env, attended=embedding.attended)
+        return embedding_of(notes.configuration, wanted, env, attended=embedding.attended)
 
     def new_id() -> str:
         from uuid import uuid4
@@ -343,7 +338,7 @@ def services_for(host: PluginHost) -> PluginServices:
         return str(uuid4())
 
     return PluginServices(
-        host.workspace, host.backend, provider, env.home, env.user_home, env.environ, env.wall, env.monotonic, new_id
+        notes.workspace, host.backend, provider, env.home, env.user_home, env.environ, env.wall, env.monotonic, new_id
     )
 
 

@@ -87,8 +87,5 @@ OPENAI_COMPATIBLE = {provider.name: provider.base_url for provider in PROVIDERS 
 AUTO_SERVICE = "openai"
 """The service that `auto` uses with the key in `memorySearch.remote.apiKey`, which names no service."""
 FREE = frozenset(provider.name for provider in PROVIDERS if provider.free)
-
-
-def default_model(provider: str) -> str:
-    """Return the model of a provider for which the settings name none; empty where they must name one."""
-    return BY_NAME[provider].default_model if provider in BY_NAME else ""
+DEFAULT_MODELS = {provider.name: provider.default_model for provider in PROVIDERS}
+"""The model of each provider for which the settings name none; empty where they must name one."""

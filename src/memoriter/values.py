@@ -87,7 +87,9 @@ class _Fields:
             with _LOCK:  # a second run would not find the default factories again
                 if _FIELDS not in vars(self.plain):
                     dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self.kw_only)(self.plain)
-        return cast("Any", self.plain).__dataclass_fields__
+        known = cast("Any", self.plain).__dataclass_fields__
+        setattr(owner, _FIELDS, known)  # the next read finds them there
+        return known
 
 
 def _constructor(

@@ -24,7 +24,7 @@ from hook_inputs import write_transcript
 from mcp_endpoints import authorised, bearer
 from memoriter.discovery import announced, redeem_ticket
 from memory_env import MemoryEnv
-from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, hook, proven, serving, started
+from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, hook, pointed, serving, started, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -227,17 +227,16 @@ def test_a_server_that_sleeps_is_passed_over_and_does_nothing_later(env: MemoryE
 def test_a_server_that_is_killed_while_a_hook_waits_for_it_leaves_the_work_to_the_hook(
     env: MemoryEnv, server: Serving
 ) -> None:
-    received = server.announcement
     waiting = threading.Event()
 
     def wait_and_die(connection: socket.socket) -> None:
-        proven(connection, received["secret"], received["pid"])
+        whole(connection)
         assert list(server.folder.glob("*.ticket"))
         waiting.set()
         server.end(signal.SIGKILL)
 
-    with answering(wait_and_die) as url:
-        pointed(server, url)
+    with answering(wait_and_die) as path:
+        pointed(server, path)
         with started(env, "pre-compact") as process:
             assert process.communicate(timeout=LIMIT) == ("", "")
     assert waiting.is_set()
@@ -245,22 +244,15 @@ def test_a_server_that_is_killed_while_a_hook_waits_for_it_leaves_the_work_to_th
     assert not list(server.folder.glob("*.ticket"))
 
 
-def pointed(server: Serving, url: str) -> None:
-    """Let hooks believe that the server is there."""
-    server.file.write_text(json.dumps(server.announcement | {"url": url}), encoding="utf-8")
-
-
 @pytest.mark.slow
 def test_what_a_server_took_and_did_not_answer_is_not_done_again(env: MemoryEnv, server: Serving) -> None:
-    received = server.announcement
-
     def take_and_die(connection: socket.socket) -> None:
-        request = proven(connection, received["secret"], received["pid"]).decode()
+        request = whole(connection).decode()
         ticket = re.findall(r"idempotency-key: (\w+)", request)[0]
         assert redeem_ticket(server.folder, ticket)
 
-    with answering(take_and_die) as url:
-        pointed(server, url)
+    with answering(take_and_die) as path:
+        pointed(server, path)
         lost = hook(env, "pre-compact")
         assert (lost.exit_code, lost.out, lost.err.count("\n")) == (0, "", 1)
         assert "not repeated" in lost.err
@@ -269,22 +261,16 @@ def test_what_a_server_took_and_did_not_answer_is_not_done_again(env: MemoryEnv,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("proves", [False, True])
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 500 no\r\n\r\n", b"hello\r\n\r\n", b"\xff" * 99, b"HTTP/1.1 401"])
 def test_whatever_else_listens_there_the_hook_does_its_work_once(
-    env: MemoryEnv, server: Serving, answer: bytes, *, proves: bool
+    env: MemoryEnv, server: Serving, answer: bytes
 ) -> None:
-    received = server.announcement
-
     def answer_so(connection: socket.socket) -> None:
-        if proves:
-            proven(connection, received["secret"], received["pid"])
-        else:
-            connection.recv(1 << 16)
+        whole(connection)
         connection.sendall(answer)
 
-    with answering(answer_so) as url:
-        pointed(server, url)
+    with answering(answer_so) as path:
+        pointed(server, path)
         outcome = hook(env, "pre-compact")
     assert (outcome.exit_code, outcome.out, outcome.err) == (0, "", "")
     assert compactions(env) == 1

@@ -15,7 +15,7 @@ import pytest
 
 from memoriter.discovery import redeem_ticket
 from memory_env import MemoryEnv, Outcome
-from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, proven, serving
+from serving import LIMIT, NOT_BY_ITSELF, Serving, answering, pointed, serving, whole
 
 if TYPE_CHECKING:
     import socket
@@ -242,19 +242,18 @@ REPLIES = [
 def test_whatever_a_server_replies_the_search_has_its_own_answer(
     env: MemoryEnv, server: Serving, *, takes: bool
 ) -> None:
-    received = server.announcement
     replies = iter(REPLIES)
 
     def answer(connection: socket.socket) -> None:
-        request = proven(connection, received["secret"], received["pid"])
+        request = whole(connection)
         assert b"POST /command/search HTTP/1.1" in request
         if takes:
             (ticket,) = re.findall(rb"idempotency-key: (\w+)", request)
             assert redeem_ticket(server.folder, ticket.decode())
         connection.sendall(next(replies))
 
-    with answering(answer) as url:
-        server.file.write_text(json.dumps(received | {"url": url}), encoding="utf-8")
+    with answering(answer) as path:
+        pointed(server, path)
         outcomes = [env.run("search", QUESTION) for _ in REPLIES]
     assert list(replies) == []
     assert outcomes == [alone(env, QUESTION)] * len(REPLIES)
@@ -262,17 +261,15 @@ def test_whatever_a_server_replies_the_search_has_its_own_answer(
 
 
 def test_a_server_that_takes_the_search_and_never_answers_costs_seconds(env: MemoryEnv, server: Serving) -> None:
-    received = server.announcement
-
     def take(connection: socket.socket) -> None:
-        request = proven(connection, received["secret"], received["pid"])
+        request = whole(connection)
         (ticket,) = re.findall(rb"idempotency-key: (\w+)", request)
         assert redeem_ticket(server.folder, ticket.decode())
         connection.settimeout(LIMIT)
         assert connection.recv(1) == b""  # until the command gives up
 
-    with answering(take) as url:
-        server.file.write_text(json.dumps(received | {"url": url}), encoding="utf-8")
+    with answering(take) as path:
+        pointed(server, path)
         outcome = env.run("search", QUESTION)
     assert outcome == alone(env, QUESTION)
 

@@ -212,7 +212,7 @@ def parts(memory: Memory) -> dict[str, Any]:
     embedding = backend.embedding
     environment = session_environment_of(assembly, plugins_of(assembly), memory)
     watch: Any = assembly.watch(Event(), print)
-    transcripts = assembly.workspace.transcripts
+    transcripts = assembly.notes.workspace.transcripts
     return {
         "place": str(memory.place.workspace),
         "agent": memory.agent,
@@ -223,8 +223,12 @@ def parts(memory: Memory) -> dict[str, Any]:
         "reranker": plain(backend.reranking.settings) if backend.reranking else None,
         "budget": plain(embedding.budget),
         "batch": plain(embedding.rules),
-        "extra": plain(assembly.workspace._extra_paths),
-        "layout": [assembly.workspace._chosen_layout, assembly.workspace._daily_note, assembly.workspace.suffixes],
+        "extra": plain(assembly.notes.workspace._extra_paths),
+        "layout": [
+            assembly.notes.workspace._chosen_layout,
+            assembly.notes.workspace._daily_note,
+            assembly.notes.workspace.suffixes,
+        ],
         "transcripts": plain(transcripts.folders) if transcripts else None,
         "watch": plain(watch.rules),
         "mcp": plain(Offered.by(memory)),

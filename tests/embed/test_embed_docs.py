@@ -21,9 +21,9 @@ from memoriter.backends._service_records import UsageMeter
 from memoriter.cli import main
 from memoriter.config import load
 from memoriter.embed import ProviderSettings, ServiceConfig, batch_vendors, choose, price_row, provider_choices
-from memoriter.embed.remote._breaker import MOST_CALLS
 from memoriter.embed.remote._remote import vendor_of
 from memoriter.embedding_setup import embedding_of, ledger_of
+from memoriter.service_guard import MOST_CALLS
 from memoriter.sync import WORTH_A_BATCH
 from servers import OpenAIServer
 from servers.base import KEY
@@ -224,7 +224,7 @@ def test_the_record_of_what_was_spent_looks_as_on_the_page(home: Path, monkeypat
     ((_, shown),) = [block for block in blocks("console") if "memoriter cost" in block[1]]
     noon = 1_795_348_800.0
     environment = Environment({"MEMORITER_HOME": str(home)}, home, home.parent / "notes", lambda: noon, time.monotonic)
-    monkeypatch.setattr("memoriter.app.read_environment", lambda: environment)
+    monkeypatch.setattr("memoriter.environment.read_environment", lambda: environment)
     ledger = ledger_of(environment)
     own = UsageMeter(ledger, Budget(), "openai", "text-embedding-3-small", priced=True)
     own.add(700_000)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from memoriter.embed import embed_in_batches
-from memoriter.embed.remote._breaker import BreakerState
 from memoriter.embed.remote._remote import RemoteSettings
 from memoriter.errors import (
     BadVector,
@@ -171,20 +170,21 @@ def test_a_service_that_can_be_paid_again_is_used_again(openai: ScriptedServer) 
 
 
 class Kept:
-    """A breaker as text, as an index keeps it."""
+    """What processes share, as the ledger keeps it."""
 
-    text = ""
+    def __init__(self) -> None:
+        self.values = dict[str, str]()
 
-    def load(self) -> BreakerState:
-        return BreakerState.from_json(self.text)
+    def get(self, name: str) -> str | None:
+        return self.values.get(name)
 
-    def save(self, breaker: BreakerState) -> None:
-        self.text = breaker.to_json()
+    def set(self, name: str, value: str) -> None:
+        self.values[name] = value
 
-    def swap(self, old: BreakerState, new: BreakerState) -> bool:
-        if self.text != old.to_json():
+    def swap(self, name: str, old: str, new: str) -> bool:
+        if self.values.get(name) != old:
             return False
-        self.save(new)
+        self.values[name] = new
         return True
 
 
@@ -195,18 +195,18 @@ def test_a_new_process_has_no_more_calls_and_a_new_key_has(server: ScriptedServe
     kept = Kept()
     for _ in range(5):
         with pytest.raises(OutOfQuota):
-            known(server, watch, breakers=kept).embed(["tea"], role="query")
+            known(server, watch, store=kept).embed(["tea"], role="query")
     assert len(server.calls) == 1
-    assert KEY not in kept.text
+    assert KEY not in str(kept.values)
     with pytest.raises(EmbeddingError):
-        known(server, watch, breakers=kept, api_key="sk-another-key-00000000").embed(["tea"], role="query")
+        known(server, watch, store=kept, api_key="sk-another-key-00000000").embed(["tea"], role="query")
     assert len(server.calls) == 2
 
 
 class Overtaken(Kept):
     """Another process is always faster."""
 
-    def swap(self, old: BreakerState, new: BreakerState) -> bool:
+    def swap(self, name: str, old: str, new: str) -> bool:
         return False
 
 
@@ -214,7 +214,7 @@ def test_of_processes_that_would_try_again_at_once_one_does(server: ScriptedServ
     server.always = refused(server.quota())
     watch = Watch()
     kept = Overtaken()
-    provider = known(server, watch, breakers=kept)
+    provider = known(server, watch, store=kept)
     with pytest.raises(OutOfQuota):
         provider.embed(["tea"], role="query")
     watch.now += 2_000

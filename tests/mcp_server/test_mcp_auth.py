@@ -110,7 +110,7 @@ def wrong(servers: AuthServers) -> dict[str, list[tuple[str, str | bytes]]]:
         "nothing": [],
         "a wrong one": [("Authorization", "Bearer wrong-wrong-wrong-wrong")],
         "that of another home": [("Authorization", f"Bearer {servers.other}")],
-        "that of the announcement": [("Authorization", f"Bearer {document['secret']}")],
+        "the socket of the announcement": [("Authorization", f"Memoriter {document['socket']}")],
         "its beginning": [("Authorization", f"Bearer {token[:-1]}")],
         "more than it": [("Authorization", f"Bearer {token}x")],
         "other capitals": [("Authorization", f"Bearer {token.swapcase()}")],

@@ -1,4 +1,4 @@
-"""Whatever answers at a server's address, a piece of work is done by one of the two or by nobody, never by both."""
+"""Whatever answers at the socket of a server, a piece of work is done by one of the two or by nobody, never by both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memoriter.discovery import (
 from memoriter.environment import Environment
 from memory_env import trust
 from odd_files import KINDS, link_to_a_secret, posix_only
-from serving import answering, proven
+from serving import answering, whole
 
 if TYPE_CHECKING:
     import socket
@@ -40,8 +40,8 @@ ANSWERS = st.binary(max_size=40) | st.lists(LINES | REASONS, max_size=6).map(b"\
 
 @pytest.mark.slow
 @settings(max_examples=60)
-@given(answer=ANSWERS, takes=st.booleans(), proves=st.booleans())
-def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: bool) -> None:
+@given(answer=ANSWERS, takes=st.booleans())
+def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool) -> None:
     with TemporaryDirectory() as named:
         home = Path(named)
         environment = Environment({"MEMORITER_HOME": named}, home, home, lambda: 0.0, lambda: 0.0)
@@ -50,21 +50,17 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: 
         took = list[bool]()
 
         def act(connection: socket.socket) -> None:
-            if proves:
-                request = proven(connection, "secret", os.getpid()).decode()
-                (ticket,) = re.findall(r"idempotency-key: (\w+)", request)
-                if takes:
-                    took.append(redeem_ticket(home / "serve", ticket))
-            else:
-                assert b"idempotency-key" not in connection.recv(1 << 16)
+            (ticket,) = re.findall(r"idempotency-key: (\w+)", whole(connection).decode())
+            if takes:
+                took.append(redeem_ticket(home / "serve", ticket))
             connection.sendall(answer)
 
-        with answering(act) as url:
+        with answering(act) as path:
             place = os.path.realpath(home)
             digest = settings_digest(None, place, environment)
             announce(
                 home / "serve",
-                Announcement(url, "secret", os.getpid(), 0.0, place, False, "main", True, digest, ""),
+                Announcement("", path, os.getpid(), 0.0, place, False, "main", True, digest, ""),
             )
             try:
                 reply = delegate(
@@ -73,7 +69,7 @@ def test_no_answer_makes_two_do_the_work(answer: bytes, *, takes: bool, proves: 
             except Unanswered:
                 assert took == [True]
             else:
-                assert reply is not None or not (takes and proves)
+                assert reply is not None or not takes
                 assert reply is None or reply.status in {200, 204}
         assert list((home / "serve").glob("*.ticket")) == []
 

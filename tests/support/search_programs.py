@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import QmdCrashed
-from memoriter.extensions.qmd import Breaker, FallbackBackend, ProgramCache
+from memoriter.extensions.qmd import FallbackBackend, ProgramCache
+from memoriter.extensions.qmd._backend import PAUSES
+from memoriter.service_guard import ServiceGuard
 from memoriter.types import Health, Query, SearchResult, SidecarStatus
 
 if TYPE_CHECKING:
@@ -95,7 +97,10 @@ class Parts:
         self.program = Scripted(self.log)
         self.engine: Any = Builtin(self.log)
         self.backend = FallbackBackend(
-            "qmd", lambda: self.cache.lease("main", self.create), self.open_builtin, Breaker(lambda: self.now)
+            "qmd",
+            lambda: self.cache.lease("main", self.create),
+            self.open_builtin,
+            ServiceGuard(PAUSES, lambda: self.now),
         )
 
     def create(self) -> Scripted:

@@ -9,16 +9,15 @@ import subprocess
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from socket import create_server
+from socket import AF_UNIX, socket
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from hook_inputs import hook_input
-from memoriter.discovery import Exchange, address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-    from socket import socket
 
     from memory_env import MemoryEnv, Outcome
 
@@ -113,16 +112,6 @@ def started(
     return process
 
 
-def proven(connection: socket, secret: str, pid: int) -> bytes:
-    """Prove to be the server with this secret, as a real one does, and return the request that follows."""
-    challenge = whole(connection).decode()
-    (response,) = re.findall(r"memoriter-nonce: ([0-9a-f]{64})", challenge)
-    exchange = Exchange(pid, address_of(*connection.getsockname()[:2]), response, "1" * 64)
-    answer = f"{exchange.server_nonce} {exchange.server_proof(secret)}".encode()
-    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(answer), answer))
-    return whole(connection)
-
-
 def whole(connection: socket) -> bytes:
     """One request, with its body."""
     received = b""
@@ -143,8 +132,10 @@ def _more(connection: socket) -> bytes:
 
 @contextmanager
 def answering(act: Callable[[socket], None]) -> Iterator[str]:
-    """The address of something that does this with each connection."""
-    with create_server(("127.0.0.1", 0)) as listening:
+    """The path of a socket, in a private folder, at which something does this with each connection."""
+    with TemporaryDirectory(dir="/tmp") as folder, socket(AF_UNIX) as listening:
+        listening.bind(f"{folder}/s")
+        listening.listen()
 
         def run() -> None:
             with suppress(OSError):  # closed at the end
@@ -155,4 +146,9 @@ def answering(act: Callable[[socket], None]) -> Iterator[str]:
 
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield f"{folder}/s"
+
+
+def pointed(server: Serving, socket: str) -> None:
+    """Let commands believe that the server listens there."""
+    server.file.write_text(json.dumps(server.announcement | {"socket": socket}), encoding="utf-8")

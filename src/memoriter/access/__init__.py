@@ -6,7 +6,6 @@ from memoriter.access._identity import Authenticator
 from memoriter.access._middleware import AccessMiddleware, ServedMemory, limit_reached
 from memoriter.access._origins import Origins
 from memoriter.access._problem import PROBLEM_TYPE, problem_json, problem_response
-from memoriter.access._proof import MOST_CHALLENGES, PROVEN_DIGEST, CommandProof
 from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
 from memoriter.access._record import FIELDS, TOOL, RequestRecord, name_of_caller
 from memoriter.access._run import Run
@@ -15,17 +14,14 @@ from memoriter.access._small_page import small_page
 
 __all__ = [
     "FIELDS",
-    "MOST_CHALLENGES",
     "OPEN_PATH",
     "PROBLEM_TYPE",
-    "PROVEN_DIGEST",
     "TOOL",
     "AccessMiddleware",
     "Authenticator",
     "BrowserSessions",
     "Caller",
     "CallerLimits",
-    "CommandProof",
     "LimitReached",
     "Origins",
     "Permit",

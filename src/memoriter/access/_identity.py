@@ -1,4 +1,4 @@
-"""Identify the caller of a request by its headers: a bearer token, a session of a browser, or a command's proof."""
+"""Identify the caller of a request: by a bearer token, a session of a browser, or the socket of commands."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 
 from memoriter.access._caller import OWNER, Caller
-from memoriter.access._origins import is_local
-from memoriter.access._proof import header_of
-from memoriter.discovery import SCHEME, same
+from memoriter.access._origins import header_of, is_local
+from memoriter.discovery import WORK_PATHS, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from memoriter.access._browser import BrowserSessions
-    from memoriter.access._proof import CommandProof
     from memoriter.discovery import LiveTokens
 
 
@@ -26,7 +24,6 @@ class Authenticator:
     def __init__(
         self,
         token: Callable[[], str],
-        commands: CommandProof | None = None,
         *,
         tokens: LiveTokens | None = None,
         sessions: BrowserSessions | None = None,
@@ -35,20 +32,21 @@ class Authenticator:
 
         Args:
             token: returns the owner's token, which allows everything.
-            commands: verifies the proofs of commands; None: no command is served.
             tokens: the further tokens, each with its scope; None: there are none.
             sessions: the sessions of browsers on this machine; None: there are none.
         """
         self._token = token
-        self._commands = commands
         self._tokens = tokens
         self.sessions = sessions
 
     def identify(self, scope: Scope) -> Caller | None:
         """Return the caller of a request, or None if it does not say who it is, or is not known.
 
-        A request with an `Authorization` header is never identified by its cookie.
+        What comes over the socket of commands is from a process of the owner. A request with an `Authorization` header
+        is never identified by its cookie.
         """
+        if is_command(scope):
+            return Caller("command", "admin", "command")
         if any(name.lower() == b"authorization" for name, _ in scope["headers"]):
             return self._by_authorization(scope)
         value = self.cookie_of(scope)
@@ -59,10 +57,6 @@ class Authenticator:
     def accepts(self, scope: Scope) -> bool:
         """Return whether the caller of a request is known."""
         return self.identify(scope) is not None
-
-    def answer_challenge(self, scope: Scope) -> str | None:
-        """Return the server's proof for a command, or None if the request is not a challenge."""
-        return None if self._commands is None else self._commands.answer_challenge(scope)
 
     def cookie_of(self, scope: Scope) -> str | None:
         """Return the value of the session's cookie, or None if it is missing or repeated."""
@@ -79,8 +73,6 @@ class Authenticator:
         scheme, _, credentials = (header_of(scope, "authorization") or "").partition(" ")
         if scheme.lower() == "bearer":
             return self._by_token(credentials.strip(" "))
-        if scheme == SCHEME and self._commands is not None and self._commands.verify(scope, credentials):
-            return Caller("command", "admin", "command")
         return None
 
     def _by_token(self, value: str) -> Caller | None:
@@ -97,3 +89,12 @@ class Authenticator:
             limits=found.limits,
             digest=found.digest,
         )
+
+
+def is_command(scope: Scope) -> bool:
+    """Return whether a request has come over the socket that only processes of this user reach, for work of a command.
+
+    The address of a socket in a folder has no port; that of every other one has.
+    """
+    server = scope.get("server")
+    return server is not None and server[1] is None and scope["path"].startswith(WORK_PATHS)

@@ -38,7 +38,7 @@ NEEDED: Mapping[str, TokenScope] = {
 }
 """The scope that a route needs, by the beginning of its path. All others need `read`, and may ask for more.
 
-Commands are for processes of the owner, which prove themselves; one of them makes links that open a session.
+Commands are for processes of the owner, which reach a socket of their own; one of them makes links that open a session.
 """
 SAFE_HEADERS = {
     "Cache-Control": "no-store",
@@ -104,7 +104,7 @@ class AccessMiddleware:
         self._probes = frozenset(probes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, answer a challenge, or refuse the request."""
+        """Pass the request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -115,9 +115,6 @@ class AccessMiddleware:
         if scope["method"] != "HEAD" and prefers_html(scope):
             send = with_error_page(send)
         caller = self._authenticator.identify(scope)
-        if caller is None and (proof := self._authenticator.answer_challenge(scope)) is not None:
-            await Response(proof, 200, media_type="text/plain")(scope, receive, send)
-            return
         scope[CALLER] = caller
         scope[STILL_KNOWN] = lambda: self._authenticator.identify(scope) is not None
         if caller is None and self._is_probe(scope):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.access._proof import header_of
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -59,6 +57,13 @@ def is_local(scope: Scope) -> bool:
     if any(name.lower() in FORWARDED for name, _ in scope["headers"]):
         return False
     return address.startswith(LOOPBACK) and _without_port((header_of(scope, "host") or "").lower()) in LOCAL
+
+
+def header_of(scope: Scope, name: str) -> str | None:
+    """Return the value of a header, or None if it is missing or repeated."""
+    key_bytes = name.encode("ascii")
+    values: list[bytes] = [value for key, value in scope["headers"] if key.lower() == key_bytes]
+    return values[0].decode("latin-1") if len(values) == 1 else None
 
 
 def same_origin_fault(scope: Scope) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
+from memoriter.permissions import unwritable_part
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
 
@@ -217,9 +217,8 @@ class BackendContext:
     @property
     def unwritable(self) -> Diagnostic | None:
         """The reason why the permissions of the index, or of its folder, forbid writing, or None."""
-        index_file = self.settings.index_path
-        existing = next(path for path in (index_file, *index_file.parents) if path.exists())
-        if os.access(existing, os.W_OK) and os.access(existing if existing.is_dir() else existing.parent, os.W_OK):
+        existing = unwritable_part(self.settings.index_path)
+        if existing is None:
             return None
         message = f"{str(existing)!r} cannot be written, so the index does not include new changes."
         return Diagnostic("index_read_only", message, "Make it writable, or set memorySearch.store.path.")

@@ -22,7 +22,15 @@ from memoriter.backends._endpoint import (
     egress_notice,
     within,
 )
-from memoriter.backends._service_records import Attempts, Batches, Budget, Observed, Pauses, UsageMeter, reason_of
+from memoriter.backends._service_records import (
+    PATIENCE,
+    Attempts,
+    Batches,
+    Budget,
+    Observed,
+    UsageMeter,
+    reason_of,
+)
 from memoriter.embed import open_choice, refusal_of, spec_at_hand
 from memoriter.environment import Deadline
 from memoriter.errors import (
@@ -33,6 +41,7 @@ from memoriter.errors import (
     ProviderUnavailable,
     TransientFailure,
 )
+from memoriter.service_guard import ServiceGuard
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
 
@@ -222,10 +231,11 @@ class Embedding:
         choice = slot.choice
         if choice is None or choice.kind != "remote":
             return None
-        pauses = Pauses(self.ledger, f"{choice.vendor}:{choice.endpoint}")
+        place = f"pause:{choice.vendor}:{choice.endpoint}"
+        guard = ServiceGuard(PATIENCE, self.outside.wall, store=self.ledger, name=place)
         name = f"{choice.name} at {choice.endpoint}"
         note = partial(self._attempts.note, choice)
-        return SharedEndpoint(name, self.calls, pauses, self.outside, slot.late, note)
+        return SharedEndpoint(name, self.calls, guard, self.outside, slot.late, note)
 
     @property
     def paused(self) -> Diagnostic | None:

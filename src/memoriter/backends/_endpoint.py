@@ -9,10 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.backends._calls import GivenUp
-from memoriter.backends._service_records import Pause, Pauses
 from memoriter.embed import choose, choose_fallback, spec_at_hand
 from memoriter.environment import Deadline
-from memoriter.errors import EmbeddingError, MemoriterError, ProviderUnavailable, TransientFailure
+from memoriter.errors import EmbeddingError, MemoriterError, ProviderUnavailable, TransientFailure, sentence
 from memoriter.providers import AUTO
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from memoriter.backends._ledger import Ledger
     from memoriter.backends._service_records import Observed
     from memoriter.embed import Choice, ProviderSettings
+    from memoriter.service_guard import ServiceGuard
 
 _T = TypeVar("_T")
 
@@ -77,7 +77,7 @@ class SharedEndpoint:
     name: str
     """The name of the service in messages."""
     calls: Calls
-    pauses: Pauses
+    guard: ServiceGuard
     env: ProviderContext
     late: LateVectors
     note: Callable[[EmbeddingError], None]
@@ -86,7 +86,13 @@ class SharedEndpoint:
     @property
     def paused(self) -> Diagnostic | None:
         """The reason why no requests are sent to the service now, or None."""
-        return self.pauses.load().reason(self.env.wall())
+        pause = self.guard.pause()
+        if pause is None:
+            return None
+        reason, seconds = pause
+        message = f"{sentence(reason.message)} Only keyword search works until the service is contacted again."
+        remedy = f"Check the service; it is contacted again in {max(1, round(seconds))} s."
+        return Diagnostic(reason.code, message, remedy)
 
     def ask(self, key: Key, call: Callable[[], _T], deadline: Deadline | None) -> _T:
         """Return what the call returns.
@@ -122,8 +128,8 @@ class SharedEndpoint:
 
     def try_again(self) -> None:
         """End the pause, because the user asked for a request now."""
-        if self.paused is not None:
-            self.pauses.save(Pause())
+        if self.guard.pause() is not None:
+            self.guard.succeeded()
 
     def _recorded(self, kind: str, call: Callable[[], _T]) -> _T:
         started = self.env.monotonic()
@@ -133,22 +139,16 @@ class SharedEndpoint:
             if self.env.monotonic() - started >= SLOW_SECONDS:
                 self._pause(error)
             raise
-        if kind != OPEN and self.pauses.load() != Pause():  # opening a known model sends no request
-            self.pauses.save(Pause())
+        if kind != OPEN:  # opening a known model sends no request
+            self.guard.succeeded()
         return result
 
     def _pause(self, error: TransientFailure, *, hasty: bool = False) -> None:
         if self.calls.aborted:
             return
-        stored = self.pauses.load()
-        now = self.env.wall()
-        pause = stored.after_hasty(error, now) if hasty else stored.after(error, now)
-        if (
-            isinstance(error, GivenUp) and pause.times > stored.times
-        ):  # a single short wait is not evidence of a failure
-            self.note(error)
-        if stored.reason(now) is None:
-            self.pauses.save(pause)
+        if isinstance(error, GivenUp) and (not hasty or self.guard.was_hasty):
+            self.note(error)  # a single short wait is not evidence of a failure
+        self.guard.failed(Diagnostic(error.code, error.message, error.remedy), hasty=hasty)
 
 
 class PatientProvider:

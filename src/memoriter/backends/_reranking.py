@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends._calls import GivenUp
 from memoriter.backends._endpoint import LateVectors, SharedEndpoint, destination_of, is_consented, is_news, within
-from memoriter.backends._service_records import Attempts, Budget, Pauses, UsageMeter, reason_of
+from memoriter.backends._service_records import PATIENCE, Attempts, Budget, UsageMeter, reason_of
 from memoriter.embed import Judge, choose_reranker, open_reranker
 from memoriter.errors import EmbeddingError, MemoriterError, OverBudget, ProviderUnavailable, TransientFailure, sentence
 from memoriter.search import JUDGE_WEIGHT, Relevance
+from memoriter.service_guard import ServiceGuard
 from memoriter.types import Diagnostic, RerankerState
 from memoriter.values import dataclass
 
@@ -157,17 +158,17 @@ class Reranking:
         if not remote:
             self._calls.run((_PURPOSE, name, key), fetch, service=name, deadline=patience)
             return
-        pauses = Pauses(self._ledger, f"{_PURPOSE}:{choice.vendor}:{choice.endpoint}")
-        pause = pauses.load()
-        now = self._outside.wall()
-        if pause.reason(now) is not None:
-            left = max(1, round(pause.until - now))
+        place = f"pause:{_PURPOSE}:{choice.vendor}:{choice.endpoint}"
+        guard = ServiceGuard(PATIENCE, self._outside.wall, store=self._ledger, name=place)
+        pause = guard.pause()
+        if pause is not None:
+            reason, seconds = pause
             raise TransientFailure(
-                f"{sentence(pause.message)} It is not contacted again for {left} s.",
+                f"{sentence(reason.message)} It is not contacted again for {max(1, round(seconds))} s.",
                 remedy="Check the service; it is contacted again after that time.",
             )
         note = partial(self._attempts.note, choice)
-        endpoint = SharedEndpoint(name, self._calls, pauses, self._outside, LateVectors(), note)
+        endpoint = SharedEndpoint(name, self._calls, guard, self._outside, LateVectors(), note)
         endpoint.ask((_PURPOSE, key.hex()), fetch, patience)
 
     @property

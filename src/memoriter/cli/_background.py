@@ -120,7 +120,7 @@ def run_detached(options: GlobalOptions) -> None:
     stop = threading.Event()
     with stopped_by_signals(stop):
         assembly = assemble(options.workspace, config=options.config, agent=options.agent, attended=False)
-        if not is_allowed(assembly.env, setting=assembly.settings.sync.background):
+        if not is_allowed(assembly.notes.env, setting=assembly.notes.settings.sync.background):
             return
         threading.Thread(target=lambda: stop.wait() and assembly.backend.stop(), daemon=True).start()
         try:

@@ -374,7 +374,7 @@ def _environment() -> Environment:
 
 
 def _settle(env: Environment | None = None) -> tuple[Place, Configuration, str]:
-    from memoriter.app import settle
+    from memoriter.notes import settle
 
     options = GlobalOptions.current()
     return settle(env or _environment(), options.workspace, options.config, options.agent, by_person=True)

@@ -90,7 +90,8 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
     """Yield every finding, prerequisites first; checks that depend on something broken are skipped."""
     from tempfile import TemporaryDirectory
 
-    from memoriter.app import read_environment, settle
+    from memoriter.environment import read_environment
+    from memoriter.notes import settle
 
     yield _check_python()
     yield from _check_packages()

@@ -45,7 +45,7 @@ def decide_capture(
         ConfigError: an answer was given, and the settings cannot be read.
         UsageError: an answer was given, and the settings are those of OpenClaw.
     """
-    from memoriter.app import settle
+    from memoriter.notes import settle
 
     screen = options.screen
     try:
@@ -73,7 +73,7 @@ def write_capture(options: GlobalOptions, env: Environment, client: ClientName, 
         ConfigError: the settings cannot be read.
         WriteError: the settings cannot be written.
     """
-    from memoriter.app import settle
+    from memoriter.notes import settle
     from memoriter.settings_file import write_settings
 
     screen = options.screen

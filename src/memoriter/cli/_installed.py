@@ -59,7 +59,7 @@ class OpenedWorkspace:
 
 def workspace_of(client: ClientName, scope: Scope, options: GlobalOptions, env: Environment) -> OpenedWorkspace | None:
     """Return the workspace that the entry of a client opens; None if the settings do not say."""
-    from memoriter.app import settle
+    from memoriter.notes import settle
 
     if scope == "project" and not options.workspace:
         return OpenedWorkspace(env.cwd.absolute(), "unless_named", has_notes=has_notes(env.cwd))

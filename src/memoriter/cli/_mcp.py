@@ -145,7 +145,7 @@ def _serve(
 ) -> None:
     from memoriter.discovery import LiveToken, LiveTokens
     from memoriter.environment import read_environment
-    from memoriter.mcp_server import listen, serve_http
+    from memoriter.mcp_server import http_app, listen, serve
     from memoriter.startup import start_in_background
 
     host = address[0]
@@ -162,4 +162,5 @@ def _serve(
     hosts = (*((host_in_url,) if host not in THIS_MACHINE else ()), *names)
     tokens = LiveTokens(read_environment().home)
     start_in_background(memory)
-    serve_http(memory, listening, token=LiveToken(token), tokens=tokens, hosts=hosts, ready=ready)
+    app = http_app(memory, token=LiveToken(token), tokens=tokens, hosts=hosts)
+    serve(app, listening, ready=ready, ending=memory.stop)

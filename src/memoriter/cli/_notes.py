@@ -51,9 +51,9 @@ def get_command(path: str, start: int | None, lines: int | None) -> None:
     """
     options = GlobalOptions.current()
     screen = options.screen
-    with options.open_memory() as memory:
+    with options.open_notes() as notes:
         try:
-            excerpt = memory.read(path, start=start, lines=lines)
+            excerpt = notes.read(path, start=start, lines=lines)
         except PathRefused as error:
             if not screen.as_json:
                 raise
@@ -98,15 +98,17 @@ def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"], *
     options = GlobalOptions.current()
     screen = options.screen
     entry = sys.stdin.read() if text == ("-",) else " ".join(text)
-    with options.open_memory() as memory:
-        check_trust(memory.place, screen)
-        remembered = memory.remember(entry, to=to, again=again)
-        entry_json = appended_json(remembered, workspace=memory.place.workspace)
+    with options.open_notes() as notes:
+        if notes.place.trust == "untrusted":
+            check_trust(notes.place, screen)
+        remembered = notes.remember(entry, to=to, again=again)
+    workspace = notes.place.workspace
+    entry_json = appended_json(remembered, workspace=workspace)
     if screen.as_json:
         screen.json(entry_json)
         return
     begin, end = ("Already there: ", "; nothing was added.") if remembered.existing else ("Kept in ", "")
-    place = (begin, ""), (entry_json["citation"], "bold"), (f" of {memory.place.workspace}", "dim"), (end, "")
+    place = (begin, ""), (entry_json["citation"], "bold"), (f" of {workspace}", "dim"), (end, "")
     screen.show([place])
     if remembered.existing:
         screen.show([(("To add it again, repeat the command with --again.", "dim"),)])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memoriter.discovery import Call, Reply
     from memoriter.environment import Environment
     from memoriter.memory import Memory
+    from memoriter.notes import Notes
     from memoriter.types import Diagnostic
 
 _T = TypeVar("_T")
@@ -97,6 +98,19 @@ class GlobalOptions:
         hidden = STANDING if by_person else STANDING - {"workspace_untrusted"}
         self.screen.show_diagnostics([notice for notice in memory.notices if notice.code not in hidden])
         return memory
+
+    def open_notes(self) -> Notes | Memory:
+        """Open the selected notes and print their notices; the whole memory, if writing to them needs the index.
+
+        Raises ConfigError and WorkspaceNotFound.
+        """
+        from memoriter.notes import open_notes
+
+        notes = open_notes(self.workspace, config=self.config, agent=self.agent, by_person=True)
+        if notes.needs_index:
+            return self.open_memory()
+        self.screen.show_diagnostics([notice for notice in notes.find_notices() if notice.code not in STANDING])
+        return notes
 
     def open_silently(
         self, *, spare: bool = True, scratch: Path | None = None, by_person: bool = False, attended: bool = True
@@ -303,7 +317,8 @@ def agent_options(options: GlobalOptions, *, here: bool) -> list[GlobalOptions]:
     """
     if options.agent or options.workspace:
         return [options]
-    from memoriter.app import read_environment, settle
+    from memoriter.environment import read_environment
+    from memoriter.notes import settle
 
     place, configuration, chosen = settle(read_environment(), None, options.config, None, by_person=True)
     agents = [agent.id for agent in configuration.settings.agents.list] or [chosen]

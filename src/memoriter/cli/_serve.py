@@ -166,7 +166,7 @@ class _ServerRun:
 
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM."""
-        from memoriter.discovery import LiveToken, LiveTokens, folder_of, unregister
+        from memoriter.discovery import LiveToken, LiveTokens, folder_of, open_socket, unregister
         from memoriter.mcp_server import serve, serve_app
         from memoriter.monitoring import PROBES, ServerMetrics, Supervisor, with_monitoring
         from memoriter.pages import server_routes
@@ -174,7 +174,13 @@ class _ServerRun:
         from memoriter.web import Events, IndexChanges
 
         folder = folder_of(self.env.home)
-        server = self.announcement()
+        commands: socket.socket | None = None
+        problem = ""
+        try:
+            commands = open_socket(folder, self.env.environ, self.env.wall())
+        except OSError as error:
+            problem = sentence(error.strerror or str(error))
+        server = self.announcement(commands.getsockname() if commands else "")
         # A client on this machine may use another host name than the one that the server listens on.
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
@@ -186,7 +192,6 @@ class _ServerRun:
         app = serve_app(
             self.memory,
             token=LiveToken(self.token),
-            secret=server.secret,
             tickets=folder,
             hosts=hosts,
             commands={"search": self.search, "link": lambda _memory, _request: self.new_link(server)},
@@ -218,7 +223,8 @@ class _ServerRun:
                 serve(
                     app,
                     self.listening,
-                    ready=lambda: self.announce_ready(folder, server, supervisor),
+                    commands=commands,
+                    ready=lambda: self.announce_ready(folder, server, supervisor, problem),
                     ending=ending,
                     draining=draining,
                     last=lambda: unregister(folder, server),
@@ -250,16 +256,19 @@ class _ServerRun:
         memory.close()
         return memory.notices
 
-    def announce_ready(self, folder: Path, server: Announcement, supervisor: Supervisor) -> None:
-        """Announce the server and print its URL, once it answers requests."""
+    def announce_ready(self, folder: Path, server: Announcement, supervisor: Supervisor, problem: str) -> None:
+        """Announce the server and print its URL, once it answers requests; `problem`: why it has no socket."""
         from memoriter.discovery import announce
 
         if self.exposure:
             self.screen.note(((self.exposure, "yellow"),))
         try:
-            announce(folder, server)
+            if not problem:
+                announce(folder, server)
         except OSError as error:
-            notice = f"Hooks will not find this server, since {folder} cannot be written: {sentence(error.strerror)}"
+            problem = sentence(error.strerror or str(error))
+        if problem:
+            notice = f"Hooks will not find this server, since {folder} cannot be written: {problem}"
             self.screen.note(((notice, "yellow"),))
         supervisor.started()
         # Where logs are collected, the link would be among them; `memoriter serve --link` prints one.
@@ -280,10 +289,8 @@ class _ServerRun:
         if event.kind in {"trouble", "missing", "recovered"}:
             self.screen.note(*watch_lines(event))
 
-    def announcement(self) -> Announcement:
+    def announcement(self, socket_path: str) -> Announcement:
         """Return the announcement of this server."""
-        import secrets
-
         from memoriter.config import find_workspace
         from memoriter.discovery import Announcement, conditions_digest, settings_digest
 
@@ -301,7 +308,7 @@ class _ServerRun:
         host_in_url = f"[{address}]" if ":" in address else address
         return Announcement(
             url=f"http://{host_in_url}:{self.listening.getsockname()[1]}",
-            secret=secrets.token_urlsafe(32),
+            socket=socket_path,
             pid=os.getpid(),
             started=env.wall(),
             workspace=workspace,

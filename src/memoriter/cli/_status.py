@@ -209,8 +209,9 @@ def cost_command(*, days: int) -> None:
     prices, without discounts or free tiers. Days begin at midnight UTC. Models on this machine cost nothing and are not
     listed. The setting memorySearch.remote.budget is the daily limit. Next: memoriter index --dry-run.
     """
-    from memoriter.app import read_environment, settle
     from memoriter.embedding_setup import ledger_of
+    from memoriter.environment import read_environment
+    from memoriter.notes import settle
 
     options = GlobalOptions.current()
     screen = options.screen

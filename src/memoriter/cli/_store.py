@@ -115,7 +115,7 @@ def _both_sides(
         named: Any = {"config": options.config, "agent": options.agent, "by_person": True}
         named["scratch"] = Path(stack.enter_context(TemporaryDirectory())) if inspect else None
         own = assemble(options.workspace, **named)
-        if own.settings.store.driver == driver:
+        if own.notes.settings.store.driver == driver:
             other = next((name for name in DRIVERS if name != driver), driver)
             raise UsageError(
                 f"The setting {SETTING} is {driver} already, so there is nothing to move.",
@@ -128,9 +128,10 @@ def _both_sides(
 
 def _switch(options: GlobalOptions, driver: str) -> Path:
     """Write the setting into the user's file, and return the file. Raises ConfigError if another value is in force."""
-    from memoriter.app import read_environment, settle
     from memoriter.cli._config import FILE
     from memoriter.config import reference, setting_names
+    from memoriter.environment import read_environment
+    from memoriter.notes import settle
     from memoriter.settings_file import write_settings
 
     env = read_environment()
@@ -244,7 +245,8 @@ def drop(*, name: str, yes: bool) -> None:
 
 def _driver() -> StoreDriver:
     """Return the driver of the store that the settings name."""
-    from memoriter.app import place_of_index, read_environment, settle
+    from memoriter.environment import read_environment
+    from memoriter.notes import place_of_index, settle
     from memoriter.store_setup import StorePlace, load_driver
 
     options = GlobalOptions.current()

@@ -175,7 +175,8 @@ def trust_made_folder(folder: Path, env: Environment, screen: Screen) -> list[st
 
 def offer_trust(options: GlobalOptions) -> None:
     """Ask at a terminal whether to trust the folder of notes around the current one. Raises ConfigError."""
-    from memoriter.app import read_environment, settle
+    from memoriter.environment import read_environment
+    from memoriter.notes import settle
 
     if is_interactive(options.screen):
         env = read_environment()
@@ -196,13 +197,13 @@ def notice_of_untrusted(found: Place, options: GlobalOptions, env: Environment) 
     store = TrustStore(env.home)
     if found.untrusted is None or store.was_announced(found.untrusted):
         return ""
-    from memoriter.config import load, select_place, untrusted_diagnostic
+    from memoriter.config import load, untrusted_diagnostic
     from memoriter.workspace import neutral
 
     try:
         settings = load(Path(options.config) if options.config else None, home=env.home, environ=env.environ)
         agent = options.agent or settings.default_agent
-        place = select_place(settings, agent, None, environ=env.environ, cwd=env.cwd, home=env.home)
+        place = settings.select_place(agent, None, environ=env.environ, cwd=env.cwd, home=env.home)
         if not store.announce(found.untrusted) or place.untrusted is None:
             return ""
     except (ConfigError, OSError):

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from memoriter.config._document import Origin, OriginKind, expand
     from memoriter.config._edit import remove_value, set_value, setting_names
     from memoriter.config._effects import effect_diagnostics, names_file, settings_without_effect
-    from memoriter.config._home import check_home, foreign_diagnostics, locate_index, notices_of
+    from memoriter.config._home import check_home, foreign_diagnostics, locate_index, notices_of, usual_index_path
     from memoriter.config._load import check_text, load, with_values
-    from memoriter.config._openclaw import missing_remedy, openclaw_file, secret_files, select_place, state_of
+    from memoriter.config._openclaw import openclaw_file, secret_files, state_of
     from memoriter.config._openclaw_keys import OpenClawKeys, openclaw_keys
     from memoriter.config._places import (
         LONGEST_FILE,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         in_home,
         in_repository,
         index_path,
+        missing_remedy,
         place_index,
         untrusted_diagnostic,
         user_home_of,
@@ -166,13 +167,13 @@ __all__ = [
     "reference",
     "remove_value",
     "secret_files",
-    "select_place",
     "set_value",
     "setting_names",
     "settings_without_effect",
     "state_of",
     "untrusted_diagnostic",
     "user_home_of",
+    "usual_index_path",
     "with_values",
     "workspace_key",
 ]
@@ -186,14 +187,14 @@ def __getattr__(name: str) -> Any:
         "_document": "Origin OriginKind expand",
         "_edit": "remove_value set_value setting_names",
         "_effects": "effect_diagnostics names_file settings_without_effect",
-        "_home": "check_home foreign_diagnostics locate_index notices_of",
+        "_home": "check_home foreign_diagnostics locate_index notices_of usual_index_path",
         "_load": "check_text load with_values",
-        "_openclaw": "missing_remedy openclaw_file secret_files select_place state_of",
+        "_openclaw": "openclaw_file secret_files state_of",
         "_openclaw_keys": "OpenClawKeys openclaw_keys",
         "_places": (
             "LONGEST_FILE PROJECT_FILE IndexPlace Place agent_name cache_of check_trust chosen_file distrust_reason "
-            "find_workspace home_of in_home in_repository index_path place_index untrusted_diagnostic user_home_of "
-            "workspace_key"
+            "find_workspace home_of in_home in_repository index_path missing_remedy place_index "
+            "untrusted_diagnostic user_home_of workspace_key"
         ),
         "_qmd": "QmdLimits QmdMatch QmdPath QmdRule QmdScope QmdSessions QmdSettings QmdUpdate positive_or_default",
         "_schema": (
@@ -211,5 +212,7 @@ def __getattr__(name: str) -> Any:
     }
     for module, names in lazy.items():
         if name in names.split():
-            return getattr(import_module(f"{__name__}.{module}"), name)
+            value = getattr(import_module(f"{__name__}.{module}"), name)
+            globals()[name] = value  # so that the next use does not come here
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

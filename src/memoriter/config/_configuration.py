@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memoriter.config._document import Origin, display_value
-from memoriter.config._places import DEFAULT_AGENT, agent_name
+from memoriter.config._places import AGENT, DEFAULT_AGENT, Place, agent_name, find_workspace, in_home, user_home_of
 from memoriter.config._schema import Settings
 from memoriter.config._search import resolved
 from memoriter.config._section import dotted, leaves
@@ -82,6 +82,27 @@ class Configuration:
         if agent_workspace is not None:
             return agent_workspace
         return agents.defaults.workspace if name == self.default_agent else f"workspace-{name}"
+
+    def select_place(
+        self,
+        agent: str,
+        flag: Path | None,
+        *,
+        environ: Mapping[str, str],
+        cwd: Path,
+        home: Path,
+        by_person: bool = False,
+    ) -> Place:
+        """Return the workspace in use.
+
+        An agent of OpenClaw has its own folder, whichever folder the process is in, unless the caller names one.
+        Otherwise `find_workspace` decides.
+        """
+        written = self.workspace_for(agent)
+        if self.state is None or flag is not None:
+            return find_workspace(flag, environ=environ, cwd=cwd, configured=written, home=home, by_person=by_person)
+        folder = self.state / in_home(written or "workspace", user_home_of(environ, home))
+        return Place(folder, f"{AGENT} {agent}")
 
     def _workspace_in_state(self, state: Path, name: str, written: str | None) -> str:
         """Return the workspace of an agent of OpenClaw; a relative path is relative to its state folder."""

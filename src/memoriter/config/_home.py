@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.config._effects import effect_diagnostics
 from memoriter.config._places import FILE, HOME_NAME, agent_name, in_home, index_path, place_index
 from memoriter.errors import ConfigError
 from memoriter.permissions import Exposure, is_loose
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from memoriter.config._configuration import Configuration
     from memoriter.config._places import IndexPlace, Place
+    from memoriter.config._search import MemorySearch
     from memoriter.permissions import Owners
 
 STATE = ("memory", "agents", "models", "serve")
@@ -48,9 +48,7 @@ def check_home(home: Path, owners: Owners) -> None:
 def notices_of(
     place: Place, configuration: Configuration, *, home: Path, user_home: Path, index: Collection[Path]
 ) -> tuple[Diagnostic, ...]:
-    """Make memoriter's files private, and return all diagnostics about files and settings.
-
-    These are untrusted or exposed files, and settings without effect.
+    """Make memoriter's files private, and return the diagnostics about untrusted and exposed files.
 
     Args:
         place: The workspace in use.
@@ -63,8 +61,7 @@ def notices_of(
     workspaces = filter(None, map(configuration.workspace_for, agents))
     excluded = {place.workspace, *(home / in_home(each, user_home) for each in workspaces)}
     exposure = close_home(home, user_home=user_home, keep=excluded, index=index)
-    found = (*place.notices, *configuration.refused, *_exposure_diagnostics(exposure))
-    return (*found, *effect_diagnostics(configuration))
+    return (*place.notices, *configuration.refused, *_exposure_diagnostics(exposure))
 
 
 def close_home(home: Path, *, user_home: Path, keep: Collection[Path] = (), index: Collection[Path] = ()) -> Exposure:
@@ -206,14 +203,8 @@ def locate_index(
     settings = configuration.search_for(agent)
     if configuration.state is not None:
         settings = replace(settings, store=replace(settings.store, path=None))
-    written = configuration.workspace_for(agent)
-    own_workspace = home / in_home(written, user_home) if written else home / "workspace"
-    # The plain name belongs to the agent of memoriter's own configuration.
-    own_workspace = own_workspace if configuration.state is None else home / "workspace"
-    path, plain = (
-        index_path(settings, agent, workspace=workspace, own_workspace=own, home=home, user_home=user_home)
-        for own in (own_workspace, workspace)
-    )
+    path = usual_index_path(configuration, settings, agent, workspace, home=home, user_home=user_home)
+    plain = index_path(settings, agent, workspace=workspace, own_workspace=workspace, home=home, user_home=user_home)
     foreign = next((file for file in {path: None, plain: None} if is_foreign(file)), None)
     if foreign is not None:
         path = _other_path(foreign, agent, workspace, home)
@@ -228,6 +219,16 @@ def locate_index(
         return place if configuration.state is None or place.reason else replace(place, reason=APART)
     why = f"because {str(foreign)!r} belongs to another program"
     return replace(place, reason=f"{place.reason}, {why}" if place.reason else why, foreign=foreign)
+
+
+def usual_index_path(
+    configuration: Configuration, settings: MemorySearch, agent: str, workspace: Path, *, home: Path, user_home: Path
+) -> Path:
+    """Return the path of an index on a local disk where no other program has a file of this name."""
+    # The plain name belongs to the agent of memoriter's own configuration.
+    written = configuration.workspace_for(agent) if configuration.state is None else None
+    own = home / in_home(written, user_home) if written else home / "workspace"
+    return index_path(settings, agent, workspace=workspace, own_workspace=own, home=home, user_home=user_home)
 
 
 def foreign_diagnostics(place: IndexPlace) -> tuple[Diagnostic, ...]:

@@ -7,22 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.config._places import (
-    AGENT,
-    OPENCLAW_FILE,
-    Place,
-    find_workspace,
-    in_home,
-    is_openclaw_default,
-    user_home_of,
-)
+from memoriter.config._places import OPENCLAW_FILE, in_home, is_openclaw_default
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from memoriter.config._configuration import Configuration
 
 STATE_NAME = ".openclaw"
 START = "Start OpenClaw once, or set OPENCLAW_STATE_DIR or OPENCLAW_CONFIG_PATH."
@@ -80,35 +70,6 @@ def workspace_in(state: Path, environ: Mapping[str, str], user_home: Path) -> Pa
     usual = f"workspace-{profile}" if profile and profile.lower() != "default" else "workspace"
     candidates = (state / usual, user_home / STATE_NAME / usual)
     return next((folder for folder in candidates if folder.is_dir()), candidates[0])
-
-
-def select_place(
-    configuration: Configuration,
-    agent: str,
-    flag: Path | None,
-    *,
-    environ: Mapping[str, str],
-    cwd: Path,
-    home: Path,
-    by_person: bool = False,
-) -> Place:
-    """Return the workspace in use.
-
-    An agent of OpenClaw has its own folder, whichever folder the process is in, unless the caller names one.
-    Otherwise `find_workspace` decides.
-    """
-    written = configuration.workspace_for(agent)
-    state = configuration.state
-    if state is None or flag is not None:
-        return find_workspace(flag, environ=environ, cwd=cwd, configured=written, home=home, by_person=by_person)
-    return Place(state / in_home(written or "workspace", user_home_of(environ, home)), f"{AGENT} {agent}")
-
-
-def missing_remedy(place: Place) -> str:
-    """Return what to do if the folder of a workspace is missing."""
-    if place.reason.startswith(AGENT):
-        return "Start the agent once in OpenClaw, which makes its folder, or correct its `workspace`."
-    return "Give a folder of Markdown notes with -w DIR, or run inside one."
 
 
 def secret_files(state: Path) -> list[Path]:

@@ -121,6 +121,13 @@ def user_home_of(environ: Mapping[str, str], home: Path) -> Path:
     return Path(value) if value else home.parent
 
 
+def missing_remedy(place: Place) -> str:
+    """Return what to do if the folder of a workspace is missing."""
+    if place.reason.startswith(AGENT):
+        return "Start the agent once in OpenClaw, which makes its folder, or correct its `workspace`."
+    return "Give a folder of Markdown notes with -w DIR, or run inside one."
+
+
 def find_workspace(
     flag: Path | None,
     *,

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from memoriter.config._section import Doc, Section, Whole
 from memoriter.config._store import Store
-from memoriter.providers import AUTO, DEFAULT_LOCAL_MODEL, default_model
+from memoriter.providers import AUTO, DEFAULT_LOCAL_MODEL, DEFAULT_MODELS
 from memoriter.types import SourceKind
 from memoriter.values import dataclass, field
 
@@ -303,7 +303,7 @@ def resolved(search: MemorySearch) -> MemorySearch:
         search,
         sources=sources(search.sources, sessions=search.experimental.session_memory),
         extra_paths=distinct(search.extra_paths),
-        model=search.model or default_model(search.provider),
+        model=search.model or DEFAULT_MODELS.get(search.provider, ""),
         remote=remote(search.remote),
         chunking=chunking(search.chunking),
         sync=replace(search.sync, sessions=session_sync(search.sync.sessions)),

@@ -4,19 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.discovery._announcement import Announcement, announce, announced, folder_of, redeem_ticket, unregister
 from memoriter.discovery._channel import (
-    CHALLENGE_PATH,
-    DIGEST,
-    NONCE,
     REASONS,
-    SCHEME,
     TICKET,
     WORK_PATHS,
     Call,
-    Exchange,
     Reply,
     Unanswered,
-    address_of,
-    body_digest,
     delegate,
     same,
 )
@@ -38,21 +31,17 @@ if TYPE_CHECKING:
         ScopedToken,
         TokenFile,
     )
+    from memoriter.discovery._socket import open_socket
     from memoriter.discovery._token import LiveToken, Token, renewed_token, token_for
 
 __all__ = [
     "BURST_SECONDS",
-    "CHALLENGE_PATH",
-    "DIGEST",
-    "NONCE",
     "REASONS",
-    "SCHEME",
     "SCOPES",
     "TICKET",
     "WORK_PATHS",
     "Announcement",
     "Call",
-    "Exchange",
     "Limits",
     "LiveToken",
     "LiveTokens",
@@ -63,13 +52,12 @@ __all__ = [
     "Token",
     "TokenFile",
     "Unanswered",
-    "address_of",
     "announce",
     "announced",
-    "body_digest",
     "conditions_digest",
     "delegate",
     "folder_of",
+    "open_socket",
     "redeem_ticket",
     "renewed_token",
     "resolve_target",
@@ -82,7 +70,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the server tokens on first use; a hook does not need them."""
+    """Import on first use what only servers need."""
+    if name == "open_socket":
+        from memoriter.discovery import _socket
+
+        return _socket.open_socket
     if name in {"LiveToken", "Token", "renewed_token", "token_for"}:
         from memoriter.discovery import _token
 

@@ -1,7 +1,7 @@
 """The private folder of announcements and tickets.
 
-An announcement holds the address of a server, its memory, and the secret that authenticates it to hooks. A ticket is a
-file that stands for one piece of work: whoever removes it does the work.
+An announcement holds the socket of a server and its memory. A ticket is a file that stands for one piece of work:
+whoever removes it does the work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.permissions import HAS_MODES, OTHERS, make_private_folder, write_new
 from memoriter.plain_file import open_plain
-from memoriter.values import dataclass, field
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,8 @@ ENDING = ".json"
 _TICKET_ENDING = ".ticket"
 LONGEST = 1 << 16
 """Maximum number of bytes that are read."""
+FOLDER_PREFIX = "memoriter-"
+"""The beginning of the name of a folder that holds nothing but a socket."""
 KEPT_SECONDS = 3_600
 """Seconds after which a ticket is stale: its command was killed."""
 
@@ -38,9 +40,9 @@ class Announcement:
     """The public description of a running server."""
 
     url: str
-    """`http://HOST:PORT`."""
-    secret: str = field(repr=False)
-    """The shared secret, which server and hook prove to know; it is never sent."""
+    """`http://HOST:PORT`, for people and programs with a token."""
+    socket: str
+    """Path of the socket for commands of this user, in a private folder."""
     pid: int
     started: float
     """Seconds since 1970."""
@@ -74,11 +76,7 @@ def announce(folder: Path, server: Announcement) -> None:
     Raises:
         OSError: the folder is not private, or the file cannot be written.
     """
-    make_private_folder(folder)
-    if HAS_MODES and folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
-        folder.chmod(0o700)  # an earlier version or the umask may have left it open
-    if not is_own_folder(folder):
-        raise PermissionError(errno.EPERM, "the folder belongs to another user or is a link")
+    make_own_folder(folder)
     remove_old_tickets(folder, server.started)
     for _ in announced(folder):
         pass  # this removes announcements of servers that have ended
@@ -86,6 +84,19 @@ def announce(folder: Path, server: Announcement) -> None:
     temporary.unlink(missing_ok=True)
     write_new(temporary, json.dumps(asdict(server)).encode("utf-8"))
     temporary.replace(folder / server.name)
+
+
+def make_own_folder(folder: Path) -> None:
+    """Create the folder of announcements, or close the existing one.
+
+    Raises:
+        OSError: it belongs to another user, is a link, or cannot be made.
+    """
+    make_private_folder(folder)
+    if HAS_MODES and folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
+        folder.chmod(0o700)  # an earlier version or the umask may have left it open
+    if not is_own_folder(folder):
+        raise PermissionError(errno.EPERM, "the folder belongs to another user or is a link")
 
 
 def announced(folder: Path) -> Iterator[Announcement]:
@@ -107,11 +118,22 @@ def announced(folder: Path) -> Iterator[Announcement]:
 
 
 def unregister(folder: Path, server: Announcement) -> None:
-    """Remove the announcement of a server, unless another server has replaced it."""
+    """Remove the socket of a server that has ended, and its announcement unless another server has replaced it."""
+    remove_socket(server.socket)
     current = _read_announcement(folder / server.name)
-    if current is not None and current.secret == server.secret:
+    if current is not None and current.socket == server.socket:
         with suppress(OSError):
             (folder / server.name).unlink()
+
+
+def remove_socket(path: str) -> None:
+    """Remove the file of a socket, and the folder that was made for it."""
+    folder = os.path.dirname(path)  # noqa: PTH120 - pathlib is not imported otherwise
+    with suppress(OSError, ValueError):
+        if stat.S_ISSOCK(os.lstat(path).st_mode):
+            os.unlink(path)  # noqa: PTH108
+        if os.path.basename(folder).startswith(FOLDER_PREFIX):  # noqa: PTH119
+            os.rmdir(folder)  # noqa: PTH106
 
 
 def _read_announcement(file: Path) -> Announcement | None:
@@ -165,15 +187,25 @@ def privacy_fault(status: os.stat_result) -> str:
     return "can be read or changed by other users" if status.st_mode & OTHERS else ""
 
 
-def is_own_folder(folder: Path) -> bool:
-    """Return whether a folder exists, belongs to this user, and only this user can add or remove files."""
+def is_own_folder(folder: Path | str, denied: int = 0o022) -> bool:
+    """Return whether a folder exists, belongs to this user, and only this user can add or remove files.
+
+    Args:
+        folder: the folder; a link to one does not count.
+        denied: the permissions that nobody else may have.
+    """
     try:
         status = os.lstat(folder)
-    except OSError:
+    except (OSError, ValueError):
         return False
     if not stat.S_ISDIR(status.st_mode):
         return False
-    return not HAS_MODES or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
+    return not HAS_MODES or (status.st_uid == os.geteuid() and not status.st_mode & denied)
+
+
+def is_private_folder(folder: Path | str) -> bool:
+    """Return whether a folder exists, belongs to this user, and only this user can enter it."""
+    return is_own_folder(folder, OTHERS)
 
 
 def create_ticket(folder: Path) -> str:

@@ -2,6 +2,11 @@
 
 The timeouts of httpx2 apply to one operation, so a server that sends a byte now and then never exceeds them. Here each
 operation gets the time left for the whole exchange, from the name lookup to the last byte.
+
+A client of httpx2 as it comes, with one deadline around it, is not enough. It does not return while a server drips
+headers or a trailer. It does not limit headers, or what is received before decompression. It gives the first address
+of a host all of the time. Whoever waits in another thread can stop waiting, but the exchange then goes on without end.
+`tests/embed/test_embed_deadline.py` has these servers.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from memoriter.embed import _fake
 from memoriter.embed.bundled import _bundled, _questions
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
     from memoriter.embed._choice import Choice, ProviderSettings
     from memoriter.embed._provider import EmbeddingProvider
-    from memoriter.embed.remote import BreakerState, RemoteProvider, RemoteSettings, UsageRecorder
+    from memoriter.embed.remote import RemoteProvider, RemoteSettings, UsageRecorder
     from memoriter.embed.remote.batch import BatchRules, BatchRun, BatchStore
     from memoriter.errors import EmbeddingError
+    from memoriter.service_guard import KeyValueStore
     from memoriter.types import ModelSpec
 
 
@@ -78,14 +79,6 @@ def _row(name: str) -> _Row:
         names = ", ".join(provider_names())
         raise ConfigError(f"There is no embedding provider {name!r}.", remedy=f"Choose one of: {names}.")
     return _PROVIDERS[name]
-
-
-class KeyValueStore(Protocol):
-    """Storage for what a remote provider must remember between processes."""
-
-    def get(self, name: str) -> str | None: ...
-    def set(self, name: str, value: str) -> None: ...
-    def swap(self, name: str, old: str, new: str) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,16 +212,14 @@ def batch_of(
 def _create_remote(
     choice: Choice, outside: ProviderContext, account: UsageRecorder | None, *, ignore_stored: bool = False
 ) -> RemoteProvider:
-    from memoriter.embed.remote import HttpClient, RemoteProvider, owner_of
+    from memoriter.embed.remote import HttpClient, RemoteProvider
 
     assert choice.remote is not None
     http = HttpClient(
         clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
     )
     settings = choice.remote if ignore_stored else _with_stored_model(choice.remote, choice.endpoint, outside.store)
-    owner = owner_of((choice.endpoint, *choice.remote.secrets))
-    breaker_store = StoredBreaker(f"breaker:{choice.remote.vendor}:{choice.endpoint}:{owner}", outside.store)
-    return RemoteProvider(settings, http, wall=outside.wall, breakers=breaker_store, account=account)
+    return RemoteProvider(settings, http, wall=outside.wall, store=outside.store, account=account)
 
 
 def _model_key(settings: RemoteSettings, endpoint: str) -> str:
@@ -257,22 +248,3 @@ def _store_model(provider: RemoteProvider, store: KeyValueStore) -> None:
         _model_key(settings, provider.spec.endpoint),
         json.dumps({"dimensions": spec.dimensions, "background": spec.background}),
     )
-
-
-class StoredBreaker:
-    """Stores a circuit breaker in a `KeyValueStore`."""
-
-    def __init__(self, name: str, store: KeyValueStore) -> None:
-        self._name = name
-        self._store = store
-
-    def load(self) -> BreakerState:
-        from memoriter.embed.remote import BreakerState
-
-        return BreakerState.from_json(self._store.get(self._name) or "")
-
-    def save(self, breaker: BreakerState) -> None:
-        self._store.set(self._name, breaker.to_json())
-
-    def swap(self, old: BreakerState, new: BreakerState) -> bool:
-        return self._store.swap(self._name, old.to_json(), new.to_json())

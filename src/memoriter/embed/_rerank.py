@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 from memoriter.embed._choice import Choice, ServiceConfig
-from memoriter.embed._registry import StoredBreaker
 from memoriter.errors import ConfigError, MemoriterError, ProviderUnavailable, TransientFailure, sentence
 from memoriter.extras import install_command, missing_packages
 from memoriter.providers import OFF, RERANKERS
@@ -307,12 +306,10 @@ def open_judge(cache_dir: Path) -> JudgeEngine:
 
 
 def _open_remote(choice: Choice, outside: ProviderContext, account: UsageRecorder | None) -> RemoteReranker:
-    from memoriter.embed.remote import HttpClient, RemoteReranker, owner_of
+    from memoriter.embed.remote import HttpClient, RemoteReranker
 
     assert choice.remote is not None
     http = HttpClient(
         clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
     )
-    owner = owner_of((choice.endpoint, *choice.remote.secrets))
-    breakers = StoredBreaker(f"breaker:rerank:{choice.vendor}:{choice.endpoint}:{owner}", outside.store)
-    return RemoteReranker(choice.remote, http, wall=outside.wall, breakers=breakers, account=account)
+    return RemoteReranker(choice.remote, http, wall=outside.wall, store=outside.store, account=account)

@@ -6,9 +6,9 @@ if TYPE_CHECKING:
     from memoriter.mcp_server._delegated import Declined
     from memoriter.mcp_server._server import server_of
     from memoriter.mcp_server._stdio import serve_stdio
-    from memoriter.mcp_server._transports import http_app, listen, serve, serve_app, serve_http
+    from memoriter.mcp_server._transports import http_app, listen, serve, serve_app
 
-__all__ = ["Declined", "http_app", "listen", "serve", "serve_app", "serve_http", "serve_stdio", "server_of"]
+__all__ = ["Declined", "http_app", "listen", "serve", "serve_app", "serve_stdio", "server_of"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
         "_delegated": "Declined",
         "_server": "server_of",
         "_stdio": "serve_stdio",
-        "_transports": "http_app listen serve serve_app serve_http",
+        "_transports": "http_app listen serve serve_app",
     }
     for module, names in late.items():
         if name in names.split():

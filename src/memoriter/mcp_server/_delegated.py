@@ -12,11 +12,11 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memoriter.access import PROVEN_DIGEST, caller_of
+from memoriter.access import caller_of
 from memoriter.agent import read_hook
 from memoriter.api_json import health_json
 from memoriter.coding_hooks import HOOKS, LONGEST_INPUT, PROMPT_SECONDS, parse_seconds
-from memoriter.discovery import REASONS, TICKET, body_digest, redeem_ticket
+from memoriter.discovery import REASONS, TICKET, redeem_ticket
 from memoriter.errors import MemoriterError, UsageError, system_error_text
 from memoriter.mcp_server._hooks import hook_work
 from memoriter.mcp_server._listed import wire_text
@@ -189,14 +189,12 @@ class Delegated:
 
 
 async def _read_body(request: Request) -> bytes:
-    """Return the body. Raises UsageError: it is too long, or not the one that was signed."""
+    """Return the body. Raises UsageError if it is too long."""
     received = bytearray()
     async for part in request.stream():
         received += part
         if len(received) > LONGEST_INPUT:
             raise UsageError(f"The input is longer than {LONGEST_INPUT:,} bytes.", remedy="Send less.")
-    if request.scope.get(PROVEN_DIGEST) not in {None, body_digest(received)}:
-        raise UsageError("The body is not the one that the command has signed.", remedy="Run the command again.")
     return bytes(received)
 
 

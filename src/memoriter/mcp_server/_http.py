@@ -53,6 +53,7 @@ class Server(uvicorn.Server):
         ready: Callable[[], None],
         process_shutdown: Shutdown,
         *,
+        commands: socket.socket | None = None,
         draining: Callable[[], None] = lambda: None,
         drain: float = 0.0,
         proxies: Collection[str] = (),
@@ -63,6 +64,7 @@ class Server(uvicorn.Server):
             app: the application; it knows the requests that run.
             ready: called once requests are answered.
             process_shutdown: what happens after the server has drained.
+            commands: a listening socket in a folder, for commands of this user.
             draining: called when it begins to drain; it ends streams, and returns at once.
             drain: seconds that requests which run may still take after a signal.
             proxies: addresses and networks of proxies, whose headers name the address of a client.
@@ -80,6 +82,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._requests = app
         self._ready = ready
+        self._commands = commands
         self._process_shutdown = process_shutdown
         self._draining = draining
         self._drain = drain
@@ -89,8 +92,15 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if self.started and self._commands is not None:
+            self.servers.append(
+                await asyncio.get_running_loop().create_unix_server(self._new_connection, sock=self._commands)
+            )
         if self.started:
             self._ready()
+
+    def _new_connection(self) -> Connection:
+        return Connection(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._draining()
@@ -144,9 +154,13 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        # asyncio sets this option only for sockets that name their protocol; without it, a body is delayed by 40 ms.
-        with suppress(OSError):
-            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        opened = transport.get_extra_info("socket")
+        if opened.family in {socket.AF_INET, socket.AF_INET6}:
+            # asyncio sets this only for sockets that name their protocol; without it, a body is delayed by 40 ms.
+            with suppress(OSError):
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        else:  # earlier versions of uvicorn leave out the address of a socket in a folder
+            self.server = (str(opened.getsockname()), None)
         self.opened_at = self.loop.time()
         self._start_timeout()
         connections = cast("set[object]", self.connections)

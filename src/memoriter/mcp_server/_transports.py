@@ -75,23 +75,6 @@ def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:
     return TransportSecuritySettings(allowed_hosts=allowed, allowed_origins=origins)
 
 
-def serve_http(
-    memory: Memory,
-    listening: socket.socket,
-    *,
-    token: Callable[[], str],
-    tokens: LiveTokens | None = None,
-    hosts: Sequence[str],
-    ready: Callable[[], None],
-) -> None:
-    """Serve `/mcp` on a socket of `listen` until SIGINT or SIGTERM; `ready` is called once requests are answered."""
-    from memoriter.mcp_server._http import Server
-
-    shutdown = Shutdown(memory.stop, lambda: None)
-    app = http_app(memory, token=token, tokens=tokens, hosts=hosts)
-    Server(app, ready, shutdown, drain=DRAIN_SECONDS).run_until_signal(listening)
-
-
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket.
 
@@ -119,7 +102,6 @@ def serve_app(
     memory: Memory,
     *,
     token: Callable[[], str],
-    secret: str,
     tickets: Path,
     hosts: Sequence[str] = (),
     commands: Mapping[str, CommandWork] = MappingProxyType({}),
@@ -131,12 +113,12 @@ def serve_app(
 ) -> RequestLog:
     """Return an ASGI application with `/mcp`, `/hook/{event}`, `/command/{name}`, `/health` and further routes.
 
-    All of them require a token or, in a browser on this machine, a session.
+    All of them require a token or, in a browser on this machine, a session. Hooks and commands may come over the socket
+    of commands instead.
 
     Args:
         memory: the memory, which is closed when the application ends.
         token: returns the owner's token.
-        secret: the secret of the announcement, with which this server and commands authenticate each other.
         tickets: the folder in which commands put the tickets of their work.
         hosts: further host names of this machine that requests may use.
         commands: the work that is done for commands of other processes, by the name of the command.
@@ -146,7 +128,7 @@ def serve_app(
         probes: the paths of routes that anybody may read.
         observers: called with the record of each request when it has been answered.
     """
-    from memoriter.access import AccessMiddleware, Authenticator, CommandProof, Origins
+    from memoriter.access import AccessMiddleware, Authenticator, Origins
     from memoriter.mcp_server._delegated import Delegated
     from memoriter.mcp_server._http import RequestLog
     from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
@@ -165,7 +147,7 @@ def serve_app(
         custom_starlette_routes=[*delegated.routes, *routes],
     )
     limited = SessionLimits(app, PATH)
-    authenticator = Authenticator(token, CommandProof(secret, os.getpid()), tokens=tokens, sessions=sessions)
+    authenticator = Authenticator(token, tokens=tokens, sessions=sessions)
     guarded = AccessMiddleware(limited, authenticator, Origins(hosts), served=served_by(memory), probes=probes)
     return RequestLog(guarded, [PATH, *delegated.paths, *paths], observers=observers)
 
@@ -174,6 +156,7 @@ def serve(
     app: RequestLog,
     listening: socket.socket,
     *,
+    commands: socket.socket | None = None,
     ready: Callable[[], None],
     ending: Callable[[], None],
     draining: Callable[[], None] = lambda: None,
@@ -186,6 +169,7 @@ def serve(
     Args:
         app: the application that answers the requests.
         listening: a socket of `listen`.
+        commands: a socket of `open_socket` for commands of this user; None: there is none.
         ready: called once requests are answered.
         ending: asks all running work to stop, and returns at once.
         draining: ends streams when the server begins to drain, and returns at once.
@@ -204,4 +188,5 @@ def serve(
         ending()
 
     shutdown = Shutdown(stop_all, last)
-    Server(app, ready, shutdown, draining=stop_accepting, drain=drain, proxies=proxies).run_until_signal(listening)
+    server = Server(app, ready, shutdown, commands=commands, draining=stop_accepting, drain=drain, proxies=proxies)
+    server.run_until_signal(listening)

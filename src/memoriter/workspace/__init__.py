@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from memoriter.workspace._hit_authors import author_of_hit, hit_authors
     from memoriter.workspace._noise import noisy_lines
     from memoriter.workspace._note import Note, read_front_matter, read_note
-    from memoriter.workspace._writers import WriterRecords
     from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, items_of, scan_blocks
     from memoriter.workspace.transcripts import (
         OpenTranscript,
@@ -85,7 +84,6 @@ __all__ = [
     "Transcripts",
     "Unfinished",
     "Workspace",
-    "WriterRecords",
     "all_of",
     "append",
     "apply_removal",
@@ -174,7 +172,6 @@ def __getattr__(name: str) -> Any:
             "without_injected",
             "without_mark",
         },
-        "_writers": {"WriterRecords"},
         "writing": {"Appended", "Unfinished", "append", "entry_of", "log_form", "recover", "replace", "unfinished"},
     }
     for module, names in lazy.items():

@@ -315,63 +315,85 @@ def rebase(root: str, path: str) -> str:
     return path if names is None else os.path.join(root, *names)
 
 
-def admit(areas: Sequence[Area], root: str, path: str) -> ReadablePath | Skipped:
-    """Return where a cited or absolute path may be read, or why it may not, from names and ignore files alone."""
-    clean = path.strip()
-    client = next((area for area in areas if area.client and clean.startswith(f"{area.client}/")), None)
-    inside = clean.removeprefix(f"{client.client}/") if client is not None else clean
-    if fault := path_fault(inside, windows=os.name == "nt"):
-        return Skipped(path, "outside", fault)
-    target = absolute(client.path, inside) if client is not None else rebase(root, absolute(root, inside))
-    refusal: Skipped | None = None
-    for area in areas:
-        names = names_below(area.path, target)
-        if names is None or (names and area.is_long_term):
-            continue
-        verdict = _admit_to_area(area, names)
-        if isinstance(verdict, ReadablePath):
-            return verdict
-        refusal = refusal or verdict
-    return refusal or Skipped(path, "outside", "it is not one of the memory files")
+class Admission:
+    """Decides for one operation which paths are memory, from names and ignore files alone.
 
+    Each ignore file is read once, so an operation sees it in one state.
+    """
 
-def _admit_to_area(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped:
-    cited = "/".join((area.cited, *names)) if area.cited != "." else "/".join(names)
-    if not cited.endswith(area.suffixes):
-        return Skipped(cited, "not_markdown", area.suffix_rule)
-    if not area.accepts(names):
-        return Skipped(cited, "outside", area.refused or "the pattern of its extra path does not take it")
-    for depth, name in enumerate(names, 1):
-        if why := built_in_exclusion(name, folder=depth < len(names)):
-            return Skipped(cited, "ignored", why)
-    if is_ignored(area, names):
-        return Skipped(cited, "ignored", "a .memoryignore file leaves it out")
-    return ReadablePath(area.base, (*area.names, *names), cited)
+    def __init__(self, root: str, areas: Sequence[Area]) -> None:
+        """Start an operation.
 
+        Args:
+            root: the folder of notes.
+            areas: what is memory, as the disk is now.
+        """
+        self._root = root
+        self._areas = areas
+        self._rules: dict[tuple[str, str], Rules] = {}
+        """The rules inside each folder, by the folder of the area and the folder itself."""
 
-def may_hold(areas: Sequence[Area], root: str, path: str) -> bool:
-    """Return whether a folder at the absolute `path` leads to memory or may contain it, by name and ignore rules."""
-    target = rebase(root, absolute(root, path))
-    for area in areas:
-        if names_below(target, area.path) is not None:
-            return True
-        names = names_below(area.path, target)
-        if names and not area.is_long_term and not any(built_in_exclusion(name, folder=True) for name in names):
-            return not is_ignored(area, names)
-    return False
+    def admit(self, path: str) -> ReadablePath | Skipped:
+        """Return where a cited or absolute path may be read, or why it may not."""
+        clean = path.strip()
+        client = next((area for area in self._areas if area.client and clean.startswith(f"{area.client}/")), None)
+        inside = clean.removeprefix(f"{client.client}/") if client is not None else clean
+        if fault := path_fault(inside, windows=os.name == "nt"):
+            return Skipped(path, "outside", fault)
+        target = absolute(client.path, inside) if client else rebase(self._root, absolute(self._root, inside))
+        refusal: Skipped | None = None
+        for area in self._areas:
+            names = names_below(area.path, target)
+            if names is None or (names and area.is_long_term):
+                continue
+            verdict = self._admit_to_area(area, names)
+            if isinstance(verdict, ReadablePath):
+                return verdict
+            refusal = refusal or verdict
+        return refusal or Skipped(path, "outside", "it is not one of the memory files")
 
+    def _admit_to_area(self, area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped:
+        cited = "/".join((area.cited, *names)) if area.cited != "." else "/".join(names)
+        if not cited.endswith(area.suffixes):
+            return Skipped(cited, "not_markdown", area.suffix_rule)
+        if not area.accepts(names):
+            return Skipped(cited, "outside", area.refused or "the pattern of its extra path does not take it")
+        for depth, name in enumerate(names, 1):
+            if why := built_in_exclusion(name, folder=depth < len(names)):
+                return Skipped(cited, "ignored", why)
+        if self._is_ignored(area, names):
+            return Skipped(cited, "ignored", "a .memoryignore file leaves it out")
+        return ReadablePath(area.base, (*area.names, *names), cited)
 
-def is_ignored(area: Area, names: tuple[str, ...]) -> bool:
-    """Return whether an ignore file between the area's first folder and the file excludes the file."""
-    rules = Rules().enter(area.base, "")
-    folder = area.base
-    prefix = ""
-    path_names = (*area.names, *names)
-    for depth, name in enumerate(path_names, 1):
-        is_folder = depth < len(path_names)
-        if rules.excludes(prefix + name, folder=is_folder):
-            return True
-        folder = os.path.join(folder, name)
-        prefix = f"{prefix}{name}/"
-        rules = rules.enter(folder, prefix) if is_folder else rules
-    return False
+    def may_hold(self, path: str) -> bool:
+        """Return whether a folder at the absolute `path` leads to memory or may contain it."""
+        target = rebase(self._root, absolute(self._root, path))
+        for area in self._areas:
+            if names_below(target, area.path) is not None:
+                return True
+            names = names_below(area.path, target)
+            if names and not area.is_long_term and not any(built_in_exclusion(name, folder=True) for name in names):
+                return not self._is_ignored(area, names)
+        return False
+
+    def _is_ignored(self, area: Area, names: tuple[str, ...]) -> bool:
+        """Return whether an ignore file between the area's first folder and the file excludes the file."""
+        folder = area.base
+        prefix = ""
+        rules = self._rules_in(folder, area.base, prefix, Rules())
+        path_names = (*area.names, *names)
+        for depth, name in enumerate(path_names, 1):
+            is_folder = depth < len(path_names)
+            if rules.excludes(prefix + name, folder=is_folder):
+                return True
+            folder = os.path.join(folder, name)
+            prefix = f"{prefix}{name}/"
+            rules = self._rules_in(folder, area.base, prefix, rules) if is_folder else rules
+        return False
+
+    def _rules_in(self, folder: str, base: str, prefix: str, above: Rules) -> Rules:
+        """Return the rules inside a folder, which add those of its own ignore file to the ones above."""
+        known = self._rules.get((base, folder))
+        if known is None:
+            known = self._rules[base, folder] = above.enter(folder, prefix)
+        return known

@@ -17,7 +17,6 @@ from memoriter.types import Skipped
 from memoriter.workspace._confined import read_bytes
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from memoriter.workspace._paths import ReadablePath
@@ -28,26 +27,22 @@ STATEMENTS = ("memory/long-term.md", "memory/inbox.md")
 _OWNER = re.compile(rb"<!-- (?:memory|candidate): [^<>]*? principal=([^ <>]+)[^<>]*? -->")
 
 
-def read_own(place: ReadablePath, limit: int, principal: str) -> tuple[bytes, os.stat_result]:
-    """Return the content of a plain file and its stat, unless it holds long-term memories of another principal.
+def check_principal(content: bytes, path: str, principal: str) -> None:
+    """Raise PathRefused if a note with single statements holds memories of another principal.
 
     Args:
-        place: the file.
-        limit: size limit in bytes.
+        content: the note.
+        path: its cited path, which ends like one of `STATEMENTS`.
         principal: the configured principal; empty: none.
-
-    Raises:
-        PathRefused: the file may not be read, or holds memories of somebody else.
-        FileNotFoundError: the file does not exist.
     """
-    content, status = read_bytes(place, limit)
-    if (foreign := _foreign(content, place.cited, principal)) is not None:
-        here = f"this is {principal!r}" if principal else "no principal is configured here"
-        message = f"The note {place.cited!r} holds long-term memories of the principal {foreign!r}, and {here}."
-        setting = "plugins.entries.memory-lancedb.config.principal"
-        remedy = f"Name another folder of notes with -w DIR. If these memories are yours, set {setting} to {foreign!r}."
-        raise PathRefused(message, remedy=remedy)
-    return content, status
+    foreign = _foreign(content, principal)
+    if foreign is None:
+        return
+    here = f"this is {principal!r}" if principal else "no principal is configured here"
+    message = f"The note {path!r} holds long-term memories of the principal {foreign!r}, and {here}."
+    setting = "plugins.entries.memory-lancedb.config.principal"
+    remedy = f"Name another folder of notes with -w DIR. If these memories are yours, set {setting} to {foreign!r}."
+    raise PathRefused(message, remedy=remedy)
 
 
 def without_foreign(scan: Scan, place_of: Callable[[str], ReadablePath], limit: int, principal: str) -> Scan:
@@ -55,7 +50,7 @@ def without_foreign(scan: Scan, place_of: Callable[[str], ReadablePath], limit: 
     skipped = list[Skipped]()
     for path in [source.path for source in scan.sources if source.path.endswith(STATEMENTS)]:
         with suppress(PathRefused, OSError):  # indexing reports what cannot be read
-            if _foreign(read_bytes(place_of(path), limit)[0], path, principal) is not None:
+            if _foreign(read_bytes(place_of(path), limit)[0], principal) is not None:
                 skipped.append(Skipped(path, "other_principal", "it holds long-term memories of another principal"))
     if not skipped:
         return scan
@@ -64,9 +59,7 @@ def without_foreign(scan: Scan, place_of: Callable[[str], ReadablePath], limit: 
     return replace(scan, sources=sources, skipped=tuple(sorted((*scan.skipped, *skipped), key=lambda each: each.path)))
 
 
-def _foreign(content: bytes, path: str, principal: str) -> str | None:
+def _foreign(content: bytes, principal: str) -> str | None:
     """Return another principal whose memories a note with single statements holds, or None."""
-    if not path.endswith(STATEMENTS):
-        return None
     owners = (unquote(owner.decode("ascii", "replace")) for owner in _OWNER.findall(content))
     return next((owner for owner in owners if owner != principal), None)

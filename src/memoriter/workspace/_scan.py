@@ -14,7 +14,6 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from memoriter.errors import PathRefused
 from memoriter.layout import MOST_ENTRIES, OPENCLAW_FILES, OTHER_SUFFIXES, SUFFIX
 from memoriter.types import Diagnostic, Skipped, Source
 from memoriter.values import dataclass, field
@@ -24,7 +23,6 @@ from memoriter.workspace._paths import list_areas, name_fault, real_path, shown_
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import date
 
     from memoriter.codes import SkipReason
     from memoriter.workspace._paths import Area
@@ -260,26 +258,3 @@ def notes_outside(root: str, areas: Sequence[Area], max_bytes: int, suffixes: tu
         f"{files} not memory: in {root!r}, only MEMORY.md and memory/ are.",
         f"To search all {kind}s of this folder, run `memoriter init -w {quote(root)} --layout=notes`.",
     )
-
-
-def daily_file(root: Path, pattern: str, day: date) -> Path:
-    """Return the path of a day's note.
-
-    Args:
-        root: the folder of notes.
-        pattern: the path below it, with date codes of `strftime`.
-        day: the day.
-
-    Raises:
-        PathRefused: a folder on the way is a symbolic link, so scans would not find a note that is written there.
-    """
-    *folders, name = day.strftime(pattern).split("/")
-    folder = root
-    for part in folders:
-        folder /= part
-        if folder.is_symlink():
-            raise PathRefused(
-                f"{folder.relative_to(root).as_posix()!r} is a symbolic link and is not followed.",
-                remedy="Make it a plain folder.",
-            )
-    return folder / name

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,25 +21,25 @@ from memoriter.workspace._confined import (
     find_normalized,
     is_utf8,
     path_refused,
+    read_bytes,
     source_at,
     stamp_of,
 )
 from memoriter.workspace._cut import no_such_note, no_text, slice_lines, truncate
 from memoriter.workspace._paths import (
+    Admission,
     Area,
     ExtraPath,
     ReadablePath,
     absolute,
-    admit,
     is_client_memory,
     list_areas,
-    may_hold,
     names_below,
     names_inside,
     split_citation,
 )
-from memoriter.workspace._principal import read_own, without_foreign
-from memoriter.workspace._scan import Scan, daily_file, notes_outside, scan_areas
+from memoriter.workspace._principal import STATEMENTS, check_principal, without_foreign
+from memoriter.workspace._scan import Scan, notes_outside, scan_areas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -72,7 +74,7 @@ class Workspace:
         daily_note: str = DAILY_NOTE,
         extra_suffixes: Sequence[str] = (),
         principal: str = "",
-        writers: WriterRecords | None = None,
+        writers: Path | None = None,
     ) -> None:
         """Open a workspace.
 
@@ -88,7 +90,7 @@ class Workspace:
             daily_note: path of a day's note below the folder, with the date codes of `strftime`.
             extra_suffixes: suffixes of notes besides `.md`, such as `.txt`.
             principal: whose long-term memories are memory here; empty: those of no configured principal.
-            writers: the record of what came with tokens; None: only the marks in the notes name authors.
+            writers: the file that records what came with tokens; None: only the marks in the notes name authors.
 
         Raises:
             WorkspaceNotFound: `root` is not a folder.
@@ -103,7 +105,7 @@ class Workspace:
         self._keep_layout = keep_layout
         self._daily_note = daily_note
         self._principal = principal
-        self._writers = writers
+        self._writers_file = writers
         self.suffixes = (SUFFIX, *extra_suffixes)
         """The suffixes of notes."""
         self._detected_layout: Layout | None = None
@@ -151,7 +153,7 @@ class Workspace:
             if source is None:
                 return None if os.path.isabs(path) else (path, None)  # noqa: PTH117 (as in a scan)
             return source.path, source
-        verdict = admit(self._areas(), str(self.root), path)
+        verdict = self._admission().admit(path)
         return None if isinstance(verdict, Skipped) else (verdict.cited, source_at(verdict, self._max_bytes))
 
     def load(self, source: Source) -> Loaded:
@@ -162,7 +164,7 @@ class Workspace:
         """
         place = self._readable_path(source.path)
         try:
-            content, status = read_own(place, self._max_bytes, self._principal)
+            content, status = self._read(place)
         except FileNotFoundError:
             raise path_refused(source.path, "it is not there any more") from None
         current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status), stamp_of(status))
@@ -198,7 +200,7 @@ class Workspace:
             return self.transcripts.read(path, start=start, lines=lines, max_chars=max(1, max_chars))
         place = self._readable_path(path)
         try:
-            content, _ = read_own(place, self._max_bytes, self._principal)
+            content, _ = self._read(place)
         except FileNotFoundError:
             actual_path = None if path.isascii() else find_normalized(place)
             if actual_path is None:
@@ -210,16 +212,23 @@ class Workspace:
         exact = "\ufffd" not in full_text or is_utf8(content)
         return Excerpt(place.cited, text, truncated, reason, bytes_hash(content) if exact else None)
 
+    def _read(self, place: ReadablePath) -> tuple[bytes, os.stat_result]:
+        """Return the content of a plain file and its stat. Raises PathRefused and FileNotFoundError."""
+        content, status = read_bytes(place, self._max_bytes)
+        if place.cited.endswith(STATEMENTS):
+            check_principal(content, place.cited, self._principal)
+        return content, status
+
     def raw(self, path: str) -> Raw:
         """Read the bytes of a memory file at a cited or absolute path. Raises PathRefused if it is no such file."""
         place = self._readable_path(path)
         try:
-            content, _ = read_own(place, self._max_bytes, self._principal)
+            content, _ = self._read(place)
         except FileNotFoundError:
             raise path_refused(path, "it is not there") from None
         return Raw(place.cited, Path(place.base, *place.names), content)
 
-    def append(self, path: str, text: str | Compose) -> Appended:
+    def append(self, path: str, text: str | Compose, *, admission: Admission | None = None) -> Appended:
         """Append lines to a note, and create the note if it is missing.
 
         `append`, `replace` and `remove` open the note through the descriptors of its folders. They follow no link
@@ -229,6 +238,7 @@ class Workspace:
         Args:
             path: a cited or an absolute path.
             text: the lines to add, or a function that returns them; see `append` of this package.
+            admission: which paths are memory; None: as the disk is now.
 
         Raises:
             PathRefused: the path is not one of the memory's files, or leads through a link.
@@ -236,7 +246,7 @@ class Workspace:
         """
         from memoriter.workspace.writing import append
 
-        return append(self._place_to_write(path), text, limit=self._max_bytes)
+        return append(self._place_to_write(path, admission), text, limit=self._max_bytes)
 
     def remember(
         self,
@@ -265,20 +275,25 @@ class Workspace:
         """
         from memoriter.workspace.writing import Appended, Entry
 
+        admission = self._admission()
         long_term = self.long_term()
-        if to == "long-term":
-            return self._append_entry(long_term, Entry(text, origin, now, again=again))
-        entry = Entry(text, origin, now, self._daily_note, again)
-        daily = self.daily(now.date())
-        with suppress(PathRefused):
-            if existing := entry.find_in(self.content(str(long_term)) or b""):
-                return Appended(long_term, existing.start_line, existing.end_line, existing=True)
-        return self._append_entry(daily, entry)
+        entry = Entry(text, origin, now, self._daily_note if to == "daily" else "", again)
+        appended: Appended | None = None
+        if to == "daily":
+            daily = self.daily(now.date(), admission)
+            with suppress(PathRefused):
+                content = self.content(str(long_term), admission)
+                if existing := entry.find_in(decode(content or b"")):
+                    appended = Appended(long_term, existing.start_line, existing.end_line, existing=True)
+            appended = appended or self._append_entry(daily, entry, admission)
+        else:
+            appended = self._append_entry(long_term, entry, admission)
+        return replace(appended, left_out=self.exclusion_of(appended.path, admission))
 
-    def _append_entry(self, file: Path, entry: Entry) -> Appended:
+    def _append_entry(self, file: Path, entry: Entry, admission: Admission) -> Appended:
         """Append an entry, and record what comes with somebody else's token. Its mark counts until that is done."""
         if entry.origin is None:
-            return self.append(str(file), entry.add_to)
+            return self.append(str(file), entry.add_to, admission=admission)
         from memoriter.workspace.writing import Existing
 
         if self._writers is not None:
@@ -290,9 +305,10 @@ class Workspace:
             added[:] = [] if isinstance(addition, Existing) else [(addition.text, content)]
             return addition
 
-        appended = self.append(str(file), add_to)
+        appended = self.append(str(file), add_to, admission=admission)
         for text, before in added:
-            self.record_author(self._writable_path(str(file)).cited, text.split("\n"), before=decode(before))
+            cited = self._writable_path(str(file), admission).cited
+            self.record_author(cited, text.split("\n"), before=decode(before))
         return appended
 
     def authors(self, path: str, lines: Sequence[str] | None = None) -> list[str]:
@@ -367,14 +383,18 @@ class Workspace:
         if self._writers is not None:
             self._writers.keep(place.cited, "")
 
-    def content(self, path: str) -> bytes | None:
+    def content(self, path: str, admission: Admission | None = None) -> bytes | None:
         """Return the bytes of a memory file at a cited or absolute path, or None if the file does not exist.
+
+        Args:
+            path: the path.
+            admission: which paths are memory; None: as the disk is now.
 
         Raises:
             PathRefused: the path is not memory, or leads to a link, a pipe, a folder or a file that is too large.
         """
         try:
-            return read_own(self._readable_path(path), self._max_bytes, self._principal)[0]
+            return self._read(self._readable_path(path, admission))[0]
         except FileNotFoundError:
             return None
 
@@ -415,32 +435,44 @@ class Workspace:
 
     def refusal(self, path: str) -> Skipped | None:
         """Return why the name or an ignore rule excludes a cited or absolute path, or None. Watchers call this."""
-        verdict = admit(self._areas(), str(self.root), path)
+        verdict = self._admission().admit(path)
         return verdict if isinstance(verdict, Skipped) else None
 
     def may_hold(self, folder: str) -> bool:
         """Return whether a folder at this absolute path leads to memory or may contain it. Watchers call this."""
-        return may_hold(self._areas(), str(self.root), folder)
+        return self._admission().may_hold(folder)
 
-    def daily(self, day: date) -> Path:
+    def daily(self, day: date, admission: Admission | None = None) -> Path:
         """Return the path of the daily log of a day. Raises PathRefused if scans would not find a note there."""
-        file = daily_file(self.root, self._daily_note, day)
-        refusal = self.refusal(str(file))
-        if refusal is not None and refusal.reason == "outside":
+        *folders, name = day.strftime(self._daily_note).split("/")
+        folder = self.root
+        for part in folders:
+            folder /= part
+            if folder.is_symlink():
+                raise PathRefused(
+                    f"{folder.relative_to(self.root).as_posix()!r} is a symbolic link and is not followed.",
+                    remedy="Make it a plain folder.",
+                )
+        file = folder / name
+        verdict = (admission or self._admission()).admit(str(file))
+        if isinstance(verdict, Skipped) and verdict.reason == "outside":
             raise PathRefused(
                 f"The note of the day {file.relative_to(self.root).as_posix()!r} is outside the memory.",
                 remedy='Set memory.dailyNote to a path below memory/, or memory.layout to "notes".',
             )
         return file
 
-    def exclusion_of(self, file: Path) -> Diagnostic | None:
+    def exclusion_of(self, file: Path, admission: Admission | None = None) -> Diagnostic | None:
         """Return why no search finds a note that was just written; None if searches do."""
-        note = self.find(str(file))
-        refusal = self.refusal(str(file))
-        if refusal is None and note is not None and note[1] is not None:
+        verdict = (admission or self._admission()).admit(str(file))
+        if isinstance(verdict, Skipped):
+            why = verdict.message
+            advice = "Correct .memoryignore. "
+        elif source_at(verdict, self._max_bytes) is None:
+            why = "it is not a plain file of the workspace any more"
+            advice = ""
+        else:
             return None
-        why = refusal.message if refusal else "it is not a plain file of the workspace any more"
-        advice = "Correct .memoryignore. " if refusal else ""
         message = f"{file.name!r} was written, but no search finds it: {sentence(why)}"
         return Diagnostic("left_out", message, f"{advice}See what is left out with `memoriter status -v`.")
 
@@ -463,9 +495,9 @@ class Workspace:
             self._keep_layout()
         self._chosen_layout = "notes"
 
-    def _place_to_write(self, path: str) -> ReadablePath:
+    def _place_to_write(self, path: str, admission: Admission | None = None) -> ReadablePath:
         self.make_root()
-        place = self._writable_path(path)
+        place = self._writable_path(path, admission)
         self._keep_layout_before(place)
         return place
 
@@ -479,11 +511,23 @@ class Workspace:
             self._keep_layout()
             self._chosen_layout = "notes"
 
+    @cached_property
+    def _writers(self) -> WriterRecords | None:
+        """The record of what came with tokens, or None."""
+        if self._writers_file is None:
+            return None
+        from memoriter.workspace._writers import WriterRecords
+
+        return WriterRecords(self._writers_file)
+
+    def _admission(self) -> Admission:
+        return Admission(str(self.root), self._areas())
+
     def _areas(self) -> tuple[Area, ...]:
         return list_areas(str(self.root), self._extra_paths, self.layout, self.suffixes)
 
-    def _writable_path(self, path: str) -> ReadablePath:
-        verdict = admit(self._areas(), str(self.root), path)
+    def _writable_path(self, path: str, admission: Admission | None = None) -> ReadablePath:
+        verdict = (admission or self._admission()).admit(path)
         if isinstance(verdict, ReadablePath):
             if is_client_memory(verdict.cited):
                 raise path_refused(path, "another program keeps it, and memoriter does not write there")
@@ -493,8 +537,8 @@ class Workspace:
             raise path_refused(path, verdict.message)
         return ReadablePath(str(self.root), names, verdict.path)
 
-    def _readable_path(self, path: str) -> ReadablePath:
-        verdict = admit(self._areas(), str(self.root), path)
+    def _readable_path(self, path: str, admission: Admission | None = None) -> ReadablePath:
+        verdict = (admission or self._admission()).admit(path)
         if isinstance(verdict, Skipped):
             raise path_refused(path, verdict.message)
         return verdict

@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from memoriter.backends import ForgetRequest
 from memoriter.errors import InvalidQuery, QmdTimeout
-from memoriter.extensions.qmd import Breaker, FallbackBackend
+from memoriter.extensions.qmd import FallbackBackend
+from memoriter.service_guard import ServiceGuard, doubling
 from memoriter.types import Query
 from memory_env import MemoryEnv
 from search_programs import DEAD, QUERY, Parts
@@ -49,7 +50,10 @@ def test_a_program_that_is_late_only_for_a_hurried_question_is_asked_again() -> 
 def test_memories_with_the_same_settings_share_a_program_until_the_last_one_is_closed() -> None:
     parts = Parts()
     other = FallbackBackend(
-        "qmd", lambda: parts.cache.lease("main", parts.create), parts.open_builtin, Breaker(lambda: 0.0)
+        "qmd",
+        lambda: parts.cache.lease("main", parts.create),
+        parts.open_builtin,
+        ServiceGuard(doubling(30.0, 900.0), lambda: 0.0),
     )
     parts.backend.search(QUERY)
     other.search(QUERY)
@@ -58,22 +62,6 @@ def test_memories_with_the_same_settings_share_a_program_until_the_last_one_is_c
     assert "primary.close" not in parts.log
     other.close()
     assert (parts.log.count("primary.close"), len(parts.cache)) == (1, 0)
-
-
-def test_only_one_thread_tries_a_program_that_failed() -> None:
-    breaker = Breaker(lambda: now[0], first=1.0)
-    now = [0.0]
-    parts = Parts(failure=DEAD)
-    parts.backend.search(QUERY)
-    breaker.failed(parts.backend.failure)  # type: ignore[arg-type]
-    now[0] = 2.0
-    admitted: list[bool] = []
-    threads = [threading.Thread(target=lambda: admitted.append(breaker.admit())) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(admitted) == [False] * 7 + [True]
 
 
 def test_each_failed_attempt_doubles_the_pause_up_to_the_longest_and_a_success_ends_it() -> None:

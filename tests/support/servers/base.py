@@ -279,7 +279,7 @@ def provider_of(
     server: ScriptedServer,
     watch: Watch | None = None,
     *,
-    breakers: Any = None,
+    store: Any = None,
     real_time: bool = False,
     account: Any = None,
     **settings: Any,
@@ -288,4 +288,4 @@ def provider_of(
     values = {"vendor": server.vendor, "model": server.model, "base_url": server.base_url, "api_key": KEY} | settings
     watch = watch or Watch()
     http = client(server, None if real_time else watch)
-    return RemoteProvider(RemoteSettings(**values), http, wall=watch, breakers=breakers, account=account)
+    return RemoteProvider(RemoteSettings(**values), http, wall=watch, store=store, account=account)

@@ -141,8 +141,8 @@ RERANK_SERVERS = {server.vendor: server for server in (CohereServer, JinaServer,
 
 
 def reranker_of(server: RerankServer, watch: Watch | None = None, *, real_time: bool = False, **more: Any) -> Any:
-    """A reranker of a scripted service; `more` are settings, besides `account` and `breakers`."""
-    parts = {name: more.pop(name) for name in ("account", "breakers") if name in more}
+    """A reranker of a scripted service; `more` are settings, besides `account` and `store`."""
+    parts = {name: more.pop(name) for name in ("account", "store") if name in more}
     values = {"vendor": server.vendor, "model": server.model, "base_url": server.base_url, "api_key": KEY} | more
     watch = watch or Watch()
     return RemoteReranker(RemoteSettings(**values), client(server, None if real_time else watch), wall=watch, **parts)

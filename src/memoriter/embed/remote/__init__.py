@@ -1,13 +1,11 @@
 """Models behind an address: one file per vendor, one HTTP client."""
 
-from memoriter.embed.remote._breaker import BreakerState, owner_of
 from memoriter.embed.remote._http import HttpClient
 from memoriter.embed.remote._remote import RemoteProvider, UsageRecorder, vendor_of
 from memoriter.embed.remote._rerank import RemoteReranker, rerank_vendor_of, rerank_vendors
 from memoriter.embed.remote._vendor import RemoteSettings, is_local_network, is_loopback
 
 __all__ = [
-    "BreakerState",
     "HttpClient",
     "RemoteProvider",
     "RemoteReranker",
@@ -15,7 +13,6 @@ __all__ = [
     "UsageRecorder",
     "is_local_network",
     "is_loopback",
-    "owner_of",
     "rerank_vendor_of",
     "rerank_vendors",
     "vendor_of",

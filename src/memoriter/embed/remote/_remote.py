@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memoriter.embed._provider import group_by_budget, normalise, split_within
 from memoriter.embed.remote import _gemini, _mistral, _ollama, _openai, _voyage
-from memoriter.embed.remote._breaker import BreakerStore, CircuitBreaker
+from memoriter.embed.remote._breaker import CircuitBreaker
 from memoriter.embed.remote._vendor import PROBE, RemoteSettings, background_of, is_local_network
 from memoriter.embed.remote._wire import sanitize, tokens_in
 from memoriter.errors import BadVector, ConfigError, InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memoriter.embed.remote._vendor import Vendor
     from memoriter.embed.remote._wire import Response
     from memoriter.errors import EmbeddingError
+    from memoriter.service_guard import KeyValueStore
     from memoriter.types import Role
 
 _T = TypeVar("_T")
@@ -108,12 +109,12 @@ class RemoteProvider:
         http: HttpClient,
         *,
         wall: Callable[[], float],
-        breakers: BreakerStore | None = None,
+        store: KeyValueStore | None = None,
         account: UsageRecorder | None = None,
     ) -> None:
         """Prepare the provider; nothing is sent yet. `wall` gives seconds since 1970.
 
-        `breakers` keeps what a next process must know. `account` permits each request, and records the tokens of each
+        `store` keeps what a next process must know. `account` permits each request, and records the tokens of each
         answer as the service counts them, or else our estimate; it is called from any thread.
 
         Raises:
@@ -138,7 +139,7 @@ class RemoteProvider:
         self.known = self._model.dimensions is not None
         """Whether a table of ours has the model."""
         self._account = account
-        self.guard = CircuitBreaker((vendor.name, self._endpoint), settings.secrets, wall=wall, store=breakers)
+        self.guard = CircuitBreaker((vendor.name, self._endpoint), settings.secrets, wall=wall, store=store)
         """Shared with whoever else asks this service with this key."""
         self._slots = threading.BoundedSemaphore(CONCURRENCY)
         self._asking = threading.Lock()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.embed.remote._breaker import BreakerStore, CircuitBreaker
+from memoriter.embed.remote._breaker import CircuitBreaker
 from memoriter.embed.remote._remote import estimate_tokens
 from memoriter.embed.remote._vendor import Price, endpoint_of, headers_for
 from memoriter.embed.remote._voyage import error_of as voyage_error_of
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from memoriter.embed.remote._remote import UsageRecorder
     from memoriter.embed.remote._vendor import RemoteSettings
     from memoriter.embed.remote._wire import Request, Response
+    from memoriter.service_guard import KeyValueStore
 
     ErrorOf = Callable[[int, Mapping[str, str], bytes, Sequence[str], str], EmbeddingError]
 
@@ -200,7 +201,7 @@ class RemoteReranker:
         http: HttpClient,
         *,
         wall: Callable[[], float],
-        breakers: BreakerStore | None = None,
+        store: KeyValueStore | None = None,
         account: UsageRecorder | None = None,
     ) -> None:
         """Prepare the reranker; nothing is sent yet. The arguments are those of `RemoteProvider`.
@@ -217,7 +218,7 @@ class RemoteReranker:
         self.service = vendor.title if official else self.endpoint.partition("://")[2].partition("/")[0]
         """Who answers, for messages."""
         identity = ("rerank", vendor.name, self.endpoint)
-        self.guard = CircuitBreaker(identity, settings.secrets, wall=wall, store=breakers)
+        self.guard = CircuitBreaker(identity, settings.secrets, wall=wall, store=store)
 
     def scores(self, query: str, passages: Sequence[str], *, seconds: float) -> list[float]:
         """Return the relevance of each passage; larger is better, and the scale is the vendor's.

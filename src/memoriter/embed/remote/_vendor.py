@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from memoriter.embed.remote._wire import json_object, listed, matrix, ordered
 from memoriter.errors import ConfigError
-from memoriter.providers import default_model
+from memoriter.providers import DEFAULT_MODELS
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ class Vendor:
     @property
     def default_model(self) -> str:
         """The model to use if the settings name none; empty if the vendor has no default."""
-        return default_model(self.name)
+        return DEFAULT_MODELS.get(self.name, "")
 
     def display_name(self, endpoint: str) -> str:
         """Return a name for messages: the vendor's title at its own address, otherwise the host."""

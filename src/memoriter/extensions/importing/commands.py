@@ -13,9 +13,9 @@ from memoriter.errors import UsageError, sentence
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from memoriter.app import Assembly
     from memoriter.cli import Line, Screen
     from memoriter.extensions.importing.api import ImportReport, UndoPlan
+    from memoriter.notes import Notes
     from memoriter.workspace import Workspace
 
 FORMATS = (
@@ -62,13 +62,13 @@ def import_command(
     options = GlobalOptions.current()
     screen = options.screen
     _check_words(source, path, identifier=identifier, listed=listed, own=own or bool(name))
-    assembly = _opened(options, screen, writes=not (listed or dry_run))
+    notes = _opened(options, screen, writes=not (listed or dry_run))
     if listed:
-        _show_imports(assembly, screen)
+        _show_imports(notes, screen)
     elif identifier is not None:
-        _undo(assembly, identifier, screen, yes=yes, dry_run=dry_run)
+        _undo(notes, identifier, screen, yes=yes, dry_run=dry_run)
     elif source is not None and path is not None:
-        _import(assembly, source, path, screen, own=own, name=name, dry_run=dry_run)
+        _import(notes, source, path, screen, own=own, name=name, dry_run=dry_run)
 
 
 @click.command(cls=Command, name="export", section="Move")
@@ -89,10 +89,10 @@ def export_command(file: Path, *, force: bool) -> None:
 
     options = GlobalOptions.current()
     screen = options.screen
-    assembly = _opened(options, screen, writes=False)
+    notes = _opened(options, screen, writes=False)
     with screen.progress() as step:
         exported = export_notes(
-            assembly.trusted.workspace, file.expanduser(), force=force, progress=_steps(step, "export")
+            notes.trusted_workspace, file.expanduser(), force=force, progress=_steps(step, "export")
         )
     if screen.as_json:
         left = list(exported.left_out)
@@ -112,13 +112,13 @@ def _check_words(source: str | None, path: Path | None, *, identifier: str | Non
         raise click.UsageError(f"Give the PATH of what {source} has exported.")
 
 
-def _opened(options: GlobalOptions, screen: Screen, *, writes: bool) -> Assembly:
-    from memoriter.app import assemble
+def _opened(options: GlobalOptions, screen: Screen, *, writes: bool) -> Notes:
+    from memoriter.notes import open_notes
 
-    assembly = assemble(options.workspace, config=options.config, agent=options.agent, by_person=True)
+    notes = open_notes(options.workspace, config=options.config, agent=options.agent, by_person=True)
     if writes:
-        check_trust(assembly.place, screen)
-    return assembly
+        check_trust(notes.place, screen)
+    return notes
 
 
 def _steps(step: Callable[[Any], None], stage: Any) -> Callable[[int, int], None]:
@@ -127,20 +127,18 @@ def _steps(step: Callable[[Any], None], stage: Any) -> Callable[[int, int], None
     return lambda done, total: step(Progress(stage, done, total))
 
 
-def _import(
-    assembly: Assembly, source: str, path: Path, screen: Screen, *, own: bool, name: str, dry_run: bool
-) -> None:
+def _import(notes: Notes, source: str, path: Path, screen: Screen, *, own: bool, name: str, dry_run: bool) -> None:
     from memoriter.extensions.importing.api import FORMATS as FORMS
     from memoriter.extensions.importing.api import run_import
 
-    workspace = assembly.trusted.workspace
+    workspace = notes.trusted_workspace
     with screen.progress() as step:
         report = run_import(
             workspace,
             FORMS[source],
             path.expanduser(),
-            locks=_records(assembly),
-            zone=assembly.configuration.settings.agents.defaults.user_timezone,
+            locks=_records(notes),
+            zone=notes.configuration.settings.agents.defaults.user_timezone,
             own=own,
             name=name,
             dry_run=dry_run,
@@ -208,10 +206,10 @@ def _left_lines(report: ImportReport) -> Iterator[Line]:
         yield ((f"  ... and {report.left_out - SHOWN_NOTES:,} more; --json lists the first 20.", ""),)
 
 
-def _show_imports(assembly: Assembly, screen: Screen) -> None:
+def _show_imports(notes: Notes, screen: Screen) -> None:
     from memoriter.extensions.importing.api import past_imports
 
-    found = past_imports(assembly.trusted.workspace.root, _records(assembly))
+    found = past_imports(notes.trusted_workspace.root, _records(notes))
     if screen.as_json:
         keys = {"id": "id", "format": "source", **{key: key for key in ("notes", "records", "edited", "changed")}}
         rows = [{key: getattr(each, name) for key, name in keys.items()} for each in found]
@@ -227,15 +225,15 @@ def _show_imports(assembly: Assembly, screen: Screen) -> None:
         screen.note((("No note is imported.", ""),))
 
 
-def _undo(assembly: Assembly, identifier: str, screen: Screen, *, yes: bool, dry_run: bool) -> None:
+def _undo(notes: Notes, identifier: str, screen: Screen, *, yes: bool, dry_run: bool) -> None:
     from memoriter.extensions.importing.api import plan_undo, undo
 
-    workspace = assembly.trusted.workspace
-    plan = plan_undo(workspace.root, identifier, _records(assembly))
+    workspace = notes.trusted_workspace
+    plan = plan_undo(workspace.root, identifier, _records(notes))
     if not dry_run:
         if not yes:
             _confirm(plan, screen)
-        undo(workspace, plan, _records(assembly))
+        undo(workspace, plan, _records(notes))
     restored = [each.note for each in plan.restored]
     if screen.as_json:
         names = {"removed": list(plan.notes), "restored": restored, "kept": list(plan.kept)}
@@ -250,11 +248,11 @@ def _undo(assembly: Assembly, identifier: str, screen: Screen, *, yes: bool, dry
     screen.note(*_kept_lines(plan))
 
 
-def _records(assembly: Assembly) -> Path:
+def _records(notes: Notes) -> Path:
     """Return the private folder with the records of imports."""
     from memoriter.import_history import RECORDS
 
-    return assembly.env.home / RECORDS
+    return notes.env.home / RECORDS
 
 
 def _confirm(plan: UndoPlan, screen: Screen) -> None:

@@ -1,7 +1,6 @@
 """Search by QMD, a program beside memoriter that may fail: what it answers and to whom, and what answers instead."""
 
 from memoriter.extensions.qmd._backend import QmdBackend, QmdSetup
-from memoriter.extensions.qmd._breaker import Breaker
 from memoriter.extensions.qmd._cache import ProgramCache, cache_key
 from memoriter.extensions.qmd._driver import QmdDriver, QmdPlace
 from memoriter.extensions.qmd._fallback import FallbackBackend
@@ -11,7 +10,6 @@ from memoriter.extensions.qmd._scope import scope_allows, session_scope
 from memoriter.extensions.qmd._values import QmdAnswer
 
 __all__ = [
-    "Breaker",
     "FallbackBackend",
     "ProgramCache",
     "QmdAnswer",

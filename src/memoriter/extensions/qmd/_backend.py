@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from memoriter.config import in_home
 from memoriter.errors import QmdMissing
-from memoriter.extensions.qmd._breaker import Breaker
 from memoriter.extensions.qmd._cache import ProgramCache, cache_key
 from memoriter.extensions.qmd._driver import QmdDriver, QmdPlace
 from memoriter.extensions.qmd._engine import NAME, QmdProgram
 from memoriter.extensions.qmd._fallback import FallbackBackend
 from memoriter.extensions.qmd._plan import plan_qmd
+from memoriter.service_guard import ServiceGuard, doubling
 from memoriter.types import Diagnostic
 from memoriter.workspace import split_citation
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from memoriter.types import Excerpt
     from memoriter.workspace import Transcripts, Workspace
 
+PAUSES = doubling(30.0, 900.0)
+"""How long a program that failed is left alone."""
 PROGRAMS = ProgramCache()
 """The open programs of this process."""
 
@@ -47,8 +49,8 @@ class QmdBackend(FallbackBackend):
             programs: the open programs.
         """
         key = cache_key(place.agent, {"state": place.state_dir, "workspace": place.workspace.root, "qmd": plan})
-        breaker = Breaker(place.monotonic)
-        super().__init__(NAME, lambda: programs.lease(key, self._create), lambda: builtin, breaker, plan.scope)
+        guard = ServiceGuard(PAUSES, place.monotonic)
+        super().__init__(NAME, lambda: programs.lease(key, self._create), lambda: builtin, guard, plan.scope)
         self.plan = plan
         self._place = place
         self._files = QmdDriver.open(plan, place)

@@ -1,7 +1,7 @@
 """A backend whose searches another program answers, and the builtin engine whenever that program cannot.
 
 The first failure closes the program and removes it from the cache. The builtin engine answers this search and all
-others, until the pause of the breaker is over and a new attempt succeeds.
+others, until the pause is over and a new attempt succeeds.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend, WatchRun
     from memoriter.config import QmdScope
-    from memoriter.extensions.qmd._breaker import Breaker
     from memoriter.extensions.qmd._cache import Lease
+    from memoriter.service_guard import ServiceGuard
     from memoriter.sync import IndexJob, Progress
     from memoriter.types import Query, Status, SyncReport
 
@@ -44,7 +44,7 @@ class FallbackBackend(DelegatingBackend):
         name: str,
         lease: Callable[[], Lease],
         open_builtin: Callable[[], MemoryBackend],
-        breaker: Breaker,
+        guard: ServiceGuard,
         scope: QmdScope | None = None,
     ) -> None:
         """Store the parts. Nothing is opened yet.
@@ -53,13 +53,13 @@ class FallbackBackend(DelegatingBackend):
             name: the value of `memory.backend`.
             lease: returns the program from the cache, or a new one. Raises MemoriterError.
             open_builtin: returns the builtin engine.
-            breaker: decides when the program is asked.
+            guard: decides when the program is asked.
             scope: the rules for conversations; None: all may search.
         """
         self.name = name
         self._lease = lease
         self._open_builtin = open_builtin
-        self._breaker = breaker
+        self._guard = guard
         self._scope = scope
         self._gate = threading.RLock()
         self._current: Lease | None = None
@@ -76,7 +76,7 @@ class FallbackBackend(DelegatingBackend):
     @property
     def failure(self) -> Diagnostic | None:
         """Why the builtin engine answers; None: the program does."""
-        return self._breaker.reason
+        return self._guard.reason
 
     def search(self, query: Query, *, progress: Callable[[Progress], None] | None = None) -> SearchResult:
         """Return the hits of a query, from the program or else from the builtin engine. Raises InvalidQuery."""
@@ -84,23 +84,23 @@ class FallbackBackend(DelegatingBackend):
         if query.session is not None and not scope_allows(self._scope, query.session):
             return self._denied(query.session)
         reason = _unsupported(query, self.name)
-        if reason is None and self._breaker.admit():
+        if reason is None and self._guard.admit():
             used: Lease | None = None
             try:
                 used = self._leased()
                 result = used.program.search(query)
             except UsageError:
-                self._breaker.abandoned()
+                self._guard.abandoned()
                 raise
             except Exception as error:  # noqa: BLE001 - whatever the program does, the search has an answer
                 reason = self._record(error, query, used)
             except BaseException:
-                self._breaker.abandoned()
+                self._guard.abandoned()
                 raise
             else:
                 self._recover()
                 return result
-        reason = reason or self._breaker.reason
+        reason = reason or self._guard.reason
         result = self.builtin.search(query, progress=progress)
         if reason is None:
             return result
@@ -127,16 +127,16 @@ class FallbackBackend(DelegatingBackend):
         """Close the program after a failure, and return the reason. A late answer to a hasty query closes nothing."""
         reason = to_reason(error, self.name)
         if used is not None and is_late(error) and used.program.is_hasty(query):
-            self._breaker.abandoned()
+            self._guard.abandoned()
         else:
             self._give_up(reason, used)
         return reason
 
     def _give_up(self, reason: Diagnostic, used: Lease | None) -> None:
         """Ask the program no more for a pause, and close it unless another thread did."""
-        if self._breaker.reason is None:
+        if self._guard.reason is None:
             log.info("%s fails, and the builtin engine answers: %s", self.name, reason.message)
-        self._breaker.failed(reason)
+        self._guard.failed(reason)
         with self._gate:
             is_current = self._current is used
             self._current = None if self._current is used else self._current
@@ -145,9 +145,9 @@ class FallbackBackend(DelegatingBackend):
                 used.evict()
 
     def _recover(self) -> None:
-        if self._breaker.reason is not None:
+        if self._guard.reason is not None:
             log.info("%s answers again", self.name)
-        self._breaker.succeeded()
+        self._guard.succeeded()
 
     def start(self) -> str:
         """Start the program and its updates in the background; return its name and version.
@@ -225,12 +225,12 @@ class FallbackBackend(DelegatingBackend):
             state = None
             reason = to_reason(error, self.name)
         else:
-            reason = self._breaker.reason or state.reason
+            reason = self._guard.reason or state.reason
             state = replace(
                 state,
                 answering="builtin" if reason is not None else self.name,
                 reason=reason,
-                seconds_left=self._breaker.seconds_left,
+                seconds_left=self._guard.seconds_left,
             )
         health = status.health
         if reason is not None:

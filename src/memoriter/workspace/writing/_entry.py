@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from memoriter.types import Diagnostic
+
 _ITEM = re.compile(r"(?P<bullet>[-*+])[ \t]+(?P<task>\[[ xX]\][ \t]+)?(?=\S)")
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
 _TIME = re.compile(
@@ -26,6 +28,8 @@ _TIME = re.compile(
 """A time of day at the beginning of an entry, such as `14:05 ` or `**14:05** – `."""
 _STRUCTURE = re.compile(r"#{1,6}(?:[ \t]|$)|>|\||```|~~~")
 _BULLETS = ("-", "*", "+")
+_OPENERS = ("```", "~~~", "<")
+"""A fence, a comment and raw HTML begin with one of these."""
 LONGEST_ENTRY = 1_000_000
 """Characters of an entry at most."""
 _LAST_ENTRIES = 3
@@ -61,6 +65,8 @@ class Appended:
     end_line: int
     existing: bool = False
     """True if the lines were there already and nothing was written."""
+    left_out: Diagnostic | None = None
+    """Why no search finds the note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,29 +104,27 @@ class Entry:
 
     def add_to(self, content: bytes) -> Addition | Existing:
         """Return what to append to a note with this content, or the lines that already contain the entry."""
-        from memoriter.workspace.untrusted import marked
-
-        if existing := self.find_in(content):
-            return existing
         note = decode(content)
+        if existing := self.find_in(note):
+            return existing
         entry = entry_of(self.text, self._form_in(note) if self.path_pattern else None)
         if self.origin is not None:
+            from memoriter.workspace.untrusted import marked
+
             entry = marked(entry, self.origin, self.now.date().isoformat())
         if self.path_pattern and not note.strip():
             return Addition(entry, f"# {daily_title(self.path_pattern, self.now.date())}\n\n")
-        from memoriter.workspace.chunking import closing_line
-
         # Otherwise the entry would be part of a fence or comment that somebody forgot to close.
-        closing = closing_line(note.split("\n"))
+        closing = _closing_line(note.split("\n"))
         # Without a blank line, a table or paragraph would continue the entry above it.
         stands_alone = _ITEM.match(entry) or ORIGIN.match(entry)
         joins = not stands_alone and not closing and note.removesuffix("\n").rpartition("\n")[2].strip()
         # The blank line above it says that what is above may be several entries, as `scan_closed_blocks` reads it.
         return Addition(entry, f"\n{closing}\n" * bool(closing) + "\n" * bool(joins))
 
-    def find_in(self, content: bytes) -> Existing | None:
+    def find_in(self, note: str) -> Existing | None:
         """Return the lines of a note that prevent the addition; to the owner, entries of others do not count."""
-        return None if self.again else find_entry(decode(content), self.text, foreign=self.origin is not None)
+        return None if self.again else find_entry(note, self.text, foreign=self.origin is not None)
 
     def _form_in(self, note: str) -> Form:
         names_day = names_one_day(self.path_pattern)
@@ -160,11 +164,18 @@ def entry_of(text: str, form: Form | None = None) -> str:
 
 def _lines_of(text: str) -> list[str]:
     """Return the lines of an entry, with one that closes what the text leaves open."""
+    lines = text.strip().splitlines()
+    closing = _closing_line(["", *lines])  # below the first line of a note, `---` opens no front matter
+    return [*lines, closing] if closing else lines
+
+
+def _closing_line(lines: Sequence[str]) -> str:
+    """Return the line that closes what a text leaves open; empty if it leaves nothing open."""
+    if not any(mark in line for line in lines for mark in _OPENERS):
+        return ""
     from memoriter.workspace.chunking import closing_line
 
-    lines = text.strip().splitlines()
-    closing = closing_line(["", *lines])  # below the first line of a note, `---` opens no front matter
-    return [*lines, closing] if closing else lines
+    return closing_line(lines)
 
 
 def _item(line: str, form: Form) -> str:

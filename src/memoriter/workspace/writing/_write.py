@@ -64,7 +64,9 @@ def append(file: Path | ReadablePath, text: str | Compose, *, limit: int | None 
         PathRefused: the file is a link, a folder or a device.
     """
     place = _to_place(file)
-    least = len(_to_bytes(_composed(text, b"")))
+    if isinstance(text, str) and not text.strip():
+        raise WriteError("There is nothing to append.", remedy="Give some text.")
+    least = len(note_bytes(text)) if isinstance(text, str) else 0
     with _open_for_write(place, make=True) as (folder, name):
         _check_size(place, least, limit)
         if (status := folder.stat(name)) is not None:
@@ -72,13 +74,11 @@ def append(file: Path | ReadablePath, text: str | Compose, *, limit: int | None 
         with open_locked(folder, name, os.O_RDWR | os.O_APPEND, make=True) as descriptor:
             _check_size(place, os.fstat(descriptor).st_size, limit)
             before = read_all(descriptor)
-            match _composed(text, before):
-                case Existing(start, end):
-                    return Appended(_path(place), start, end, existing=True)
-                case Addition() as addition:
-                    pass
+            addition = _with_end(text) if isinstance(text, str) else text(before)
+            if isinstance(addition, Existing):
+                return Appended(_path(place), addition.start_line, addition.end_line, existing=True)
             ends_open = bool(before) and not before.endswith(b"\n")
-            content = (b"\n" if ends_open else b"") + _to_bytes(addition)
+            content = (b"\n" if ends_open else b"") + note_bytes(addition.title + addition.text)
             _check_size(place, len(before) + len(content), limit)
             if not before:  # the process that created the file may have ended before this sync
                 folder.sync(parents=True)
@@ -251,13 +251,5 @@ def _undo(descriptor: int, before: int, content: bytes) -> None:
         os.ftruncate(descriptor, before)
 
 
-def _composed(text: str | Compose, content: bytes) -> Addition | Existing:
-    if not isinstance(text, str):
-        return text(content)
-    if not text.strip():
-        raise WriteError("There is nothing to append.", remedy="Give some text.")
+def _with_end(text: str) -> Addition:
     return Addition(text if text.endswith("\n") else f"{text}\n")
-
-
-def _to_bytes(addition: Addition | Existing) -> bytes:
-    return note_bytes(addition.title + addition.text) if isinstance(addition, Addition) else b""
