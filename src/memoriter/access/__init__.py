@@ -1,10 +1,10 @@
 """Access over HTTP: who calls, what a caller may do, and which requests of browsers are refused."""
 
-from memoriter.access._browser import OPEN_PATH, BrowserSessions
+from memoriter.access._browser import DEVICE_PATH, OPEN_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, BrowserSessions
 from memoriter.access._caller import Caller, caller_of, is_still_known, known_caller
-from memoriter.access._identity import Authenticator
+from memoriter.access._identity import Authenticator, authenticator_of
 from memoriter.access._middleware import AccessMiddleware, ServedMemory, limit_reached
-from memoriter.access._origins import Origins
+from memoriter.access._origins import Origins, is_local
 from memoriter.access._problem import PROBLEM_TYPE, problem_json, problem_response
 from memoriter.access._proof import MOST_CHALLENGES, PROVEN_DIGEST, CommandProof
 from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
@@ -14,11 +14,14 @@ from memoriter.access._shares import Permit, Shares
 from memoriter.access._small_page import small_page
 
 __all__ = [
+    "DEVICE_PATH",
     "FIELDS",
     "MOST_CHALLENGES",
     "OPEN_PATH",
     "PROBLEM_TYPE",
     "PROVEN_DIGEST",
+    "SIGN_IN_PATH",
+    "SIGN_OUT_PATH",
     "TOOL",
     "AccessMiddleware",
     "Authenticator",
@@ -34,7 +37,9 @@ __all__ = [
     "Run",
     "ServedMemory",
     "Shares",
+    "authenticator_of",
     "caller_of",
+    "is_local",
     "is_still_known",
     "known_caller",
     "limit_reached",

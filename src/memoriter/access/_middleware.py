@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 
-from memoriter.access._browser import OPEN_PATH
-from memoriter.access._caller import CALLER, STILL_KNOWN
+from memoriter.access._browser import OPEN_PATH, SIGN_IN_PATH
+from memoriter.access._caller import CALLER, STILL_KNOWN, Caller
 from memoriter.access._error_page import prefers_html, with_error_page
-from memoriter.access._origins import is_local, same_origin_fault
+from memoriter.access._identity import AUTHENTICATOR
+from memoriter.access._origins import same_origin_fault
 from memoriter.access._problem import problem_json, problem_response
 from memoriter.access._rate import CallerLimits
+from memoriter.discovery import Limits
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from memoriter.access._caller import Caller
     from memoriter.access._identity import Authenticator
     from memoriter.access._origins import Origins
     from memoriter.access._rate import LimitReached
@@ -49,6 +50,10 @@ SAFE_HEADERS = {
     "X-Frame-Options": "DENY",
 }
 """Headers of every response that does not set them itself."""
+SIGN_IN = {("GET", OPEN_PATH), ("GET", SIGN_IN_PATH), ("POST", SIGN_IN_PATH)}
+"""What a browser without a session may request."""
+STRANGER = Caller("stranger", "metrics", limits=Limits(per_second=1.0, at_once=8, bytes_per_minute=1 << 20))
+"""All browsers without a session, as far as their requests are counted."""
 NO_TOKEN = "This server requires its bearer token."  # noqa: S105 - a message
 NO_TOKEN_REMEDY = "Send the header `Authorization: Bearer TOKEN`; the token is what `memoriter token` prints."  # noqa: S105
 
@@ -119,6 +124,7 @@ class AccessMiddleware:
             await Response(proof, 200, media_type="text/plain")(scope, receive, send)
             return
         scope[CALLER] = caller
+        scope[AUTHENTICATOR] = self._authenticator
         scope[STILL_KNOWN] = lambda: self._authenticator.identify(scope) is not None
         if caller is None and self._is_probe(scope):
             await self._app(scope, receive, send)
@@ -126,7 +132,9 @@ class AccessMiddleware:
         refusal = self._refusal(scope, caller)
         if refusal is not None:
             await refusal(scope, receive, send)
-        elif caller is None or caller.kind == "command":
+        elif caller is None:
+            await self._answer_within_limits(STRANGER, scope, receive, send)
+        elif caller.kind == "command":
             await self._app(scope, receive, send)
         else:
             await self._answer_within_limits(caller, scope, receive, send)
@@ -162,7 +170,8 @@ class AccessMiddleware:
         if fault := self._origins.origin_fault(scope):
             return problem_response(403, "origin", fault, "Send requests from a page of this server.")
         if caller is None:
-            return None
+            fault = same_origin_fault(scope) if scope["path"] == SIGN_IN_PATH else ""
+            return problem_response(403, "origin", fault, "Open the page of this server.") if fault else None
         if caller.kind == "browser" and (fault := same_origin_fault(scope)):
             return problem_response(403, "origin", fault, "Send requests from a page of this server.")
         if elsewhere := self._belongs_elsewhere(caller):
@@ -191,9 +200,9 @@ class AccessMiddleware:
         return not shown and scope["path"] in self._probes and scope["method"] in {"GET", "HEAD"}
 
     def _opens_session(self, scope: Scope) -> bool:
-        """Return whether the request opens a one-time link, which needs nothing but its code."""
-        opens = (scope["method"], scope["path"]) == ("GET", OPEN_PATH)
-        return opens and self._authenticator.sessions is not None and is_local(scope)
+        """Return whether the request signs somebody in, by the code of a one-time link or by a token in a form."""
+        opens = (scope["method"], scope["path"]) in SIGN_IN
+        return opens and self._authenticator.sessions is not None
 
 
 def out_of_scope(caller: Caller, needed: TokenScope) -> Response:
@@ -215,7 +224,7 @@ def unauthorized(scope: Scope) -> Response:
     """Return the refusal of a request whose caller is not known."""
     headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store", "Connection": "close"}
     if prefers_html(scope):
-        remedy = "Run `memoriter serve --link`, and open the link that it prints."
+        remedy = f"Sign in with a token on the page {SIGN_IN_PATH}, or open the link of `memoriter serve --link`."
         return problem_response(401, "session", "This page needs a session.", remedy, headers=headers)
     message = NO_TOKEN
     remedy = NO_TOKEN_REMEDY

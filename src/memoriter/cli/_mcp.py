@@ -160,6 +160,7 @@ def _serve(
         sys.stdout.flush()
 
     hosts = (*((host_in_url,) if host not in THIS_MACHINE else ()), *names)
-    tokens = LiveTokens(read_environment().home)
+    env = read_environment()
+    tokens = LiveTokens(env.home, env.wall)
     start_in_background(memory)
     serve_http(memory, listening, token=LiveToken(token), tokens=tokens, hosts=hosts, ready=ready)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Scope,
         ScopedToken,
         TokenFile,
+        digest_of,
     )
     from memoriter.discovery._token import LiveToken, Token, renewed_token, token_for
 
@@ -69,6 +70,7 @@ __all__ = [
     "body_digest",
     "conditions_digest",
     "delegate",
+    "digest_of",
     "folder_of",
     "redeem_ticket",
     "renewed_token",
@@ -87,7 +89,7 @@ def __getattr__(name: str) -> Any:
         from memoriter.discovery import _token
 
         return getattr(_token, name)
-    if name in {"BURST_SECONDS", "SCOPES", "Limits", "LiveTokens", "Scope", "ScopedToken", "TokenFile"}:
+    if name in {"BURST_SECONDS", "SCOPES", "Limits", "LiveTokens", "Scope", "ScopedToken", "TokenFile", "digest_of"}:
         from memoriter.discovery import _scoped_tokens
 
         return getattr(_scoped_tokens, name)
