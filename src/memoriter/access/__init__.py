@@ -1,7 +1,8 @@
 """Access over HTTP: who calls, what a caller may do, and which requests of browsers are refused."""
 
-from memoriter.access._browser import DEVICE_PATH, OPEN_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, BrowserSessions
+from memoriter.access._browser import CONSENT_PATH, DEVICE_PATH, OPEN_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, BrowserSessions
 from memoriter.access._caller import Caller, caller_of, is_still_known, known_caller
+from memoriter.access._form_page import form_page, sign_in_page
 from memoriter.access._identity import Authenticator, authenticator_of
 from memoriter.access._middleware import AccessMiddleware, ServedMemory, limit_reached
 from memoriter.access._origins import Origins, is_local
@@ -14,6 +15,7 @@ from memoriter.access._shares import Permit, Shares
 from memoriter.access._small_page import small_page
 
 __all__ = [
+    "CONSENT_PATH",
     "DEVICE_PATH",
     "FIELDS",
     "MOST_CHALLENGES",
@@ -39,6 +41,7 @@ __all__ = [
     "Shares",
     "authenticator_of",
     "caller_of",
+    "form_page",
     "is_local",
     "is_still_known",
     "known_caller",
@@ -46,5 +49,6 @@ __all__ = [
     "name_of_caller",
     "problem_json",
     "problem_response",
+    "sign_in_page",
     "small_page",
 ]

@@ -16,6 +16,8 @@ OPEN_PATH = "/open"
 SIGN_IN_PATH = "/sign-in"
 """The path of the page that takes a token."""
 SIGN_OUT_PATH = "/sign-out"
+CONSENT_PATH = "/consent"
+"""The path of the page on which a person allows a program to use the notes."""
 DEVICE_PATH = "/session"
 """The path of the page about the session, which makes links for other devices."""
 LINK_SECONDS = 10 * 60.0

@@ -50,9 +50,9 @@ SAFE_HEADERS = {
     "X-Frame-Options": "DENY",
 }
 """Headers of every response that does not set them itself."""
-SIGN_IN = {("GET", OPEN_PATH), ("GET", SIGN_IN_PATH), ("POST", SIGN_IN_PATH)}
+SIGN_IN = frozenset({("GET", OPEN_PATH), ("GET", SIGN_IN_PATH), ("POST", SIGN_IN_PATH)})
 """What a browser without a session may request."""
-STRANGER = Caller("stranger", "metrics", limits=Limits(per_second=1.0, at_once=8, bytes_per_minute=1 << 20))
+STRANGER = Caller("stranger", "metrics", limits=Limits(per_second=10.0, at_once=8, bytes_per_minute=4 << 20))
 """All browsers without a session, as far as their requests are counted."""
 NO_TOKEN = "This server requires its bearer token."  # noqa: S105 - a message
 NO_TOKEN_REMEDY = "Send the header `Authorization: Bearer TOKEN`; the token is what `memoriter token` prints."  # noqa: S105
@@ -89,6 +89,8 @@ class AccessMiddleware:
         served: ServedMemory | None = None,
         limits: CallerLimits | None = None,
         probes: Collection[str] = (),
+        open_requests: Collection[tuple[str, str]] = (),
+        challenge: str = "Bearer",
     ) -> None:
         """Wrap an application. Only the log of requests may be outside this middleware.
 
@@ -100,6 +102,8 @@ class AccessMiddleware:
             limits: the limits of callers; None: the usual ones.
             probes: paths that anybody may read by any name of a host, because a supervisor has no token and may
                 connect by address. Their answers must not tell such a caller anything but whether the server works.
+            open_requests: further methods and paths of requests that need no token, such as those of OAuth.
+            challenge: what `WWW-Authenticate` tells a client that has no token.
         """
         self._app = app
         self._authenticator = authenticator
@@ -107,6 +111,8 @@ class AccessMiddleware:
         self._served = served or ServedMemory()
         self._limits = limits or CallerLimits(time.monotonic)
         self._probes = frozenset(probes)
+        self._open = SIGN_IN | frozenset(open_requests)
+        self._challenge = challenge
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, answer a challenge, or refuse the request."""
@@ -163,7 +169,7 @@ class AccessMiddleware:
     def _refusal(self, scope: Scope, caller: Caller | None) -> Response | None:
         """Return the response that refuses a request, or None if it may be passed on."""
         if caller is None and not self._opens_session(scope):
-            return unauthorized(scope)
+            return unauthorized(scope, self._challenge)
         if fault := self._origins.host_fault(scope):
             remedy = "Use the address that the server printed, or start it with --allow-host NAME."
             return problem_response(421, "host", fault, remedy)
@@ -201,7 +207,7 @@ class AccessMiddleware:
 
     def _opens_session(self, scope: Scope) -> bool:
         """Return whether the request signs somebody in, by the code of a one-time link or by a token in a form."""
-        opens = (scope["method"], scope["path"]) in SIGN_IN
+        opens = (scope["method"], scope["path"]) in self._open
         return opens and self._authenticator.sessions is not None
 
 
@@ -220,9 +226,9 @@ def limit_reached(caller: Caller, reached: LimitReached) -> Response:
     return problem_response(429, "rate", message, remedy, headers=wait, limit=reached.limit)
 
 
-def unauthorized(scope: Scope) -> Response:
+def unauthorized(scope: Scope, challenge: str = "Bearer") -> Response:
     """Return the refusal of a request whose caller is not known."""
-    headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store", "Connection": "close"}
+    headers = {"WWW-Authenticate": challenge, "Cache-Control": "no-store", "Connection": "close"}
     if prefers_html(scope):
         remedy = f"Sign in with a token on the page {SIGN_IN_PATH}, or open the link of `memoriter serve --link`."
         return problem_response(401, "session", "This page needs a session.", remedy, headers=headers)

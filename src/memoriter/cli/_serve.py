@@ -187,7 +187,7 @@ class _ServerRun:
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, LiveTokens, folder_of, unregister
-        from memoriter.mcp_server import serve, serve_app
+        from memoriter.mcp_server import OAuth, serve, serve_app, served_by
         from memoriter.monitoring import PROBES, ServerMetrics, Supervisor, with_monitoring
         from memoriter.pages import server_routes
         from memoriter.startup import start_in_background
@@ -199,6 +199,9 @@ class _ServerRun:
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
         events = Events()
+        # Programs on other machines connect by a name with TLS, and those on this machine without.
+        encrypted = [address for address in self.addresses if address.startswith("https:")]
+        url = next(iter(encrypted), server.url if is_local_url(server.url) else "")
         metrics = ServerMetrics(streams=lambda: events.open)
         supervisor = Supervisor(self.env.environ)
         self.memory.on_search = metrics.searched
@@ -213,6 +216,7 @@ class _ServerRun:
             sessions=self.sessions,
             more=with_monitoring(lambda run: server_routes(run, events, self.sessions, self.addresses), metrics),
             probes=PROBES,
+            oauth=OAuth(self.env.home, url, served_by(self.memory), self.env.wall) if url else None,
             observers=[metrics.request_answered],
         )
 

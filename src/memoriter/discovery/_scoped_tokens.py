@@ -143,6 +143,8 @@ class TokenFile:
                 remedy = f"Give another name, or run `memoriter token revoke {name}` first."
                 raise UsageError(f"There is a token {name!r} already.", remedy=remedy)
             if len(known) >= MOST_TOKENS:
+                known[:] = [each for each in known if not each.has_expired(now)]
+            if len(known) >= MOST_TOKENS:
                 message = f"There are {MOST_TOKENS} tokens, which is the maximum."
                 raise UsageError(message, remedy="Run `memoriter token revoke NAME` for one that is not used.")
             digest = digest_of(value)

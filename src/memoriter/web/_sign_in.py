@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -9,14 +10,17 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from memoriter.access import (
+    CONSENT_PATH,
     DEVICE_PATH,
     OPEN_PATH,
     SIGN_IN_PATH,
     SIGN_OUT_PATH,
     authenticator_of,
     caller_of,
+    form_page,
     is_local,
     problem_response,
+    sign_in_page,
     small_page,
 )
 
@@ -29,14 +33,10 @@ if TYPE_CHECKING:
 
 LONGEST_FORM = 4096
 """Bytes of the form with a token at most."""
+AFTER = re.compile(rf"{CONSENT_PATH}\?request=[\w-]{{1,100}}")
+"""Where signing in may lead besides the first page."""
 RIGHTS = {"read": "read the notes", "write": "read and write the notes", "admin": "do all that the owner may do"}
 """What a person may do, by the scope of the token."""
-FORM_POLICY = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-FORM_HEADERS = {
-    "Content-Security-Policy": FORM_POLICY,
-    # With `no-referrer`, a browser would hide the origin of a form, which proves that a page of this server sent it.
-    "Referrer-Policy": "same-origin",
-}
 
 
 class SignIn:
@@ -98,7 +98,8 @@ class SignIn:
         value = authenticator.sign_in(fields.get("token", "").strip())
         if value is None:
             return sign_in_page("No token is like this: it was mistyped, has expired, or was revoked.", 401)
-        return self._with_cookie(request, RedirectResponse("/", 303), value)
+        after = fields.get("after", "")
+        return self._with_cookie(request, RedirectResponse(after if AFTER.fullmatch(after) else "/", 303), value)
 
     def sign_out(self, request: Request) -> Response:
         """End the session of the browser."""
@@ -119,7 +120,7 @@ class SignIn:
             how = "Another device gets the same rights by a link that works once, within ten minutes."
         else:
             how = "Other devices do not reach this server: it listens to this computer only (see `--host`)."
-        return _form_page("This session", who, may, how, body=forms)
+        return form_page("This session", who, may, how, body=forms)
 
     def add_device(self, request: Request) -> Response:
         """Return the page with a link for another device, as text and as a QR code."""
@@ -130,30 +131,12 @@ class SignIn:
         shown = "".join(_qr_code(f"{address}{link}") for address in self._addresses)
         message = "Scan the code with the camera of the other device. It works once, within ten minutes."
         warning = "Whoever opens the link has the rights of this session."
-        return _form_page("Sign in on another device", message, warning, body=shown)
+        return form_page("Sign in on another device", message, warning, body=shown)
 
     def _with_cookie(self, request: Request, response: Response, value: str) -> Response:
         secure = request.url.scheme == "https"
         response.set_cookie(self._sessions.cookie, value, httponly=True, secure=secure, samesite="strict", path="/")
         return response
-
-
-def sign_in_page(problem: str = "", status: int = 200) -> Response:
-    """Return the page that takes a token, with what was wrong with the last one."""
-    body = (
-        f'<form method="post" action="{SIGN_IN_PATH}">'
-        '<p><label for="token">Token</label><br><input id="token" name="token" type="password" size="48" '
-        'required maxlength="600" autocomplete="current-password" autofocus></p><p><button>Sign in</button></p></form>'
-    )
-    how = "The owner of these notes gives you one: `memoriter token create NAME --scope write`."
-    alert = f'<p role="alert"><strong>{problem}</strong></p>' if problem else ""
-    return _form_page("Sign in", how, body=alert + body, status=status, link=False)
-
-
-def _form_page(title: str, *paragraphs: str, body: str, status: int = 200, link: bool = True) -> Response:
-    leads = ("", "/", "Back to the notes") if link else None
-    page = small_page(title, *paragraphs, link=leads, body=body)
-    return Response(page, status, FORM_HEADERS, "text/html")
 
 
 def _button(path: str, text: str) -> str:
