@@ -258,7 +258,7 @@ class OAuth(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, Ac
 
     async def exchange_authorization_code(
         self,
-        client: OAuthClientInformationFull,  # noqa: ARG002 - as the SDK calls it
+        client: OAuthClientInformationFull,
         authorization_code: AuthorizationCode,
     ) -> OAuthToken:
         """Make the token of a client; a code counts once."""
