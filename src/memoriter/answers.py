@@ -518,12 +518,15 @@ name | text | the name
 scope | text | `metrics`, `read`, `write` or `admin`
 principal | text | the principal; may be empty
 workspace | text | absolute path of the only workspace whose server accepts it | if any server does
+expiresAt | text | ISO 8601, UTC; servers refuse it from then on | if it does not end
 token | text | the token, which is printed only once
 
 ListedToken: One token of `token list`.
 name | text | the name
 scope | text | `metrics`, `read`, `write` or `admin`
 createdAt | text | ISO 8601, UTC
+expiresAt | text | ISO 8601, UTC; servers refuse it from then on | if it does not end
+lastUsedAt | text | ISO 8601, UTC; within a minute | if no server has accepted it yet
 principal | text | the principal | if it has none
 workspace | text | absolute path of the only workspace whose server accepts it | if any server does
 perSecond | number | requests per second over a longer time

@@ -136,10 +136,11 @@ def wrong(servers: AuthServers) -> dict[str, list[tuple[str, str | bytes]]]:
 def test_every_route_and_method_is_refused_without_the_token(servers: AuthServers, kind: str) -> None:
     before = servers.notes
     url = servers.addresses[kind]
+    where = f' resource_metadata="{url}/.well-known/oauth-protected-resource/mcp"' if kind == "serve" else ""
     for method, path in itertools.product(METHODS, ROUTES):
         status, body, headers = respond(url, method, path, [])
         assert (method, path, status) == (method, path, 401)
-        assert headers["WWW-Authenticate"] == "Bearer"
+        assert headers["WWW-Authenticate"] == f"Bearer{where}"
         if method != "HEAD":
             error = json.loads(body)["error"]
             assert error["message"]

@@ -85,6 +85,28 @@ def test_a_revoked_token_is_refused_at_once(env: MemoryEnv, client: Callable[[st
     assert caller.get("/files").status_code == 401
 
 
+def test_a_token_is_refused_from_the_end_of_its_last_day_and_its_use_is_known(tmp_path: Path) -> None:
+    now = [1_000.0]
+    file = TokenFile(tmp_path)
+    token = file.create("one", "read", now=0.0, expires=2_000.0)
+    other = file.create("two", "read", now=0.0)
+    live = LiveTokens(tmp_path, lambda: now[0])
+    assert file.last_uses() == {}
+    for at, uses in ((1_000.0, 1_000.0), (1_059.0, 1_000.0), (1_999.0, 1_999.0)):
+        now[0] = at
+        found = live.find(token)
+        assert found is not None
+        assert file.last_uses() == {found.digest: uses}
+    now[0] = 2_000.0
+    assert live.find(token) is None
+    assert live.find(other) is not None
+    assert sorted(file.last_uses().values()) == [1_999.0, 2_000.0]
+    file.path.with_name("token-uses.json").write_text("[", encoding="utf-8")
+    now[0] = 3_000.0
+    assert live.find(other) is not None
+    assert list(file.last_uses().values()) == [3_000.0]
+
+
 @pytest.mark.slow
 def test_tokens_are_made_listed_and_revoked_by_the_program(tmp_path: Path) -> None:
     env = MemoryEnv.at(tmp_path)
@@ -117,7 +139,7 @@ def test_a_name_that_cannot_be_one_is_refused(tmp_path: Path, name: str) -> None
 def test_a_damaged_file_of_tokens_lets_nobody_in_and_is_not_overwritten(tmp_path: Path) -> None:
     file = TokenFile(tmp_path)
     token = file.create("one", "admin", now=0.0)
-    live = LiveTokens(tmp_path)
+    live = LiveTokens(tmp_path, lambda: 0.0)
     assert live.find(token) is not None
     file.path.write_text('[{"name": "one", "scope": "all"}]', encoding="utf-8")
     assert live.find(token) is None
@@ -271,9 +293,9 @@ def test_a_link_and_a_session_end_by_themselves() -> None:
     assert sessions.open(code) is None
     now[0] = 600.0
     assert sessions.open(late) is None
-    assert sessions.is_open(cookie)
+    assert sessions.token_of(cookie) == ""
     now[0] += 12 * 3_600
-    assert not sessions.is_open(cookie)
+    assert sessions.token_of(cookie) is None
     codes = [sessions.new_link().rpartition("=")[2] for _ in range(9)]
     assert [sessions.open(each) is not None for each in codes] == [False, *[True] * 8]
 

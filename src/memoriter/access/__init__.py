@@ -1,10 +1,11 @@
 """Access over HTTP: who calls, what a caller may do, and which requests of browsers are refused."""
 
-from memoriter.access._browser import OPEN_PATH, BrowserSessions
+from memoriter.access._browser import CONSENT_PATH, DEVICE_PATH, OPEN_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, BrowserSessions
 from memoriter.access._caller import Caller, caller_of, is_still_known, known_caller
-from memoriter.access._identity import Authenticator
+from memoriter.access._form_page import form_page, sign_in_page
+from memoriter.access._identity import Authenticator, authenticator_of
 from memoriter.access._middleware import AccessMiddleware, ServedMemory, limit_reached
-from memoriter.access._origins import Origins
+from memoriter.access._origins import Origins, is_local
 from memoriter.access._problem import PROBLEM_TYPE, problem_json, problem_response
 from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
 from memoriter.access._record import FIELDS, TOOL, RequestRecord, name_of_caller
@@ -13,9 +14,13 @@ from memoriter.access._shares import Permit, Shares
 from memoriter.access._small_page import small_page
 
 __all__ = [
+    "CONSENT_PATH",
+    "DEVICE_PATH",
     "FIELDS",
     "OPEN_PATH",
     "PROBLEM_TYPE",
+    "SIGN_IN_PATH",
+    "SIGN_OUT_PATH",
     "TOOL",
     "AccessMiddleware",
     "Authenticator",
@@ -30,12 +35,16 @@ __all__ = [
     "Run",
     "ServedMemory",
     "Shares",
+    "authenticator_of",
     "caller_of",
+    "form_page",
+    "is_local",
     "is_still_known",
     "known_caller",
     "limit_reached",
     "name_of_caller",
     "problem_json",
     "problem_response",
+    "sign_in_page",
     "small_page",
 ]

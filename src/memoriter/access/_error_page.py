@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers, MutableHeaders
 
+from memoriter.access._browser import SIGN_IN_PATH
 from memoriter.access._origins import PROGRAM_PATHS
 from memoriter.access._problem import PROBLEM_TYPE
 from memoriter.access._small_page import small_page
@@ -92,5 +93,9 @@ def _page_of(status: int, body: bytes) -> bytes:
     except (ValueError, TypeError, KeyError):
         pass
     title = TITLES.get(status, HTTPStatus(status).phrase)
-    before = "If it has one, and you came from another web page: " if status == 401 else ""
-    return small_page(title, message, remedy, link=(before, FIRST_PAGE, "Open the first page"))
+    if status != 401:
+        return small_page(title, message, remedy, link=("", FIRST_PAGE, "Open the first page"))
+    sign_in = f'<p><a href="{SIGN_IN_PATH}">Sign in with a token</a></p>\n'
+    # After a click on a link of another web page, a browser leaves the cookie of a session out.
+    link = ("If you are signed in, and came from another web page: ", FIRST_PAGE, "Open the first page")
+    return small_page(title, message, remedy, body=sign_in, link=link)

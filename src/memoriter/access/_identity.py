@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hmac
+from dataclasses import replace
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from memoriter.access._caller import OWNER, Caller
 from memoriter.access._origins import header_of, is_local
-from memoriter.discovery import WORK_PATHS, same
+from memoriter.discovery import WORK_PATHS, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
     from memoriter.access._browser import BrowserSessions
     from memoriter.discovery import LiveTokens
+
+AUTHENTICATOR = "memoriter.authenticator"
+"""The key of the rules of the server in the scope of a request."""
 
 
 class Authenticator:
@@ -33,7 +38,7 @@ class Authenticator:
         Args:
             token: returns the owner's token, which allows everything.
             tokens: the further tokens, each with its scope; None: there are none.
-            sessions: the sessions of browsers on this machine; None: there are none.
+            sessions: the sessions of browsers; None: there are none.
         """
         self._token = token
         self._tokens = tokens
@@ -50,9 +55,29 @@ class Authenticator:
         if any(name.lower() == b"authorization" for name, _ in scope["headers"]):
             return self._by_authorization(scope)
         value = self.cookie_of(scope)
-        if value is None or self.sessions is None or not is_local(scope) or not self.sessions.is_open(value):
+        token = None if value is None or self.sessions is None else self.sessions.token_of(value)
+        if token is None:
             return None
-        return Caller(OWNER, "admin", "browser")
+        if not token:
+            return Caller(OWNER, "admin", "browser") if is_local(scope) else None
+        caller = self._by_digest(token)
+        return None if caller is None else replace(caller, kind="browser")
+
+    def sign_in(self, token: str) -> str | None:
+        """Return the cookie of a new session with the rights of a token, or None if nobody has this token."""
+        if self.sessions is None or self._by_digest(digest_of(token)) is None:
+            return None
+        return self.sessions.start(digest_of(token))
+
+    def link_for_device(self, scope: Scope) -> str | None:
+        """Return path and query of a link that gives another device the rights of a browser's caller.
+
+        None: the request does not come from a browser with a session.
+        """
+        caller = self.identify(scope)
+        if self.sessions is None or caller is None or caller.kind != "browser":
+            return None
+        return self.sessions.new_link(caller.digest or digest_of(self._token()))
 
     def accepts(self, scope: Scope) -> bool:
         """Return whether the caller of a request is known."""
@@ -76,9 +101,13 @@ class Authenticator:
         return None
 
     def _by_token(self, value: str) -> Caller | None:
-        if same(value, self._token()):
+        return self._by_digest(digest_of(value))
+
+    def _by_digest(self, digest: str) -> Caller | None:
+        """Return the caller whose token has a hash. Tokens are random, so only their hashes are compared."""
+        if hmac.compare_digest(digest, digest_of(self._token())):
             return Caller(OWNER, "admin")
-        found = self._tokens.find(value) if self._tokens is not None else None
+        found = self._tokens.with_digest(digest) if self._tokens is not None else None
         if found is None:
             return None
         return Caller(
@@ -98,3 +127,8 @@ def is_command(scope: Scope) -> bool:
     """
     server = scope.get("server")
     return server is not None and server[1] is None and scope["path"].startswith(WORK_PATHS)
+
+
+def authenticator_of(scope: Scope) -> Authenticator:
+    """Return the rules of the server that a request has reached."""
+    return cast("Authenticator", scope[AUTHENTICATOR])

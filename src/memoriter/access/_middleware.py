@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 
-from memoriter.access._browser import OPEN_PATH
-from memoriter.access._caller import CALLER, STILL_KNOWN
+from memoriter.access._browser import OPEN_PATH, SIGN_IN_PATH
+from memoriter.access._caller import CALLER, STILL_KNOWN, Caller
 from memoriter.access._error_page import prefers_html, with_error_page
-from memoriter.access._origins import is_local, same_origin_fault
+from memoriter.access._identity import AUTHENTICATOR
+from memoriter.access._origins import same_origin_fault
 from memoriter.access._problem import problem_json, problem_response
 from memoriter.access._rate import CallerLimits
+from memoriter.discovery import Limits
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from memoriter.access._caller import Caller
     from memoriter.access._identity import Authenticator
     from memoriter.access._origins import Origins
     from memoriter.access._rate import LimitReached
@@ -49,6 +50,10 @@ SAFE_HEADERS = {
     "X-Frame-Options": "DENY",
 }
 """Headers of every response that does not set them itself."""
+SIGN_IN = frozenset({("GET", OPEN_PATH), ("GET", SIGN_IN_PATH), ("POST", SIGN_IN_PATH)})
+"""What a browser without a session may request."""
+STRANGER = Caller("stranger", "metrics", limits=Limits(per_second=10.0, at_once=8, bytes_per_minute=4 << 20))
+"""All browsers without a session, as far as their requests are counted."""
 NO_TOKEN = "This server requires its bearer token."  # noqa: S105 - a message
 NO_TOKEN_REMEDY = "Send the header `Authorization: Bearer TOKEN`; the token is what `memoriter token` prints."  # noqa: S105
 
@@ -84,6 +89,8 @@ class AccessMiddleware:
         served: ServedMemory | None = None,
         limits: CallerLimits | None = None,
         probes: Collection[str] = (),
+        open_requests: Collection[tuple[str, str]] = (),
+        challenge: str = "Bearer",
     ) -> None:
         """Wrap an application. Only the log of requests may be outside this middleware.
 
@@ -95,6 +102,8 @@ class AccessMiddleware:
             limits: the limits of callers; None: the usual ones.
             probes: paths that anybody may read by any name of a host, because a supervisor has no token and may
                 connect by address. Their answers must not tell such a caller anything but whether the server works.
+            open_requests: further methods and paths of requests that need no token, such as those of OAuth.
+            challenge: what `WWW-Authenticate` tells a client that has no token.
         """
         self._app = app
         self._authenticator = authenticator
@@ -102,6 +111,8 @@ class AccessMiddleware:
         self._served = served or ServedMemory()
         self._limits = limits or CallerLimits(time.monotonic)
         self._probes = frozenset(probes)
+        self._open = SIGN_IN | frozenset(open_requests)
+        self._challenge = challenge
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
@@ -116,6 +127,7 @@ class AccessMiddleware:
             send = with_error_page(send)
         caller = self._authenticator.identify(scope)
         scope[CALLER] = caller
+        scope[AUTHENTICATOR] = self._authenticator
         scope[STILL_KNOWN] = lambda: self._authenticator.identify(scope) is not None
         if caller is None and self._is_probe(scope):
             await self._app(scope, receive, send)
@@ -123,7 +135,9 @@ class AccessMiddleware:
         refusal = self._refusal(scope, caller)
         if refusal is not None:
             await refusal(scope, receive, send)
-        elif caller is None or caller.kind == "command":
+        elif caller is None:
+            await self._answer_within_limits(STRANGER, scope, receive, send)
+        elif caller.kind == "command":
             await self._app(scope, receive, send)
         else:
             await self._answer_within_limits(caller, scope, receive, send)
@@ -152,14 +166,15 @@ class AccessMiddleware:
     def _refusal(self, scope: Scope, caller: Caller | None) -> Response | None:
         """Return the response that refuses a request, or None if it may be passed on."""
         if caller is None and not self._opens_session(scope):
-            return unauthorized(scope)
+            return unauthorized(scope, self._challenge)
         if fault := self._origins.host_fault(scope):
             remedy = "Use the address that the server printed, or start it with --allow-host NAME."
             return problem_response(421, "host", fault, remedy)
         if fault := self._origins.origin_fault(scope):
             return problem_response(403, "origin", fault, "Send requests from a page of this server.")
         if caller is None:
-            return None
+            fault = same_origin_fault(scope) if scope["path"] == SIGN_IN_PATH else ""
+            return problem_response(403, "origin", fault, "Open the page of this server.") if fault else None
         if caller.kind == "browser" and (fault := same_origin_fault(scope)):
             return problem_response(403, "origin", fault, "Send requests from a page of this server.")
         if elsewhere := self._belongs_elsewhere(caller):
@@ -188,9 +203,9 @@ class AccessMiddleware:
         return not shown and scope["path"] in self._probes and scope["method"] in {"GET", "HEAD"}
 
     def _opens_session(self, scope: Scope) -> bool:
-        """Return whether the request opens a one-time link, which needs nothing but its code."""
-        opens = (scope["method"], scope["path"]) == ("GET", OPEN_PATH)
-        return opens and self._authenticator.sessions is not None and is_local(scope)
+        """Return whether the request signs somebody in, by the code of a one-time link or by a token in a form."""
+        opens = (scope["method"], scope["path"]) in self._open
+        return opens and self._authenticator.sessions is not None
 
 
 def out_of_scope(caller: Caller, needed: TokenScope) -> Response:
@@ -208,11 +223,11 @@ def limit_reached(caller: Caller, reached: LimitReached) -> Response:
     return problem_response(429, "rate", message, remedy, headers=wait, limit=reached.limit)
 
 
-def unauthorized(scope: Scope) -> Response:
+def unauthorized(scope: Scope, challenge: str = "Bearer") -> Response:
     """Return the refusal of a request whose caller is not known."""
-    headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store", "Connection": "close"}
+    headers = {"WWW-Authenticate": challenge, "Cache-Control": "no-store", "Connection": "close"}
     if prefers_html(scope):
-        remedy = "Run `memoriter serve --link`, and open the link that it prints."
+        remedy = f"Sign in with a token on the page {SIGN_IN_PATH}, or open the link of `memoriter serve --link`."
         return problem_response(401, "session", "This page needs a session.", remedy, headers=headers)
     message = NO_TOKEN
     remedy = NO_TOKEN_REMEDY

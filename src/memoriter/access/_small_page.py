@@ -5,17 +5,21 @@ from __future__ import annotations
 from html import escape
 
 
-def small_page(title: str, *paragraphs: str, link: tuple[str, str, str], refresh: bool = False) -> bytes:
+def small_page(
+    title: str, *paragraphs: str, link: tuple[str, str, str] | None, body: str = "", refresh: bool = False
+) -> bytes:
     """Return a page with a title, paragraphs and a link.
 
     Args:
         title: its title.
         paragraphs: sentences, in which the parts between backticks are code; empty ones are left out.
-        link: the text before the link, its address on this server, and its text.
+        link: the text before the link, its address on this server, and its text; None: there is none.
+        body: HTML after the paragraphs.
         refresh: whether the browser opens the address by itself.
     """
-    before, address, text = (escape(each) for each in link)
+    before, address, text = map(escape, link or ("", "", ""))
     moves = f'<meta http-equiv="refresh" content="0; url={address}">\n' if refresh else ""
+    leads = f'<p>{before}<a href="{address}">{text}</a></p>' if link else ""
     shown = "".join(f"<p>{_with_code(each)}</p>\n" for each in paragraphs if each)
     page = f"""<!doctype html>
 <html lang="en">
@@ -28,7 +32,7 @@ def small_page(title: str, *paragraphs: str, link: tuple[str, str, str], refresh
 <body>
 <main>
 <h1>{escape(title)}</h1>
-{shown}<p>{before}<a href="{address}">{text}</a></p>
+{shown}{body}{leads}
 </main>
 </body>
 </html>

@@ -160,7 +160,8 @@ def _serve(
         sys.stdout.flush()
 
     hosts = (*((host_in_url,) if host not in THIS_MACHINE else ()), *names)
-    tokens = LiveTokens(read_environment().home)
+    env = read_environment()
+    tokens = LiveTokens(env.home, env.wall)
     start_in_background(memory)
     app = http_app(memory, token=LiveToken(token), tokens=tokens, hosts=hosts)
     serve(app, listening, ready=ready, ending=memory.stop)

@@ -109,7 +109,25 @@ def serve_command(
     names = (*((host_in_url,) if host not in THIS_MACHINE else ()), *allow_host)
     watch = memory.settings.sync.watch and not no_watch
     sessions = BrowserSessions(env.monotonic, listening.getsockname()[1])
-    _ServerRun(options, env, memory, listening, host, names, watch, token, sessions, exposure, proxies, drain).run()
+    addresses = addresses_of(names, listening.getsockname()[1], encrypted=tls == "proxy" or host in THIS_MACHINE)
+    run = _ServerRun(
+        options, env, memory, listening, host, names, watch, token, sessions, exposure, proxies, drain, addresses
+    )
+    run.run()
+
+
+def addresses_of(names: Sequence[str], port: int, *, encrypted: bool) -> Sequence[str]:
+    """Return the URLs by which other devices reach a server.
+
+    Args:
+        names: its host names besides those of this machine, each with or without a port.
+        port: the port on which it listens.
+        encrypted: whether devices connect to a proxy, at its own port.
+    """
+    named = [name for name in names if name not in EVERYWHERE and name not in {"[::]", "[::1]"}]
+    if encrypted:
+        return [f"https://{name}" for name in named]
+    return [f"http://{name}" if name.rpartition(":")[2].isdigit() else f"http://{name}:{port}" for name in named]
 
 
 def checked_proxies(addresses: Sequence[str]) -> Sequence[str]:
@@ -159,6 +177,8 @@ class _ServerRun:
     proxies: Sequence[str]
     drain: float
     """Seconds."""
+    addresses: Sequence[str]
+    """The URLs by which other devices reach it."""
 
     @property
     def screen(self) -> Screen:
@@ -167,7 +187,7 @@ class _ServerRun:
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, LiveTokens, folder_of, open_socket, unregister
-        from memoriter.mcp_server import serve, serve_app
+        from memoriter.mcp_server import OAuth, serve, serve_app, served_by
         from memoriter.monitoring import PROBES, ServerMetrics, Supervisor, with_monitoring
         from memoriter.pages import server_routes
         from memoriter.startup import start_in_background
@@ -185,7 +205,9 @@ class _ServerRun:
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
         events = Events()
-        sessions = self.sessions if is_local_url(server.url) else None
+        # Programs on other machines connect by a name with TLS, and those on this machine without.
+        encrypted = [address for address in self.addresses if address.startswith("https:")]
+        url = next(iter(encrypted), server.url if is_local_url(server.url) else "")
         metrics = ServerMetrics(streams=lambda: events.open)
         supervisor = Supervisor(self.env.environ)
         self.memory.on_search = metrics.searched
@@ -195,10 +217,11 @@ class _ServerRun:
             tickets=folder,
             hosts=hosts,
             commands={"search": self.search, "link": lambda _memory, _request: self.new_link(server)},
-            tokens=LiveTokens(self.env.home),
-            sessions=sessions,
-            more=with_monitoring(lambda run: server_routes(run, events, sessions), metrics),
+            tokens=LiveTokens(self.env.home, self.env.wall),
+            sessions=self.sessions,
+            more=with_monitoring(lambda run: server_routes(run, events, self.sessions, self.addresses), metrics),
             probes=PROBES,
+            oauth=OAuth(self.env.home, url, served_by(self.memory), self.env.wall) if url else None,
             observers=[metrics.request_answered],
         )
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.discovery import Scope, ScopedToken
+    from memoriter.environment import Environment
 
 
 @click.group(cls=CommandGroup, name="token", invoke_without_command=True)
@@ -62,6 +63,7 @@ def token_command(context: click.Context, *, renew: bool) -> None:
     help="metrics; read; write, which includes read; or admin, which allows all that you may do.",
 )
 @click.option("--principal", metavar="NAME", default="", help="Accepted only by servers with this one's memories.")
+@click.option("--expires", metavar="DAY", default="", help="The last day on which servers accept it, or 30d from now.")
 @click.option(
     "--per-second",
     metavar="N",
@@ -86,11 +88,13 @@ def token_command(context: click.Context, *, renew: bool) -> None:
     show_default=True,
     help="Megabytes (2^20 bytes) of requests and answers per minute.",
 )
-def create(*, name: str, scope: Scope, principal: str, per_second: float, at_once: int, mb_per_minute: int) -> None:
+def create(
+    *, name: str, scope: Scope, principal: str, expires: str, per_second: float, at_once: int, mb_per_minute: int
+) -> None:
     """Make a token for one client, and print it once.
 
         memoriter token create dashboard
-        memoriter token create alice --scope write -w ~/team/notes
+        memoriter token create alice --scope write -w ~/team/notes --expires 90d
         memoriter token create importer --scope write --per-second 5 --at-once 2
         memoriter token create prometheus --scope metrics
 
@@ -109,12 +113,37 @@ def create(*, name: str, scope: Scope, principal: str, per_second: float, at_onc
     workspace = _existing_folder(options.workspace, env.user_home) if options.workspace else ""
     tokens = TokenFile(env.home)
     now = env.wall()
-    value = tokens.create(name, scope, now=now, principal=principal, workspace=workspace, limits=limits)
+    ends = _end_of(expires, env) if expires else 0.0
+    value = tokens.create(name, scope, now=now, principal=principal, workspace=workspace, limits=limits, expires=ends)
     if options.screen.as_json:
         of_workspace = {"workspace": workspace} if workspace else {}
-        options.screen.json({"name": name, "scope": scope, "principal": principal, **of_workspace, "token": value})
+        until = {"expiresAt": iso_time(ends)} if ends else {}
+        options.screen.json(
+            {"name": name, "scope": scope, "principal": principal, **of_workspace, **until, "token": value}
+        )
     else:
         options.screen.text(value)
+
+
+def _end_of(expires: str, env: Environment) -> float:
+    """Return the end of a day, in seconds since 1970. Raises UsageError if it is none, or in the past."""
+    from datetime import date, timedelta
+
+    from memoriter.environment import local_time
+    from memoriter.errors import UsageError
+
+    now = local_time(env.wall(), None)
+    days = expires.removesuffix("d")
+    try:
+        is_number = days != expires and days.isascii() and days.isdigit()
+        last = now.date() + timedelta(days=int(days)) if is_number else date.fromisoformat(expires)
+        end = now.replace(year=last.year, month=last.month, day=last.day, hour=23, minute=59, second=59, microsecond=0)
+    except (ValueError, OverflowError) as error:
+        message = f"{expires!r} is no day on which a token can end."
+        raise UsageError(message, remedy="Give a day as YYYY-MM-DD, or a number of days such as 30d.") from error
+    if end <= now:
+        raise UsageError(f"The day {expires} is in the past.", remedy="Give a later day.")
+    return end.timestamp()
 
 
 def _existing_folder(named: str, user_home: Path) -> str:
@@ -143,17 +172,31 @@ def list_() -> None:
     from memoriter.environment import read_environment
 
     screen = GlobalOptions.current().screen
-    tokens = TokenFile(read_environment().home).tokens()
+    env = read_environment()
+    file = TokenFile(env.home)
+    tokens = file.tokens()
+    uses = file.last_uses()
     if screen.as_json:
-        screen.json([_token_json(each) for each in tokens])
+        screen.json([_token_json(each, uses.get(each.digest)) for each in tokens])
         return
+    widths = [max((len(text) for text in column), default=0) for column in zip(*map(_columns, tokens), strict=True)]
     for each in tokens:
-        principal = f"  for {each.principal}" if each.principal else ""
-        where = f"  {each.workspace}" if each.workspace else ""
-        since = f"since {iso_time(each.created)[:10]}"
-        screen.show([((each.name, "bold"), (f"  {each.scope}{principal}  {since}{where}", ""))])
+        name, scope = (text.ljust(width) for text, width in zip(_columns(each), widths, strict=True))
+        used = f"last used {iso_time(uses[each.digest])[:10]}" if each.digest in uses else "never used"
+        about = [f"since {iso_time(each.created)[:10]}", used]
+        if each.expires:
+            word = "expired" if each.has_expired(env.wall()) else "expires"
+            about.append(f"{word} {iso_time(each.expires)[:10]}")
+        about += [f"for {each.principal}"] if each.principal else []
+        about += [each.workspace] if each.workspace else []
+        screen.show([((name, "bold"), (f"  {scope}  {'  '.join(about)}", ""))])
     if not tokens:
         screen.note((("There are no tokens of clients; `memoriter token create NAME` makes one.", ""),))
+
+
+def _columns(token: ScopedToken) -> tuple[str, str]:
+    """Return what stands in columns of the list."""
+    return token.name, token.scope
 
 
 @token_command.command(cls=Command, name="revoke")
@@ -177,13 +220,15 @@ def revoke(name: str) -> None:
         screen.show([(("Revoked: ", ""), (removed.name, "bold"))])
 
 
-def _token_json(token: ScopedToken) -> dict[str, Any]:
-    """Return a token without anything that could be sent to a server."""
+def _token_json(token: ScopedToken, used: float | None = None) -> dict[str, Any]:
+    """Return a token without anything that could be sent to a server; `used` is its last use, if one is known."""
     limits = token.limits
     return {
         "name": token.name,
         "scope": token.scope,
         "createdAt": iso_time(token.created),
+        **({"expiresAt": iso_time(token.expires)} if token.expires else {}),
+        **({"lastUsedAt": iso_time(used)} if used is not None else {}),
         **({"principal": token.principal} if token.principal else {}),
         **({"workspace": token.workspace} if token.workspace else {}),
         "perSecond": limits.per_second,

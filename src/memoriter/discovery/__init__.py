@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Scope,
         ScopedToken,
         TokenFile,
+        digest_of,
     )
     from memoriter.discovery._socket import open_socket
     from memoriter.discovery._token import LiveToken, Token, renewed_token, token_for
@@ -56,6 +57,7 @@ __all__ = [
     "announced",
     "conditions_digest",
     "delegate",
+    "digest_of",
     "folder_of",
     "open_socket",
     "redeem_ticket",
@@ -79,7 +81,7 @@ def __getattr__(name: str) -> Any:
         from memoriter.discovery import _token
 
         return getattr(_token, name)
-    if name in {"BURST_SECONDS", "SCOPES", "Limits", "LiveTokens", "Scope", "ScopedToken", "TokenFile"}:
+    if name in {"BURST_SECONDS", "SCOPES", "Limits", "LiveTokens", "Scope", "ScopedToken", "TokenFile", "digest_of"}:
         from memoriter.discovery import _scoped_tokens
 
         return getattr(_scoped_tokens, name)

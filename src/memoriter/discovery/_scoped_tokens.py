@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import os
 import re
 import secrets
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -17,13 +19,15 @@ from memoriter.permissions import folder_lock, replace_private
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
 Scope = Literal["metrics", "read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = ("metrics", "read", "write", "admin")
 """The scopes; each includes those before it. `metrics` reads measurements of the server, and no notes."""
 FILE = "tokens.json"
+USES = "token-uses.json"
+"""The file with the last use of each token. Without it, only this is not known."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 NAME_TEXT = "1 to 40 characters out of A-Z a-z 0-9 _ . -, and begins with a letter or a digit"
 RESERVED = frozenset({"owner", "command"})
@@ -71,6 +75,12 @@ class ScopedToken:
     workspace: str = ""
     """The absolute path of the only workspace whose server accepts the token; empty: any server of this home does."""
     limits: Limits = field(default_factory=Limits)
+    expires: float = 0.0
+    """Seconds since 1970 from which servers refuse the token; 0: never."""
+
+    def has_expired(self, now: float) -> bool:
+        """Return whether servers refuse the token at a time, in seconds since 1970."""
+        return bool(self.expires) and now >= self.expires
 
 
 class TokenFile:
@@ -102,6 +112,7 @@ class TokenFile:
         principal: str = "",
         workspace: str = "",
         limits: Limits | None = None,
+        expires: float = 0.0,
     ) -> str:
         """Store a new token and return it; it cannot be shown again.
 
@@ -112,6 +123,7 @@ class TokenFile:
             principal: whose long-term memories a server must have to accept the token; empty: any server does.
             workspace: the absolute path of the only workspace whose server accepts the token; empty: any does.
             limits: what its requests may use; None: the usual limits.
+            expires: seconds since 1970 from which servers refuse it; 0: never.
 
         Raises:
             UsageError: the name is taken or has another form, or there are too many tokens.
@@ -131,12 +143,30 @@ class TokenFile:
                 remedy = f"Give another name, or run `memoriter token revoke {name}` first."
                 raise UsageError(f"There is a token {name!r} already.", remedy=remedy)
             if len(known) >= MOST_TOKENS:
+                known[:] = [each for each in known if not each.has_expired(now)]
+            if len(known) >= MOST_TOKENS:
                 message = f"There are {MOST_TOKENS} tokens, which is the maximum."
                 raise UsageError(message, remedy="Run `memoriter token revoke NAME` for one that is not used.")
             digest = digest_of(value)
             used = limits or Limits()
-            known.append(ScopedToken(name, scope, principal, round(now, 3), digest, workspace, used))
+            known.append(ScopedToken(name, scope, principal, round(now, 3), digest, workspace, used, round(expires, 3)))
         return value
+
+    def last_uses(self) -> dict[str, float]:
+        """Return when servers last accepted each token, in seconds since 1970, by its hash."""
+        try:
+            uses: Any = json.loads(read_private(self._home / USES))
+            return {str(digest): float(at) for digest, at in uses.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+    def note_use(self, digest: str, at: float, known: Collection[str]) -> None:
+        """Store when a token was last accepted, beside the last uses of the known tokens. Raises OSError.
+
+        Of two servers that store one at the same time, one may win: no request waits for a lock.
+        """
+        kept = {name: used for name, used in self.last_uses().items() if name in known}
+        replace_private(self._home / USES, json.dumps({**kept, digest: at}).encode("ascii"))
 
     def revoke(self, name: str) -> ScopedToken:
         """Remove a token, which servers then refuse at once, and return it. Raises UsageError, ConfigError."""
@@ -186,17 +216,39 @@ class _Change:
         return ConfigError(message, remedy="Correct the permissions of this folder.")
 
 
+USES_SECONDS = 60.0
+"""Seconds between two writes of the last use of a token."""
+
+
 class LiveTokens:
     """The tokens of a running server; changes of the file take effect at once."""
 
-    def __init__(self, home: Path) -> None:
-        """Read the tokens of a home. Raises ConfigError."""
+    def __init__(self, home: Path, clock: Callable[[], float]) -> None:
+        """Read the tokens of a home.
+
+        Args:
+            home: memoriter's own folder.
+            clock: returns seconds since 1970.
+
+        Raises:
+            ConfigError: the file cannot be read.
+        """
         self._file = TokenFile(home)
+        self._clock = clock
+        self._uses: dict[str, float] = {}
+        """The last use of each token that was stored."""
         self._stamp = self._file_stamp()
         self._tokens = self._file.tokens()
 
     def find(self, value: str) -> ScopedToken | None:
-        """Return the token with this value. The time does not depend on which of them it resembles."""
+        """Return the token with this value, unless it has expired."""
+        return self.with_digest(digest_of(value))
+
+    def with_digest(self, digest: str) -> ScopedToken | None:
+        """Return the token with this hash, unless it has expired, and note that it was used.
+
+        The time does not depend on which of them the hash resembles.
+        """
         stamp = self._file_stamp()
         if stamp != self._stamp:
             self._stamp = stamp
@@ -204,11 +256,17 @@ class LiveTokens:
                 self._tokens = self._file.tokens()
             except ConfigError:
                 self._tokens = ()  # a token that was revoked must not count because the file is damaged
-        digest = digest_of(value)
         found = None
         for each in self._tokens:
             if hmac.compare_digest(each.digest, digest):
                 found = each
+        now = self._clock()
+        if found is None or found.has_expired(now):
+            return None
+        if not 0 <= now - self._uses.get(digest, -math.inf) < USES_SECONDS:
+            self._uses[digest] = now
+            with suppress(OSError):  # a request is answered although its time cannot be stored
+                self._file.note_use(digest, now, [each.digest for each in self._tokens])
         return found
 
     def _file_stamp(self) -> tuple[int, ...] | None:
@@ -231,7 +289,8 @@ def _parse(content: bytes) -> tuple[ScopedToken, ...]:
         texts = (row["name"], row["principal"], row["digest"], row.get("workspace", ""))
         if not all(isinstance(text, str) for text in texts) or row["scope"] not in SCOPES:
             raise ValueError("not a token")
-        if not re.fullmatch("[0-9a-f]{64}", row["digest"]) or not isinstance(row["created"], (int, float)):
+        times = (row["created"], row.get("expires", 0.0))
+        if not re.fullmatch("[0-9a-f]{64}", row["digest"]) or not all(isinstance(at, (int, float)) for at in times):
             raise ValueError("not a token")
     return tuple(_parse_token(row) for row in rows)
 

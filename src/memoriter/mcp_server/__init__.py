@@ -4,11 +4,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memoriter.mcp_server._delegated import Declined
+    from memoriter.mcp_server._oauth import OAuth
     from memoriter.mcp_server._server import server_of
     from memoriter.mcp_server._stdio import serve_stdio
-    from memoriter.mcp_server._transports import http_app, listen, serve, serve_app
+    from memoriter.mcp_server._transports import http_app, listen, serve, serve_app, served_by
 
-__all__ = ["Declined", "http_app", "listen", "serve", "serve_app", "serve_stdio", "server_of"]
+__all__ = [
+    "Declined",
+    "OAuth",
+    "http_app",
+    "listen",
+    "serve",
+    "serve_app",
+    "serve_stdio",
+    "served_by",
+    "server_of",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,9 +30,10 @@ def __getattr__(name: str) -> Any:
 
     late = {
         "_delegated": "Declined",
+        "_oauth": "OAuth",
         "_server": "server_of",
         "_stdio": "serve_stdio",
-        "_transports": "http_app listen serve serve_app",
+        "_transports": "http_app listen serve serve_app served_by",
     }
     for module, names in late.items():
         if name in names.split():

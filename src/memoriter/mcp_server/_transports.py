@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memoriter.discovery import LiveTokens
     from memoriter.mcp_server._delegated import CommandWork
     from memoriter.mcp_server._http import RequestLog
+    from memoriter.mcp_server._oauth import OAuth
     from memoriter.memory import Memory
 
 PATH = "/mcp"
@@ -109,6 +110,7 @@ def serve_app(
     sessions: BrowserSessions | None = None,
     more: Callable[[Run], tuple[Sequence[Route], Sequence[str]]] | None = None,
     probes: Collection[str] = (),
+    oauth: OAuth | None = None,
     observers: Collection[Callable[[RequestRecord], None]] = (),
 ) -> RequestLog:
     """Return an ASGI application with `/mcp`, `/hook/{event}`, `/command/{name}`, `/health` and further routes.
@@ -126,6 +128,7 @@ def serve_app(
         sessions: the sessions of browsers; None: there are none.
         more: returns further routes and the paths to log by name, for a function that runs work with the memory.
         probes: the paths of routes that anybody may read.
+        oauth: gives tokens to programs that a person allows; None: programs get theirs from the owner only.
         observers: called with the record of each request when it has been answered.
     """
     from memoriter.access import AccessMiddleware, Authenticator, Origins
@@ -137,6 +140,9 @@ def serve_app(
     security = security_settings(hosts)
     delegated = Delegated(shared, security, tickets, commands, sessions=lambda: limited.open)
     routes, paths = more(shared.run_for_api) if more else ((), ())
+    if oauth is not None:
+        routes = [*routes, *oauth.routes]
+        paths = [*paths, *{path for _, path in oauth.open_requests}]
     server = server_of(memory, connector=True, shared=shared)
     shared.warm()
     app = server.streamable_http_app(
@@ -148,7 +154,15 @@ def serve_app(
     )
     limited = SessionLimits(app, PATH)
     authenticator = Authenticator(token, tokens=tokens, sessions=sessions)
-    guarded = AccessMiddleware(limited, authenticator, Origins(hosts), served=served_by(memory), probes=probes)
+    guarded = AccessMiddleware(
+        limited,
+        authenticator,
+        Origins(hosts),
+        served=served_by(memory),
+        probes=probes,
+        open_requests=oauth.open_requests if oauth else (),
+        challenge=oauth.challenge if oauth else "Bearer",
+    )
     return RequestLog(guarded, [PATH, *delegated.paths, *paths], observers=observers)
 
 

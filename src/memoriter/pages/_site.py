@@ -35,7 +35,7 @@ HEADERS = {
 
 
 def server_routes(
-    run: Run, events: Events, sessions: BrowserSessions | None = None
+    run: Run, events: Events, sessions: BrowserSessions | None = None, addresses: Sequence[str] = ()
 ) -> tuple[Sequence[Route], Sequence[str]]:
     """Return the routes of the HTTP API and of the pages, and the paths that a log may name.
 
@@ -43,8 +43,9 @@ def server_routes(
         run: runs a function with the memory in a worker thread.
         events: the events of the server.
         sessions: the sessions of browsers; None: there are none, and no pages.
+        addresses: the URLs by which other devices reach the server.
     """
-    routes, paths = api_routes(run, events, sessions)
+    routes, paths = api_routes(run, events, sessions, addresses)
     if sessions is None:
         return routes, paths
     of_pages, page_paths = _page_routes(run, events)

@@ -10,12 +10,12 @@ from starlette.routing import Route
 
 from memoriter.access import LimitReached, Shares, caller_of, is_still_known, limit_reached, problem_response
 from memoriter.web._events import RETRY_MILLISECONDS
-from memoriter.web._link import OneTimeLink
 from memoriter.web._openapi import BASE, openapi_document
 from memoriter.web._operations import all_operations
 from memoriter.web._problems import response_for
 from memoriter.web._requests import read_body, read_query
 from memoriter.web._runner import OperationRunner
+from memoriter.web._sign_in import SignIn
 from memoriter.web._work import require
 
 if TYPE_CHECKING:
@@ -40,14 +40,15 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 def api_routes(
-    run: Run, events: Events, sessions: BrowserSessions | None = None
+    run: Run, events: Events, sessions: BrowserSessions | None = None, addresses: Sequence[str] = ()
 ) -> tuple[Sequence[Route], Sequence[str]]:
-    """Return the routes of the API and of the one-time link, and their paths.
+    """Return the routes of the API and of sessions, and their paths.
 
     Args:
         run: runs a function with the memory in a worker thread.
         events: the events of the server.
         sessions: the sessions of browsers; None: there are none.
+        addresses: the URLs by which other devices reach the server.
     """
     runner = OperationRunner(run, events)
     routes = [Route(f"{BASE}{each.path}", _Endpoint(each, runner)) for each in all_operations().values()]
@@ -66,8 +67,7 @@ def api_routes(
 
     routes += [Route(f"{BASE}/openapi.json", openapi), Route(f"{BASE}/events", follow, methods=["GET"])]
     if sessions is not None:
-        link = OneTimeLink(sessions)
-        routes += [Route(link.path, link.open, methods=["GET"])]
+        routes += SignIn(sessions, addresses).routes
     paths = [route.path for route in routes]
     return [*routes, Route("/api/{rest:path}", _unknown, methods=METHODS)], paths
 
