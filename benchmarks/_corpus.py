@@ -174,6 +174,12 @@ class NoteGenerator:
         sentence = self._fill(source.choice(_SENTENCES[language]), language, topic)
         return " ".join(sentence.split()[:count]) if spaced else sentence[: 2 * count]
 
+    def sentence(self) -> str:
+        """Return a sentence about some subject."""
+        source = self._source
+        language = self._language()
+        return self._fill(source.choice(_SENTENCES[language]), language, source.randrange(TOPICS))
+
     def _language(self) -> Language:
         return self._source.choices(LANGUAGES, SHARES)[0]
 

@@ -105,7 +105,7 @@ def _client(
 
 def search(store: Store, text: str, vector: NDArray[np.float32], settings: SearchSettings) -> tuple[Hit, ...]:
     """Return the hits as `Memory.search` finds them: all that is read is of one state of the index."""
-    return store.at_one_state(lambda: rank(store, text, vector, settings, filters=ANYWHERE, now=0.0))
+    return store.at_one_state(lambda state: rank(state, text, vector, settings, filters=ANYWHERE, now=0.0))
 
 
 def _patiently(act: Callable[[], _T]) -> _T:

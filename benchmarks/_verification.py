@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from math import inf
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import apsw
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from benchmarks._effort import Effort
     from benchmarks._workspace import BenchWorkspace
     from memoriter.index import Index
-    from memoriter.store import Store
 
 PASSAGES = 0.6
 """Smallest share of its speed that a warm search keeps."""
@@ -42,7 +41,7 @@ def verification(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
 
         def ours(question: Question) -> None:
             rank(
-                cast("Store", Verified(index, verifier, Stopwatch(lambda: 0.0))),
+                Verified(index, verifier, Stopwatch(lambda: 0.0)),
                 question[0],
                 question[1],
                 settings,
@@ -78,7 +77,7 @@ def _pages(workspace: BenchWorkspace, effort: Effort, checking: str) -> Iterator
     title = "warm hybrid search with page checksums, relative speed"
     yield Row("verify.pages", title, workspace.size, ratio, "x", budget=PAGES, more=True, ratio=True)
 
-    file = str(workspace.index_path.resolve())
+    file = str(workspace.index_path)
 
     def rows(layer: str | None) -> None:
         with closing(apsw.Connection(file, flags=apsw.SQLITE_OPEN_READONLY, vfs=layer)) as connection:

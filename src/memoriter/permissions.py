@@ -271,19 +271,31 @@ def user_name(uid: int) -> str:
 
 def _without_modes(folder: Path, mounts: Path) -> bool:
     """Return whether the file system of a folder gives every file the same mode."""
+    return file_system_of(folder, mounts) in _WITHOUT_MODES
+
+
+def file_system_of(folder: Path, mounts: Path = MOUNTS) -> str:
+    """Return the kind of file system that holds a folder, as `mounts` lists it; empty if that is unknown.
+
+    The folder need not exist.
+    """
     best = -1
     kind = ""
     with suppress(OSError):
         real = folder.resolve()
         for point, name in _mounted(mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()):
+            # A later line for the same mount point replaces an earlier one.
             if len(point.parts) >= best and real.is_relative_to(point):
                 best = len(point.parts)
                 kind = name
-    return kind in _WITHOUT_MODES
+    return kind
 
 
 def _mounted(lines: Iterable[str]) -> Iterator[tuple[Path, str]]:
     for line in lines:
         fields = line.split()
         if len(fields) > 2:
-            yield Path(fields[1].replace("\\040", " ")), fields[2]
+            point = fields[1]
+            for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+                point = point.replace(code, character)
+            yield Path(point), fields[2]

@@ -22,7 +22,121 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class Store(Protocol):
+class Passages(Protocol):
+    """What a ranking reads of a store."""
+
+    def corpus(self) -> Corpus:
+        """Return the totals."""
+        ...
+
+    def count(self, filters: Filters) -> int:
+        """Return the number of chunks that pass the filters."""
+        ...
+
+    def newest(self, filters: Filters, limit: int) -> list[int]:
+        """Return chunks that pass the filters and have a day, the newest day first, then by path and line.
+
+        If there are more than `limit`, those come in that are the first of their file, then the second ones, and so on.
+        """
+        ...
+
+    def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
+        """Return those of the chunks that pass the filters."""
+        ...
+
+    def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunk]:
+        """Return complete chunks by id; ids that do not exist are absent."""
+        ...
+
+    def scoring_rows(self, ids: Collection[int]) -> Mapping[int, ScoringRow]:
+        """Return what ranking needs of chunks, without their texts; ids that do not exist are absent."""
+        ...
+
+    def document_frequency(self, terms: Collection[str]) -> Mapping[str, int]:
+        """Return the number of chunks that contain each term."""
+        ...
+
+    def other_names(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """Return for each name of a note the other names of the notes that have it."""
+        ...
+
+    def keyword_search(
+        self,
+        terms: Sequence[str],
+        *,
+        limit: int,
+        filters: Filters,
+        frequency: Mapping[str, int] | None,
+        weights: Mapping[str, float] | None,
+    ) -> Sequence[tuple[int, float]]:
+        """Return chunks with any of the terms, heaviest first: (chunk id, weight of its terms). Any string is safe.
+
+        `frequency` takes a result of `document_frequency` for these terms, so that they are not counted again. Without
+        `weights`, rare terms weigh more.
+        """
+        ...
+
+    def keyword_search_all(self, terms: Sequence[str], *, limit: int, filters: Filters) -> Sequence[tuple[int, float]]:
+        """Return chunks with all of the terms, best first: (chunk id, rank, negative: lower is better)."""
+        ...
+
+    def vector_search(
+        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: ScriptBaselines | None = None
+    ) -> Sequence[tuple[int, float]]:
+        """Return the chunks nearest to the query, best first, ties by id: (chunk id, cosine).
+
+        With `levels`, chunks are ordered by how far they stand out in their script.
+        """
+        ...
+
+    def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
+        """Return the chunks that have a vector, ascending, and their vectors: (m ids, (m, dims))."""
+        ...
+
+    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
+        """Return the vectors of the items of chunks, in no order: (n chunk ids, n first lines, n scripts, (n, dims)).
+
+        The lines are 0-based within the text of the chunk.
+        """
+        ...
+
+
+class Snapshot(Passages, Protocol):
+    """One state of a store, for one thread."""
+
+    def version(self) -> int:
+        """Return a number that changes whenever the content may have changed, in any process."""
+        ...
+
+    def get_meta(self, key: str) -> str | None:
+        """Return a setting, or None."""
+        ...
+
+    def files_at(self, paths: Collection[str]) -> Mapping[str, IndexedFile]:
+        """Return the stored files among `paths`, by path."""
+        ...
+
+    def ids_at(self, path: str) -> list[int]:
+        """Return the chunk ids of a file, in file order."""
+        ...
+
+    def all_ids(self) -> list[int]:
+        """Return every chunk id, ascending."""
+        ...
+
+    def vectors(self) -> int:
+        """Return the number of chunks that have a vector of their own."""
+        ...
+
+    def missing(self, limit: int, *, of: Collection[int] = ()) -> Sequence[tuple[bytes, str]]:
+        """Return up to `limit` distinct (key, text) that have neither a vector nor a recorded failure.
+
+        The texts of chunks come first, then those of items. With `of`, only the chunks with these ids, in their order.
+        """
+        ...
+
+
+class Store(Snapshot, Protocol):
     """A store that is indexed, searched and maintained. Several threads may share it.
 
     A write is one transaction. It raises `IndexBusy` if another process writes for too long, `IndexDamaged` if the
@@ -42,7 +156,7 @@ class Store(Protocol):
 
     @property
     def generation(self) -> int:
-        """The number of the content that was read last; a rebuild gives it another one. 0: a plain file."""
+        """The number of the content that was read last; a rebuild gives it another one."""
         ...
 
     @property
@@ -75,10 +189,6 @@ class Store(Protocol):
         """Diagnostics of work on the store that is due and that this user may not do. Answers are right without it."""
         ...
 
-    def version(self) -> int:
-        """Return a number that changes whenever the content may have changed, in any process."""
-        ...
-
     def content(self) -> int:
         """Return a number that changes with every change of chunks or vectors, the same in every process."""
         ...
@@ -100,8 +210,8 @@ class Store(Protocol):
         """
         ...
 
-    def at_one_state(self, read: Callable[[], _T]) -> _T:
-        """Return the result of `read`, all of whose reads see one state; it may run several times."""
+    def at_one_state(self, read: Callable[[Snapshot], _T]) -> _T:
+        """Return the result of `read`, which gets one state of the store; it may run several times."""
         ...
 
     def refresh(self) -> bool:
@@ -109,15 +219,11 @@ class Store(Protocol):
         ...
 
     def quarantine(self) -> None:
-        """Set damaged content aside and start empty."""
+        """Begin anew in the place of damaged content, with the vectors that can be read."""
         ...
 
     def check(self) -> None:
         """Check all stored data. Raises IndexDamaged."""
-        ...
-
-    def check_if_changed(self) -> None:
-        """Check all stored data if something other than indexing changed it. Raises IndexDamaged."""
         ...
 
     def size_on_disk(self) -> int:
@@ -129,10 +235,6 @@ class Store(Protocol):
         ...
 
     # settings
-
-    def get_meta(self, key: str) -> str | None:
-        """Return a setting, or None."""
-        ...
 
     def set_meta(self, key: str, value: str) -> None:
         """Store a setting."""
@@ -150,14 +252,6 @@ class Store(Protocol):
 
     def files(self) -> Mapping[str, IndexedFile]:
         """Return every file by its path."""
-        ...
-
-    def files_at(self, paths: Collection[str]) -> Mapping[str, IndexedFile]:
-        """Return the stored files among `paths`, by path."""
-        ...
-
-    def corpus(self) -> Corpus:
-        """Return the totals."""
         ...
 
     def put_file(
@@ -192,70 +286,11 @@ class Store(Protocol):
         """Delete files with their chunks; unknown paths are ignored."""
         ...
 
-    def count(self, filters: Filters) -> int:
-        """Return the number of chunks that pass the filters."""
-        ...
-
-    def newest(self, filters: Filters, limit: int) -> list[int]:
-        """Return chunks that pass the filters and have a day, the newest day first, then by path and line.
-
-        If there are more than `limit`, those come in that are the first of their file, then the second ones, and so on.
-        """
-        ...
-
-    def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
-        """Return those of the chunks that pass the filters."""
-        ...
-
-    def ids_at(self, path: str) -> list[int]:
-        """Return the chunk ids of a file, in file order."""
-        ...
-
-    def all_ids(self) -> list[int]:
-        """Return every chunk id, ascending."""
-        ...
-
-    def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunk]:
-        """Return complete chunks by id; ids that do not exist are absent."""
-        ...
-
-    def scoring_rows(self, ids: Collection[int]) -> Mapping[int, ScoringRow]:
-        """Return what ranking needs of chunks, without their texts; ids that do not exist are absent."""
-        ...
-
     def places_of(self, text: str) -> Sequence[tuple[str, int, int]]:
         """Return (path, first line, last line) of every chunk that contains the exact text."""
         ...
 
     # keywords
-
-    def document_frequency(self, terms: Collection[str]) -> Mapping[str, int]:
-        """Return the number of chunks that contain each term."""
-        ...
-
-    def other_names(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
-        """Return for each name of a note the other names of the notes that have it."""
-        ...
-
-    def keyword_search(
-        self,
-        terms: Sequence[str],
-        *,
-        limit: int,
-        filters: Filters,
-        frequency: Mapping[str, int] | None,
-        weights: Mapping[str, float] | None,
-    ) -> Sequence[tuple[int, float]]:
-        """Return chunks with any of the terms, heaviest first: (chunk id, weight of its terms). Any string is safe.
-
-        `frequency` takes a result of `document_frequency` for these terms, so that they are not counted again. Without
-        `weights`, rare terms weigh more.
-        """
-        ...
-
-    def keyword_search_all(self, terms: Sequence[str], *, limit: int, filters: Filters) -> Sequence[tuple[int, float]]:
-        """Return chunks with all of the terms, best first: (chunk id, rank, negative: lower is better)."""
-        ...
 
     # vectors
 
@@ -263,43 +298,12 @@ class Store(Protocol):
         """Activate the vectors of a model and keep the others. Raises EmbeddingError if its dimensions changed."""
         ...
 
-    def vector_search(
-        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: ScriptBaselines | None = None
-    ) -> Sequence[tuple[int, float]]:
-        """Return the chunks nearest to the query, best first, ties by id: (chunk id, cosine).
-
-        With `levels`, chunks are ordered by how far they stand out in their script.
-        """
-        ...
-
     def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> Mapping[int, float]:
         """Return the cosine of a query (dims,) with each chunk that has a vector."""
         ...
 
-    def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
-        """Return the chunks that have a vector, ascending, and their vectors: (m ids, (m, dims))."""
-        ...
-
-    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
-        """Return the vectors of the items of chunks, in no order: (n chunk ids, n first lines, n scripts, (n, dims)).
-
-        The lines are 0-based within the text of the chunk.
-        """
-        ...
-
     def sample(self, count: int) -> tuple[Sequence[str], NDArray[np.float32]]:
         """Return texts and vectors of up to `count` chunks with different texts; the same for the same notes."""
-        ...
-
-    def vectors(self) -> int:
-        """Return the number of chunks that have a vector of their own."""
-        ...
-
-    def missing(self, limit: int, *, of: Collection[int] = ()) -> Sequence[tuple[bytes, str]]:
-        """Return up to `limit` distinct (key, text) that have neither a vector nor a recorded failure.
-
-        The texts of chunks come first, then those of items. With `of`, only the chunks with these ids, in their order.
-        """
         ...
 
     def pending(self) -> int:

@@ -22,6 +22,7 @@ from memoriter.cli._status import status_rows
 from memoriter.embed._fake import FakeProvider
 from memoriter.errors import IndexBusy, InputRejected, InvalidQuery, ProviderUnavailable, UsageError
 from memoriter.index import Index
+from memoriter.index._reader import IndexReader
 from memoriter.index.store._connection import vfs
 from memoriter.sync import _apply
 from memoriter.workspace import Workspace
@@ -801,7 +802,7 @@ def test_a_note_that_is_indexed_anew_while_it_is_searched_for_is_still_found(env
     memory = env.open("none")
     other = env.open("none")
     memory.search("Osaka")
-    search = Index.keyword_search
+    search = IndexReader.keyword_search
     times = []
 
     def overtaken(self, *words, **more):
@@ -812,6 +813,6 @@ def test_a_note_that_is_indexed_anew_while_it_is_searched_for_is_still_found(env
             other.sync()
         return found_
 
-    monkeypatch.setattr(Index, "keyword_search", overtaken)
+    monkeypatch.setattr(IndexReader, "keyword_search", overtaken)
     assert "leaves at one" in memory.search("Osaka").results[0].snippet
     assert times

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 
 from memoriter.backends._status import CANARIES, WORDS, rarest_words
 from memoriter.index.store._connection import vfs
-from memoriter.index.vectors._cache import blob_sum
-from memoriter.index.vectors._stored_vectors import vector_sums
 from memory_env import MemoryEnv, codes, compatible
 from servers.compatible import CompatibleServer
 
@@ -145,28 +143,25 @@ def words_of_others(memory: Memory) -> None:
 
 def vectors_of_chance(memory: Memory) -> None:
     with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
-        rows = connection.execute("SELECT id, key, length(vector) / 4 FROM embedding_cache").fetchall()
+        rows = connection.execute("SELECT id, length(vector) / 4 FROM embedding_cache").fetchall()
         draw = np.random.default_rng(7)
-        for row, key, width in rows:
-            assert isinstance(key, bytes)
+        for row, width in rows:
             vector = draw.normal(size=(1, int(str(width)))).astype("<f4")
-            unit = (vector / np.linalg.norm(vector)).astype("<f4").view(np.uint8)
-            change = (unit.tobytes(), vector_sums([key], unit)[0], row)
-            connection.execute("UPDATE embedding_cache SET vector = ?, sum = ? WHERE id = ?", change)
+            unit = (vector / np.linalg.norm(vector)).astype("<f4")
+            connection.execute("UPDATE embedding_cache SET vector = ? WHERE id = ?", (unit.tobytes(), row))
 
 
 def codes_turned_around(memory: Memory) -> None:
     with closing(apsw.Connection(str(index_of(memory)), vfs=vfs())) as connection:
-        rows = connection.execute("SELECT id, ids, places, factors, codes FROM code_segments").fetchall()
-        for row, *blobs in rows:
-            *others, codes = (blob for blob in blobs if isinstance(blob, bytes))
+        for row, codes in connection.execute("SELECT id, codes FROM code_segments").fetchall():
+            assert isinstance(codes, bytes)
             turned = bytes(byte ^ 255 for byte in codes)
-            change = (turned, blob_sum([*others, turned]), row)
-            connection.execute("UPDATE code_segments SET codes = ?, sum = ? WHERE id = ?", change)
+            connection.execute("UPDATE code_segments SET codes = ? WHERE id = ?", (turned, row))
 
 
 Break = tuple["Callable[[Memory], None]", str, set[tuple[str, ...]], str]
 BREAKS: dict[str, Break] = {
+    "the words are gone": (words_gone, "exact", {("keyword",)}, "memoriter index --force"),
     "the words are those of other text": (words_of_others, "exact", {("keyword",)}, "memoriter index --force"),
     "the vectors are chance": (vectors_of_chance, "exact", {("vector",)}, "memoriter index --vectors"),
     "the codes are turned around": (codes_turned_around, "codes", {("vector",)}, "memoriter index --force"),
@@ -217,17 +212,6 @@ def test_a_deep_look_sees_what_a_plain_one_does_not_and_its_remedy_repairs_it(
     assert env.run(*command[1].rstrip("`.").split()).exit_code == 0
     repaired = env.run("status", "--json", "--deep")
     assert (repaired.exit_code, repaired.json[0]["health"]["ok"]) == (0, True)
-
-
-def test_an_index_without_words_is_set_aside_at_first_sight(env: MemoryEnv) -> None:
-    env.configure(provider="fake")
-    memory = env.open()
-    memory.sync()
-    words_gone(memory)
-    other = env.open()
-    assert other.search("which database for the ledger").results[0].path == "MEMORY.md"
-    assert "index_quarantined" in {reason.code for reason in other.status().health.reasons}
-    assert env.open().status(deep=True).health.ok
 
 
 def test_vectors_computed_anew_are_those_of_the_model_and_the_notes_are_searched_meanwhile(env: MemoryEnv) -> None:

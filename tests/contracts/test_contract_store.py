@@ -20,7 +20,7 @@ from memoriter.ids import text_key, vector_key
 from memoriter.index import ENGINES, EngineName, Index
 from memoriter.records import COUNTED_OF_FILE, ChunkRecord, ItemRecord
 from memoriter.search import analyse, pack
-from memoriter.store import Store
+from memoriter.store import Snapshot, Store
 from memoriter.types import Chunk, Filters, Item, ModelSpec, Source, SourceKind
 from postgres_server import postgres_dsn
 
@@ -270,7 +270,7 @@ def test_a_process_that_follows_the_changes_learns_of_each_without_reading(
 ) -> None:
     monkeypatch.setattr("memoriter.extensions.postgres._changes.RECHECK_SECONDS", 3_600.0)
     monkeypatch.setattr("memoriter.extensions.postgres._changes.STOP_SECONDS", 0.02)
-    monkeypatch.setattr("memoriter.index._reader.LOOK_SECONDS", 0.02)
+    monkeypatch.setattr("memoriter.index._index.LOOK_SECONDS", 0.02)
     writer = another()
     version = store.content_version()
     with followed(store) as names:
@@ -293,11 +293,11 @@ def test_one_state_is_read_while_another_process_writes(store: Store, another: O
     writer = another()
     reads = list[tuple[int, int]]()
 
-    def read() -> tuple[int, int]:
-        files = len(store.files())
+    def read(snapshot: Snapshot) -> tuple[int, int]:
+        files = len(snapshot.files_at(["a.md", "b.md"]))
         if not reads:
             put(writer, "b.md", "coffee")
-        reads.append((files, store.corpus().files))
+        reads.append((files, snapshot.corpus().files))
         return reads[-1]
 
     # A store may read the state before the write or the one after it, and never half of each.

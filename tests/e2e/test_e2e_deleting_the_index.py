@@ -222,7 +222,7 @@ def test_a_broken_index_is_set_aside_and_the_answer_says_so(
         assert "index_quarantined" in [reason.code for reason in first.health.reasons]
         assert all(reason.message and reason.remedy for reason in first.health.reasons)
         assert_same(answers(memory), expected)
-    assert [file.name for file in index.parent.glob("*.damaged-*")]
+    assert [file.name for file in index.parent.glob("*.damaged*")]
 
 
 @pytest.mark.slow
@@ -256,7 +256,7 @@ def test_another_programs_database_is_kept_as_it_was(notes: Path, home: Path) ->
     another_programs_database(index.resolve())
     with open_memory(notes, home) as memory:
         memory.search(QUESTIONS[0])
-    (aside,) = index.parent.glob("*.damaged-*")
+    (aside,) = index.parent.glob("*.damaged*")
     connection = sqlite3.connect(aside)
     assert connection.execute("SELECT * FROM photos").fetchall() == [(1, "2020-01-01")]
     connection.close()

@@ -250,4 +250,5 @@ def test_a_killed_rebuild_leaves_the_index_as_it_was_and_the_next_one_embeds_not
     assert (rebuilt.report["changed"], rebuilt.report["cached"]) == (whole.files, whole.chunks)
     assert (rebuilt.batches, rebuilt.after.pending, rebuilt.after.health.ok) == ([], 0, True)
     left = [file.name for file in (place.home / "memory").iterdir() if ".sqlite" in file.name]
-    assert len([name for name in left if name.endswith(".sqlite")]) == 2, left
+    assert len([name for name in left if name.endswith(".sqlite")]) == 1, left
+    assert not [name for name in left if ".new" in name], left

@@ -36,9 +36,9 @@ def env(tmp_path: Path) -> Iterator[MemoryEnv]:
 
 
 def index_of(env: MemoryEnv) -> Path:
-    """The link that leads to the generation that serves."""
-    (link,) = (file for file in (env.home / "memory").iterdir() if file.is_symlink())
-    return link
+    """The file of the index."""
+    (file,) = (env.home / "memory").glob("main*.sqlite")
+    return file
 
 
 def overwrite(env: MemoryEnv, content: bytes) -> None:
@@ -47,7 +47,7 @@ def overwrite(env: MemoryEnv, content: bytes) -> None:
     for file in folder.iterdir():
         if "damaged" in file.name or file.name.endswith(("-wal", "-shm")):
             file.unlink()
-    index_of(env).resolve().write_bytes(content)
+    index_of(env).write_bytes(content)
 
 
 def works_again(env: MemoryEnv) -> None:
@@ -67,7 +67,7 @@ def works_again(env: MemoryEnv) -> None:
 
 
 def test_a_broken_header_is_set_aside_wherever_it_is_broken(env: MemoryEnv) -> None:
-    whole = index_of(env).resolve().read_bytes()
+    whole = index_of(env).read_bytes()
     before = contents(env.notes)
     for place in HEADER:
         broken = bytearray(whole)
@@ -79,7 +79,7 @@ def test_a_broken_header_is_set_aside_wherever_it_is_broken(env: MemoryEnv) -> N
 
 
 def test_bytes_that_change_anywhere_and_cuts_at_any_place_cost_no_answer(env: MemoryEnv) -> None:
-    whole = index_of(env).resolve().read_bytes()
+    whole = index_of(env).read_bytes()
     before = contents(env.notes)
     draw = Random(3)
     for number in range(int(RANDOM_PLACES * min(factor(), 20))):
@@ -116,26 +116,24 @@ def somebody_elses(file: Path) -> None:
 def test_what_is_no_index_is_set_aside_whole_with_a_reason_whose_remedy_works(
     env: MemoryEnv, make: Callable[[Path], None]
 ) -> None:
-    target = index_of(env).resolve()
+    target = index_of(env)
     make(target)
     theirs = target.read_bytes()
     received = answered(env, "search", QUESTION)
     assert received["results"][0]["path"] == "MEMORY.md"
     reasons = {reason["code"]: reason for reason in received["health"]["reasons"]}
     assert set(reasons) == (set() if make is empty else {"index_quarantined"})
-    aside = [file for file in (env.home / "memory").iterdir() if ".damaged-" in file.name]
+    aside = [file for file in (env.home / "memory").iterdir() if ".damaged" in file.name]
     assert [file.read_bytes() for file in aside] == ([] if make is empty else [theirs])
     for reason in reasons.values():
         assert follow(env, reason["remedy"])["files"] == 34
     assert health(env) == {}
     follow(env, "memoriter compact --damaged")
-    assert not [file for file in (env.home / "memory").iterdir() if ".damaged-" in file.name]
+    assert not [file for file in (env.home / "memory").iterdir() if ".damaged" in file.name]
 
 
-@pytest.mark.parametrize("where", ["generation", "path"])
-def test_a_folder_in_the_place_of_the_index_is_an_error_until_it_is_moved_away(env: MemoryEnv, where: str) -> None:
-    place = index_of(env)
-    target = place.resolve() if where == "generation" else place
+def test_a_folder_in_the_place_of_the_index_is_an_error_until_it_is_moved_away(env: MemoryEnv) -> None:
+    target = index_of(env)
     target.unlink()
     target.mkdir()
     (target / "theirs.txt").write_text("keep me", encoding="utf-8")
@@ -153,7 +151,7 @@ def test_a_folder_in_the_place_of_the_index_is_an_error_until_it_is_moved_away(e
 def test_damaged_vectors_are_found_and_replaced_by_the_rebuild_that_every_remedy_names(
     env: MemoryEnv, damage: bytes
 ) -> None:
-    file = sqlite3.connect(index_of(env).resolve())
+    file = sqlite3.connect(index_of(env))
     (wanted,) = file.execute("SELECT key FROM chunks WHERE text LIKE '%PostgreSQL%'").fetchone()
     whole = file.execute("SELECT vector FROM embedding_cache WHERE key = ?", (wanted,)).fetchone()
     file.execute("UPDATE embedding_cache SET vector = ? WHERE key = ?", (damage, wanted))
@@ -163,7 +161,7 @@ def test_damaged_vectors_are_found_and_replaced_by_the_rebuild_that_every_remedy
     # The page that another program wrote is lost as a whole; the vectors of all others are taken over.
     assert report["cached"] + report["embedded"] == 34
     assert report["cached"] >= 24
-    file = sqlite3.connect(index_of(env).resolve())
+    file = sqlite3.connect(index_of(env))
     assert file.execute("SELECT vector FROM embedding_cache WHERE key = ?", (wanted,)).fetchone() == whole
     file.close()
     assert found(env, QUESTION)[0] == "MEMORY.md"

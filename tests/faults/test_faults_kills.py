@@ -194,4 +194,5 @@ def test_after_all_kills_only_vectors_are_missing_and_the_remedy_brings_them(
     assert found(place, "about numbers")
     left = [file.name for file in (place.home / "memory").iterdir() if ".sqlite" in file.name]
     assert not [name for name in left if "damaged" in name]
-    assert len([name for name in left if name.endswith(".sqlite") and ".g" in name]) == 1, left
+    assert len([name for name in left if name.endswith(".sqlite") and name.startswith("main")]) == 1, left
+    assert not [name for name in left if ".new" in name], left

@@ -269,29 +269,6 @@ def test_a_rebuilt_index_is_published_with_its_codes(codes, make):
     assert cells(codes, "SELECT sum(size) FROM code_segments") == [(50,)]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "UPDATE code_segments SET codes = x'00'",
-        "UPDATE code_segments SET factors = zeroblob(length(factors))",
-        "UPDATE code_segments SET places = ids",
-        "UPDATE code_sets SET means = x'00'",
-    ],
-)
-def test_damaged_codes_are_made_again_from_the_vectors(codes, opened, make, damage):
-    query = rows_of(np.random.default_rng(0), 1)[0]
-    make.put(codes, "0.md", "without a vector")
-    fill(codes, make, "a.md", 5, seed=0)
-    codes.settle()
-    whole = found(codes, query)
-    with codes._file.writing() as connection:
-        connection.execute(damage)
-    cold = opened()
-    cold.use_vectors(SPEC)
-    cold.choose_engine("codes")
-    assert found(cold, query) == whole
-
-
 def test_what_failed_half_way_is_read_again(codes, make):
     query = rows_of(np.random.default_rng(0), 1)[0]
     fill(codes, make, "a.md", 5, seed=0)

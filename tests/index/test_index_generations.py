@@ -1,18 +1,19 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
+import apsw
 import numpy as np
 import pytest
 
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memoriter.index import Index
 from memoriter.index.store import _connection
+from memoriter.index.store._connection import snapshot
 
 
 def found(index, word):
@@ -24,12 +25,12 @@ def names(path):
 
 
 def set_aside(path):
-    return [name for name in names(path) if re.fullmatch(r"main\.sqlite\.damaged-\d{8}T\d{6}Z(-\d+)?", name)]
+    return [name for name in names(path) if name.startswith("main.sqlite.damaged")]
 
 
-def test_the_path_is_a_link_to_the_generation_that_serves(index, path):
-    assert path.readlink() == Path("main.g1.sqlite")
-    assert index.generation == 1
+def test_a_new_index_is_one_file_with_the_first_number(index, path):
+    assert [name for name in names(path) if not name.endswith((".lock", ".lease", "-wal", "-shm"))] == ["main.sqlite"]
+    assert (path.is_symlink(), index.generation) == (False, 1)
 
 
 def test_what_was_put_is_there_after_opening_again(opened, make):
@@ -85,7 +86,7 @@ def test_a_rebuild_that_fails_changes_nothing_and_leaves_no_file(index, make, pa
     with pytest.raises(IndexUnavailable, match="stop"), index.rebuild() as fresh:
         put_and_fail(make, fresh)
     assert (index.generation, found(index, "alpha"), found(index, "beta")) == (1, ["a.md"], [])
-    assert not [name for name in names(path) if ".g2." in name]
+    assert not [name for name in names(path) if ".new" in name]
 
 
 def test_a_rebuild_keeps_the_chosen_engine(index, make):
@@ -110,23 +111,28 @@ def test_rebuilds_can_follow_each_other_and_the_old_files_go(index, make, path):
         with index.rebuild() as fresh:
             make.put(fresh, "a.md", "alpha")
     assert index.generation == 4
-    assert [name for name in names(path) if name.endswith(".sqlite")] == ["main.g4.sqlite", "main.sqlite"]
+    assert [name for name in names(path) if ".sqlite" in name and "-" not in name] == [
+        "main.sqlite",
+        "main.sqlite.lease",
+        "main.sqlite.lock",
+    ]
 
 
-def test_a_generation_nobody_finished_is_removed_at_the_next_opening(index, opened, path):
-    for name in ("main.g7.sqlite", "main.g7.sqlite-wal", "main.g7.sqlite-shm", "main.game.sqlite"):
+def test_an_index_nobody_finished_is_removed_at_the_next_opening(index, opened, path):
+    half = ["main.sqlite.12ab.new", "main.sqlite.12ab.new-shm", "main.sqlite.12ab.new-wal"]
+    for name in (*half, "other.sqlite.12ab.new"):
         (path.parent / name).write_bytes(b"half")
     with index.lease():
         opened()
-        assert "main.g7.sqlite" in names(path)
+        assert [name for name in names(path) if "12ab" in name] == [*half, "other.sqlite.12ab.new"]
     opened()
-    assert [name for name in names(path) if ".g7" in name or "game" in name] == ["main.game.sqlite"]
+    assert [name for name in names(path) if "12ab" in name] == ["other.sqlite.12ab.new"]
 
 
-@pytest.mark.parametrize("what", ["the link", "everything", "the folder"])
+@pytest.mark.parametrize("what", ["the file", "everything", "the folder"])
 def test_deleting_the_index_at_any_time_costs_nothing_but_its_content(index, opened, make, path, what):
     make.put(index, "a.md", "alpha")
-    if what == "the link":
+    if what == "the file":
         path.unlink()
     elif what == "everything":
         for file in path.parent.iterdir():
@@ -149,7 +155,7 @@ def test_two_openings_of_a_deleted_index_agree_on_one_new_file(index, opened, ma
     assert found(other, "alpha") == ["a.md"]
 
 
-def test_a_plain_file_is_opened_as_it_is_and_a_rebuild_makes_it_a_link(opened, make, path):
+def test_a_copy_of_the_file_alone_is_a_whole_index(opened, make, path):
     first = opened()
     make.put(first, "a.md", "alpha")
     first.close()
@@ -157,11 +163,26 @@ def test_a_plain_file_is_opened_as_it_is_and_a_rebuild_makes_it_a_link(opened, m
     for file in path.parent.iterdir():
         file.unlink()
     path.write_bytes(backup)
-    index = opened()
-    assert (index.generation, found(index, "alpha"), path.is_symlink()) == (0, ["a.md"], False)
-    with index.rebuild() as fresh:
-        make.put(fresh, "b.md", "beta")
-    assert (index.generation, found(index, "beta"), path.is_symlink()) == (1, ["b.md"], True)
+    assert found(opened(), "alpha") == ["a.md"]
+
+
+def test_a_log_of_a_replaced_file_is_not_taken_for_that_of_the_new_one(index, opened, make, path):
+    """The reader keeps the log from being written back, and has it open when the file is replaced."""
+    reader = opened()
+    make.put(index, "a.md", "alpha")
+    with reader._file.reading() as connection, snapshot(connection):
+        reader.files()
+        make.put(index, "a.md", "beta")
+        assert path.with_name("main.sqlite-wal").stat().st_size
+        with index.rebuild() as fresh:
+            make.put(fresh, "a.md", "gamma")
+        assert found(opened(), "gamma") == found(index, "gamma") == ["a.md"]
+        make.put(index, "b.md", "delta")
+    reader.close()  # SQLite deletes the log of a database that nobody has open any more
+    assert path.with_name("main.sqlite-wal").stat().st_size
+    again = opened()
+    assert (found(again, "delta"), found(again, "beta")) == (["b.md"], [])
+    again.check()
 
 
 def test_a_link_of_the_users_own_is_followed_and_kept(tmp_path, make):
@@ -172,7 +193,7 @@ def test_a_link_of_the_users_own_is_followed_and_kept(tmp_path, make):
     with Index.open(link, clock=lambda: 0.0) as index, index.rebuild() as fresh:
         make.put(fresh, "a.md", "alpha")
     assert link.readlink() == Path("disk/big.sqlite")
-    assert (disk / "big.sqlite").readlink() == Path("big.g2.sqlite")
+    assert not (disk / "big.sqlite").is_symlink()
     with Index.open(link, clock=lambda: 0.0) as index:
         assert found(index, "alpha") == ["a.md"]
 
@@ -185,47 +206,12 @@ def test_links_in_a_circle_are_an_error_with_a_remedy(tmp_path):
     assert caught.value.remedy
 
 
-@pytest.fixture
-def no_links(monkeypatch):
-    def refuse(*_, **__):
-        raise OSError("no links here")
-
-    monkeypatch.setattr(Path, "symlink_to", refuse)
-
-
-def test_without_links_the_index_is_a_plain_file_and_rebuilt_in_place(no_links, opened, make, path):
-    index = opened()
-    index.use_vectors(make.spec)
-    make.put(index, "a.md", "alpha")
-    make.put(index, "b.md", "beta")
-    make.put(index, "c.md", "gamma")
-    make.embed(index)
-    with index.rebuild() as same:
-        assert same.files() == {}
-        make.put(same, "a.md", "alpha")
-        same.touch_file(make.source("b.md"))
-        assert set(same.files()) == {"a.md", "b.md"}
-    assert not path.is_symlink()
-    assert (set(index.files()), index.pending()) == ({"a.md", "b.md"}, 0)
-    path.unlink()
-    assert index.refresh() is True
-    assert index.files() == {}
-
-
-def test_an_interrupted_rebuild_in_place_forgets_nothing(no_links, opened, make):
-    index = opened()
-    make.put(index, "a.md", "alpha")
-    with pytest.raises(RuntimeError), index.rebuild():
-        raise RuntimeError
-    assert set(index.files()) == {"a.md"}
-
-
 GARBAGE = b"this is no database at all " * 1000
 
 
-@pytest.mark.parametrize("target", ["generation", "plain file"])
-def test_garbage_is_set_aside_and_a_new_index_begun(opened, make, path, target):
-    if target == "generation":
+@pytest.mark.parametrize("before", ["an index", "nothing"])
+def test_garbage_is_set_aside_and_a_new_index_begun(opened, make, path, before):
+    if before == "an index":
         first = opened()
         make.put(first, "a.md", "alpha")
         first.close()
@@ -261,9 +247,9 @@ def test_an_index_of_ours_without_its_tables_is_set_aside(opened):
     assert "is damaged" in opened().notices[0].message
 
 
-@pytest.mark.parametrize("where", ["generation", "plain file"])
-def test_an_empty_file_is_simply_new(opened, path, where):
-    if where == "generation":
+@pytest.mark.parametrize("before", ["an index", "nothing"])
+def test_an_empty_file_is_simply_new(opened, path, before):
+    if before == "an index":
         opened().close()
     path.parent.mkdir(exist_ok=True)
     os.truncate(path, 0) if path.exists() else path.touch()
@@ -386,7 +372,7 @@ def test_a_writer_that_takes_too_long_is_an_error_with_a_remedy(monkeypatch, ope
 def test_a_writer_whose_file_was_replaced_writes_to_the_new_one_after_a_refresh(opened, make, path):
     index = opened(network=True)
     make.put(index, "a.md", "alpha")
-    path.resolve().unlink()
+    path.unlink()
     with pytest.raises(IndexUnavailable, match="moved or deleted") as caught:
         make.put(index, "b.md", "beta")
     assert caught.value.remedy
@@ -442,22 +428,20 @@ def test_an_index_that_moved_to_the_network_changes_its_log(opened, make):
 def test_a_new_generation_that_already_serves_survives_what_goes_wrong_after(index, make, monkeypatch):
 
     make.put(index, "a.md", "alpha")
-    from memoriter.index.store import _generations
+    from memoriter.index.store import _files
 
-    before = index.path.resolve()
-    remove = _generations._remove
+    remove = _files.IndexFiles._remove_generations
 
-    def failing(path):
-        if path == before:
-            raise OSError(5, "the disk fails")
-        remove(path)
+    def failing(files):
+        remove(files)
+        raise apsw.IOError("the disk fails")
 
     def rebuilt():
         with index.rebuild() as fresh:
             make.put(fresh, "b.md", "beta")
 
     with monkeypatch.context() as broken:
-        broken.setattr(_generations, "_remove", failing)
+        broken.setattr(_files.IndexFiles, "_remove_generations", failing)
         with pytest.raises(IndexUnavailable, match="the disk fails"):
             rebuilt()
     index.refresh()

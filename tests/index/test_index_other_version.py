@@ -60,7 +60,7 @@ class Workspace:
 
     def change(self, *statements: str, version: int) -> None:
         """Make the index one of another version."""
-        with closing(connect(self.index.resolve(), network=False)) as connection:
+        with closing(connect(self.index, network=False)) as connection:
             for statement in statements:
                 connection.execute(statement).fetchall()
             connection.pragma("user_version", version)
@@ -104,8 +104,7 @@ def test_it_answers_the_same_and_embeds_nothing(
     with workspace.open() as memory:
         assert (memory.sync().pending, memory.status().health.ok) == (0, True)
     assert embedded == []
-    files = {file.name for file in workspace.index.parent.iterdir() if file.suffix == ".sqlite"}
-    assert files == {workspace.index.name, workspace.index.resolve().name}  # the other one is gone
+    assert [file.name for file in workspace.index.parent.iterdir() if ".new" in file.name] == []
 
 
 def test_an_index_whose_vectors_have_another_form_is_built_from_the_notes_alone(
@@ -120,11 +119,11 @@ def test_an_index_whose_vectors_have_another_form_is_built_from_the_notes_alone(
 def test_what_was_written_last_by_a_process_that_was_killed_is_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     Index.open(path, clock=lambda: 0.0).close()
-    with closing(connect(path.resolve(), network=False)) as connection:
+    with closing(connect(path, network=False)) as connection:
         connection.execute("INSERT INTO meta(key, value) VALUES ('batch:1', 'a paid job'), ('other', 'x')").fetchall()
         connection.pragma("user_version", VERSION - 1)
-        killed = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.name.startswith("main.g1")}
-        assert killed["main.g1.sqlite-wal"]
+        killed = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.suffix.startswith(".sqlite")}
+        assert killed["main.sqlite-wal"]
     for name, content in killed.items():
         (tmp_path / name).write_bytes(content)
     with Index.open(path, clock=lambda: 0.0) as index:
@@ -138,7 +137,7 @@ def test_more_vectors_than_are_read_at_once_are_all_taken_over(tmp_path: Path, m
     with Index.open(path, clock=lambda: 0.0) as index:
         index.use_vectors(SPEC)
         index.put_vectors(keys, np.eye(10, 16, dtype=np.float32))
-    with closing(connect(path.resolve(), network=False)) as connection:
+    with closing(connect(path, network=False)) as connection:
         connection.pragma("user_version", VERSION - 1)
     with Index.open(path, clock=lambda: 0.0) as index:
         index.use_vectors(SPEC)
@@ -152,14 +151,14 @@ def test_on_a_full_disk_the_other_index_keeps_its_vectors_for_later(
     with Index.open(path, clock=lambda: 0.0) as index:
         index.use_vectors(SPEC)
         index.put_vectors([b"k" * 16], np.eye(1, 16, dtype=np.float32))
-    with closing(connect(path.resolve(), network=False)) as connection:
+    with closing(connect(path, network=False)) as connection:
         connection.pragma("user_version", VERSION - 1)
 
     def full(*_: object) -> None:
         raise apsw.FullError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("memoriter.index.vectors._transfer._copy", full)
+        patch.setattr("memoriter.index.vectors._transfer._copy_sets", full)
         with pytest.raises(IndexUnavailable, match="full"):
             Index.open(path, clock=lambda: 0.0)
     with Index.open(path, clock=lambda: 0.0) as index:
@@ -167,25 +166,33 @@ def test_on_a_full_disk_the_other_index_keeps_its_vectors_for_later(
         assert index.having_vectors([b"k" * 16]) == {b"k" * 16}
 
 
-def test_a_plain_file_in_place_of_the_link_is_built_anew_too(tmp_path: Path) -> None:
+def test_an_index_of_the_former_layout_is_one_file_afterwards_with_all_its_vectors(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
-    Index.open(path, clock=lambda: 0.0).close()
-    plain = path.resolve()
-    path.unlink()
-    plain.rename(path)
+    keys = [number.to_bytes(16, "big") for number in range(10)]
+    with Index.open(path, clock=lambda: 0.0) as index:
+        index.use_vectors(SPEC)
+        index.put_vectors(keys, np.eye(10, 16, dtype=np.float32))
     with closing(connect(path, network=False)) as connection:
-        connection.pragma("user_version", VERSION + 3)
+        for table in ("embedding_cache", "code_segments"):
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN sum INTEGER NOT NULL DEFAULT 0").fetchall()
+        connection.execute("DELETE FROM counters WHERE name = 'generation'").fetchall()
+        connection.pragma("user_version", 8)
+    path.rename(tmp_path / "main.g3.sqlite")
+    path.symlink_to("main.g3.sqlite")
+    for name in ("main.sqlite.seal", "main.g2.sqlite", "main.g2.sqlite-wal"):
+        (tmp_path / name).write_bytes(b"left")
     with Index.open(path, clock=lambda: 0.0) as index:
-        index.set_meta("settings", "new")
-    with Index.open(path, clock=lambda: 0.0) as index:
-        assert (index.notices, index.get_meta("settings")) == ((), "new")
+        index.use_vectors(SPEC)
+        assert (index.notices, index.having_vectors(keys)) == ((), set(keys))
+    assert not path.is_symlink()
+    assert {file.name for file in tmp_path.iterdir()} <= {"main.sqlite", "main.sqlite.lock", "main.sqlite.lease"}
 
 
 def test_several_processes_build_it_once(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     with Index.open(path, clock=lambda: 0.0) as index:
         index.set_meta("batch:1", "a paid job")
-    with closing(connect(path.resolve(), network=False)) as connection:
+    with closing(connect(path, network=False)) as connection:
         connection.pragma("user_version", VERSION - 1)
     kept: list[str | None] = []
 
@@ -199,13 +206,14 @@ def test_several_processes_build_it_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert kept == ["a paid job"] * 6
-    assert path.resolve().name == "main.g2.sqlite"
+    with Index.open(path, clock=lambda: 0.0) as index:
+        assert index.generation == 2
 
 
 def test_a_command_that_only_looks_names_it_and_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     Index.open(path, clock=lambda: 0.0).close()
-    with closing(connect(path.resolve(), network=False)) as connection:
+    with closing(connect(path, network=False)) as connection:
         connection.pragma("user_version", VERSION - 1)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     with InspectedIndex.inspect(path, clock=lambda: 0.0) as index:

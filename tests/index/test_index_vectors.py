@@ -15,7 +15,6 @@ def test_without_a_model_nothing_waits_and_nothing_is_found(index, make):
     query = make.unit(1, 0, 0, 0)
     assert (index.missing(5), index.pending(), index.vectors(), index.failures()) == ([], 0, 0, 0)
     assert (index.vector_search(query, limit=5), index.cosines(query, ids)) == ([], {})
-    assert index.sample_vectors(5, seed=0).size == 0
     with pytest.raises(EmbeddingError, match="No embedding model"):
         index.put_vectors([b"k" * 16], np.ones((1, 4), dtype=np.float32))
 
@@ -143,7 +142,7 @@ def test_vectors_are_kept_with_length_one(index, make):
     (id_,) = make.put(index, "a.md", "alpha")
     index.put_vectors([index.missing(1)[0][0]], np.array([[3, 0, 0, 4]], dtype=np.float32))
     assert index.cosines(np.array([10, 0, 0, 0], dtype=np.float32), [id_]) == pytest.approx({id_: 0.6})
-    assert np.allclose(index.sample_vectors(1, seed=0), [[0.6, 0, 0, 0.8]])
+    assert np.allclose(index.vectors_at([id_])[1], [[0.6, 0, 0, 0.8]])
 
 
 def stored(index):
@@ -184,18 +183,6 @@ def test_eviction_looks_at_all_sets(index, make, now):
     assert index.pending() == 0
     index.use_vectors(replace(make.spec, model="old"))
     assert index.pending() == 1
-
-
-def test_a_sample_is_random_repeatable_and_without_doubles(index, make):
-    index.use_vectors(make.spec)
-    make.put(index, "a.md", *(f"text {i}" for i in range(20)))
-    waiting = index.missing(50)
-    index.put_vectors([key for key, _ in waiting], np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32))
-    one, same, other = (index.sample_vectors(10, seed=seed) for seed in (1, 1, 2))
-    assert one.shape == (10, 4)
-    assert np.array_equal(one, same)
-    assert not np.array_equal(one, other)
-    assert len(np.unique(index.sample_vectors(99, seed=1), axis=0)) == 20
 
 
 @pytest.mark.parametrize("engine", ["exact", "codes"])

@@ -18,7 +18,6 @@ KINDS = (
     "flip in the file",
     "burst in the file",
     "page of zeros",
-    "swapped pages",
     "cut short",
     "older copy",
     "flip in the log",
@@ -74,8 +73,8 @@ def text(number: int, draw: Random) -> str:
 
 
 def index_in(home: Path) -> Path:
-    (link,) = (file for file in (home / "memory").iterdir() if file.is_symlink())
-    return link.resolve()
+    (file,) = (home / "memory").glob("main*.sqlite")
+    return file
 
 
 def make(folder: Path) -> Shelf:
@@ -134,12 +133,6 @@ def damage(shelf: Shelf, home: Path, kind: str, draw: Random) -> None:
     elif kind == "page of zeros":
         at = draw.randrange(pages) * PAGE
         content[at : at + PAGE] = bytes(PAGE)
-    elif kind == "swapped pages":
-        one, other = (at * PAGE for at in draw.sample(range(1, pages), 2))
-        first = bytes(content[one : one + PAGE])
-        second = bytes(content[other : other + PAGE])
-        content[one : one + PAGE] = second
-        content[other : other + PAGE] = first
     elif kind.startswith("cut"):
         del content[draw.randrange(len(content)) :]
     elif kind == "older copy":

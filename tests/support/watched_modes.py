@@ -92,7 +92,7 @@ def day(env: MemoryEnv, folder: Path) -> list[tuple[list[str], str]]:
         run("index", "--force"),
         run("status", "--deep"),
         run("cost"),
-        (["damage", str(env.home / "memory" / "main*.g*.sqlite")], ""),
+        (["damage", str(env.home / "memory" / "main*.sqlite")], ""),
         run("search", "which database"),
         run("compact"),
     ]

@@ -6,7 +6,7 @@ import logging
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memoriter.backends._background import index_words, last_run, run_in_background
 from memoriter.backends._changes import content_changes
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from memoriter.backends._protocol import WatchRun
     from memoriter.backends._reranking import Reranking
     from memoriter.search import CosineBaseline
-    from memoriter.store import Store
+    from memoriter.store import Snapshot, Store
     from memoriter.sync import IndexJob, Progress
     from memoriter.types import (
         BackgroundRun,
@@ -155,7 +155,6 @@ class BuiltinBackend:
             self.embedding.await_model(min(WARMING_SECONDS, deadline.left))
         with watch.stage("changes"):
             self._context.follow_provider(index)
-            index.check_if_changed()
             reasons = list(index.notices)
             if query.update:
                 reasons[:0] = self._indexing.update_before_search(index, deadline, progress, watch, question=text)
@@ -219,22 +218,21 @@ class BuiltinBackend:
             ranking = index.at_one_state(rank_once)
         return ranking, repairs
 
-    def _rank(self, index: Store, question: Question) -> Ranking:
-        """Return the ranking of a question: its scope, its settings and its hits come from one state of the index."""
+    def _rank(self, store: Store, question: Question, index: Snapshot) -> Ranking:
+        """Return the ranking of a question: its scope, its settings and its hits come from one state of the store."""
         scope = scope_of(question.query.filters, self.settings.sources, index.corpus().kinds)
-        settings = replace(self._settings(index, question.query), kinds=scope.kinds)
+        settings = replace(self._settings(store, index, question.query), kinds=scope.kinds)
         now = self.clocks.wall()
         verified = Verified(index, self._verifier, question.watch)
         traces = list[Trace]()
         if question.query.newest:
-            hits = newest(cast("Store", verified), settings, filters=scope.filters)
+            hits = newest(verified, settings, filters=scope.filters)
             refused = tuple(verified.refused.values())
             return Ranking(hits, settings, scope.filters, now, scope.reasons, refused, certainty=None)
         with question.watch.stage("rank"):
-            reader = cast("Store", verified)
             typed = question.typed
             ranked = partial(
-                partial(rank, reader, question.text, question.vector) if typed is None else lines_of(reader, typed),
+                partial(rank, verified, question.text, question.vector) if typed is None else lines_of(verified, typed),
                 now=now,
                 explain=question.query.explain,
                 trace=traces.append,
@@ -251,22 +249,22 @@ class BuiltinBackend:
         certainty = certainty_of(traces[-1], judged=judged) if settings.scoring == "calibrated" else None
         return Ranking(hits, settings, scope.filters, now, scope.reasons, tuple(verified.refused.values()), certainty)
 
-    def _settings(self, index: Store, query: Query) -> SearchSettings:
+    def _settings(self, store: Store, index: Snapshot, query: Query) -> SearchSettings:
         settings = self.settings.search
         spec = self.embedding.current.spec
         if spec is not None:
-            settings = replace(settings, background=self._baseline_of(index, spec))
+            settings = replace(settings, background=self._baseline_of(store, index, spec))
         given = {name: getattr(query, name) for name in OVERRIDING}
         return replace(settings, **{name: value for name, value in given.items() if value is not None})
 
-    def _baseline_of(self, index: Store, spec: ModelSpec) -> CosineBaseline:
-        """Return the baseline of the active vectors, which is read once until the index changes."""
+    def _baseline_of(self, store: Store, index: Snapshot, spec: ModelSpec) -> CosineBaseline:
+        """Return the baseline of the active vectors, which is read once until the store changes."""
         version = index.version()
         known = self._baseline
-        if known is not None and known.store is index and (known.version, known.spec) == (version, spec):
+        if known is not None and known.store is store and (known.version, known.spec) == (version, spec):
             return known.baseline
         baseline = background_of(index, spec)
-        self._baseline = _KnownBaseline(index, version, spec, baseline)
+        self._baseline = _KnownBaseline(store, version, spec, baseline)
         return baseline
 
     def sync(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from memoriter.codes import SkipReason
     from memoriter.records import StoredChunk
-    from memoriter.store import Store
+    from memoriter.store import Snapshot
     from memoriter.sync import ChunkingSettings
     from memoriter.types import Chunk, Hit, Source, Stage
     from memoriter.workspace import Workspace
@@ -96,7 +96,7 @@ def lost(stage: Stage, message: str) -> StageReport:
     return StageReport(stage, "lost", message)
 
 
-def locate(citation: str, workspace: Workspace, index: Store, cutting: ChunkingSettings) -> Located:
+def locate(citation: str, workspace: Workspace, index: Snapshot, cutting: ChunkingSettings) -> Located:
     """Return the passages of an index that have the lines of a citation.
 
     Raises:

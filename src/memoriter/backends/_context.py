@@ -186,9 +186,8 @@ class BackendContext:
         """Return the index in its current generation, for one operation. It is opened on first use."""
         with self._lock:
             if self._index is None:
-                index = self._open()
-                self._prepare(index)
-                self._index = index
+                self._index = self._open()
+                self._prepare(self._index)
             elif self._index.refresh():
                 self._prepare(self._index)
                 self.index_swaps += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memoriter.backends._cited_lines import citation_of
@@ -11,7 +12,7 @@ from memoriter.types import Diagnostic, MapGroup, MapPoint, NearDuplicates, Pass
 
 if TYPE_CHECKING:
     from memoriter.records import StoredChunk
-    from memoriter.store import Store
+    from memoriter.store import Snapshot, Store
 
 MOST_POINTS = 2_000
 """Passages of a picture at most; more of them are a sample at regular distances."""
@@ -29,10 +30,10 @@ def draw_map(index: Store, *, similarity: float, configured: bool) -> PassageMap
         similarity: the cosine from which two passages count as nearly the same, above 0 and up to 1.
         configured: whether a provider of vectors is configured.
     """
-    return index.at_one_state(lambda: _draw(index, similarity, configured=configured))
+    return index.at_one_state(partial(_draw, similarity=similarity, configured=configured))
 
 
-def _draw(index: Store, similarity: float, *, configured: bool) -> PassageMap:
+def _draw(index: Snapshot, *, similarity: float, configured: bool) -> PassageMap:
     all_ids = index.all_ids()
     vectors = index.vectors()
     ids = _sample(all_ids, MOST_POINTS)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends._context import BackendContext
     from memoriter.environment import Deadline
-    from memoriter.store import Store
+    from memoriter.store import Passages, Store
     from memoriter.types import Hit, Query, Role
 
     Vectors = list[NDArray[np.float32]]
@@ -72,7 +72,7 @@ def typed_query(query: Query, vectors: Vectors | None) -> TypedQuery:
     )
 
 
-def lines_of(reader: Store, typed: TypedQuery) -> Callable[..., tuple[Hit, ...]]:
+def lines_of(reader: Passages, typed: TypedQuery) -> Callable[..., tuple[Hit, ...]]:
     """Return the ranking of a typed query, which takes the settings and the keyword arguments of `rank`."""
     from memoriter.search import rank_lines
 

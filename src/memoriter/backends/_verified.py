@@ -6,7 +6,7 @@ A passage is compared with its checksum and with its file.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused
 from memoriter.ids import bytes_hash, vector_key
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from memoriter.environment import Deadline, Stopwatch
     from memoriter.errors import IndexUnavailable
-    from memoriter.records import StoredChunk
-    from memoriter.store import Store
-    from memoriter.types import Source
+    from memoriter.records import Corpus, ScoringRow, StoredChunk
+    from memoriter.store import Passages, Store
+    from memoriter.types import Filters, ScriptBaselines, Source
     from memoriter.workspace import Workspace
 
 MOST_REMEMBERED = 10_000
@@ -119,48 +122,75 @@ def holds(lines: Sequence[str], text: str, *, whole_lines: bool = True) -> bool:
     return passage_lines[0] in lines[0] and passage_lines[-1] in lines[-1] and "".join(passage_lines) in "".join(lines)
 
 
-_STAGES = {
-    "document_frequency": "keyword",
-    "keyword_search": "keyword",
-    "keyword_search_all": "keyword",
-    "vector_search": "vector",
-    "vectors_at": "vector",
-}
-"""The stage of each method of a reader; the others count for the ranking."""
-
-
 @dataclass(slots=True)
 class Verified:
-    """The reader of a ranking: an index that returns only passages that match their checksum and their file.
+    """What a ranking reads of an index, without passages that do not match their checksum and their file.
 
-    It records the other passages, and counts the time of its methods for their stages.
+    It records those passages, and counts the time of both retrievers.
     """
 
-    index: Store
+    index: Passages
     verifier: Verifier
     watch: Stopwatch
     refused: dict[int, StoredChunk] = field(default_factory=dict[int, "StoredChunk"])
 
     def rows(self, ids: Collection[int]) -> Mapping[int, StoredChunk]:
-        """Return those of the chunks that pass verification."""
         with self.watch.stage("verify"):
             passages = self.index.rows(ids)
             verified = {row: passage for row, passage in passages.items() if self.verifier.is_valid(passage)}
             self.refused |= {row: passages[row] for row in passages.keys() - verified.keys()}
         return verified
 
-    def __getattr__(self, name: str) -> Any:
-        """Forward everything else to the index; a method of a stage is timed."""
-        method = getattr(self.index, name)
-        stage = _STAGES.get(name)
-        if stage is None:
-            return method
+    def document_frequency(self, terms: Collection[str]) -> Mapping[str, int]:
+        with self.watch.stage("keyword"):
+            return self.index.document_frequency(terms)
 
-        def timed(*arguments: Any, **settings: Any) -> Any:
-            with self.watch.stage(stage):
-                return method(*arguments, **settings)
+    def keyword_search(
+        self,
+        terms: Sequence[str],
+        *,
+        limit: int,
+        filters: Filters,
+        frequency: Mapping[str, int] | None,
+        weights: Mapping[str, float] | None,
+    ) -> Sequence[tuple[int, float]]:
+        with self.watch.stage("keyword"):
+            return self.index.keyword_search(terms, limit=limit, filters=filters, frequency=frequency, weights=weights)
 
-        return timed
+    def keyword_search_all(self, terms: Sequence[str], *, limit: int, filters: Filters) -> Sequence[tuple[int, float]]:
+        with self.watch.stage("keyword"):
+            return self.index.keyword_search_all(terms, limit=limit, filters=filters)
+
+    def vector_search(
+        self, query: NDArray[np.float32], *, limit: int, filters: Filters, levels: ScriptBaselines | None = None
+    ) -> Sequence[tuple[int, float]]:
+        with self.watch.stage("vector"):
+            return self.index.vector_search(query, limit=limit, filters=filters, levels=levels)
+
+    def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
+        with self.watch.stage("vector"):
+            return self.index.vectors_at(ids)
+
+    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
+        return self.index.item_vectors(ids)
+
+    def corpus(self) -> Corpus:
+        return self.index.corpus()
+
+    def count(self, filters: Filters) -> int:
+        return self.index.count(filters)
+
+    def newest(self, filters: Filters, limit: int) -> list[int]:
+        return self.index.newest(filters, limit)
+
+    def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
+        return self.index.passing(ids, filters)
+
+    def scoring_rows(self, ids: Collection[int]) -> Mapping[int, ScoringRow]:
+        return self.index.scoring_rows(ids)
+
+    def other_names(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
+        return self.index.other_names(names)
 
 
 def _stat(file: Path) -> _Stat | None:

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from memoriter.backends._context import BackendContext, Question, Ranking
     from memoriter.backends._protocol import MemoryBackend
-    from memoriter.records import StoredChunk
     from memoriter.search import Examination, SearchSettings
-    from memoriter.store import Store
+    from memoriter.store import Snapshot, Store
     from memoriter.types import Query, SearchResult
 
     _Search = Callable[..., SearchResult]
@@ -102,11 +101,13 @@ def _explain_once(context: BackendContext, search: _Search, vary: _Vary, query: 
     return replace(miss, fix=fix, remedy=unsearched or _remedy(examined, fix))
 
 
-def _explain(context: BackendContext, observed: _Observed, citation: str) -> tuple[WhyNot, Examination | None]:
+def _explain(
+    context: BackendContext, observed: _Observed, citation: str, index: Snapshot
+) -> tuple[WhyNot, Examination | None]:
     """Return the answer without a fix, and what the ranking did with the passage if it came so far."""
     result = observed.result
     ranking = observed.ranking
-    located = locate(citation, context.workspace, observed.index, context.settings.sync.chunking)
+    located = locate(citation, context.workspace, index, context.settings.sync.chunking)
     place = next((at for at, hit in enumerate(result.hits, start=1) if located.lines.has(hit)), None)
     answer = WhyNot(
         query=observed.question.text,
@@ -123,9 +124,7 @@ def _explain(context: BackendContext, observed: _Observed, citation: str) -> tup
     if not located.passages:
         return replace(answer, stage=located.lost, stages=_all_stages(located.stages)), None
     question = observed.question
-    query = RankedQuery(
-        observed.index, question.text, question.vector, ranking.filters, ranking.now, question.rescoring
-    )
+    query = RankedQuery(index, question.text, question.vector, ranking.filters, ranking.now, question.rescoring)
     rows = [passage.id for passage in located.passages]
     if place is not None:
         cited = result.hits[place - 1].start_line, result.hits[place - 1].end_line
@@ -144,7 +143,8 @@ def _explain(context: BackendContext, observed: _Observed, citation: str) -> tup
         stages = (*located.stages[:-1], lost("indexed", STALE))
         return replace(answer, stage="indexed", stages=_all_stages(stages), remedy=INDEX), None
     stage = None if place is not None else examined.stage
-    stages = (*located.stages, *_ranking_stages(observed, examined, stage, place, passage))
+    is_pending = bool(index.missing(1, of=[passage.id]))
+    stages = (*located.stages, *_ranking_stages(observed, examined, stage, place, is_pending=is_pending))
     return replace(answer, stage=stage, stages=_all_stages(stages)), examined
 
 
@@ -161,13 +161,13 @@ def _all_stages(reports: Sequence[StageReport]) -> tuple[StageReport, ...]:
 
 
 def _ranking_stages(
-    observed: _Observed, examined: Examination, stage: Stage | None, place: int | None, passage: StoredChunk
+    observed: _Observed, examined: Examination, stage: Stage | None, place: int | None, *, is_pending: bool
 ) -> list[StageReport]:
     """Return the reports of the stages from `embedded` on."""
     settings = observed.ranking.settings
     hits = len(observed.result.hits)
     messages: dict[Stage, str] = {
-        "embedded": _embedded_message(observed, examined, passage),
+        "embedded": _embedded_message(observed, examined, is_pending=is_pending),
         "scope": _scope_message(observed, examined),
         "candidates": _candidates_message(examined, by_meaning=observed.question.vector is not None),
         "score": _score_message(examined, observed.result, is_reached=examined.is_candidate and stage != "scope"),
@@ -181,13 +181,12 @@ def _ranking_stages(
     return reports
 
 
-def _embedded_message(observed: _Observed, examined: Examination, passage: StoredChunk) -> str:
+def _embedded_message(observed: _Observed, examined: Examination, *, is_pending: bool) -> str:
     if observed.question.vector is None:
         return "The search was by words alone."
     if examined.has_vector:
         return "It has a vector."
-    pending = observed.index.missing(1, of=[passage.id])
-    return f"{'It has no vector yet' if pending else 'The model refused its text'}, so only its words can find it."
+    return f"{'It has no vector yet' if is_pending else 'The model refused its text'}, so only its words can find it."
 
 
 def _scope_message(observed: _Observed, examined: Examination) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy, IndexUnavailable, UsageError, sentence
 from memoriter.index._index import InspectedIndex
-from memoriter.index.store._generations import BACKGROUND, IndexFiles, index_files
+from memoriter.index.store._files import BACKGROUND, IndexFiles, index_files
 from memoriter.index.store._schema import APPLICATION_ID
 from memoriter.plain_file import open_plain
 from memoriter.records import StoredIndex
@@ -48,7 +48,7 @@ def _own_indexes(folder: Path) -> list[Path]:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether a file is an index: a database with memoriter's application id, or the link to a generation."""
+    """Return whether a file is an index: a database with memoriter's application id, or the link of a former one."""
     try:
         if path.is_symlink():
             return path.exists() and path.parent / os.readlink(path) in index_files(path)  # noqa: PTH115 (as written)
@@ -71,7 +71,7 @@ def _listed(path: Path, clock: Callable[[], float]) -> StoredIndex:
         with suppress(OSError):
             stat = file.lstat()
             size += stat.st_size
-    for file in (path, path.with_name(f"{path.resolve().name}-wal")):
+    for file in (path, path.with_name(f"{path.name}-wal")):
         with suppress(OSError):
             changed = max(changed or 0.0, file.stat().st_mtime)
     return StoredIndex(path.name, None, passages, vectors, size, changed)

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Self, TypeVar
 
+from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index._open_file import OpenFile
-from memoriter.index._reader import IndexReader
-from memoriter.index._upkeep import FORGETTING, Upkeep
-from memoriter.index.files import _files
+from memoriter.index._reader import FORGETTING, IndexReader
+from memoriter.index._upkeep import count_unused, damaged_files, disk_bytes, drop_leftovers, merge_words, rewrite
+from memoriter.index.files import _files, _queries
 from memoriter.index.store import _connection
-from memoriter.index.store._soundness import check_file, check_if_changed, translate_errors
+from memoriter.index.store._connection import WriteInSnapshotError, logged, snapshot
+from memoriter.index.store._files import BACKGROUND, remove
+from memoriter.index.store._soundness import check_file, translate_errors
 from memoriter.index.vectors import _cache
+from memoriter.types import CompactReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
+    from threading import Event
 
     import numpy as np
     from numpy.typing import NDArray
 
     from memoriter.index.vectors import EngineName
     from memoriter.records import ChunkRecord
-    from memoriter.types import CompactReport, ModelSpec, Source
+    from memoriter.types import ModelSpec, Source
+
+_T = TypeVar("_T")
+_ATTEMPTS = 3
+"""The most attempts to read one state. Other processes may change the vectors meanwhile, but not each time."""
+BACKGROUND_WAIT = 0.2
+"""Seconds that a run in the background waits for another one; it may just be ending."""
+LOOK_SECONDS = 1.0
+"""How often `changes` looks at the file."""
 
 
 class Index(IndexReader):
@@ -36,8 +50,9 @@ class Index(IndexReader):
 
     def __init__(self, file: OpenFile) -> None:
         """Take an open file; use `open`."""
-        super().__init__(file)
-        self._upkeep = Upkeep(file)
+        super().__init__(file, file.reading)
+        self.path: Path = file.path
+        """The path of the index."""
 
     @classmethod
     def open(cls, path: Path, *, clock: Callable[[], float], network: bool | None = None) -> Self:
@@ -58,59 +73,113 @@ class Index(IndexReader):
         self.close()
 
     def refresh(self) -> bool:
-        """Reopen the index if its path leads to another file or to none, and return whether it did. Costs one `stat`.
+        """Reopen the index if another file, or none, is at its path, and return whether it did. Costs one `stat`.
 
         The result is also True if `storing` has switched to another file since the last call.
         """
         return self._file.refresh()
 
     def quarantine(self) -> None:
-        """Set the file aside after `IndexDamaged` and start a new, empty one, unless another process has done so."""
+        """Build a new index in the place of the file after `IndexDamaged`, unless another process has done so.
+
+        It takes over the vectors that can be read. The damaged file is set aside.
+        """
         self._file.quarantine()
 
     def check(self) -> None:
         """Check the structure of the whole file and that its tables agree. Raises IndexDamaged."""
-        if (opened := self._file.opened) is not None and not self.read_only:
+        if self._file.opened is not None and not self.read_only:
             with translate_errors(self.path):
-                check_file(opened.file)
+                check_file(self.path)
 
-    def check_if_changed(self) -> None:
-        """Check the whole file if something other than indexing changed it. Raises IndexDamaged."""
-        if (opened := self._file.opened) is not None and not self.read_only:
-            with translate_errors(self.path):
-                check_if_changed(opened.file, self._file.storage.seal, self._file.storage.lease)
+    def size_on_disk(self) -> int:
+        """Return the size of the index and its write-ahead log in bytes; 0 if there is none."""
+        return disk_bytes(self.path)
+
+    def at_one_state(self, read: Callable[[IndexReader], _T]) -> _T:
+        """Return the result of `read`, which gets one state of the index, for this thread. It may run several times.
+
+        A read that has to prepare vectors needs to write; then it runs once outside of a snapshot before.
+        """
+        with self._file.reading() as connection:
+            state = IndexReader(self._file, partial(nullcontext, connection))
+            for _ in range(_ATTEMPTS):
+                with suppress(WriteInSnapshotError), snapshot(connection):
+                    return read(state)
+                read(state)
+            return read(state)
+
+    def changes(self, stop: Event) -> Generator[str]:
+        """Yield `content_version` now, and again within `LOOK_SECONDS` after a change by any process.
+
+        End once `stop` is set, or when the path leads to another file, which `refresh` opens.
+        """
+        seen = ""
+        while not stop.is_set() and self._file.is_current:
+            if (version := self.content_version()) != seen:
+                seen = version
+                yield version
+            stop.wait(LOOK_SECONDS)
 
     # the rights to index, to embed and to watch
 
-    def lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
+    @contextmanager
+    def lease(self, *, wait: float = 0.0) -> Generator[None]:
         """Hold the right to index, for one thread of one process. Raises IndexBusy after `wait` seconds.
 
         On exit, vectors are prepared for searching. If no other process is reading, deleted text is then removed from
         the file; in a large index, only after many deletions.
         """
-        return self._upkeep.indexing(wait)
+        with self._file.lock:
+            lease = self._file.storage.lease
+            self._file.check_writable()
+        with ExitStack() as stack:
+            with translate_errors(self.path):
+                stack.enter_context(lease.hold(wait))
+            try:
+                yield
+                with suppress(IndexUnavailable):
+                    self.settle()
+            finally:
+                with suppress(IndexUnavailable):
+                    self._purge(always=False)
 
-    def storing(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
-        """Hold the right to index for one short write of vectors to the active file. Raises IndexBusy as `lease` does.
+    @contextmanager
+    def storing(self, *, wait: float = 0.0) -> Generator[None]:
+        """Hold the right to index for one short write of vectors to the present file. Raises IndexBusy as `lease` does.
 
         Unlike `lease`, it neither prepares searches nor removes deleted text on exit.
         """
-        return self._file.storing(wait)
+        with self._file.lock:
+            lease = self._file.storage.lease
+        with ExitStack() as stack:
+            with translate_errors(self.path):
+                stack.enter_context(lease.hold(wait))
+            self._file.replaced = self._file.refresh()
+            yield
 
     def embedding_lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
         """Hold the right to compute vectors. Raises IndexBusy after `wait` seconds.
 
         It is separate from the right to index, so a slow provider does not delay keyword indexing.
         """
-        return self._file.embedding(wait)
+        self._file.check_writable()
+        message = f"Another process is computing vectors for {str(self.path)!r}."
+        busy = IndexBusy(message, remedy="Wait until it is done; keyword search works meanwhile.")
+        return self._file.storage.exclusive("embed", busy, wait)
 
     def background_lease(self) -> AbstractContextManager[None]:
         """Hold the right to be the one run in the background. Raises IndexBusy if another process has it."""
-        return self._file.background()
+        self._file.check_writable()
+        message = f"Another process is indexing the notes of {str(self.path)!r} in the background."
+        busy = IndexBusy(message, remedy="Do nothing: the other process does the work.")
+        return self._file.storage.exclusive(BACKGROUND, busy, BACKGROUND_WAIT)
 
     def watch_lease(self) -> AbstractContextManager[None]:
         """Hold the right to watch, separate from the right to index. Raises IndexBusy if another process watches."""
-        return self._file.watching()
+        message = f"Another process is watching the notes of {str(self.path)!r}."
+        busy = IndexBusy(message, remedy="Do nothing: this process takes over when the other one ends.")
+        return self._file.storage.exclusive("watch", busy, 0.0)
 
     # content
 
@@ -150,13 +219,11 @@ class Index(IndexReader):
             change = _files.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
             _cache.mark_used(connection, change.added, now=self._file.clock())
             self._file.vectors.apply_change(change)
-        self._file.mark_stored(source.path)
 
     def touch_file(self, source: Source, *, tail: str | None = None) -> None:
         """Update size, time and read position of a file whose indexed content has not changed."""
         with self._file.writing() as connection:
             _files.touch(connection, source, tail)
-        self._file.mark_stored(source.path)
 
     def remove_files(self, paths: Collection[str]) -> None:
         """Delete files and their chunks, in one transaction; unknown paths are ignored."""
@@ -175,6 +242,11 @@ class Index(IndexReader):
         """Store vectors, (n, dims), under their keys, in one transaction. Raises BadVector if one does not fit."""
         with self._file.writing():
             self._file.vectors.put(keys, vectors, now=self._file.clock())
+
+    def shared_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        """Return no keys: a file knows no other memory."""
+        del keys
+        return set()
 
     def take_vectors(self, keys: Collection[bytes]) -> set[bytes]:
         """Return no keys; see `shared_vectors`."""
@@ -204,22 +276,53 @@ class Index(IndexReader):
 
     def settle(self) -> None:
         """Prepare now what the next vector search would otherwise have to prepare."""
-        self._upkeep.settle()
+        with self._file.lock:
+            if not self._file.closed:
+                with self._file.reading():
+                    self._file.vectors.settle(self._file.version)
 
     def purge(self) -> None:
         """Remove deleted text from the file permanently and release free space, without waiting for other processes."""
-        self._upkeep.purge()
+        self._purge(always=True)
+
+    def _purge(self, *, always: bool) -> None:
+        """Remove deleted text and release free space; without `always`, in a large index only if much was deleted."""
+        with self._file.lock:
+            if self._file.closed:
+                return
+            with self._file.reading() as connection:
+                deleted = _connection.counter(connection, "deleted")
+                chunks = self._file.counts.corpus(connection).chunks if deleted else 0
+                if deleted and (always or _queries.is_purge_due(deleted, chunks)):
+                    with _connection.transaction(connection):
+                        _queries.purge(connection)
+                _connection.vacuum_and_checkpoint(connection)
 
     @contextmanager
     def rebuild(self, *, vectors: bool = True) -> Generator[Self]:
         """Build a new index that has the vectors of this one and replaces it at the end, unless something fails.
 
         Without `vectors`, the new index has only the vectors of models that are not active. This index remains usable
-        meanwhile. Where the file system has no symbolic links, files are replaced one by one in this index, and files
-        that were not stored again are removed at the end.
+        meanwhile.
         """
-        with self._upkeep.rebuild(vectors=vectors) as file:
-            yield self if file is self._file else type(self)(file)
+        storage = self._file.storage
+        with logged("rebuild"), self.lease():
+            path = storage.new_file()
+            try:
+                with translate_errors(self.path):
+                    fresh = type(self)(self._file.create(path, vectors=vectors))
+                try:
+                    yield fresh
+                    fresh.settle()
+                    fresh.purge()
+                finally:
+                    fresh.close()
+                with translate_errors(self.path):
+                    storage.publish(path)
+            except BaseException:
+                remove(path)
+                raise
+            self.refresh()
 
     def compact(self, *, max_entries: int, max_bytes: int, damaged: bool = False, wait: float = 0.0) -> CompactReport:
         """Make the file as small as possible while holding the lease; search results do not change.
@@ -227,7 +330,24 @@ class Index(IndexReader):
         Vectors are evicted as by `evict`; `damaged` also deletes indexes that were set aside. This needs free disk
         space of the size of the index. Raises IndexBusy if another process is still indexing after `wait` seconds.
         """
-        return self._upkeep.compact(max_entries=max_entries, max_bytes=max_bytes, damaged=damaged, wait=wait)
+        file = self._file
+        with self.lease(wait=wait):
+            self.refresh()
+            with file.reading():
+                before = disk_bytes(self.path)
+            evicted = self.evict(max_entries=max_entries, max_bytes=max_bytes)
+            with file.writing() as connection:
+                merge_words(connection)
+            with file.reading() as connection:
+                # The engine updates its data in the file before the file is rewritten.
+                file.vectors.at((0,), version=file.version)
+                unused = count_unused(connection)
+                rewrite(file.storage, network=file.network)
+            self.refresh()
+        with translate_errors(self.path):
+            aside, aside_bytes = damaged_files(file.storage, delete=damaged)
+            after = disk_bytes(self.path)
+        return CompactReport(before, after, evicted, unused, aside, aside_bytes, damaged_removed=damaged)
 
     def begin_forgetting(self) -> None:
         """Record that text is about to be removed from notes, so that another process can finish after a kill."""
@@ -242,7 +362,14 @@ class Index(IndexReader):
 
         Index the current notes first, under the same lease.
         """
-        return self._upkeep.forget()
+        with self.lease():
+            with self._file.writing() as connection:
+                drop_leftovers(connection)
+            report = self.compact(max_entries=0, max_bytes=0, damaged=True)
+            with translate_errors(self.path):
+                self._file.storage.clean()
+            self.end_forgetting()
+        return report
 
 
 class InspectedIndex(Index):

@@ -3,51 +3,56 @@
 from __future__ import annotations
 
 from math import log1p
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from memoriter.index._upkeep import FORGETTING
 from memoriter.index.files import _files, _queries
 from memoriter.index.store import _connection
 from memoriter.index.vectors import _cache, _listing
 from memoriter.types import Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-    from pathlib import Path
-    from threading import Event
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import numpy as np
     from numpy.typing import NDArray
 
     from memoriter.index._open_file import OpenFile
+    from memoriter.index.store._connection import Database
     from memoriter.index.vectors import EngineName
     from memoriter.records import Corpus, IndexedFile, ScoringRow, StoredChunk
     from memoriter.types import Diagnostic, ModelSpec, ScriptBaselines
 
-_T = TypeVar("_T")
 _EVERYTHING = Filters()
-LOOK_SECONDS = 1.0
-"""How often `changes` looks at the file."""
+FORGETTING = "forgetting"
+"""The setting that is stored while forgetting is in progress, so that a later process can finish it."""
 
 
 class IndexReader:
-    """Reads an open index file. A search needs nothing else."""
+    """Reads an open index file: the file as it is at each call, or one state of it. A search needs nothing else."""
 
-    def __init__(self, file: OpenFile) -> None:
-        """Take an open file."""
+    def __init__(self, file: OpenFile, reading: Callable[[], AbstractContextManager[Database]]) -> None:
+        """Take an open file, and what gives its connection to a method.
+
+        Args:
+            file: the open file.
+            reading: takes the lock and notices changes, or gives the connection of a thread that has the lock already.
+        """
         self._file = file
-        self.path: Path = file.path
-        """The path of the index."""
+        self._reading = reading
 
     @property
     def generation(self) -> int:
-        """The number of the active file; 0 for a plain file."""
+        """The number of the open file; one that replaces it has a greater number."""
         return self._file.generation
 
     @property
     def notices(self) -> tuple[Diagnostic, ...]:
-        """Diagnostics for the user: a file that was set aside, an engine that does not work."""
-        return self._file.notices
+        """Diagnostics for the user: a damaged file, an engine that does not work, an index that can only be read."""
+        opened = self._file.opened
+        # That an index is only inspected is no news.
+        reason = opened.read_only_reason if opened and not self._file.inspected else None
+        return (*self._file.notices, reason) if reason else tuple(self._file.notices)
 
     @property
     def read_only(self) -> bool:
@@ -57,12 +62,13 @@ class IndexReader:
     @property
     def engine(self) -> EngineName:
         """The active vector engine: `exact` or `codes`."""
-        return self._file.vectors.engine
+        with self._reading():
+            return self._file.vectors.engine
 
     @property
     def oversampling(self) -> int | None:
         """Vectors that the codes engine compares for each wanted one, as measured; None: it compares all."""
-        with self._file.reading():
+        with self._reading():
             measured = self._file.vectors.oversampling
         return measured.oversampling if measured else None
 
@@ -74,7 +80,7 @@ class IndexReader:
     @property
     def recall(self) -> float | None:
         """The share of the nearest vectors that the codes engine found, as measured; None: it compares all."""
-        with self._file.reading():
+        with self._reading():
             measured = self._file.vectors.oversampling
         return measured.recall if measured else None
 
@@ -88,120 +94,88 @@ class IndexReader:
         """Whether text was removed from notes and `forget` has not finished since."""
         return self.get_meta(FORGETTING) is not None
 
-    def size_on_disk(self) -> int:
-        """Return the size of the index and its write-ahead log in bytes; 0 if there is none."""
-        file = self.path.resolve()
-        parts = (file, file.with_name(f"{file.name}-wal"))
-        return sum(part.stat().st_size for part in parts if part.exists())
-
     def version(self) -> int:
         """Return a number that changes whenever the content may have changed, in any process. Use it as a cache key."""
-        with self._file.reading():
+        with self._reading():
             return self._file.version
-
-    def at_one_state(self, read: Callable[[], _T]) -> _T:
-        """Return the result of `read`, all of whose reads see one state of the index; `read` may run several times.
-
-        Threads may read at the same time. If the index changed meanwhile, `read` runs again while nothing can.
-        """
-        version = self.version()
-        result = read()
-        if self.version() == version:
-            return result
-        with self._file.reading() as connection:
-            return _connection.at_one_state(connection, read)
 
     # settings stored with the content
 
     def get_meta(self, key: str) -> str | None:
         """Return a stored setting, or None."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _connection.get_meta(connection, key)
 
     def metas(self, prefix: str) -> dict[str, str]:
         """Return all stored settings whose names start with `prefix`, by name."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _connection.metas(connection, prefix)
 
     # files and chunks
 
     def files(self) -> dict[str, IndexedFile]:
-        """Return every indexed file by its path; during a rebuild, only the files stored again so far."""
-        with self._file.reading() as connection:
-            files = self._file.counts.listing(connection)
-            stored = self._file.stored_paths
-        return files if stored is None else {path: file for path, file in files.items() if path in stored}
+        """Return every indexed file by its path."""
+        with self._reading() as connection:
+            return self._file.counts.listing(connection)
 
     def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:
         """Return the indexed files among `paths`, by path."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _files.listing_of(connection, paths)
 
     def corpus(self) -> Corpus:
         """Return totals; they are counted once until the index changes."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return self._file.counts.corpus(connection)
 
     def content(self) -> int:
         """Return a number that changes with every change of chunks or vectors and is the same in every process."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _files.content_counter(connection)
 
     def content_version(self) -> str:
         """Return a name of the content, the same in every process; after a change of chunks or vectors, another one."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return f"{self._file.generation}-{_files.content_counter(connection)}"
-
-    def changes(self, stop: Event) -> Generator[str]:
-        """Yield `content_version` now, and again within `LOOK_SECONDS` after a change by any process.
-
-        End once `stop` is set, or when the path leads to another file, which `refresh` opens.
-        """
-        seen = ""
-        while not stop.is_set() and self._file.is_current:
-            if (version := self.content_version()) != seen:
-                seen = version
-                yield version
-            stop.wait(LOOK_SECONDS)
 
     def count(self, filters: Filters) -> int:
         """Return the number of chunks that pass the filters."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _files.count(connection, filters)
 
     def newest(self, filters: Filters, limit: int) -> list[int]:
         """Return the newest chunks that pass the filters; see `_files.newest`."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _files.newest(connection, filters, limit)
 
     def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
         """Return those of the chunks that pass the filters."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _files.passing(connection, ids, filters)
 
     def rows(self, ids: Collection[int]) -> dict[int, StoredChunk]:
         """Return complete chunks by id; ids that no longer exist are absent."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _files.rows(connection, ids)
 
     def scoring_rows(self, ids: Collection[int]) -> dict[int, ScoringRow]:
         """Return what ranking needs of chunks, without their texts; ids that do not exist are absent."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _files.scoring_rows(connection, ids)
 
     def ids_at(self, path: str) -> list[int]:
         """Return the chunk ids of a file, in file order."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _files.ids_at(connection, path)
 
     def all_ids(self) -> list[int]:
         """Return every chunk id, ascending."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _files.all_ids(connection)
 
     def places_of(self, text: str) -> list[tuple[str, int, int]]:
         """Return (path, first line, last line) of every chunk that contains the exact text."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _files.chunks_with(connection, text)
 
     # keywords
@@ -224,24 +198,24 @@ class IndexReader:
         if weights is None:
             chunks = self.corpus().chunks
             weights = {term: log1p(chunks / max(count, 1)) for term, count in counts.items()}
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _queries.search(connection, terms, limit=limit, filters=filters, frequency=counts, weights=weights)
 
     def keyword_search_all(
         self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
     ) -> list[tuple[int, float]]:
         """Return chunks with all of the terms, best first: (chunk id, FTS5 rank, negative: lower is better)."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _queries.search_all(connection, terms, limit=limit, filters=filters)
 
     def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
         """Return the number of chunks that contain each term; 0 if no chunk does."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return self._file.counts.document_frequency(connection, terms)
 
     def other_names(self, names: Collection[str]) -> dict[str, list[str]]:
         """Return for each name of a note the other names of the notes that have it."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _files.other_names(connection, names)
 
     # vectors
@@ -251,32 +225,32 @@ class IndexReader:
 
         The texts of chunks come first, then those of items. With `of`, only the chunks with these ids, in their order.
         """
-        with self._file.reading():
+        with self._reading():
             return self._file.vectors.missing(limit, of=of)
 
     def pending(self) -> int:
         """Return the number of chunks that wait for a vector, theirs or an item's; 0 if no set is active."""
-        with self._file.reading():
+        with self._reading():
             return self._file.vectors.waiting(self._file.version)[1]
 
     def waiting(self) -> int:
         """Return the number of vectors that chunks and items wait for; 0 if no set is active."""
-        with self._file.reading():
+        with self._reading():
             return self._file.vectors.waiting(self._file.version)[0]
 
     def failures(self) -> int:
         """Return the number of chunks whose text the model refused."""
-        with self._file.reading():
+        with self._reading():
             return self._file.vectors.counts(self._file.version)[1]
 
     def vectors(self) -> int:
         """Return the number of chunks that have a vector of their own in the active set."""
-        with self._file.reading():
+        with self._reading():
             return self._file.vectors.counts(self._file.version)[0]
 
     def referenced(self, keys: Collection[bytes]) -> set[bytes]:
         """Return the keys that chunks or items currently refer to."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _cache.referenced(connection, keys)
 
     def vector_search(
@@ -292,19 +266,19 @@ class IndexReader:
         Cosines are exact with every engine. With `levels`, chunks are ordered by how far they stand out in their
         script.
         """
-        with self._file.reading():
+        with self._reading():
             return self._file.vectors.nearest(
                 query, limit=limit, filters=filters, baselines=levels, version=self._file.version
             )
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
         """Return the cosine with the query of each chunk that has a vector."""
-        with self._file.reading():
+        with self._reading():
             return self._file.vectors.cosines(query, ids, version=self._file.version)
 
     def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
         """Return the chunks that have a vector, ascending, and their vectors: (m ids, (m, dims))."""
-        with self._file.reading():
+        with self._reading():
             return self._file.vectors.at(ids, version=self._file.version)
 
     def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
@@ -312,7 +286,7 @@ class IndexReader:
 
         The lines are 0-based within the text of the chunk.
         """
-        with self._file.reading():
+        with self._reading():
             return self._file.vectors.of_items(ids)
 
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
@@ -321,45 +295,35 @@ class IndexReader:
         Near-copies count once.
         The hashes of the texts determine the selection and its order, so the same notes give the same sample.
         """
-        with self._file.reading():
+        with self._reading():
             return self._file.vectors.sample_texts(count, version=self._file.version)
-
-    def sample_vectors(self, count: int, *, seed: int) -> NDArray[np.float32]:
-        """Return the vectors of `count` random chunks (or of all, if fewer), each at most once: (m, dims)."""
-        with self._file.reading():
-            return self._file.vectors.sample(count, seed=seed, version=self._file.version)
 
     def providers(self) -> set[str]:
         """Return the providers whose models made the stored vectors."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _cache.providers(connection)
 
     def models(self) -> dict[ModelSpec, int]:
         """Return the models that have vectors or refused texts here, with the number of their vectors."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _listing.models(connection)
 
     def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
         """Return vectors of the active model by ascending key, those after a key, also unused ones."""
-        with self._file.reading():
+        with self._reading():
             return self._file.vectors.stored(after, limit)
 
     def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
         """Return those of the keys that have a vector of the active model."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _listing.having(connection, self._file.vectors.active(), keys)
-
-    def shared_vectors(self, keys: Collection[bytes]) -> set[bytes]:
-        """Return no keys: a file knows no other memory."""
-        del keys
-        return set()
 
     def refused(self) -> dict[bytes, str]:
         """Return why the active model refused texts, by their keys."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _listing.refused(connection, self._file.vectors.active())
 
     def vector_keys(self) -> set[bytes]:
         """Return the keys of the vectors of all chunks and items."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return _cache.keys_of_chunks(connection)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memoriter.search._cosine_baseline import CosineBaseline
     from memoriter.search._inputs import SearchSettings
     from memoriter.search._score import Saturations, WeightedTerms
-    from memoriter.store import Store
+    from memoriter.store import Passages
     from memoriter.types import QueryLine
 
 MIN_CANDIDATES = 24
@@ -128,7 +128,7 @@ class RankedLine:
 
 
 def gather_by_kind(
-    reader: Store,
+    reader: Passages,
     query: ParsedQuery,
     settings: SearchSettings,
     *,
@@ -164,7 +164,7 @@ def _merge(one: Candidates, other: Candidates) -> Candidates:
 
 
 def gather(
-    reader: Store,
+    reader: Passages,
     query: ParsedQuery,
     baseline: CosineBaseline,
     *,
@@ -235,7 +235,7 @@ def _named(paths: Mapping[int, str], text: str) -> set[int]:
 
 
 def _with_links(
-    reader: Store, text: str, weighted: WeightedTerms, *, limit: int, filters: Filters
+    reader: Passages, text: str, weighted: WeightedTerms, *, limit: int, filters: Filters
 ) -> tuple[WeightedTerms, list[int]]:
     """Return the terms with the links that stand for some of them, and the rows of the chunks that link so."""
     if not (links := _links(reader, text, weighted)):
@@ -245,7 +245,7 @@ def _with_links(
     return replace(weighted, links=needles), [row for row, _ in hits]
 
 
-def _links(reader: Store, text: str, weighted: WeightedTerms) -> dict[str, tuple[int, ...]]:
+def _links(reader: Passages, text: str, weighted: WeightedTerms) -> dict[str, tuple[int, ...]]:
     """Return the terms of links by other names to a note that the query names, with the positions of that name's terms.
 
     Names are resolved at every search, so that a changed alias takes effect although the linking notes are unchanged.
@@ -271,7 +271,7 @@ def _is_adjacent(stored: Mapping[int, ScoringRow], row: int, by_keyword: Sequenc
 
 
 def _nearest(
-    reader: Store,
+    reader: Passages,
     vector: NDArray[np.float32] | None,
     baseline: CosineBaseline,
     *,
@@ -296,7 +296,7 @@ def _nearest(
 
 
 def _vector_scores(
-    reader: Store, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRow]
+    reader: Passages, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRow]
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Return the cosine and the score above the baseline of each candidate that has a vector."""
     if query.vector is None or not chosen:
@@ -309,7 +309,7 @@ def _vector_scores(
 
 
 def _best_items(
-    reader: Store, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRow]
+    reader: Passages, query: ParsedQuery, baseline: CosineBaseline, chosen: Mapping[int, ScoringRow]
 ) -> dict[int, tuple[float, int]]:
     """Return the best item of each candidate that has items: its score above the baseline, and its first line."""
     if query.vector is None or not chosen:
@@ -341,7 +341,7 @@ def _keyword_scores(
     return {row: keyword_score(by_row.get(row, {}), neighbour(row, -1), neighbour(row, 1), weighted) for row in scored}
 
 
-def ids_with_words(reader: Store, question: str, *, limit: int) -> list[int]:
+def ids_with_words(reader: Passages, question: str, *, limit: int) -> list[int]:
     """Return the ids of up to `limit` chunks with words of a question, the heaviest first."""
     frequency = reader.document_frequency(query_terms(question))
     chunks = reader.corpus().chunks

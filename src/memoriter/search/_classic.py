@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from memoriter.records import StoredChunk
     from memoriter.search._inputs import SearchSettings
-    from memoriter.store import Store
+    from memoriter.store import Passages
     from memoriter.types import Filters
 
 NON_FINITE_RANK = 999.0
@@ -47,7 +47,7 @@ def merge(vector: Mapping[int, float], text: Mapping[int, float], weights: tuple
 
 
 def classic_candidates(
-    reader: Store,
+    reader: Passages,
     text: str,
     vector: NDArray[np.float32] | None,
     settings: SearchSettings,
@@ -64,7 +64,7 @@ def classic_candidates(
 
 
 def classic_ranking(
-    reader: Store,
+    reader: Passages,
     text: str,
     vector: NDArray[np.float32] | None,
     settings: SearchSettings,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.search._inputs import SearchSettings, TypedQuery
-    from memoriter.store import Store
+    from memoriter.store import Passages
 
 REPHRASE = "Ask with other words, a name or a date."
 
@@ -52,7 +52,7 @@ class EmptyResult:
 
 
 def search_without_limits(
-    reader: Store,
+    reader: Passages,
     text: str,
     vector: NDArray[np.float32] | None,
     settings: SearchSettings,
@@ -116,7 +116,7 @@ def _together(filters: Filters, others: Sequence[Filters]) -> Filters:
     )
 
 
-def _count_alone(reader: Store, filters: Filters) -> dict[str, int]:
+def _count_alone(reader: Passages, filters: Filters) -> dict[str, int]:
     return {part.words: reader.count(part.filters) for part in split_filters(filters)}
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from memoriter.records import ScoringRow, StoredChunk
     from memoriter.search._inputs import SearchSettings
     from memoriter.search._rerank import Reranked, Rescorer
-    from memoriter.store import Store
+    from memoriter.store import Passages
     from memoriter.types import Filters, Outcome
 
 MAX_QUERY_LENGTH = 4_000
@@ -101,7 +101,7 @@ def clean_query(text: str) -> str:
 
 
 def rank(
-    reader: Store,
+    reader: Passages,
     text: str,
     vector: NDArray[np.float32] | None,
     settings: SearchSettings,
@@ -145,7 +145,7 @@ def rank(
 
 
 def hits_of(
-    reader: Store,
+    reader: Passages,
     candidates: Candidates,
     ordered: list[RankedRow],
     settings: SearchSettings,
@@ -170,7 +170,7 @@ def hits_of(
     return tuple([_hit(chunks[item.row], item, each) for item, each in pairs if item.row in chunks])
 
 
-def newest(reader: Store, settings: SearchSettings, *, filters: Filters) -> tuple[Hit, ...]:
+def newest(reader: Passages, settings: SearchSettings, *, filters: Filters) -> tuple[Hit, ...]:
     """Return the newest passages, the newest day first, whatever they say; passages without a day are left out.
 
     If there is no place for all, every note first gets one for its beginning. The score of each is 1, because it is all
@@ -182,7 +182,7 @@ def newest(reader: Store, settings: SearchSettings, *, filters: Filters) -> tupl
 
 
 def _choose(
-    reader: Store, ranked: list[RankedRow], candidates: Candidates, settings: SearchSettings
+    reader: Passages, ranked: list[RankedRow], candidates: Candidates, settings: SearchSettings
 ) -> tuple[list[RankedRow], Mapping[int, StoredChunk]]:
     """Return the hits with their chunks.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memoriter.records import ScoringRow
-    from memoriter.store import Store
+    from memoriter.store import Passages
 
 FURTHER = (8, 64)
 """Times as many chunks that are looked at when one note crowds out the others, and again if it still does."""
@@ -41,7 +41,7 @@ class Proposals(NamedTuple):
 
 
 def make_room(
-    reader: Store, proposals: Proposals, with_words: _KeywordSearch, nearest: _Nearest, *, limit: int
+    reader: Passages, proposals: Proposals, with_words: _KeywordSearch, nearest: _Nearest, *, limit: int
 ) -> Proposals:
     """Return the proposals with room for other notes and other scripts than those that have most places.
 
@@ -69,7 +69,7 @@ def make_room(
     return Proposals(by_keyword, by_vector, stored)
 
 
-def _around(reader: Store, rows: Sequence[int]) -> Mapping[int, ScoringRow]:
+def _around(reader: Passages, rows: Sequence[int]) -> Mapping[int, ScoringRow]:
     """Return what is stored of chunks and of those beside them, by row."""
     return reader.scoring_rows({row + step for row in rows for step in (-1, 0, 1)})
 
@@ -81,7 +81,7 @@ def _is_crowded(stored: Mapping[int, ScoringRow], rows: Sequence[int], limit: in
     return max(Counter([stored[row].path for row in rows if row in stored]).values(), default=0) > limit // 2
 
 
-def _spread(reader: Store, propose: Callable[[int], list[int]], limit: int) -> list[int]:
+def _spread(reader: Passages, propose: Callable[[int], list[int]], limit: int) -> list[int]:
     """Return the best `limit` proposals of a retriever, at most half of them from one note if others have as many."""
     chosen = list[int]()
     for wanted in (limit * each for each in FURTHER):

@@ -17,7 +17,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memoriter.store import Store
+    from memoriter.store import Passages
     from memoriter.types import Chunk
 
 LONGEST_PASSAGE = 4_000
@@ -102,7 +102,7 @@ class Rescorer(Protocol):
 
 
 def rerank(
-    reader: Store,
+    reader: Passages,
     ranked: Sequence[tuple[int, float]],
     rescorer: Rescorer,
     *,

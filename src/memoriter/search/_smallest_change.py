@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memoriter.search._inputs import SearchSettings
     from memoriter.search._pipeline import RankedRow, Trace
     from memoriter.search._rerank import Rescorer
-    from memoriter.store import Store
+    from memoriter.store import Passages
     from memoriter.types import Filters, Hit, Stage
 
 MOST_RESULTS = 1_000
@@ -42,7 +42,7 @@ MOST_RANKINGS = 400
 class RankedQuery:
     """The inputs of a ranking in one state of the index, except its settings."""
 
-    reader: Store
+    reader: Passages
     text: str
     """As `clean_query` returns it."""
     vector: NDArray[np.float32] | None

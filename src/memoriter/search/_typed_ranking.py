@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from memoriter.search._inputs import EmbeddedLine, SearchSettings, TypedQuery
     from memoriter.search._rerank import Rescorer
-    from memoriter.store import Store
+    from memoriter.store import Passages
     from memoriter.types import Explanation, Filters, Hit, QueryLine
 
 FIRST_WEIGHT = 2.0
@@ -49,7 +49,7 @@ chooses the passage of a document."""
 
 
 def rank_lines(
-    reader: Store,
+    reader: Passages,
     typed: TypedQuery,
     settings: SearchSettings,
     *,
@@ -79,7 +79,7 @@ def _is_searchable(each: EmbeddedLine) -> bool:
     return each.line.kind == "lex" or each.vector is not None
 
 
-def _gather(reader: Store, each: EmbeddedLine, settings: SearchSettings, filters: Filters) -> Candidates:
+def _gather(reader: Passages, each: EmbeddedLine, settings: SearchSettings, filters: Filters) -> Candidates:
     """Return the candidates of a line's retriever, with `has_unknown_name` for the words of a `vec` line too."""
     line = each.line
     terms = query_terms(each.line.text)[:MAX_TERMS]

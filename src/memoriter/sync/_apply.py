@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from memoriter.embed import EmbeddingProvider
     from memoriter.records import IndexedFile
-    from memoriter.store import Store
+    from memoriter.store import Snapshot, Store
     from memoriter.sync._changes import BatchQueue, SyncSettings
     from memoriter.types import ModelSpec, Source
     from memoriter.workspace import Workspace
@@ -269,7 +269,7 @@ def background_key(spec: ModelSpec) -> str:
     return f"background:{fingerprint(spec)}"
 
 
-def background_of(index: Store, spec: ModelSpec) -> CosineBaseline:
+def background_of(index: Snapshot, spec: ModelSpec) -> CosineBaseline:
     """Return the measured baseline of the active vectors, or the model's default. Raises IndexDamaged."""
     stored = index.get_meta(background_key(spec))
     if stored is None:
@@ -278,6 +278,6 @@ def background_of(index: Store, spec: ModelSpec) -> CosineBaseline:
         return replace(CosineBaseline.loads(stored), questions=question_centres(spec))
     except (ValueError, KeyError, TypeError) as error:
         raise IndexDamaged(
-            f"The index {str(index.path)!r} holds a background that cannot be read: {sentence(error)}",
+            f"The index holds a background that cannot be read: {sentence(error)}",
             remedy="Run `memoriter index --force`.",
         ) from error

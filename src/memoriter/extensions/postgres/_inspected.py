@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memoriter.extensions.postgres._settings import ServerSettings
     from memoriter.extensions.postgres._vectors import VectorSet
     from memoriter.records import IndexedFile, ScoringRow, StoredChunk
+    from memoriter.store import Snapshot
     from memoriter.types import Filters, ModelSpec, ScriptBaselines
 
 T = TypeVar("T")
@@ -114,8 +115,8 @@ class AbsentStore(InspectedStore):
     def content(self) -> int:
         return 0
 
-    def at_one_state(self, read: Callable[[], T]) -> T:
-        return read()
+    def at_one_state(self, read: Callable[[Snapshot], T]) -> T:
+        return read(self)
 
     def metas(self, prefix: str) -> dict[str, str]:
         del prefix

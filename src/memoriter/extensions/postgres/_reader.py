@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memoriter.extensions.postgres._state import Content, State
     from memoriter.extensions.postgres._vectors import VectorSet
     from memoriter.records import Corpus, IndexedFile, ScoringRow, StoredChunk
+    from memoriter.store import Snapshot
     from memoriter.types import ModelSpec, ScriptBaselines
 
 T = TypeVar("T")
@@ -108,15 +109,15 @@ class PostgresReader:
         with self._opened() as (_, content):
             return content.content
 
-    def at_one_state(self, read: Callable[[], T]) -> T:
+    def at_one_state(self, read: Callable[[Snapshot], T]) -> T:
         if getattr(self._held, "reading", None) is not None:
-            return read()
+            return read(self)
         with self._server.connection() as connection:
             with connection.pipeline():
                 connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 cursor = connection.execute(*self._state.statement)
             with self._holding(connection, self._state.found(cursor.fetchone()), ahead=True):
-                result = read()
+                result = read(self)
             connection.execute("COMMIT")
             return result
 

@@ -126,9 +126,6 @@ class PostgresStore(SurroundingsReader):
             for table in TABLES:
                 connection.execute(f"SELECT 1 FROM {table} WHERE space = %s AND edition = %s LIMIT 1".encode(), place)  # noqa: S608 (fixed text)
 
-    def check_if_changed(self) -> None:
-        """Do nothing: only the server writes its files."""
-
     def close(self) -> None:
         self._server.close()
 

@@ -7,11 +7,12 @@ lacks.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import quote
 
 from memoriter.ids import holds_phrase
@@ -32,9 +33,6 @@ _WAL_FORMAT = 2
 """Byte 18 of a database in write-ahead-log mode."""
 _LEAST_SHM_BYTES = 32 * 1024
 """The size of the smallest index of a log (`-shm`). A full disk leaves a shorter one, which nobody can use."""
-_ATTEMPTS = 3
-"""The most attempts to read one state. Other processes may change the vectors meanwhile, but not each time."""
-_T = TypeVar("_T")
 
 _ABANDONED: list[Database] = []
 """Connections of a parent process, kept so that they are never closed."""
@@ -244,18 +242,6 @@ def snapshot(connection: Database) -> Generator[None]:
             connection.execute("ROLLBACK")
 
 
-def at_one_state(connection: Database, read: Callable[[], _T]) -> _T:
-    """Return the result of `read`, all of whose reads see one state of the file.
-
-    A read that has to prepare or repair vectors needs to write; then it runs once outside of a snapshot before.
-    """
-    for _ in range(_ATTEMPTS):
-        with suppress(WriteInSnapshotError), snapshot(connection):
-            return read()
-        read()
-    return read()
-
-
 @contextmanager
 def transaction(connection: Database) -> Generator[None]:
     """Run statements in one transaction; it takes the write lock at once, so that it cannot fail half-way.
@@ -329,6 +315,15 @@ def _checksum_library() -> str | None:
     folder = Path(apsw.__file__).parent / "sqlite_extra_binaries"
     candidates = (folder / f"cksumvfs{suffix}" for suffix in _LIBRARY_SUFFIXES)
     return next((str(library) for library in candidates if library.exists()), None)
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and inode of the file at a path; None if there is no file."""
+    try:
+        stat = os.stat(path)  # noqa: PTH116 (asked at every query: a microsecond less)
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 def storable(text: str) -> str:

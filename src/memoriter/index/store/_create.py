@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.index.store._connection import CHECKSUM_BYTES, has_checksums, reserve_checksums, transaction
+from memoriter.index.store._connection import CHECKSUM_BYTES, has_checksums, reserve_checksums, set_counter, transaction
 from memoriter.index.store._schema import APPLICATION_ID, SCHEMA, VERSION
 
 if TYPE_CHECKING:
@@ -14,14 +14,19 @@ _CHECKSUMS_KEY = "page_checksums"
 """Set in `meta` of a file whose pages have checksums."""
 
 
-def create(connection: Database, *, first_id: int = 1) -> None:
-    """Create the schema in an empty database, in one transaction; chunk ids start at `first_id`."""
+GENERATION = "generation"
+"""The counter that numbers the indexes that were built at one path."""
+_IDS_PER_GENERATION = 1 << 32
+"""Chunk ids reserved for each generation: an id of an older generation never comes back."""
+
+
+def create(connection: Database, *, generation: int) -> None:
+    """Create the schema in an empty database, in one transaction."""
+    last_id = _IDS_PER_GENERATION * max(0, generation - 1)
     with transaction(connection):
-        # Another process may have created the schema first.
-        if connection.pragma("user_version"):
-            return
         connection.execute(SCHEMA).fetchall()
-        connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES ('chunks', ?)", (first_id - 1,))
+        connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES ('chunks', ?)", (last_id,))
+        set_counter(connection, GENERATION, generation)
         if has_checksums(connection):
             connection.execute("INSERT INTO meta(key, value) VALUES (?, '1')", (_CHECKSUMS_KEY,))
         connection.pragma("application_id", APPLICATION_ID)

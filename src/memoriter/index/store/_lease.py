@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.environment import host_name, program_name
 from memoriter.errors import IndexBusy
+from memoriter.index.store._connection import identity
 from memoriter.permissions import PRIVATE_FILE
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
@@ -58,7 +59,7 @@ class Lease:
     def __init__(self, index: Path, clock: Callable[[], float]) -> None:
         """Take the path of the index; `clock` returns seconds since 1970."""
         self._index = index
-        self._path = index.with_name(f"{index.name}.lease")
+        self._path = lease_of(index)
         self._clock = clock
         self._file_lock: BaseFileLock | None = None
         self._locked: tuple[int, int] | None = None
@@ -166,13 +167,9 @@ class Lease:
             os.utime(self._path, (now, now))
 
 
-def identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and inode of the file at a path; None if there is no file."""
-    try:
-        stat = os.stat(path)  # noqa: PTH116 (asked at every query: a microsecond less)
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino
+def lease_of(index: Path) -> Path:
+    """Return the path of the lease of an index. No other program has such a file beside its database."""
+    return index.with_name(f"{index.name}.lease")
 
 
 def is_stopped(pid: int, processes: Path = Path("/proc")) -> bool:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 APPLICATION_ID = 0x4D656D6F
 """`Memo`: marks a file as an index."""
 
-VERSION = 8
+VERSION = 9
 """The number of the schema, stored in `PRAGMA user_version`. An index with another number is built anew.
 
 Its vectors are taken over, as long as the tables `sets` and `embedding_cache` have the columns that they have here.
@@ -81,14 +81,13 @@ CREATE TABLE sets(
   created_at REAL NOT NULL
 ) STRICT;
 
--- vector: length 1, in one of the two forms of `short_vectors.py`; sum: its checksum
+-- vector: length 1, in one of the two forms of `short_vectors.py`
 CREATE TABLE embedding_cache(
   id INTEGER PRIMARY KEY,
   set_id INTEGER NOT NULL REFERENCES sets(id),
   key BLOB NOT NULL,
   used_at REAL NOT NULL,
-  vector BLOB NOT NULL,
-  sum INTEGER NOT NULL
+  vector BLOB NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX embedding_cache_key ON embedding_cache(set_id, key);
 
@@ -141,7 +140,6 @@ CREATE TABLE code_sets(
 ) STRICT;
 
 -- Written once and never changed. The columns by which one chunk is looked for come before the codes.
--- sum: the checksum of the blobs
 CREATE TABLE code_segments(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   set_id INTEGER NOT NULL REFERENCES sets(id),
@@ -151,8 +149,7 @@ CREATE TABLE code_segments(
   ids BLOB NOT NULL,
   places BLOB NOT NULL,
   factors BLOB NOT NULL,
-  codes BLOB NOT NULL,
-  sum INTEGER NOT NULL
+  codes BLOB NOT NULL
 ) STRICT;
 CREATE INDEX code_segments_size ON code_segments(set_id, size);
 

@@ -1,14 +1,10 @@
-"""Whether the index file is sound: translation of errors of SQLite and the file system, the seal, and the checks.
-
-The seal is the state of the file when memoriter last wrote it. The whole file is checked when its state differs.
-"""
+"""Whether the index file is sound: what an error of SQLite or of the file system means, and a check of the file."""
 
 from __future__ import annotations
 
 import errno
 import json
-import os
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
@@ -19,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.index.store._connection import Database
-    from memoriter.index.store._lease import Lease
 
 REBUILD = "The notes contain everything to rebuild the index: run `memoriter index --force`."
 
@@ -97,72 +92,16 @@ def to_index_error(path: Path, error: Exception) -> IndexUnavailable:
     return IndexUnavailable(message, remedy=_REMEDIES.get(kind, REBUILD))
 
 
-class Seal:
-    """A small file beside the index with the stat of the index file and of its log.
-
-    Page checksums detect a changed page. They do not detect pages that changed places, a page of zeros, or a log that
-    belongs to another database. All of these change the stat of a file, so a file that differs from its seal is checked
-    as a whole, once.
-    """
-
-    def __init__(self, index: Path) -> None:
-        """Take the path of the index; the seal is `<name>.seal` beside it."""
-        self._path = index.with_name(f"{index.name}.seal")
-
-    def write(self, target: Path) -> None:
-        """Store the current state of the file. If the seal cannot be written, the only cost is a later check."""
-        with suppress(OSError):
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(json.dumps(_state(target)))
-
-    @contextmanager
-    def reseal(self, target: Path) -> Generator[None]:
-        """Seal the file again after a write, if it matched its seal before."""
-        intact = self.matches(target)
-        try:
-            yield
-        finally:
-            if intact:
-                self.write(target)
-
-    def matches(self, target: Path) -> bool:
-        """Return whether the file and its log match the seal."""
-        try:
-            return bool(json.loads(self._path.read_text(encoding="utf-8")) == _state(target))
-        except (OSError, ValueError):
-            return False
+def is_cut_short(connection: Database, target: Path) -> bool:
+    """Return whether the file ends before its last page. SQLite reads such a page as if its end were zeros."""
+    # Another process may make the file shorter between both figures, but not twice.
+    return _ends_early(connection, target) and _ends_early(connection, target)
 
 
-def check_if_unsealed(connection: Database, target: Path, seal: Seal, lease: Lease) -> None:
-    """Check the whole file if it differs from its seal, unless a process that is indexing explains the difference.
-
-    Raises:
-        IndexDamaged: the file is not sound.
-    """
-    if seal.matches(target):
-        return
-    try:
-        with lease.hold(0):
-            check(connection, target)
-            seal.write(target)
-    except (IndexBusy, OSError):
-        return
-
-
-def check_if_changed(target: Path, seal: Seal, lease: Lease) -> None:
-    """Check the whole file if it changed since it was sealed, unless another process is indexing.
-
-    Raises:
-        IndexDamaged: the file is not sound.
-    """
-    import apsw
-
-    if seal.matches(target):
-        return
-    with suppress(IndexBusy, OSError, apsw.BusyError, apsw.LockedError), lease.hold(0):
-        check_file(target)
-        seal.write(target)
+def _ends_early(connection: Database, target: Path) -> bool:
+    pages = int(connection.pragma("page_count")) * int(connection.pragma("page_size"))
+    log = target.with_name(f"{target.name}-wal")
+    return target.stat().st_size < pages and not (log.exists() and log.stat().st_size)
 
 
 def check_file(target: Path) -> None:
@@ -183,6 +122,8 @@ def check_file(target: Path) -> None:
         fresh.set_busy_timeout(BUSY_MS)
         if file_kind(fresh) != "ours":
             raise IndexDamaged(f"The index {str(target)!r} is damaged: it is not an index any more.", remedy=REBUILD)
+        if is_cut_short(fresh, target):
+            raise IndexDamaged(f"The index {str(target)!r} is damaged: its end is missing.", remedy=REBUILD)
         check(fresh, target)
 
 
@@ -214,13 +155,3 @@ def _check(connection: Database, target: Path) -> None:
     for fault, statement in counts.items():
         if connection.execute(statement).get != chunks:
             raise IndexDamaged(f"The index {str(target)!r} is damaged: {sentence(fault)}", remedy=REBUILD)
-
-
-def _state(target: Path) -> list[int]:
-    main = target.stat()
-    state = [main.st_ino, main.st_size, main.st_mtime_ns, main.st_ctime_ns]
-    try:
-        log = target.with_name(f"{target.name}-wal").stat()
-    except OSError:
-        return [*state, 0, 0]
-    return [*state, log.st_size, log.st_mtime_ns] if log.st_size else [*state, 0, 0]

@@ -6,14 +6,12 @@ import json
 from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
-from zlib import crc32
 
-from memoriter.errors import EmbeddingError, IndexDamaged
+from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
 from memoriter.index.files import _files
 from memoriter.index.store._connection import increment, storable
-from memoriter.index.store._soundness import REBUILD
-from memoriter.index.vectors._stored_vectors import decode, encode, known_sizes
+from memoriter.index.vectors._stored_vectors import decode, encode
 from memoriter.records import SEEN_PER_SAMPLED, SKETCH_BYTES, TextPlace, sampled
 from memoriter.values import dataclass
 
@@ -27,35 +25,6 @@ if TYPE_CHECKING:
     from memoriter.types import ModelSpec
 
 
-class BrokenVectors(IndexDamaged):
-    """Some stored vectors do not match their checksums; without them the index is sound."""
-
-    def __init__(self, ids: Sequence[int]) -> None:
-        """Take the ids of the vectors in `embedding_cache`."""
-        super().__init__(f"The index holds {len(ids)} damaged vectors", remedy=REBUILD)
-        self.ids = tuple(ids)
-
-
-class BrokenCodes(IndexDamaged):
-    """Some stored codes do not match their checksums; they can be made again from the vectors."""
-
-    def __init__(self) -> None:
-        """Create the error."""
-        super().__init__("The index holds damaged codes", remedy=REBUILD)
-
-
-def blob_sum(blobs: Sequence[bytes]) -> int:
-    """Return one checksum of all blobs, in order."""
-    total = 0
-    for blob in blobs:
-        total = crc32(blob, total)
-    return total
-
-
-LENGTH_ERROR = 1e-3
-"""The maximum deviation of a vector's squared length from 1; float32 rounding is a thousand times smaller."""
-
-
 @dataclass(frozen=True, slots=True)
 class VectorSet:
     """A set of vectors that may be compared with each other."""
@@ -67,14 +36,14 @@ class VectorSet:
 
 _EMBEDDED = "FROM chunks CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
 _VECTORS_OF_CHUNKS = (
-    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted"
+    "SELECT chunks.id, known.vector FROM json_each(?) AS wanted"
     " CROSS JOIN chunks ON chunks.id = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
 )
 # A new index has its vectors in insertion order and few unused ones: reading them in that order is a third faster than
 # looking up each key.
 ALL_IN_ORDER = (
-    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM embedding_cache AS known NOT INDEXED"
+    "SELECT chunks.id, known.vector FROM embedding_cache AS known NOT INDEXED"
     " CROSS JOIN chunks ON chunks.key = known.key WHERE known.set_id = ?"
 )
 ALL_BY_KEY = ALL_IN_ORDER.replace("NOT INDEXED", "")
@@ -134,14 +103,14 @@ def store(
     connection: Database, vector_set: VectorSet, keys: Sequence[bytes], rows: NDArray[np.float32], *, now: float
 ) -> int:
     """Store vectors under their keys, clear the recorded failures of these keys, and return how many were replaced."""
-    blobs, sums = encode(keys, rows, _keys_of_items_alone(connection, keys))
+    blobs = encode(keys, rows, _keys_of_items_alone(connection, keys))
     places = [(vector_set.id, key) for key in keys]
     exists = "SELECT 1 FROM embedding_cache WHERE set_id = ? AND key = ?"
     replaced = sum(connection.execute(exists, place).get is not None for place in places)
     connection.executemany(
-        "INSERT INTO embedding_cache(set_id, key, used_at, vector, sum) VALUES (?, ?, ?, ?, ?) ON CONFLICT(set_id, key)"
-        " DO UPDATE SET used_at = excluded.used_at, vector = excluded.vector, sum = excluded.sum",
-        [(vector_set.id, key, now, blob, total) for key, blob, total in zip(keys, blobs, sums, strict=True)],
+        "INSERT INTO embedding_cache(set_id, key, used_at, vector) VALUES (?, ?, ?, ?) ON CONFLICT(set_id, key)"
+        " DO UPDATE SET used_at = excluded.used_at, vector = excluded.vector",
+        [(vector_set.id, key, now, blob) for key, blob in zip(keys, blobs, strict=True)],
     )
     connection.executemany("DELETE FROM failures WHERE set_id = ? AND key = ?", places)
     if replaced:
@@ -238,45 +207,14 @@ def read_batches(
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
     """Yield the ids and vectors that a statement returns, up to `batch` rows at a time: (n,) and (n, dims).
 
-    The statement returns (id, vector id, key, checksum, vector).
-
-    Raises:
-        BrokenVectors: some vectors do not match their checksums.
+    The statement returns (id, vector).
     """
     import numpy as np
 
     cursor = connection.execute(statement, values)
-    while rows := cast("list[VectorRow]", list(islice(cursor, batch))):
-        ids = np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
-        yield ids, verify_rows(rows, vector_set)
-
-
-VectorRow = tuple[int, int, bytes, int, bytes]
-"""Any id, the vector's own id, its key, its checksum and its bytes."""
-
-
-def verify_rows(rows: Sequence[VectorRow], vector_set: VectorSet) -> NDArray[np.float32]:
-    """Return stored vectors, (n, dims), after checking their lengths and checksums. Raises BrokenVectors."""
-    _, ids, keys, sums, blobs = zip(*rows, strict=True)
-    return verify(ids, keys, sums, blobs, vector_set)
-
-
-def verify(
-    ids: Sequence[int],
-    keys: Sequence[bytes],
-    sums: Sequence[int],
-    blobs: Sequence[bytes],
-    vector_set: VectorSet,
-) -> NDArray[np.float32]:
-    """Return stored vectors, (n, dims), after checking their lengths and checksums. Raises BrokenVectors."""
-    sizes = known_sizes(vector_set.dimensions)
-    if not sizes.issuperset(map(len, blobs)):
-        raise BrokenVectors([row for row, blob in zip(ids, blobs, strict=True) if len(blob) not in sizes])
-    decoded = decode(keys, blobs, vector_set.dimensions)
-    if decoded.sums != list(sums):
-        checked = zip(ids, sums, decoded.sums, strict=True)
-        raise BrokenVectors([row for row, expected, actual in checked if expected != actual])
-    return decoded.rows
+    while rows := cast("list[tuple[int, bytes]]", list(islice(cursor, batch))):
+        ids, blobs = zip(*rows, strict=True)
+        yield np.array(ids, dtype=np.int64), decode(blobs, vector_set.dimensions)
 
 
 def vectors_of_chunks(
@@ -300,7 +238,7 @@ def vectors_by_id(
     import numpy as np
 
     statement = (
-        "SELECT known.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted"
+        "SELECT known.id, known.vector FROM json_each(?) AS wanted"
         " CROSS JOIN embedding_cache AS known"
         " ON known.id = wanted.value WHERE known.set_id = ?"
     )
@@ -378,12 +316,3 @@ def drop_set(connection: Database, vector_set: VectorSet) -> None:
     connection.execute("DELETE FROM embedding_cache WHERE set_id = ?", (vector_set.id,))
     _forget_complete_items(connection)
     increment(connection, "overwritten")
-
-
-def drop_vectors(connection: Database, ids: Sequence[int]) -> None:
-    """Delete damaged vectors, so that they are computed again."""
-    connection.executemany("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in ids])
-    connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")
-    _forget_complete_items(connection)
-    increment(connection, "overwritten")
-    increment(connection, "content")

@@ -55,10 +55,6 @@ class VectorEngine(Protocol):
         """Return the chunks that have a vector, ascending, and the vectors: (n,) and (n, dims)."""
         ...
 
-    def ids(self) -> NDArray[np.int64]:
-        """Return every chunk with a vector, ascending."""
-        ...
-
 
 SLACK = 1e-5
 """Far above the rounding error of a float32 dot product of unit vectors: no top result is lost before the exact scores

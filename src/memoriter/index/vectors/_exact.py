@@ -102,11 +102,6 @@ class ExactEngine:
         positions = self._positions(np.array(sorted(set(ids)), dtype=np.int64))
         return self._ids[positions], self._matrix[positions]
 
-    def ids(self) -> NDArray[np.int64]:
-        import numpy as np
-
-        return np.sort(self._ids)
-
     def _matching_positions(self, filters: Filters) -> NDArray[np.intp]:
         import numpy as np
 

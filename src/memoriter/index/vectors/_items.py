@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.index.files import _files
 from memoriter.index.store._connection import counter, set_counter
-from memoriter.index.vectors._cache import WAITING, verify
+from memoriter.index.vectors._cache import WAITING
+from memoriter.index.vectors._stored_vectors import decode
 from memoriter.types import Item
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _WAITING = WAITING.replace("chunks.key", "items.key")
 _VECTORS = (
-    "SELECT items.chunk, known.id, known.key, known.sum, known.vector, items.script, items.first"
+    "SELECT items.chunk, known.vector, items.script, items.first"
     " FROM json_each(?) AS wanted"
     " CROSS JOIN items ON items.chunk = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = items.key"
@@ -82,16 +83,12 @@ def _complete(connection: Database, vector_set: VectorSet) -> int:
 def vectors_of_chunks(
     connection: Database, vector_set: VectorSet, ids: Sequence[int]
 ) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
-    """Return the vectors of the items of chunks: (n chunk ids, n first lines, n scripts, (n, dims)).
-
-    Raises:
-        BrokenVectors: some vectors do not match their checksums.
-    """
+    """Return the vectors of the items of chunks: (n chunk ids, n first lines, n scripts, (n, dims))."""
     import numpy as np
 
     cursor = connection.execute(_VECTORS, (_files.id_list(ids), vector_set.id))
-    rows = cast("list[tuple[int, int, bytes, int, bytes, str, int]]", cursor.fetchall())
+    rows = cast("list[tuple[int, bytes, str, int]]", cursor.fetchall())
     if not rows:
         return [], [], [], np.empty((0, vector_set.dimensions), dtype=np.float32)
-    chunks, vector_ids, keys, sums, blobs, scripts, lines = zip(*rows, strict=True)
-    return list(chunks), list(lines), list(scripts), verify(vector_ids, keys, sums, blobs, vector_set)
+    chunks, blobs, scripts, lines = zip(*rows, strict=True)
+    return list(chunks), list(lines), list(scripts), decode(blobs, vector_set.dimensions)

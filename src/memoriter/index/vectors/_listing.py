@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from memoriter.ids import spec_of
-from memoriter.index.vectors._cache import verify_rows
+from memoriter.index.vectors._stored_vectors import decode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.index.store._connection import Database
-    from memoriter.index.vectors._cache import VectorRow, VectorSet
+    from memoriter.index.vectors._cache import VectorSet
     from memoriter.types import ModelSpec
 
 
@@ -31,14 +31,15 @@ def models(connection: Database) -> dict[ModelSpec, int]:
 def stored(
     connection: Database, vector_set: VectorSet, after: bytes, limit: int
 ) -> tuple[list[bytes], NDArray[np.float32]]:
-    """Return up to `limit` vectors by ascending key, those after a key: (n keys, (n, dims)). Raises BrokenVectors."""
+    """Return up to `limit` vectors by ascending key, those after a key: (n keys, (n, dims))."""
     import numpy as np
 
-    statement = "SELECT id, id, key, sum, vector FROM embedding_cache WHERE set_id = ? AND key > ? ORDER BY key LIMIT ?"
-    rows = cast("list[VectorRow]", connection.execute(statement, (vector_set.id, after, limit)).fetchall())
+    statement = "SELECT key, vector FROM embedding_cache WHERE set_id = ? AND key > ? ORDER BY key LIMIT ?"
+    rows = cast("list[tuple[bytes, bytes]]", connection.execute(statement, (vector_set.id, after, limit)).fetchall())
     if not rows:
         return [], np.empty((0, vector_set.dimensions), dtype=np.float32)
-    return [row[2] for row in rows], verify_rows(rows, vector_set)
+    keys, blobs = zip(*rows, strict=True)
+    return list(keys), decode(blobs, vector_set.dimensions)
 
 
 def having(connection: Database, vector_set: VectorSet, keys: Collection[bytes]) -> set[bytes]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
-from memoriter.errors import IndexDamaged
 from memoriter.index.files import _files
 from memoriter.index.store._connection import counter, set_counter
-from memoriter.index.store._soundness import REBUILD
 from memoriter.index.vectors import _binary_quantization, _cache
-from memoriter.index.vectors._cache import BrokenCodes, blob_sum
+from memoriter.index.vectors._stored_vectors import decode
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -30,11 +28,11 @@ _SAMPLE = 4096
 _MIN_GROWTH = 64
 """Vectors that may be added to the smallest set before its means are computed again."""
 _ALL_VECTORS = (
-    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM embedding_cache AS known NOT INDEXED"
+    "SELECT chunks.id, known.id, known.vector FROM embedding_cache AS known NOT INDEXED"
     " CROSS JOIN chunks ON chunks.key = known.key WHERE known.set_id = ?"
 )
 _VECTORS_OF_CHUNKS = (
-    "SELECT chunks.id, known.id, known.key, known.sum, known.vector FROM json_each(?) AS wanted"
+    "SELECT chunks.id, known.id, known.vector FROM json_each(?) AS wanted"
     " CROSS JOIN chunks ON chunks.id = wanted.value"
     " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = chunks.key"
 )
@@ -110,11 +108,7 @@ def merge_codes(parts: Sequence[BinaryCodes]) -> BinaryCodes:
 
 
 def read_code_means(connection: Database, vector_set: VectorSet) -> CodeMeans | None:
-    """Return how the codes of the set were made; None if it has no codes.
-
-    Raises:
-        BrokenCodes: the stored means have a wrong length.
-    """
+    """Return how the codes of the set were made; None if it has no codes."""
     import numpy as np
 
     row = connection.execute(
@@ -123,8 +117,6 @@ def read_code_means(connection: Database, vector_set: VectorSet) -> CodeMeans | 
     if row is None:
         return None
     epoch, vectors, measured, oversampling, recall, means = cast("tuple[int, int, int, int, float, bytes]", row)
-    if len(means) != vector_set.dimensions * 4:
-        raise BrokenCodes
     return CodeMeans(epoch, vectors, measured, oversampling, recall, np.frombuffer(means, dtype="<f4"))
 
 
@@ -175,24 +167,12 @@ def tombstones(connection: Database, *, after: int) -> list[tuple[int, int, int]
 
 
 def read(connection: Database, vector_set: VectorSet, segment: int) -> BinaryCodes:
-    """Return all codes of a segment, including those of deleted chunks.
-
-    Raises:
-        BrokenCodes: the codes do not match their checksum.
-        IndexDamaged: the codes have a wrong length.
-    """
+    """Return all codes of a segment, including those of deleted chunks."""
     import numpy as np
 
-    row = connection.execute(
-        "SELECT size, sum, ids, places, factors, codes FROM code_segments WHERE id = ?", (segment,)
-    ).get
-    size, total, *blobs = cast("tuple[int, int, bytes, bytes, bytes, bytes]", row)
-    if total != blob_sum(blobs):
-        raise BrokenCodes
+    row = connection.execute("SELECT size, ids, places, factors, codes FROM code_segments WHERE id = ?", (segment,)).get
+    size, ids, places, factors, bits = cast("tuple[int, bytes, bytes, bytes, bytes]", row)
     words = _binary_quantization.columns(vector_set.dimensions)
-    if [len(blob) for blob in blobs] != [size * 8, size * 8, size * 4, size * words * 8]:
-        raise IndexDamaged("The index holds codes of a wrong length.", remedy=REBUILD)
-    ids, places, factors, bits = blobs
     return BinaryCodes(
         np.frombuffer(ids, dtype="<i8"),
         np.frombuffer(places, dtype="<i8"),
@@ -248,18 +228,6 @@ def save_measurement(
     connection.execute(statement, (vectors, measurement.oversampling, measurement.recall, vector_set.id, epoch))
 
 
-def drop_codes(connection: Database, vector_set: VectorSet) -> None:
-    """Delete the codes of a set, so that the next `reconcile` makes all of them again."""
-    connection.execute(
-        "DELETE FROM code_tombs WHERE segment IN (SELECT id FROM code_segments WHERE set_id = ?)", (vector_set.id,)
-    )
-    connection.execute("DELETE FROM code_segments WHERE set_id = ?", (vector_set.id,))
-    statement = "UPDATE code_sets SET epoch = epoch + 1, vectors = 0, means = zeroblob(?) WHERE set_id = ?"
-    connection.execute(statement, (vector_set.dimensions * 4, vector_set.id))
-    set_counter(connection, f"{_counter_name(vector_set)}:overwritten", -1)
-    set_counter(connection, _counter_name(vector_set), -1)
-
-
 def _encode_all(connection: Database, vector_set: VectorSet, epoch: int, vectors: int) -> None:
     import numpy as np
 
@@ -288,15 +256,14 @@ def _encode_rows(
 ) -> Iterator[BinaryCodes]:
     """Yield the codes of the rows that a statement returns, a segment at a time.
 
-    The statement returns (chunk id, vector id, key, checksum, vector).
+    The statement returns (chunk id, vector id, vector).
     """
     import numpy as np
 
     cursor = connection.execute(statement, values)
-    while rows := cast("list[_cache.VectorRow]", list(islice(cursor, MAX_CODES))):
-        ids = [row[0] for row in rows]
-        places = [row[1] for row in rows]
-        bits, factors = _binary_quantization.encode(_cache.verify_rows(rows, vector_set), means)
+    while rows := cast("list[tuple[int, int, bytes]]", list(islice(cursor, MAX_CODES))):
+        ids, places, blobs = zip(*rows, strict=True)
+        bits, factors = _binary_quantization.encode(decode(blobs, vector_set.dimensions), means)
         codes = BinaryCodes(np.array(ids, dtype=np.int64), np.array(places, dtype=np.int64), factors, bits)
         yield codes.at(np.argsort(codes.ids))
 
@@ -325,9 +292,9 @@ def _write_merged(connection: Database, vector_set: VectorSet, part: BinaryCodes
 def _write(connection: Database, vector_set: VectorSet, part: BinaryCodes) -> None:
     blobs = [value.tobytes() for value in (part.ids, part.places, part.factors, part.bits)]
     connection.execute(
-        "INSERT INTO code_segments(set_id, size, first, last, ids, places, factors, codes, sum)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (vector_set.id, part.ids.size, int(part.ids.min()), int(part.ids.max()), *blobs, blob_sum(blobs)),
+        "INSERT INTO code_segments(set_id, size, first, last, ids, places, factors, codes)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (vector_set.id, part.ids.size, int(part.ids.min()), int(part.ids.max()), *blobs),
     )
 
 

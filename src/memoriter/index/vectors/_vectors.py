@@ -11,7 +11,6 @@ from memoriter.index.files import _files
 from memoriter.index.store._connection import increment, transaction
 from memoriter.index.vectors import _binary_quantization, _cache, _engines, _items, _listing, _segments
 from memoriter.index.vectors._binary_quantization import RECALL, Measurement
-from memoriter.index.vectors._cache import BrokenCodes, BrokenVectors
 from memoriter.index.vectors._codes_engine import CodesEngine, needs_settling
 from memoriter.index.vectors._engines import LARGEST_MATRIX, MOST_COMPARED, ChunkScripts, StandardizedCosines
 from memoriter.index.vectors._exact import ExactEngine
@@ -35,8 +34,6 @@ _ENGINE_CLASSES: dict[EngineName, Callable[[Database, _cache.VectorSet], VectorE
 }
 NO_SET = -1
 """The id of a set that is not registered."""
-MAX_REPAIRS = 64
-"""The maximum number of repeated searches after a repair; each repair removes a whole batch of damaged data."""
 _LOW_RECALL = Diagnostic(
     "vector_recall",
     f"Binary quantization loses too much on these vectors: less than {RECALL:.0%} of the nearest passages are found.",
@@ -59,11 +56,12 @@ class Vectors:
         self._first_waiting = 0
         self._cached_counts: tuple[int, int, int] | None = None
         self._cached_waiting: tuple[int, int, int] | None = None
-        self.dropped = 0
-        """The number of damaged vectors that were deleted."""
 
     @property
     def engine(self) -> EngineName:
+        """The active engine, `exact` or `codes`."""
+        if self._engine_name == "auto":
+            self._choose_by_size()
         return self._engine_name
 
     def register(self, spec: ModelSpec, *, now: float) -> None:
@@ -83,11 +81,15 @@ class Vectors:
             self.choose(self._engine_setting)
 
     def choose(self, name: EngineName) -> None:
-        """Select the engine."""
+        """Select the engine; nothing is read yet."""
         self._engine_setting = name
         self._auto_checked = -1
-        if name == "auto":
-            name = self._auto_engine()
+        if name != self._engine_name:
+            self._engine_name = name
+            self._engine = None
+
+    def _choose_by_size(self) -> None:
+        name = self._auto_engine()
         if name != self._engine_name:
             self._engine_name = name
             self._engine = None
@@ -128,18 +130,15 @@ class Vectors:
         return self._set
 
     def _code_means(self) -> _segments.CodeMeans | None:
-        """Return how the codes of the active set were made; None if there are none or they are unusable."""
-        try:
-            return _segments.read_code_means(self._connection, self._set) if self._set else None
-        except BrokenCodes:
-            return None
+        """Return how the codes of the active set were made; None if there are none."""
+        return _segments.read_code_means(self._connection, self._set) if self._set else None
 
     # reading
 
     @property
     def oversampling(self) -> Measurement | None:
         """The measured oversampling, if codes are active and not all chunks are compared anyway; else None."""
-        code_means = self._code_means() if self._engine_name == "codes" else None
+        code_means = self._code_means() if self.engine == "codes" else None
         return (
             None
             if code_means is None or not code_means.measured
@@ -191,7 +190,10 @@ class Vectors:
         if self._set is None or limit <= 0:
             return []
         unit = _engines.unit_query(query, self._set.dimensions)
-        standardized = StandardizedCosines(self._chunk_scripts(), baselines) if baselines else None
+        standardized = None
+        if baselines:
+            self._scripts = self._scripts or ChunkScripts(self._connection)
+            standardized = StandardizedCosines(self._scripts, baselines)
         ids, rows = self._query_engine(
             version, lambda engine: engine.fetch(engine.candidates(unit, limit, filters, standardized).tolist())
         )
@@ -216,11 +218,6 @@ class Vectors:
         vector_set = self._set
         if vector_set is None or not ids:
             return [], [], [], np.empty((0, vector_set.dimensions if vector_set else 0), np.float32)
-        for _ in range(MAX_REPAIRS):
-            try:
-                return _items.vectors_of_chunks(self._connection, vector_set, list(ids))
-            except BrokenVectors as broken:
-                self._repair(broken)
         return _items.vectors_of_chunks(self._connection, vector_set, list(ids))
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int], *, version: int) -> dict[int, float]:
@@ -229,16 +226,6 @@ class Vectors:
         unit = _engines.unit_query(query, self._set.dimensions)
         found_ids, rows = self._query_engine(version, lambda engine: engine.fetch(list(ids)))
         return dict(zip(found_ids.tolist(), _engines.cosines(rows, unit).tolist(), strict=True))
-
-    def sample(self, count: int, *, seed: int, version: int) -> NDArray[np.float32]:
-        import numpy as np
-
-        if self._set is None:
-            return np.empty((0, 0), dtype=np.float32)
-        _, rows = self._query_engine(
-            version, lambda engine: engine.fetch(_engines.random_ids(engine.ids(), count, seed))
-        )
-        return rows
 
     def sample_texts(self, count: int, *, version: int) -> tuple[list[str], NDArray[np.float32]]:
         """Return texts and vectors of up to `count` chunks with different texts, a few of each file."""
@@ -251,69 +238,39 @@ class Vectors:
 
     def stored(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
         """Return vectors of the active set by ascending key, those after a key."""
-        for _ in range(MAX_REPAIRS):
-            try:
-                return _listing.stored(self._connection, self.active(), after, limit)
-            except BrokenVectors as broken:
-                self._repair(broken)
         return _listing.stored(self._connection, self.active(), after, limit)
 
     def _query_engine(self, version: int, operation: Callable[[VectorEngine], _T]) -> _T:
-        """Return the result of an operation of the engine. Repair what is damaged, and replace a failing engine."""
+        """Return the result of an operation of the engine. Replace an engine that fails by the exact one."""
         import apsw
 
-        for _ in range(MAX_REPAIRS):
-            try:
-                return operation(self._current_engine(version))
-            except (BrokenVectors, BrokenCodes) as broken:
-                self._repair(broken)
-            except apsw.ReadOnlyError:  # codes cannot be brought up to date
-                if self._engine_name == "exact":
-                    raise
-                self._use_exact()
-            except apsw.SQLError as error:
-                if self._engine_name == "exact":
-                    raise
-                self._fall_back(str(error))
+        try:
+            return operation(self._current_engine(version))
+        except apsw.ReadOnlyError:  # codes cannot be brought up to date
+            if self._engine_name == "exact":
+                raise
+            self._use_exact()
+        except apsw.SQLError as error:
+            if self._engine_name == "exact":
+                raise
+            self._fall_back(str(error))
         return operation(self._current_engine(version))
 
-    def _repair(self, broken: BrokenVectors | BrokenCodes) -> None:
-        """Delete what is damaged: vectors are computed again, codes are made again from the vectors."""
-        with transaction(self._connection):
-            if isinstance(broken, BrokenVectors):
-                _cache.drop_vectors(self._connection, broken.ids)
-            else:
-                _segments.drop_codes(self._connection, self.active())
-        self._engine = None
-        self.forget_progress()
-        self._auto_checked = -1
-        if isinstance(broken, BrokenVectors):
-            self.dropped += len(broken.ids)
-
     def _current_engine(self, version: int) -> VectorEngine:
-        engine = self._active_engine()
-        engine.catch_up(version)
-        if self._engine_setting == "auto" and self._auto_checked != version:
-            # The recall of codes is known only after they are up to date, so check the choice of engine now.
-            while (better := self._auto_engine()) != self._engine_name:
-                self._engine_name = better
-                self._engine = None
-                engine = self._active_engine()
-                engine.catch_up(version)
-            self._auto_checked = version
+        engine: VectorEngine | None = None
+        while engine is None:
+            if self._engine is None:
+                self._engine = _ENGINE_CLASSES[self.engine](self._connection, self.active())
+            engine = self._engine
+            engine.catch_up(version)
+            if self._engine_setting == "auto" and self._auto_checked != version:
+                # The recall of codes is known only after they are up to date, so check the choice of engine now.
+                self._choose_by_size()
+                engine = self._engine
+        self._auto_checked = version
         if isinstance(engine, CodesEngine) and engine.measured and engine.measured.recall < RECALL:
             self._notice(_LOW_RECALL)
         return engine
-
-    def _active_engine(self) -> VectorEngine:
-        if self._engine is None:
-            self._engine = _ENGINE_CLASSES[self._engine_name](self._connection, self.active())
-        return self._engine
-
-    def _chunk_scripts(self) -> ChunkScripts:
-        if self._scripts is None:
-            self._scripts = ChunkScripts(self._connection)
-        return self._scripts
 
     # writing
 
@@ -322,11 +279,11 @@ class Vectors:
         if self._set is None:
             return
         if self._engine_setting == "auto":
-            self.choose(self._engine_setting)
+            self._choose_by_size()
         if not _items.is_complete_noted(self._connection, self._set):
             with transaction(self._connection):
                 _items.note_complete(self._connection, self._set)
-        if self._engine_name == "codes" and needs_settling(self._connection, self._set):
+        if self.engine == "codes" and needs_settling(self._connection, self._set):
             self._query_engine(version, lambda _: None)
 
     def apply_change(self, change: _files.StoredChange) -> None:

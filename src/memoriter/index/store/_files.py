@@ -1,0 +1,262 @@
+"""The files of one index on disk, and how another file takes its place.
+
+The index is one file. It is built beside its path and renamed, so whoever opens the path finds a whole index. SQLite
+finds the log of a database (`-wal`) by its name alone, and a log of the replaced file would spoil the new one. So the
+log goes before the file does, and nobody opens the path meanwhile. A process that has the old file open keeps it, with
+its log, although both have lost their names; SQLite looks whether its file has moved before it removes a log by name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoriter.errors import IndexBusy, IndexUnavailable
+from memoriter.index.store._connection import identity
+from memoriter.index.store._lease import Lease
+from memoriter.index.store._soundness import translate_errors
+from memoriter.permissions import PRIVATE_FILE, make_private_folder, open_private
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+_COMPANIONS = ("-wal", "-shm", "-journal")
+BACKGROUND = "background"
+"""The name of the lock of the one run in the background."""
+_LOCK_SECONDS = 10.0
+"""Creating and replacing take milliseconds; a process that holds this lock longer is stuck."""
+_POLL_SECONDS = 0.01
+
+
+def index_files(path: Path) -> list[Path]:
+    """Return the existing files of the index at a path: logs, locks, and files that were set aside or left over."""
+    generation = _generation_pattern(path)
+    name = re.escape(path.name)
+    own = re.compile(rf"\.?{name}(?:$|[.-])")
+    with suppress(OSError):
+        names = os.listdir(path.parent)  # noqa: PTH208 (names are all that is needed)
+        return [path.with_name(each) for each in names if own.match(each) or generation.match(each)]
+    return []
+
+
+def runs_in_background(path: Path) -> bool:
+    """Return whether a process holds the lock of the run in the background; True if the system offers no way to look.
+
+    Args:
+        path: the path of the index.
+    """
+    lock = _lock_file(follow_links(Path(os.path.abspath(path))), BACKGROUND)  # noqa: PTH100 (as in `IndexFiles`)
+    if sys.platform == "win32":
+        return lock.exists()
+    import fcntl
+
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _lock_file(path: Path, name: str) -> Path:
+    return path.with_name(f"{path.name}.{name}")
+
+
+class IndexFiles:
+    """The files and the lease of one index."""
+
+    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
+        self.path = follow_links(Path(os.path.abspath(path)))  # noqa: PTH100 (`resolve` would follow a former link)
+        self.lease = Lease(self.path, clock)
+        """The right to index."""
+        self.lock = _lock_file(self.path, "lock")
+        """The file whose lock keeps the index in its place."""
+
+    @property
+    def aside(self) -> Path:
+        """Where a damaged index is kept; a later one replaces it."""
+        return self.path.with_name(f"{self.path.name}.damaged")
+
+    def identity(self) -> tuple[int, int] | None:
+        """Return the device and inode of the index, or None. Raises IndexUnavailable if a folder is in its place."""
+        if self.path.is_dir():
+            raise IndexUnavailable(
+                f"{str(self.path)!r} is a folder, not an index.", remedy="Move it away or set memorySearch.store.path."
+            )
+        return identity(self.path)
+
+    def new_file(self) -> Path:
+        """Return an unused path for an index that is being built."""
+        return self.path.with_name(f"{self.path.name}.{os.urandom(4).hex()}.new")
+
+    def replace(
+        self, expected: tuple[int, int] | None, build: Callable[[Path], None], *, set_aside: bool = False
+    ) -> bool:
+        """Let `build` make an index file and put it in the place of another one, or of none.
+
+        Args:
+            expected: device and inode of the file that it replaces; None: there is none.
+            build: makes the file at a path.
+            set_aside: keep the other file as `aside`.
+
+        Returns:
+            False if another file is there by now; then nothing was done.
+        """
+        make_private_folder(self.path.parent)
+        with self._swapping():
+            if self.identity() != expected:
+                return False
+            fresh = self.new_file()
+            try:
+                build(fresh)
+                self._put_in_place(fresh, set_aside=set_aside)
+            except BaseException:
+                remove(fresh)
+                raise
+        return True
+
+    def publish(self, fresh: Path) -> None:
+        """Put a finished, closed index in the place of the present one.
+
+        Raises:
+            IndexBusy: another process has the lease now, so what it published is newer.
+        """
+        with self._swapping():
+            self.lease.check()
+            self._put_in_place(fresh, set_aside=False)
+
+    def _put_in_place(self, fresh: Path, *, set_aside: bool) -> None:
+        _flush(fresh)
+        for companion in _COMPANIONS:
+            _unlink(self.path.with_name(self.path.name + companion))
+        if set_aside:
+            self.path.replace(self.aside)
+        fresh.replace(self.path)
+        with suppress(OSError):
+            self._remove_generations()
+
+    def clean(self) -> None:
+        """Delete what a killed process was building, unless a process is building now."""
+        left = [file for file in index_files(self.path) if file.suffix.partition("-")[0] == ".new"]
+        if left:
+            with suppress(IndexBusy), self.lease.hold(0), self._swapping():
+                for file in left:
+                    _unlink(file)
+
+    def _remove_generations(self) -> None:
+        """Delete the files of earlier versions, whose index was a link to one of them, and the seal beside them."""
+        pattern = _generation_pattern(self.path)
+        for file in index_files(self.path):
+            if pattern.match(file.name):
+                _unlink(file)
+        _unlink(_lock_file(self.path, "seal"))
+
+    @contextmanager
+    def exclusive(self, name: str, busy: IndexBusy, wait: float) -> Generator[None]:
+        """Hold the lock file of this name beside the index; raise `busy` if it is not free within `wait` seconds."""
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(_lock_file(self.path, name), mode=PRIVATE_FILE)
+        with translate_errors(self.path):
+            try:
+                lock.acquire(timeout=wait)
+            except Timeout as error:
+                raise busy from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @contextmanager
+    def opening(self) -> Generator[None]:
+        """Keep the file in its place meanwhile; any number of processes may open it at once."""
+        with self._locked(shared=True):
+            yield
+
+    @contextmanager
+    def _swapping(self) -> Generator[None]:
+        """Keep every process from opening or replacing the file. Raises IndexBusy if one of them does not end."""
+        with self._locked(shared=False):
+            yield
+
+    @contextmanager
+    def _locked(self, *, shared: bool) -> Generator[None]:
+        descriptor = self._open_lock(shared=shared)
+        if descriptor is None or sys.platform == "win32":
+            yield
+            return
+        import fcntl
+
+        give_up = time.monotonic() + _LOCK_SECONDS
+        try:
+            with suppress(OSError):  # some network file systems have no locks
+                while True:
+                    try:
+                        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+                        break
+                    except BlockingIOError as error:
+                        if time.monotonic() >= give_up:
+                            message = f"Another process holds {str(self.path)!r} for longer than it should."
+                            raise IndexBusy(message, remedy="Stop the other process and try again.") from error
+                        time.sleep(_POLL_SECONDS)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _open_lock(self, *, shared: bool) -> int | None:
+        """Return a descriptor of the lock file; None where nobody can write, so that nobody replaces the index."""
+        try:
+            return open_private(str(self.lock), os.O_RDONLY | os.O_CREAT)
+        except OSError:
+            if shared:
+                return None
+            raise
+
+
+def follow_links(path: Path) -> Path:
+    """Return the path after following links made by the user; the link of an earlier version stays."""
+    for _ in range(40):
+        try:
+            link = os.readlink(path)  # noqa: PTH115 (the text of the link, as written)
+        except OSError:
+            return path
+        if _generation_pattern(path).fullmatch(link):
+            return path
+        path = Path(os.path.abspath(path.parent / link))  # noqa: PTH100 (one link at a time)
+    raise IndexUnavailable(
+        f"The links at {str(path)!r} lead in a circle.", remedy="Set memorySearch.store.path to another place."
+    )
+
+
+def _generation_pattern(path: Path) -> re.Pattern[str]:
+    """Return a pattern of the files, `main.g3.sqlite`, to which earlier versions made the path of the index a link."""
+    return re.compile(rf"{re.escape(path.stem)}\.g([1-9]\d*){re.escape(path.suffix)}(?=$|-wal$|-shm$|-journal$)")
+
+
+def remove(path: Path) -> None:
+    """Delete a file that is not in use, with its logs."""
+    for companion in ("", *_COMPANIONS):
+        _unlink(path.with_name(path.name + companion))
+
+
+def _unlink(path: Path) -> None:
+    with suppress(FileNotFoundError, PermissionError):
+        path.unlink()
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
