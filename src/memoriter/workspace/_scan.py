@@ -19,7 +19,7 @@ from memoriter.layout import MOST_ENTRIES, OPENCLAW_FILES, OTHER_SUFFIXES, SUFFI
 from memoriter.types import Diagnostic, Skipped, Source
 from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, stamp_of
-from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in_exclusion
+from memoriter.workspace._ignore import IGNORE_FILE, Rules, RulesFault, built_in_exclusion
 from memoriter.workspace._paths import list_areas, name_fault, real_path, shown_name
 
 if TYPE_CHECKING:
@@ -97,12 +97,11 @@ class Walk:
         cited_prefix = (
             area.cited.removesuffix("/".join(area.names)) if area.names else f"{area.cited}/".removeprefix("./")
         )
-        self._report_unread(rules, cited_prefix)
         try:
             status = os.stat(path)
             self.folders[path] = status.st_ino
-            if rules.refused_reason:
-                return self._skip_ignore_file(area, "", rules)
+            if rules.fault:
+                return self._skip_ignore_file(cited_prefix, rules.fault)
             for depth, name in enumerate(area.names, 1):
                 path = os.path.join(path, name)
                 status = os.lstat(path)
@@ -115,19 +114,17 @@ class Walk:
                     self.folders[path] = status.st_ino
                     prefix = f"{prefix}{name}/"
                     rules = rules.enter(path, prefix)
-                    self._report_unread(rules, cited_prefix + prefix)
-                    if rules.refused_reason:
-                        return self._skip_ignore_file(area, prefix, rules)
+                    if rules.fault:
+                        return self._skip_ignore_file(cited_prefix + prefix, rules.fault)
         except (FileNotFoundError, NotADirectoryError):
             return self._skip(area.cited, "missing", "nothing is there") if area.configured else None
         except (OSError, ValueError) as error:
             return self._skip(area.cited, "unreadable", getattr(error, "strerror", None) or str(error))
         return path, prefix, rules, status
 
-    def _skip_ignore_file(self, area: Area, prefix: str, rules: Rules) -> None:
-        """Report the ignore file whose patterns cannot be used."""
-        folder = prefix if area.names else f"{area.cited}/"
-        self._skip(f"{folder}{IGNORE_FILE}", "too_large", rules.refused_reason)
+    def _skip_ignore_file(self, folder: str, fault: RulesFault) -> None:
+        """Report the ignore file of a folder, whose rules cannot be used."""
+        self._skip(f"{folder}{IGNORE_FILE}", fault.reason, fault.message)
 
     def _walk_tree(self, area: Area, top: _ScannedFolder, real: str) -> None:
         pending = [top]
@@ -146,9 +143,8 @@ class Walk:
             rules = folder.rules
             if folder.names and any(entry.name == IGNORE_FILE for entry in entries):
                 rules = rules.enter(folder.path, folder.prefix)
-                self._report_unread(rules, cited)
-                if rules.refused_reason:
-                    self._skip(cited + IGNORE_FILE, "too_large", rules.refused_reason)
+                if rules.fault:
+                    self._skip_ignore_file(cited, rules.fault)
                     continue
             for entry in entries:
                 if self._skip_entry(area, entry, cited, folder.prefix, rules):
@@ -159,10 +155,6 @@ class Walk:
                     pending.append(_ScannedFolder(entry.path, names, f"{folder.prefix}{entry.name}/", rules))
                 elif area.accepts(names):
                     self._add_entry(cited + entry.name, entry, real + entry.path[len(top.path) :])
-
-    def _report_unread(self, rules: Rules, cited: str) -> None:
-        if rules.unread_reason:
-            self._skip(f"{cited}{IGNORE_FILE}", "unreadable", rules.unread_reason)
 
     def _skip_entry(self, area: Area, entry: os.DirEntry[str], cited: str, prefix: str, rules: Rules) -> bool:
         """Return whether the name or kind of the entry excludes it, and report why."""
