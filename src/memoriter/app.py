@@ -164,7 +164,14 @@ def assemble(
     index = place_of_index(configuration, chosen, place, env)
     index = replace(index, path=index_file) if index_file else index
     backend_settings = _backend_settings(
-        settings, env, agent=chosen, place=place, index=index, workspace=notes.root, inspect=scratch is not None
+        settings,
+        env,
+        agent=chosen,
+        place=place,
+        index=index,
+        workspace=notes.root,
+        daily_note=configuration.settings.memory.daily_note,
+        inspect=scratch is not None,
     )
     embedding = embedding_of(configuration, settings, env, scratch, agent=chosen, attended=attended)
     reranking = reranking_of(configuration, settings, env, embedding, brief=brief)
@@ -345,6 +352,7 @@ def _backend_settings(
     place: Place,
     index: IndexPlace,
     workspace: Path,
+    daily_note: str,
     inspect: bool,
 ) -> BackendSettings:
     return BackendSettings(
@@ -355,7 +363,7 @@ def _backend_settings(
         index_reason=index.reason if settings.store.driver == "sqlite" else "",
         search=_search_settings(settings),
         sync=SyncSettings(
-            chunking=_cutting(settings),
+            chunking=_cutting(settings, daily_note),
             max_entries=settings.cache.max_entries if settings.cache.enabled else 0,
             max_bytes=settings.cache.max_bytes,
             sessions=SessionRules(settings.sync.sessions.delta_bytes, settings.sync.sessions.delta_messages),
@@ -387,9 +395,9 @@ def _search_settings(settings: MemorySearch) -> SearchSettings:
     )
 
 
-def _cutting(settings: MemorySearch) -> ChunkingSettings:
+def _cutting(settings: MemorySearch, daily_note: str) -> ChunkingSettings:
     """Classic scoring comes with the chunks and the words it was made for, unless the chunks are chosen."""
     classic = settings.query.scoring == "classic"
     strategy = settings.chunking.strategy or ("lines" if classic else "markdown")
     words = "classic" if classic else "analysed"
-    return ChunkingSettings(strategy, settings.chunking.tokens, settings.chunking.overlap, words)
+    return ChunkingSettings(strategy, settings.chunking.tokens, settings.chunking.overlap, words, daily_note)
