@@ -173,7 +173,7 @@ def _why_no_passage(lines: CitedLines, rows: Sequence[str]) -> str:
     cited = range(lines.first - 1, min(lines.last, len(rows)))
     if not any(rows[at].strip() for at in cited):
         return "The lines are blank." if len(cited) > 1 else "The line is blank."
-    if front and cited[-1] < front.lines:
+    if front and cited[-1] in front.lines:
         return "The line is front matter, whose values find the beginning of the note."
     noise = noisy_lines(rows)
     if all(at in noise or not rows[at].strip() for at in cited):

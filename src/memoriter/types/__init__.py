@@ -20,6 +20,7 @@ from memoriter.types._answers import (
 from memoriter.types._content import (
     ORIGIN,
     Chunk,
+    Entry,
     Filters,
     Item,
     Leg,
@@ -60,6 +61,7 @@ __all__ = [
     "Chunk",
     "CompactReport",
     "Diagnostic",
+    "Entry",
     "Estimate",
     "Excerpt",
     "Explanation",

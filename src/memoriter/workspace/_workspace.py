@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.errors import PathRefused, WorkspaceNotFound, WriteConflict, sentence
 from memoriter.ids import bytes_hash, note_bytes
 from memoriter.layout import DAILY_NOTE, FOLDER, LONG_TERM, SUFFIX, VAULT, detect_layout, note_files, openclaw_marker
-from memoriter.types import Diagnostic, Excerpt, Skipped, Source
+from memoriter.types import Diagnostic, Entry, Excerpt, Skipped, Source
 from memoriter.workspace._confined import (
     Loaded,
     Raw,
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from memoriter.layout import Layout
     from memoriter.workspace._writers import WriterRecords
     from memoriter.workspace.transcripts import Transcripts
-    from memoriter.workspace.writing import Addition, Appended, Compose, Entry
+    from memoriter.workspace.writing import Addition, Appended, Compose
+    from memoriter.workspace.writing import Entry as NewEntry
 
 MAX_BYTES = 16 * 1024 * 1024
 """Largest size of a note in bytes; a larger file is a book or a mistake."""
@@ -263,19 +264,20 @@ class Workspace:
             PathRefused: the note leads through a link, or is outside the memory.
             WriteError: nothing was written.
         """
-        from memoriter.workspace.writing import Appended, Entry
+        from memoriter.workspace.writing import Appended
+        from memoriter.workspace.writing import Entry as NewEntry
 
         long_term = self.long_term()
         if to == "long-term":
-            return self._append_entry(long_term, Entry(text, origin, now, again=again))
-        entry = Entry(text, origin, now, self._daily_note, again)
+            return self._append_entry(long_term, NewEntry(text, origin, now, again=again))
+        entry = NewEntry(text, origin, now, self._daily_note, again)
         daily = self.daily(now.date())
         with suppress(PathRefused):
             if existing := entry.find_in(self.content(str(long_term)) or b""):
                 return Appended(long_term, existing.start_line, existing.end_line, existing=True)
         return self._append_entry(daily, entry)
 
-    def _append_entry(self, file: Path, entry: Entry) -> Appended:
+    def _append_entry(self, file: Path, entry: NewEntry) -> Appended:
         """Append an entry, and record what comes with somebody else's token. Its mark counts until that is done."""
         if entry.origin is None:
             return self.append(str(file), entry.add_to)
@@ -294,6 +296,25 @@ class Workspace:
         for text, before in added:
             self.record_author(self._writable_path(str(file)).cited, text.split("\n"), before=decode(before))
         return appended
+
+    def entries(self, path: str) -> tuple[Entry, ...]:
+        """Return the entries of a note in their order. Raises PathRefused if the path is not memory."""
+        from memoriter.workspace.chunking import entry_spans
+        from memoriter.workspace.untrusted import without_mark
+
+        place = self._readable_path(path)
+        lines = decode(self.content(path) or b"").split("\n")
+        authors = self.authors(path, lines)
+        return tuple(
+            Entry(
+                place.cited,
+                start + 1,
+                end,
+                "\n".join(without_mark(line.removesuffix("\r")) for line in lines[start:end]),
+                authors[start],
+            )
+            for start, end in entry_spans(lines)
+        )
 
     def authors(self, path: str, lines: Sequence[str] | None = None) -> list[str]:
         """Return who wrote each line of a note, such as `agent, 2026-11-22`; empty: the owner.

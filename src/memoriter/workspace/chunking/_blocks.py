@@ -94,6 +94,16 @@ def subtree_ends(blocks: Sequence[Block]) -> list[int]:
     return ends
 
 
+def entry_spans(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the lines of each entry of a note, from 0 and without the last: outermost blocks with what is in them."""
+    blocks = scan_blocks(lines)
+    return [
+        (block.start, blocks[end - 1].end)
+        for block, end in zip(blocks, subtree_ends(blocks), strict=True)
+        if not block.depth and block.kind in {"item", "text", "quote", "fence"}
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Verbatim:
     """A fence, a comment or raw HTML: lines that are no Markdown, up to the line that closes them."""
