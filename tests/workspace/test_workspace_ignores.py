@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pathspec
@@ -252,3 +253,77 @@ def test_patterns_mean_what_they_mean_to_another_reader_of_git_ignore(patterns: 
     if not any("[!" in pattern for pattern in patterns):
         theirs = left_out(lambda path, folder: spec.check_file(path + "/" * folder).include)
         assert left_out(lambda path, folder: ours.decision(path, folder=folder)) == theirs
+
+
+NOTE = "# Plan\n\n- The door code is 4711.\n- Tea at five.\n"
+COPIES = [
+    "Plan (Bob's conflicted copy 2024-03-05).md", "Plan (conflicted copy 2024-03-05 101112).md",
+    "Plan (Conflicted copy MacBook 202403051011).md", "Plan (In Konflikt stehende Kopie von Bob 2024-03-05).md",
+    "Plan (Copie en conflit de Bob 2024-03-05).md", "Plan (Case Conflict).md", "Plan (Bob の競合コピー 2024-03-05).md",
+    "Plan.sync-conflict-20240305-101112-ABCDEFG.md", "Plan_conflict-20240305-101112.md",
+    "Plan (SFConflict bob@example.org 2024-03-05-10-11-12).md", "Plan_Disk_Mar-05-1011-2024_Conflict.md",
+    "Plan [Conflict].md", "Plan.Conflict.md", "Plan.conflict(1).md", "Plan_REMOTE_12345.md",
+    "Plan (1).md", "Plan-DESKTOP-AB12CD3.md", "Plan-LAPTOP-1A2B3C4D-2.md", "Plan-Bobs-MacBook-Pro.md", "Plan 2.md",
+]  # fmt: skip
+BY_THEMSELVES = [
+    "Conflict.md", "Conflict of interest.md", "Resolving conflicts.md", "Plan (with a conflict).md", "Plan 2025.md",
+    "Plan 12.md", "Plan-FINAL.md", "Other (1).md", "Other 2.md", "Other-DESKTOP-AB12CD3.md", "Plan 3.md",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_that_a_sync_program_made_of_a_note_is_no_memory(tmp_path: Path, name: str) -> None:
+    lay(tmp_path, [], {"memory/Plan.md": NOTE, f"memory/{name}": NOTE.replace("4711", "1234")})
+    workspace = Workspace(tmp_path)
+    found = workspace.scan()
+    assert [source.path for source in found.sources] == ["memory/Plan.md"]
+    (skip,) = found.skipped
+    assert (skip.path, skip.reason) == (f"memory/{name}", "ignored")
+    refusal = workspace.refusal(f"memory/{name}")
+    assert refusal == skip
+
+
+@pytest.mark.parametrize("name", BY_THEMSELVES)
+def test_a_note_with_a_similar_name_stays_memory(tmp_path: Path, name: str) -> None:
+    lay(tmp_path, [], {"memory/Plan.md": NOTE})
+    lay(tmp_path, [f"memory/{name}"], {})
+    assert agree(Workspace(tmp_path), [f"memory/{name}"]) == sorted([f"memory/{name}", "memory/Plan.md"])
+
+
+ALL = ["Drafts/b.md", "Private.md", "a.md", "logs/Draft 1.md"]
+
+
+def obsidian(*filters: str) -> dict[str, str]:
+    return {".obsidian/app.json": json.dumps({"alwaysUpdateLinks": True, "userIgnoreFilters": filters})}
+
+
+@pytest.mark.parametrize(
+    ("ignore", "memory"),
+    [
+        (obsidian(), ALL),
+        (obsidian("Drafts/"), ["Private.md", "a.md", "logs/Draft 1.md"]),
+        (obsidian("private.md", "logs"), ["Drafts/b.md", "a.md"]),
+        (obsidian("/draft \\d/"), ["Drafts/b.md", "Private.md", "a.md"]),
+        (obsidian("Drafts/") | {".memoryignore": "!Drafts/\n"}, ALL),
+        ({".obsidian/app.json": "{}"}, ALL),
+        ({".obsidian/app.json": "{"}, []),
+        (obsidian("/(/"), []),
+        (obsidian("/^(a+)+$/"), ALL),
+    ],
+)
+def test_what_obsidian_excludes_is_no_memory(tmp_path: Path, ignore: dict[str, str], memory: list[str]) -> None:
+    lay(tmp_path, ALL, ignore)
+    assert agree(Workspace(tmp_path, layout="notes"), ALL) == memory
+
+
+def test_an_expression_that_has_no_end_leaves_the_note_out(tmp_path: Path) -> None:
+    files = [f"{'a' * 60}.md", "b.md"]
+    lay(tmp_path, files, obsidian("/^(a|aa)+$/"))
+    assert agree(Workspace(tmp_path, layout="notes"), files) == ["b.md"]
+
+
+def test_the_backups_of_logseq_are_no_memory(tmp_path: Path) -> None:
+    files = ["journals/2024_03_05.md", "logseq/bak/pages/a/1.md", "logseq/version-files/b.md", "pages/a.md", "bak/c.md"]
+    lay(tmp_path, files, {"logseq/config.edn": "{}"})
+    found = agree(Workspace(tmp_path, layout="notes"), files)
+    assert found == ["bak/c.md", "journals/2024_03_05.md", "pages/a.md"]

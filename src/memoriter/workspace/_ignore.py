@@ -22,9 +22,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.layout import TOOL_FOLDERS
+from memoriter.layout import TOOL_FOLDERS, VAULT
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
+from memoriter.workspace._sync_copies import is_sync_copy
+from memoriter.workspace._vault_rules import OBSIDIAN_FILE, VaultRules, vault_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +48,9 @@ _CLASSES = {
     "xdigit": "0-9a-fA-F",
 }
 IGNORE_FILE = ".memoryignore"
+RULES_NAMES = frozenset({IGNORE_FILE, VAULT})
+"""Names of the entries of a folder that may give it rules."""
+IGNORED = "a .memoryignore file leaves it out"
 MOST_PATTERNS = 1_000
 """Limit of patterns that apply to one path; each path is compared with all of them."""
 _LONGEST_IGNORE_FILE = 1 << 20
@@ -58,11 +63,10 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _LEFTOVER = re.compile(
-    r"\..*|~\$.*|#.*#|.*~|.*\.(?:swp|swo|swx|tmp|temp|bak|orig|part|crdownload)(?:\.md)?"
-    r"|.*\.sync-conflict-.*|.* \(.*conflicted copy.*\).*",
+    r"\..*|~\$.*|#.*#|.*~|.*\.(?:swp|swo|swx|tmp|temp|bak|orig|part|crdownload)(?:\.md)?",
     re.DOTALL,
 )
-"""Hidden files, and files that editors, browsers, Syncthing or Dropbox leave next to a note."""
+"""Hidden files, and files that editors and browsers leave next to a note."""
 
 
 def glob_matches(names: Sequence[str], glob: Sequence[str]) -> bool:
@@ -233,7 +237,7 @@ def built_in_exclusion(name: str, *, folder: bool) -> str | None:
         return "hidden folder" if name.startswith(".") else "folder of a tool" if _is_tool_folder(name) else None
     if name.startswith("."):
         return "hidden file"
-    return "left behind by an editor or a sync tool" if _LEFTOVER.fullmatch(name) else None
+    return "left behind by an editor or a sync tool" if _LEFTOVER.fullmatch(name) or is_sync_copy(name) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +248,11 @@ class Patterns:
     """Each pattern, whether it excludes (or includes again), and whether it applies to folders only."""
     any_pattern: re.Pattern[str]
     """All patterns joined into one for a fast check, since most paths match none."""
+
+    @property
+    def reason(self) -> str:
+        """Why what they exclude is left out."""
+        return IGNORED
 
     def decision(self, path: str, *, folder: bool) -> bool | None:
         """Return whether the last pattern that matches excludes the path, or None if no pattern matches."""
@@ -261,14 +270,15 @@ class RulesFault:
 
     reason: Literal["too_large", "unreadable"]
     message: str
+    file: str = IGNORE_FILE
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The ignore files from the top folder down to the current one; a deeper file overrides, as in git."""
 
-    chain: tuple[tuple[int, Patterns], ...] = ()
-    """For each ignore file, the length of its folder's path from the top in characters, and its patterns."""
+    chain: tuple[tuple[int, Patterns | VaultRules], ...] = ()
+    """For each file with rules, the length of its folder's path from the top in characters, and its patterns."""
     fault: RulesFault | None = None
     """Why the last ignore file cannot be used.
 
@@ -284,6 +294,12 @@ class Rules:
         """
         if self.fault:
             return self
+        chain = self.chain
+        try:
+            chain += tuple((len(prefix), rules) for rules in vault_rules(folder))
+        except (OSError, ValueError) as error:
+            message = f"{getattr(error, 'strerror', None) or 'it is no JSON with valid expressions'}. {_EXCLUDED}"
+            return replace(self, fault=RulesFault("unreadable", message, OBSIDIAN_FILE))
         try:
             lines = _read_patterns(os.path.join(folder, IGNORE_FILE))
         except OSError as error:
@@ -292,7 +308,7 @@ class Rules:
         except UnicodeError:
             return replace(self, fault=RulesFault("unreadable", f"it is neither UTF-8 nor UTF-16. {_EXCLUDED}"))
         if not lines:
-            return self
+            return replace(self, chain=chain) if chain != self.chain else self
         if sum(len(patterns.rules) for _, patterns in self.chain) + len(lines) > MOST_PATTERNS:
             message = f"there are more than {MOST_PATTERNS} patterns. {_EXCLUDED}"
             return replace(self, fault=RulesFault("too_large", message))
@@ -300,20 +316,20 @@ class Rules:
             message = f"a pattern is longer than {LONGEST_PATTERN:,} characters. {_EXCLUDED}"
             return replace(self, fault=RulesFault("too_large", message))
         patterns = _compile(lines)
-        return replace(self, chain=(*self.chain, (len(prefix), patterns))) if patterns else self
+        return replace(self, chain=(*chain, (len(prefix), patterns)) if patterns else chain)
 
-    def excludes(self, path: str, *, folder: bool) -> bool:
-        """Return whether the rules exclude `path`, which is relative to the top folder.
+    def excludes(self, path: str, *, folder: bool) -> str:
+        """Return why the rules exclude `path`, which is relative to the top folder; empty if they do not.
 
         Only the path itself is checked: check each folder above it first.
         """
         if self.fault:
-            return True
+            return IGNORED
         for start, patterns in reversed(self.chain):
             decision = patterns.decision(path[start:], folder=folder)
             if decision is not None:
-                return decision
-        return False
+                return patterns.reason if decision else ""
+        return ""
 
 
 def ignoring_line(root: str, names: Sequence[str]) -> tuple[str, int, str] | None:

@@ -19,6 +19,7 @@ from memoriter.workspace._ignore import (
     glob_matches,
     spread_braces,
 )
+from memoriter.workspace._sync_copies import original_beside, sync_copy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -344,8 +345,10 @@ def _admit_to_area(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped
     for depth, name in enumerate(names, 1):
         if why := built_in_exclusion(name, folder=depth < len(names)):
             return Skipped(cited, "ignored", why)
-    if is_ignored(area, names):
-        return Skipped(cited, "ignored", "a .memoryignore file leaves it out")
+    if why := is_ignored(area, names):
+        return Skipped(cited, "ignored", why)
+    if original := original_beside(os.path.join(area.path, *names)):
+        return Skipped(cited, "ignored", sync_copy_of(original))
     return ReadablePath(area.base, (*area.names, *names), cited)
 
 
@@ -361,17 +364,17 @@ def may_hold(areas: Sequence[Area], root: str, path: str) -> bool:
     return False
 
 
-def is_ignored(area: Area, names: tuple[str, ...]) -> bool:
-    """Return whether an ignore file between the area's first folder and the file excludes the file."""
+def is_ignored(area: Area, names: tuple[str, ...]) -> str:
+    """Return why the rules between the area's first folder and the file exclude the file; empty if they do not."""
     rules = Rules().enter(area.base, "")
     folder = area.base
     prefix = ""
     path_names = (*area.names, *names)
     for depth, name in enumerate(path_names, 1):
         is_folder = depth < len(path_names)
-        if rules.excludes(prefix + name, folder=is_folder):
-            return True
+        if why := rules.excludes(prefix + name, folder=is_folder):
+            return why
         folder = os.path.join(folder, name)
         prefix = f"{prefix}{name}/"
         rules = rules.enter(folder, prefix) if is_folder else rules
-    return False
+    return ""

@@ -19,8 +19,10 @@ from memoriter.layout import MOST_ENTRIES, OPENCLAW_FILES, OTHER_SUFFIXES, SUFFI
 from memoriter.types import Diagnostic, Skipped, Source
 from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, stamp_of
-from memoriter.workspace._ignore import IGNORE_FILE, Rules, RulesFault, built_in_exclusion
+from memoriter.workspace._ignore import IGNORE_FILE, RULES_NAMES, Rules, RulesFault, built_in_exclusion
 from memoriter.workspace._paths import list_areas, name_fault, real_path, shown_name
+from memoriter.workspace._sync_copies import original_beside, sync_copy_of
+from memoriter.workspace._vault_rules import LOGSEQ
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 _NOTE_LIKE = (SUFFIX, *(suffix for suffix in OTHER_SUFFIXES if suffix != ".txt"), ".mdown")
 """Suffixes, in any case, of files that are reported where they are not memory."""
 _SYMLINK = "symbolic links are not followed"
-_IGNORED = "a .memoryignore file leaves it out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ class _ScannedFolder:
     prefix: str
     """Path from the area's first folder to this one, for the ignore rules; empty, or ends in `/`."""
     rules: Rules
+
+    @property
+    def may_have_rules(self) -> bool:
+        """Whether the name of the folder alone may give it rules."""
+        return self.names[-1].lower() == LOGSEQ
 
 
 @dataclass(slots=True)
@@ -108,8 +114,9 @@ class Walk:
                 last = depth == len(area.names)
                 if stat.S_ISLNK(status.st_mode):
                     return self._skip(area.cited, "symlink", _SYMLINK)
-                if rules.chain and rules.excludes(prefix + name, folder=not last or stat.S_ISDIR(status.st_mode)):
-                    return self._skip(area.cited, "ignored", _IGNORED)
+                why = rules.chain and rules.excludes(prefix + name, folder=not last or stat.S_ISDIR(status.st_mode))
+                if why:
+                    return self._skip(area.cited, "ignored", why)
                 if stat.S_ISDIR(status.st_mode):
                     self.folders[path] = status.st_ino
                     prefix = f"{prefix}{name}/"
@@ -124,7 +131,7 @@ class Walk:
 
     def _skip_ignore_file(self, folder: str, fault: RulesFault) -> None:
         """Report the ignore file of a folder, whose rules cannot be used."""
-        self._skip(f"{folder}{IGNORE_FILE}", fault.reason, fault.message)
+        self._skip(f"{folder}{fault.file}", fault.reason, fault.message)
 
     def _walk_tree(self, area: Area, top: _ScannedFolder, real: str) -> None:
         pending = [top]
@@ -141,7 +148,7 @@ class Walk:
             if self.entries_left < 0:
                 return
             rules = folder.rules
-            if folder.names and any(entry.name == IGNORE_FILE for entry in entries):
+            if folder.names and (folder.may_have_rules or any(entry.name in RULES_NAMES for entry in entries)):
                 rules = rules.enter(folder.path, folder.prefix)
                 if rules.fault:
                     self._skip_ignore_file(cited, rules.fault)
@@ -165,8 +172,10 @@ class Walk:
                 self._skip(cited + name, "ignored", why)
         elif fault := name_fault(name):
             self._skip(cited + name, "unreadable", fault)
-        elif rules.chain and rules.excludes(prefix + name, folder=folder):
-            self._skip(cited + name, "ignored", _IGNORED)
+        elif rules.chain and (why := rules.excludes(prefix + name, folder=folder)):
+            self._skip(cited + name, "ignored", why)
+        elif not folder and (original := original_beside(entry.path)):
+            self._skip(cited + name, "ignored", sync_copy_of(original))
         elif entry.is_symlink():
             self._skip(cited + name, "symlink", _SYMLINK)
         elif folder or name.endswith(area.suffixes):
