@@ -304,7 +304,7 @@ def obsidian(*filters: str) -> dict[str, str]:
         (obsidian("Drafts/"), ["Private.md", "a.md", "logs/Draft 1.md"]),
         (obsidian("private.md", "logs"), ["Drafts/b.md", "a.md"]),
         (obsidian("/draft \\d/"), ["Drafts/b.md", "Private.md", "a.md"]),
-        (obsidian("Drafts/") | {".memoryignore": "!Drafts/\n"}, ALL),
+        (obsidian("Drafts/") | {".memoryignore": "!Drafts/\n!Drafts/*\n"}, ALL),
         ({".obsidian/app.json": "{}"}, ALL),
         ({".obsidian/app.json": "{"}, []),
         (obsidian("/(/"), []),
