@@ -54,6 +54,15 @@ _DIGITS = {"Y": r"\d{4}", "G": r"\d{4}", "j": r"\d{3}", "u": r"\d", "e": r"[ \d]
 """How the codes of numbers are written; those of names have no digits."""
 
 
+def is_note(name: str, suffixes: tuple[str, ...] = (SUFFIX,)) -> bool:
+    """Return whether a file has the suffix of a note, in any case.
+
+    >>> is_note("PLAN.MD"), is_note("plan.txt")
+    (True, False)
+    """
+    return name.endswith(suffixes) or name.lower().endswith(suffixes)
+
+
 def daily_note_fault(pattern: str) -> str | None:
     """Return why a pattern cannot be the path of a day's note, or None.
 
@@ -189,5 +198,5 @@ def note_files(folder: str, suffixes: tuple[str, ...] = (SUFFIX,)) -> Iterator[s
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name.strip().lower() not in TOOL_FOLDERS:
                         pending.append(f"{prefix}{entry.name}/")
-                elif entry.name.endswith(suffixes) and entry.is_file(follow_symlinks=False):
+                elif is_note(entry.name, suffixes) and entry.is_file(follow_symlinks=False):
                     yield f"{prefix}{entry.name}"

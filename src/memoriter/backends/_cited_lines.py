@@ -46,8 +46,8 @@ class CitedLines:
     @classmethod
     def of(cls, citation: str) -> CitedLines:
         """Return the lines of a citation. Raises UsageError if it is empty."""
-        path, first, count = split_citation(citation.strip())
-        if not path:
+        path, first, count = split_citation(citation)
+        if not path.strip():
             raise UsageError("The path of the passage is empty.", remedy="Give one, such as MEMORY.md#L4.")
         if first is None:  # a file that cannot be memory
             path = _LINES.sub("", path)

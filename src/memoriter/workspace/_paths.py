@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.layout import FOLDER, LONG_TERM, SUFFIX, SUFFIX_PATTERN
+from memoriter.layout import FOLDER, LONG_TERM, SUFFIX, SUFFIX_PATTERN, is_note
 from memoriter.types import Skipped
 from memoriter.values import dataclass
 from memoriter.workspace._ignore import (
@@ -81,7 +81,7 @@ def cite(root: str, path: str) -> str:
 
 
 _CITATION = re.compile(
-    rf"(?P<path>.+(?:{SUFFIX_PATTERN}|\.jsonl))(?:#L(?P<first>\d{{1,9}})(?:-L?(?P<last>\d{{1,9}}))?|:(?P<from>\d{{1,9}})(?:-(?P<to>\d{{1,9}}))?)",
+    rf"(?P<path>.+(?i:{SUFFIX_PATTERN}|\.jsonl))(?:#L(?P<first>\d{{1,9}})(?:-L?(?P<last>\d{{1,9}}))?|:(?P<from>\d{{1,9}})(?:-(?P<to>\d{{1,9}}))?)",
     re.DOTALL,
 )
 
@@ -94,7 +94,7 @@ def split_citation(path: str) -> tuple[str, int | None, int | None]:
     >>> split_citation("a.md#L4-L6"), split_citation("a.md:4"), split_citation("a.md")
     (('a.md', 4, 3), ('a.md', 4, 1), ('a.md', None, None))
     """
-    match = _CITATION.fullmatch(path.strip())
+    match = _CITATION.fullmatch(path) or _CITATION.fullmatch(path.strip())
     if match is None:
         return path, None, None
     first = int(match["first"] or match["from"])
@@ -318,7 +318,8 @@ def rebase(root: str, path: str) -> str:
 
 def admit(areas: Sequence[Area], root: str, path: str) -> ReadablePath | Skipped:
     """Return where a cited or absolute path may be read, or why it may not, from names and ignore files alone."""
-    clean = path.strip()
+    # A name may begin with a blank, and a person may type one too many.
+    clean = path if _begins_or_ends_blank(root, path) else path.strip()
     client = next((area for area in areas if area.client and clean.startswith(f"{area.client}/")), None)
     inside = clean.removeprefix(f"{client.client}/") if client is not None else clean
     if fault := path_fault(inside, windows=os.name == "nt"):
@@ -336,9 +337,16 @@ def admit(areas: Sequence[Area], root: str, path: str) -> ReadablePath | Skipped
     return refusal or Skipped(path, "outside", "it is not one of the memory files")
 
 
+def _begins_or_ends_blank(root: str, path: str) -> bool:
+    """Return whether a path with blanks around it is that of a file."""
+    if path == path.strip() or path_fault(path, windows=False):
+        return False
+    return os.path.lexists(absolute(root, path))
+
+
 def _admit_to_area(area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped:
     cited = "/".join((area.cited, *names)) if area.cited != "." else "/".join(names)
-    if not cited.endswith(area.suffixes):
+    if not is_note(cited, area.suffixes):
         return Skipped(cited, "not_markdown", area.suffix_rule)
     if not area.accepts(names):
         return Skipped(cited, "outside", area.refused or "the pattern of its extra path does not take it")

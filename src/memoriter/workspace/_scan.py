@@ -15,7 +15,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused
-from memoriter.layout import MOST_ENTRIES, OPENCLAW_FILES, OTHER_SUFFIXES, SUFFIX
+from memoriter.layout import MOST_ENTRIES, OPENCLAW_FILES, OTHER_SUFFIXES, SUFFIX, is_note
 from memoriter.types import Diagnostic, Skipped, Source
 from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, stamp_of
@@ -89,7 +89,7 @@ class Walk:
             self._walk_tree(area, _ScannedFolder(path, (), prefix, rules), real_path(path))
         elif not stat.S_ISREG(status.st_mode):
             self._skip(area.cited, "special", "it is not a plain file")
-        elif not path.endswith(area.suffixes) and not area.cited.endswith(area.suffixes):
+        elif not is_note(path, area.suffixes) and not is_note(area.cited, area.suffixes):
             self._skip(area.cited, "not_markdown", area.suffix_rule)
         elif not area.is_long_term or (status.st_dev, status.st_ino) not in self._inodes:
             # On a disk that ignores case, MEMORY.md and memory.md are one file.
@@ -178,7 +178,7 @@ class Walk:
             self._skip(cited + name, "ignored", sync_copy_of(original))
         elif entry.is_symlink():
             self._skip(cited + name, "symlink", _SYMLINK)
-        elif folder or name.endswith(area.suffixes):
+        elif folder or is_note(name, area.suffixes):
             return False
         elif (area.listed and not area.configured) or name.lower().endswith(_NOTE_LIKE):
             self._skip(cited + name, "not_markdown", area.suffix_rule)

@@ -201,7 +201,7 @@ class Workspace:
         try:
             content, _ = read_own(place, self._max_bytes, self._principal)
         except FileNotFoundError:
-            actual_path = None if path.isascii() else find_normalized(place)
+            actual_path = find_normalized(place)
             if actual_path is None:
                 return Excerpt(place.cited, "", reason=no_such_note(place.cited))
             return self.read(actual_path, start=start, lines=lines, max_chars=max_chars)
