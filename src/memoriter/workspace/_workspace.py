@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused, WorkspaceNotFound, WriteConflict, sentence
-from memoriter.ids import bytes_hash, note_bytes
+from memoriter.ids import bytes_hash, has_crlf, note_bytes
 from memoriter.layout import DAILY_NOTE, FOLDER, LONG_TERM, SUFFIX, VAULT, detect_layout, note_files, openclaw_marker
 from memoriter.types import Diagnostic, Entry, Excerpt, Skipped, Source
 from memoriter.workspace._confined import (
@@ -357,7 +358,7 @@ class Workspace:
 
         Args:
             path: a cited or an absolute path.
-            text: the new content.
+            text: the new content. A `str` gets the line endings and the byte order mark of the present content.
             expected: `ids.bytes_hash` of the current content, or None if the note must not exist.
 
         Raises:
@@ -368,6 +369,8 @@ class Workspace:
         from memoriter.workspace.writing import replace
 
         place = self._place_to_write(path)
+        if isinstance(text, str) and expected is not None:
+            text = _as_in(self.content(path) or b"", text)
         replace(place, text, expected=expected)
         if self._writers is not None:
             self._writers.keep(place.cited, decode(note_bytes(text) if isinstance(text, str) else text))
@@ -420,6 +423,7 @@ class Workspace:
         cited = self._readable_path(path).cited
         content = self.content(path) or b""
         before = decode(content)
+        text = _with_line_endings(content, text)
         if origin is not None:
             if bytes_hash(content) != (expected or bytes_hash(b"")):
                 message = f"{cited!r} has changed since it was read, or exists already."
@@ -519,3 +523,14 @@ class Workspace:
         if isinstance(verdict, Skipped):
             raise path_refused(path, verdict.message)
         return verdict
+
+
+def _with_line_endings(content: bytes, text: str) -> str:
+    """Return a text with the line endings of a note."""
+    return text.replace("\r\n", "\n").replace("\n", "\r\n") if has_crlf(content) else text
+
+
+def _as_in(content: bytes, text: str) -> str:
+    """Return a text with the line endings and the byte order mark of a note."""
+    text = _with_line_endings(content, text)
+    return f"\ufeff{text}" if content.startswith(codecs.BOM_UTF8) and not text.startswith("\ufeff") else text
