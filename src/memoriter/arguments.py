@@ -10,6 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from memoriter.errors import UsageError
+from memoriter.ids import fold_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -152,6 +153,7 @@ RULES: dict[str, Rule] = FILTERS | {
     "deadline_ms": _whole(1, 86_400_000),
     "start": _whole(1),
     "lines": _whole(1),
+    "section": ("the words of a heading", lambda value: _is_text(value) and bool(fold_name(value))),
     "to": _choice("daily", "long-term"),
     "audience": _choice("private", "shared"),
     "expected": ("the hash of a note as it was read, or None", _is_text),

@@ -342,7 +342,13 @@ class Memory:
 
     @checked
     def remember(
-        self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None, again: bool = False
+        self,
+        text: str,
+        *,
+        to: Literal["daily", "long-term"] = "daily",
+        origin: str | None = None,
+        again: bool = False,
+        section: str | None = None,
     ) -> Remembered:
         """Add an entry to today's note or to the long-term memory. Several processes may do so at the same time.
 
@@ -352,10 +358,13 @@ class Memory:
             to: `daily` is memory/YYYY-MM-DD.md of the user's day, `long-term` is MEMORY.md.
             origin: the author, such as `agent`, which the entry is marked with; None: the owner.
             again: add the entry even if it is already there.
+            section: the heading below which the entry comes, at the end of its section; it is added if it is not there.
 
         Raises UsageError if the text is empty, and WriteError; then nothing was written.
         """
-        written = self._assembly.trusted.workspace.remember(text, to=to, origin=origin, now=self.now(), again=again)
+        written = self._assembly.trusted.workspace.remember(
+            text, to=to, origin=origin, now=self.now(), again=again, section=section or ""
+        )
         reasons = self._not_found(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
 

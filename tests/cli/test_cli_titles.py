@@ -332,3 +332,13 @@ def test_the_pattern_of_daily_notes_decides_the_day_of_a_note(program: Program) 
 def test_a_tag_in_double_brackets_restricts_a_search(program: Program) -> None:
     write(program, "memory/log.md", "- The heron waits. #[[Big Plan]]\n")
     assert "memory/log.md" in places(program("search", "heron", "--tag", "big plan", "--json"))
+
+
+def test_remember_puts_an_entry_below_a_heading(program: Program) -> None:
+    write(program, "MEMORY.md", "# Lists\n\n## Groceries\n\n- Tea.\n\n## Repairs\n")
+    done = program("remember", "--to", "long-term", "--section", "groceries", "Milk.", "--json")
+    assert done.exit_code == 0, done.err
+    assert done.json["citation"] == "MEMORY.md#L6"
+    text = (program.workspace / "MEMORY.md").read_text(encoding="utf-8")
+    assert text == "# Lists\n\n## Groceries\n\n- Tea.\n- Milk.\n\n## Repairs\n"
+    assert program("remember", "--section", "##", "Milk.").exit_code == 2

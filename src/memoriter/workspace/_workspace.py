@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from memoriter.workspace.writing import Addition, Appended, Compose
     from memoriter.workspace.writing import Entry as NewEntry
 
+_ATTEMPTS = 8
+"""Times that an entry is put into a note that others change meanwhile."""
 MAX_BYTES = 16 * 1024 * 1024
 """Largest size of a note in bytes; a larger file is a book or a mistake."""
 
@@ -248,6 +251,7 @@ class Workspace:
         origin: str | None,
         now: datetime,
         again: bool = False,
+        section: str = "",
     ) -> Appended:
         """Append an entry to the note of the day or to `MEMORY.md`, unless it is there already.
 
@@ -260,6 +264,7 @@ class Workspace:
             origin: the author, if that is not the owner.
             now: time in the owner's time zone.
             again: whether to append an entry that is already there.
+            section: the heading below which it is put; the heading is added if the note has none like it.
 
         Raises:
             PathRefused: the note leads through a link, or is outside the memory.
@@ -270,13 +275,38 @@ class Workspace:
 
         long_term = self.long_term()
         if to == "long-term":
-            return self._append_entry(long_term, NewEntry(text, origin, now, again=again))
+            return self._add_entry(long_term, NewEntry(text, origin, now, again=again), section)
         entry = NewEntry(text, origin, now, self._daily_note, again)
         daily = self.daily(now.date())
         with suppress(PathRefused):
             if existing := entry.find_in(self.content(str(long_term)) or b""):
                 return Appended(long_term, existing.start_line, existing.end_line, existing=True)
-        return self._append_entry(daily, entry)
+        return self._add_entry(daily, entry, section)
+
+    def _add_entry(self, file: Path, entry: NewEntry, section: str) -> Appended:
+        """Put an entry below a heading, which is appended if there is none, or at the end of the note."""
+        from memoriter.workspace.writing import Appended
+
+        if not section:
+            return self._append_entry(file, entry)
+        for attempt in range(_ATTEMPTS):
+            content = self.content(str(file)) or b""
+            if existing := entry.find_in(content):
+                return Appended(file, existing.start_line, existing.end_line, existing=True)
+            changed = entry.below(content, section)
+            if changed is None:
+                return self._append_entry(file, replace(entry, heading=section))
+            text, lines, first = changed
+            try:
+                self.replace(str(file), text, expected=bytes_hash(content))
+            except WriteConflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                continue
+            if entry.origin is not None:
+                self.record_author(self._writable_path(str(file)).cited, lines.split("\n"), before=decode(content))
+            return Appended(file, first, first + lines.count("\n") - 1)
+        raise AssertionError("the last attempt returns or raises")
 
     def _append_entry(self, file: Path, entry: NewEntry) -> Appended:
         """Append an entry, and record what comes with somebody else's token. Its mark counts until that is done."""
@@ -366,12 +396,12 @@ class Workspace:
             WriteConflict: the content does not match `expected`; the note is unchanged.
             WriteError: the note could not be written; it is unchanged.
         """
-        from memoriter.workspace.writing import replace
+        from memoriter.workspace.writing import replace as replace_file
 
         place = self._place_to_write(path)
         if isinstance(text, str) and expected is not None:
             text = _as_in(self.content(path) or b"", text)
-        replace(place, text, expected=expected)
+        replace_file(place, text, expected=expected)
         if self._writers is not None:
             self._writers.keep(place.cited, decode(note_bytes(text) if isinstance(text, str) else text))
 
