@@ -83,6 +83,18 @@ def closing_line(lines: Sequence[str]) -> str:
     return scanner.left_open or (scanner.cut.closing_line if scanner.cut else "")
 
 
+def line_label(line: str) -> str:
+    """Return the label at the beginning of a line, such as `Alice:` or `**Summary:**`; empty if it has none.
+
+    >>> line_label("- **Summary:** We met."), line_label("We met: twice, on Monday and on Friday, near the old lock.")
+    ('**Summary:**', 'We met:')
+    """
+    body = line.lstrip(" \t")
+    marker = _BULLET.match(body) or _NUMBER.match(body)
+    match = _LABEL.match(body[marker.end() :].lstrip() if marker else body)
+    return match[0] if match else ""
+
+
 def subtree_ends(blocks: Sequence[Block]) -> list[int]:
     """Return for each block the index after the last block inside it."""
     ends = [len(blocks)] * len(blocks)
