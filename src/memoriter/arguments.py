@@ -120,8 +120,16 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _has(value: object, *attributes: str) -> bool:
-    return all(hasattr(value, name) for name in attributes)
+def _has_words(value: object) -> bool:
+    return isinstance(value, str) and bool(fold_name(value))
+
+
+def _is_plan(value: object) -> bool:
+    return hasattr(value, "notes") and hasattr(value, "request")
+
+
+def _is_event(value: object) -> bool:
+    return hasattr(value, "is_set") and hasattr(value, "wait")
 
 
 _TEXT: Rule = ("a text", _is_text)
@@ -153,11 +161,11 @@ RULES: dict[str, Rule] = FILTERS | {
     "deadline_ms": _whole(1, 86_400_000),
     "start": _whole(1),
     "lines": _whole(1),
-    "section": ("the words of a heading", lambda value: _is_text(value) and bool(fold_name(value))),
+    "section": ("the words of a heading", _has_words),
     "to": _choice("daily", "long-term"),
     "audience": _choice("private", "shared"),
     "expected": ("the hash of a note as it was read, or None", _is_text),
-    "plan": ("what plan_forget returned", lambda value: _has(value, "notes", "request")),
-    "stop": ("a threading.Event", lambda value: _has(value, "is_set", "wait")),
+    "plan": ("what plan_forget returned", _is_plan),
+    "stop": ("a threading.Event", _is_event),
 }
 """What is allowed for each argument of the methods of `Memory`."""

@@ -114,8 +114,7 @@ class Walk:
                 last = depth == len(area.names)
                 if stat.S_ISLNK(status.st_mode):
                     return self._skip(area.cited, "symlink", _SYMLINK)
-                why = rules.chain and rules.excludes(prefix + name, folder=not last or stat.S_ISDIR(status.st_mode))
-                if why:
+                if why := rules.excludes(prefix + name, folder=not last or stat.S_ISDIR(status.st_mode)):
                     return self._skip(area.cited, "ignored", why)
                 if stat.S_ISDIR(status.st_mode):
                     self.folders[path] = status.st_ino

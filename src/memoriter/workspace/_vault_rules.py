@@ -63,7 +63,9 @@ def _obsidian_filters(content: bytes) -> list[str]:
     import json
 
     settings: Any = json.loads(content)
-    filters: Any = settings.get("userIgnoreFilters") if isinstance(settings, dict) else None
+    filters: Any = cast("dict[str, Any]", settings).get("userIgnoreFilters") if isinstance(settings, dict) else None
+    if not isinstance(filters, list | None):
+        raise ValueError("userIgnoreFilters is no list")
     return [each for each in cast("list[object]", filters or []) if isinstance(each, str) and each.strip()]
 
 
