@@ -297,7 +297,7 @@ class Rules:
         chain = self.chain
         try:
             chain += tuple((len(prefix), rules) for rules in vault_rules(folder))
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, TypeError, ValueError, RecursionError) as error:
             message = f"{getattr(error, 'strerror', None) or 'it is no JSON with valid expressions'}. {_EXCLUDED}"
             return replace(self, fault=RulesFault("unreadable", message, OBSIDIAN_FILE))
         try:

@@ -45,6 +45,7 @@ def vault_rules(folder: str) -> Iterator[VaultRules]:
     Raises:
         OSError: the settings of Obsidian cannot be read.
         ValueError: they are not JSON, or a regular expression in them is not valid.
+        TypeError: the excluded files are no list.
     """
     if os.path.basename(folder).lower() == LOGSEQ:
         yield VaultRules("a copy that Logseq keeps", ("bak/", "version-files/"))
@@ -65,7 +66,7 @@ def _obsidian_filters(content: bytes) -> list[str]:
     settings: Any = json.loads(content)
     filters: Any = cast("dict[str, Any]", settings).get("userIgnoreFilters") if isinstance(settings, dict) else None
     if not isinstance(filters, list | None):
-        raise ValueError("userIgnoreFilters is no list")
+        raise TypeError("userIgnoreFilters is no list")
     return [each for each in cast("list[object]", filters or []) if isinstance(each, str) and each.strip()]
 
 
