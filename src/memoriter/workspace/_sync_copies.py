@@ -12,10 +12,10 @@ from memoriter.plain_file import read_plain
 
 _CERTAIN = re.compile(
     r"\.sync-conflict-"  # Syncthing
-    r"|[\[( _](?:\w[\w'’ -]*)?conflict(?:ed|ing)? copy"  # Dropbox, Nextcloud, Obsidian Sync
+    r"|[\[(][^()\[\]]*conflict(?:ed|ing)? copy|_conflict(?:ed)?[_ ]copy"  # Dropbox, Nextcloud, Obsidian Sync
     r"|\((?:case|selective sync|unicode encoding|whitespace) conflict"  # Dropbox
-    r"|\((?:.* )?(?:in konflikt stehende kopie|copie en conflit|copia en conflicto|copia in conflitto"
-    r"|cópia em conflito|conflicterende kopie|конфликтующая копия|.*の競合コピー|.*冲突副本|.*衝突複本|.*충돌.*사본)"
+    r"|\((?:[^()]* )?(?:in konflikt stehende kopie|copie en conflit|copia en conflicto|copia in conflitto"
+    r"|cópia em conflito|conflicterende kopie|конфликтующая копия|[^()]*(?:競合コピー|冲突副本|衝突複本|충돌 ?사본))"
     r"|_conflict-\d{8}-\d{6}"  # ownCloud
     r"|_[a-z]{3}-\d\d-\d{4,6}-\d{4}_conflict"  # Synology Drive
     r"|\(sfconflict "  # Seafile
