@@ -262,7 +262,8 @@ COPIES = [
     "Plan (Copie en conflit de Bob 2024-03-05).md", "Plan (Case Conflict).md", "Plan (Bob の競合コピー 2024-03-05).md",
     "Plan.sync-conflict-20240305-101112-ABCDEFG.md", "Plan_conflict-20240305-101112.md",
     "Plan (SFConflict bob@example.org 2024-03-05-10-11-12).md", "Plan_Disk_Mar-05-1011-2024_Conflict.md",
-    "Plan [Conflict].md", "Plan_conflict_copy.md", "Plan (Bob 的冲突副本 2024-03-05).md", "Plan.Conflict.md", "Plan.conflict(1).md", "Plan_REMOTE_12345.md",
+    "Plan [Conflict].md", "Plan_conflict_copy.md",
+    "Plan (Bob 的冲突副本 2024-03-05).md", "Plan.Conflict.md", "Plan.conflict(1).md", "Plan_REMOTE_12345.md",
     "Plan (1).md", "Plan-DESKTOP-AB12CD3.md", "Plan-LAPTOP-1A2B3C4D-2.md", "Plan-Bobs-MacBook-Pro.md", "Plan 2.md",
 ]  # fmt: skip
 BY_THEMSELVES = [
