@@ -21,13 +21,16 @@ if TYPE_CHECKING:
         SearchDisabled,
         UsageError,
         WorkspaceNotFound,
+        WriteConflict,
         WriteError,
     )
     from memoriter.memory import Memory
+    from memoriter.package_version import __version__
     from memoriter.types import (
         Canary,
         CompactReport,
         Diagnostic,
+        Entry,
         Estimate,
         Excerpt,
         Explanation,
@@ -52,6 +55,7 @@ __all__ = [
     "Diagnostic",
     "DiagnosticCode",
     "EmbeddingError",
+    "Entry",
     "Estimate",
     "Excerpt",
     "Explanation",
@@ -74,7 +78,9 @@ __all__ = [
     "UsageError",
     "WhyNot",
     "WorkspaceNotFound",
+    "WriteConflict",
     "WriteError",
+    "__version__",
 ]
 
 
@@ -87,11 +93,12 @@ def __getattr__(name: str) -> Any:
         "codes": "DiagnosticCode",
         "errors": (
             "ConfigError EmbeddingError IndexUnavailable InvalidQuery MemoriterError PathRefused SearchDisabled "
-            "UsageError WorkspaceNotFound WriteError"
+            "UsageError WorkspaceNotFound WriteConflict WriteError"
         ),
         "memory": "Memory",
+        "package_version": "__version__",
         "types": (
-            "Canary CompactReport Diagnostic Estimate Excerpt Explanation Filters Health Hit Remembered Replaced "
+            "Canary CompactReport Diagnostic Entry Estimate Excerpt Explanation Filters Health Hit Remembered Replaced "
             "SearchResult Skipped Source Status SyncReport WhyNot"
         ),
     }

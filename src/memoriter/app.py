@@ -193,7 +193,7 @@ def _backend_settings(notes: Notes, index: IndexPlace, *, inspect: bool) -> Back
         index_reason=index.reason if settings.store.driver == "sqlite" else "",
         search=_search_settings(settings),
         sync=SyncSettings(
-            chunking=_cutting(settings),
+            chunking=_cutting(settings, notes.configuration.settings.memory.daily_note),
             max_entries=settings.cache.max_entries if settings.cache.enabled else 0,
             max_bytes=settings.cache.max_bytes,
             sessions=SessionRules(settings.sync.sessions.delta_bytes, settings.sync.sessions.delta_messages),
@@ -225,9 +225,9 @@ def _search_settings(settings: MemorySearch) -> SearchSettings:
     )
 
 
-def _cutting(settings: MemorySearch) -> ChunkingSettings:
+def _cutting(settings: MemorySearch, daily_note: str) -> ChunkingSettings:
     """Classic scoring comes with the chunks and the words it was made for, unless the chunks are chosen."""
     classic = settings.query.scoring == "classic"
     strategy = settings.chunking.strategy or ("lines" if classic else "markdown")
     words = "classic" if classic else "analysed"
-    return ChunkingSettings(strategy, settings.chunking.tokens, settings.chunking.overlap, words)
+    return ChunkingSettings(strategy, settings.chunking.tokens, settings.chunking.overlap, words, daily_note)

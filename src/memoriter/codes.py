@@ -24,6 +24,7 @@ DiagnosticCode = Literal[
     "flush_skipped",
     "flush_unknown",
     "forgetting_unfinished",
+    "front_matter",
     "git_history",
     "home_open",
     "home_was_open",
@@ -133,7 +134,9 @@ SkipReason = Literal[
 ]
 """The reasons for which a path is left out of the memory."""
 
-TRANSIENT: frozenset[str] = frozenset({"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8"})
+TRANSIENT: frozenset[str] = frozenset(
+    {"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8", "front_matter"}
+)
 """Codes of what resolves itself, or is about a note and not about the memory."""
 
 CODES: frozenset[str] = frozenset(get_args(DiagnosticCode))

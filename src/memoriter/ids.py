@@ -53,6 +53,11 @@ def note_bytes(text: str) -> bytes:
     return cleaned.replace("\0", "\ufffd").encode()
 
 
+def has_crlf(content: bytes) -> bool:
+    """Return whether most lines of a note end as on Windows."""
+    return 2 * content.count(b"\r\n") > content.count(b"\n")
+
+
 def bytes_hash(content: bytes) -> str:
     """Return the SHA-256 of bytes in hex."""
     return hashlib.sha256(content).hexdigest()

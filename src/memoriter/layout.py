@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -49,6 +50,17 @@ DAILY_NOTE = f"{FOLDER}/%Y-%m-%d{SUFFIX}"
 """Path of a day's note below the folder, with the date codes of `strftime`."""
 _DATE_CODE = re.compile("%(.?)")
 _DATE_CODES = "YymdBbAaejGVuU%"
+_DIGITS = {"Y": r"\d{4}", "G": r"\d{4}", "j": r"\d{3}", "u": r"\d", "e": r"[ \d]?\d"} | dict.fromkeys("ymdVU", r"\d\d")
+"""How the codes of numbers are written; those of names have no digits."""
+
+
+def is_note(name: str, suffixes: tuple[str, ...] = (SUFFIX,)) -> bool:
+    """Return whether a file has the suffix of a note, in any case.
+
+    >>> is_note("PLAN.MD"), is_note("plan.txt")
+    (True, False)
+    """
+    return name.endswith(suffixes) or name.lower().endswith(suffixes)
 
 
 def daily_note_fault(pattern: str) -> str | None:
@@ -85,6 +97,43 @@ def daily_title(pattern: str, day: date) -> str:
     """
     name = pattern.rpartition("/")[2]
     return day.isoformat() if daily_note_fault(name) else day.strftime(name.removesuffix(SUFFIX))
+
+
+def daily_day(pattern: str, path: str) -> date | None:
+    """Return the day of the note at a path, if the pattern of a day's note gives that path; of a week, the first day.
+
+    >>> daily_day("Daily/%d.%m.%Y.md", "Daily/10.02.2026.md"), daily_day("Daily/%d.%m.%Y.md", "Daily/plan.md")
+    (datetime.date(2026, 2, 10), None)
+    """
+    from datetime import UTC, datetime
+
+    match = _daily_path(pattern).fullmatch(path)
+    if match is None:
+        return None
+    values = match.groupdict()
+    if not names_one_day(pattern):
+        values["u"] = "1"
+    codes = " ".join(f"%{code}".replace("%e", "%d") for code in values)
+    try:
+        return datetime.strptime(" ".join(values.values()), codes).replace(tzinfo=UTC).date()
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=8)
+def _daily_path(pattern: str) -> re.Pattern[str]:
+    """Return a regular expression for the paths of a pattern, with one group for each code; repeated ones are equal."""
+    expression = ""
+    at = 0
+    seen = {"%"}
+    for match in _DATE_CODE.finditer(pattern):
+        code = match[1]
+        name = _DIGITS.get(code, r"[^/\d]+?")
+        expression += re.escape(pattern[at : match.start()])
+        expression += "%" if code == "%" else f"(?P={code})" if code in seen else f"(?P<{code}>{name})"
+        seen.add(code)
+        at = match.end()
+    return re.compile(expression + re.escape(pattern[at:]))
 
 
 def names_one_day(pattern: str) -> bool:
@@ -149,5 +198,5 @@ def note_files(folder: str, suffixes: tuple[str, ...] = (SUFFIX,)) -> Iterator[s
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name.strip().lower() not in TOOL_FOLDERS:
                         pending.append(f"{prefix}{entry.name}/")
-                elif entry.name.endswith(suffixes) and entry.is_file(follow_symlinks=False):
+                elif is_note(entry.name, suffixes) and entry.is_file(follow_symlinks=False):
                     yield f"{prefix}{entry.name}"

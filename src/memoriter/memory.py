@@ -6,19 +6,20 @@ from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from memoriter.app import assemble, plugins_of, read_environment, session_environment_of
-from memoriter.errors import ConfigError, SearchDisabled
+from memoriter.app import Assembly, assemble, plugins_of, read_environment, session_environment_of
+from memoriter.arguments import check_optional, check_places, checked
+from memoriter.errors import ConfigError, SearchDisabled, UsageError, WorkspaceNotFound
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
 
 if TYPE_CHECKING:
+    import builtins
     from collections.abc import Callable, Collection
     from datetime import date, datetime
     from pathlib import Path
     from threading import Event
 
     from memoriter.agent import Audience, Session, SessionEnvironment
-    from memoriter.app import Assembly
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.environment import Environment
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from memoriter.tools import Tool
     from memoriter.types import (
         CompactReport,
+        Entry,
         Estimate,
         Excerpt,
         SearchArguments,
@@ -53,7 +55,13 @@ class Memory:
     token: None = None
     """Nobody calls with a token: programs that hold a `Memory` are the owner's."""
 
-    def __init__(self, assembly: Assembly) -> None:
+    def __init__(self, assembly: Assembly | None = None) -> None:
+        """Hold what `open` has opened; programs call `open`. Raises UsageError without it."""
+        if not isinstance(assembly, Assembly):
+            raise UsageError(
+                "A memory is not made by calling Memory.", remedy="Call Memory.open with the folder of notes."
+            )
+        self.closed = False
         self._assembly = assembly
         self._notes = assembly.notes
         self._backend = assembly.backend
@@ -84,8 +92,17 @@ class Memory:
         Raises:
             ConfigError: the configuration is invalid.
             WorkspaceNotFound: the folder does not exist.
+            UsageError: an argument is no path, or no text.
         """
-        return cls(assemble(workspace, config=config, agent=agent, env=read_environment(home)))
+        check_places(workspace=workspace, config=config, home=home)
+        check_optional("agent", agent)
+        try:
+            return cls(assemble(workspace, config=config, agent=agent, env=read_environment(home)))
+        except WorkspaceNotFound as error:
+            if workspace is None:
+                raise
+            message = f"The folder {str(workspace)!r} does not exist, or is no folder."
+            raise WorkspaceNotFound(message, remedy="Create the folder, or name another one.") from error
 
     @property
     def place(self) -> Place:
@@ -119,6 +136,7 @@ class Memory:
     def backend(self) -> MemoryBackend:
         return self._backend
 
+    @checked
     def search(
         self,
         query: str,
@@ -192,6 +210,7 @@ class Memory:
         outside = None if result.hits else self._workspace.notes_outside()
         return result if outside is None else replace(result, reasons=(*result.reasons, outside))
 
+    @checked
     def why_not(
         self, query: str, citation: str, *, operators: bool = False, **arguments: Unpack[SearchArguments]
     ) -> WhyNot:
@@ -223,6 +242,7 @@ class Memory:
 
         return with_time(query, query.text, self._today)
 
+    @checked
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Return lines of a memory file; the text of a file that does not exist yet is empty. Raises PathRefused.
 
@@ -233,6 +253,7 @@ class Memory:
         """
         return self._assembly.trusted.backend.read(path, start=start, lines=lines)
 
+    @checked
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> SyncReport:
@@ -245,10 +266,12 @@ class Memory:
         """
         return self._backend.sync(force=force, vectors=vectors, progress=progress)
 
+    @checked
     def estimate(self) -> Estimate:
         """Return what `sync` would do, without doing it."""
         return self._backend.estimate()
 
+    @checked
     def compact(self, *, unused: bool = False, damaged: bool = False) -> CompactReport:
         """Free the unused space of the index; search results do not change. Raises IndexBusy, as `sync` does.
 
@@ -258,6 +281,7 @@ class Memory:
         """
         return self._backend.compact(unused=unused, damaged=damaged)
 
+    @checked
     def plan_forget(
         self, path: str | None = None, *, match: str | None = None, session: str | None = None
     ) -> ForgetPlan:
@@ -276,8 +300,13 @@ class Memory:
         """
         from memoriter.backends import ForgetRequest
 
+        if [path, match, session].count(None) != 2:
+            raise UsageError(
+                "The method plan_forget takes one argument.", remedy="Give exactly one of path, match and session."
+            )
         return self._backend.plan_forget(ForgetRequest.of(path, match, session))
 
+    @checked
     def forget(self, plan: ForgetPlan) -> Forgotten:
         """Remove what the plan shows from notes, transcripts and index, and return the receipt.
 
@@ -294,8 +323,33 @@ class Memory:
             left = (Diagnostic(error.code, error.message, error.remedy),)
         return replace(receipt, left=(*receipt.left, *left))
 
+    @checked
+    def delete(self, citation: str) -> Forgotten:
+        """Delete an entry, as `forget` does, and return the receipt.
+
+        >>> memory.delete(memory.list("MEMORY.md")[0].citation)
+
+        Args:
+            citation: the note with the lines of the entry, such as `MEMORY.md#L3-L4`.
+
+        Raises UsageError if it names no lines, and what `plan_forget` and `forget` raise.
+        """
+        from memoriter.workspace import split_citation
+
+        if split_citation(citation)[1] is None:
+            remedy = "Give them, as in MEMORY.md#L3-L4. A whole note is removed by plan_forget and forget."
+            raise UsageError(f"The citation {citation!r} names no lines.", remedy=remedy)
+        return self.forget(self.plan_forget(citation))
+
+    @checked
     def remember(
-        self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None, again: bool = False
+        self,
+        text: str,
+        *,
+        to: Literal["daily", "long-term"] = "daily",
+        origin: str | None = None,
+        again: bool = False,
+        section: str | None = None,
     ) -> Remembered:
         """Add an entry to today's note or to the long-term memory. Several processes may do so at the same time.
 
@@ -305,11 +359,15 @@ class Memory:
             to: `daily` is memory/YYYY-MM-DD.md of the user's day, `long-term` is MEMORY.md.
             origin: the author, such as `agent`, which the entry is marked with; None: the owner.
             again: add the entry even if it is already there.
+            section: the heading below which the entry comes, at the end of its section; it is added if it is not there.
 
         Raises UsageError if the text is empty, and WriteError; then nothing was written.
         """
-        return self._notes.remember(text, to=to, origin=origin, again=again, index=self._backend.notes_changed)
+        return self._notes.remember(
+            text, to=to, origin=origin, again=again, section=section or "", index=self._backend.notes_changed
+        )
 
+    @checked
     def replace(self, path: str, text: str, *, expected: str | None, origin: str | None = None) -> Replaced:
         """Replace the whole text of a note unless it has changed.
 
@@ -329,7 +387,21 @@ class Memory:
         reasons = self._notes.reasons_hidden(self._workspace.exclusion_of(file))
         return Replaced(written, reasons or self._backend.notes_changed(file))
 
-    def authors(self, path: str) -> list[str]:
+    @checked
+    def list(self, path: str | None = None) -> tuple[Entry, ...]:
+        """Return the entries of a note in their order: its list items, paragraphs and other blocks.
+
+        Args:
+            path: the note as cited. A note that does not exist has none. None: those of all notes.
+
+        Raises PathRefused if the path is not memory.
+        """
+        workspace = self._notes.trusted_workspace
+        paths = [source.path for source in self.sources() if source.kind == "memory"] if path is None else [path]
+        return tuple(entry for each in paths for entry in workspace.entries(each))
+
+    @checked
+    def authors(self, path: str) -> builtins.list[str]:
         """Return who wrote each line of a note, such as `agent, 2026-11-22`; empty: the owner.
 
         Args:
@@ -339,6 +411,7 @@ class Memory:
         """
         return self._notes.trusted_workspace.authors(path)
 
+    @checked
     def session_started(self, session: str | None = None) -> tuple[Diagnostic, ...]:
         """Index pending changes within a search's time budget; return diagnostics for what is left.
 
@@ -349,6 +422,7 @@ class Memory:
         self._sessions.update([session] if session is not None else [])
         return self._backend.refresh()
 
+    @checked
     def watch(self, stop: Event, on_event: Callable[[WatchEvent], None] | None = None) -> None:
         """Keep the index in sync with the files until `stop` is set, which any thread may do; no failure ends it.
 
@@ -356,6 +430,7 @@ class Memory:
         """
         self._assembly.watch(stop, on_event).run()
 
+    @checked
     def watching(self, on_event: Callable[[WatchEvent], None] | None = None) -> Watching:
         """Run `watch` in a thread, until the returned context manager is closed; `on_event` is called in that thread.
 
@@ -364,28 +439,34 @@ class Memory:
         """
         return self._assembly.watching(on_event)
 
+    @checked
     def warm(self) -> None:
         """Load the model in the background; until then, searches use keywords only and `health` reports this."""
         self._backend.warm()
 
+    @checked
     def sources(self) -> tuple[Source, ...]:
         """Return the files that are memory now, sorted by path."""
         return tuple(sorted(self._notes.trusted_workspace.scan().sources, key=lambda source: source.path))
 
+    @checked
     def file_of(self, path: str) -> Path | None:
         """Return the file of a cited path, such as that of a hit; None if the path is not memory."""
         _, source = self._workspace.find(path) or ("", None)
         return source.file if source else None
 
     @property
+    @checked
     def daily_path(self) -> str:
         """The path of today's note as in citations; the note may not exist yet. Raises PathRefused."""
         return self._workspace.daily(self.now().date()).relative_to(self._workspace.root).as_posix()
 
+    @checked
     def egress_notice(self) -> str | None:
         """Return the notice that notes will go to a service; None if they stay here, or if it was returned before."""
         return self._backend.egress_notice()
 
+    @checked
     def status(self, *, deep: bool = False) -> Status:
         """Return the state of the memory and its health; `deep` also searches for known passages."""
         notices = (*self.notices, *filter(None, (self._workspace.notes_outside(),)))
@@ -395,15 +476,18 @@ class Memory:
         return replace(status, notices=notices, health=health, trust=self.place.trust, layout=self._workspace.layout)
 
     @property
+    @checked
     def tools(self) -> tuple[Tool, ...]:
         """The tools of an agent, with those of plugins. Raises ConfigError if the slot names a missing plugin."""
         return self._plugins.tools(self)
 
     @property
+    @checked
     def long_term(self) -> Any:  # each plugin has a class of its own for them
         """The long-term memories. Raises ConfigError if the slot does not name `memory-lancedb`, or it is missing."""
         return self._plugins.long_term(self)
 
+    @checked
     def check_plugins(self) -> tuple[tuple[str, Finding], ...]:
         """Let all plugins check their parts, and return the findings, each with the name of its plugin.
 
@@ -411,6 +495,7 @@ class Memory:
         """
         return self._plugins.checks(self)
 
+    @checked
     def session(
         self, key: str, *, audience: Audience = "shared", writable: bool = True, project: bool = False
     ) -> Session:
@@ -444,7 +529,8 @@ class Memory:
         self._backend.stop()
 
     def close(self) -> None:
-        """Close the index and the model."""
+        """Close the index and the model. Afterwards, every other method raises UsageError."""
+        self.closed = True
         self._backend.close()
 
     def __enter__(self) -> Self:

@@ -16,11 +16,36 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, dataclass_transf
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["dataclass", "field"]
+__all__ = ["Record", "dataclass", "field"]
 
 _T = TypeVar("_T")
 _FIELDS = "__dataclass_fields__"
 _LOCK = Lock()
+
+
+class Record:
+    """A dataclass that can be written as JSON."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields with their names, as values of JSON: a day is `YYYY-MM-DD`, and a path is a text."""
+        return cast("dict[str, Any]", _json_value(self))
+
+
+def _json_value(value: Any) -> Any:
+    """Return a value as one that `json.dumps` accepts."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if dataclasses.is_dataclass(value):
+        return {item.name: _json_value(getattr(value, item.name)) for item in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): _json_value(each) for key, each in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(_json_value, cast("set[Any]", value)))
+    if isinstance(value, (list, tuple)):
+        return [_json_value(each) for each in cast("list[Any]", value)]
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 @dataclass_transform(field_specifiers=(field,))

@@ -87,7 +87,7 @@ def test_other_suffixes_are_notes_once_a_setting_names_them(
     assert found(program, *here) == markdown
 
     assert program(*here, "config", "set", "extraSuffixes", ".markdown", ".txt", "--here").exit_code == 0
-    notes = sorted(name for name in names if name.endswith((".md", ".markdown", ".txt")))
+    notes = sorted(name for name in names if name.lower().endswith((".md", ".markdown", ".txt")))
     assert found(program, *here) == notes
     assert found(program, *here, query="zeppelin since:2026-02-10 until:2026-02-10") == [
         name for name in notes if "2026-02-10" in name

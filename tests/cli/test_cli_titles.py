@@ -265,3 +265,80 @@ def test_a_limit_of_hits_of_one_note_counts_where_other_notes_have_hits(program:
     assert found("2")[:2] == ["memory/herons.md"] * 2
     assert "memory/bread.md" in found("2")
     assert len(found("2")) == 4
+
+
+RED = "tags: [red]\ndate created: Tuesday, March 5th 2024\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"---\naliases: [Other]\n---\n---\n{RED}---\nThe heron waits.\n",
+        f"---\naliases: [Other]\n---\n\n---\n{RED}---\nThe heron waits.\n",
+        f"\n\n---\n{RED}---\nThe heron waits.\n",
+        f"<!-- a comment -->\n\n---\n{RED}---\nThe heron waits.\n",
+        f"\n---\n{RED}---\nThe heron waits.\n".replace("\n", "\r\n"),
+        f"---\ntitle: Heron: a bird\n{RED}---\nThe heron waits.\n",
+        f"---\nauthor: @me\n{RED}---\nThe heron waits.\n",
+        f'---\nnote: "open\n{RED}---\nThe heron waits.\n',
+        f"---\n\tindented: by a tab\n{RED}---\nThe heron waits.\n",
+        "date:: [[March 5th, 2024]]\ntags:: red, [[two words]]\n\n- The heron waits.\n",
+        "- date:: 2024-03-05\n- tags:: #red\n- The heron waits.\n",
+    ],
+)
+def test_front_matter_counts_as_people_and_programs_write_it(text: str) -> None:
+    note = read_note("memory/heron.md", text)
+    assert "red" in note.tags
+    assert str(note.day) == "2024-03-05"
+    assert "The heron waits." in note.chunks[-1].text
+    assert not any("date created" in chunk.text for chunk in note.chunks)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<!-- from: agent, 2026-02-10 -->\n---\n{RED}---\nThe heron waits.\n",
+        f"The heron waits.\n\n---\n{RED}---\n",
+        "---\nAlice: hello\nHow are you?\nBob: fine: very\n---\n",
+        "---\n\nA thought\n\n---\n",
+    ],
+)
+def test_what_only_looks_like_front_matter_stays_text(text: str) -> None:
+    note = read_note("memory/heron.md", text)
+    assert note.day is None
+    assert "\n".join(chunk.text for chunk in note.chunks).count("\n") >= 2
+
+
+def test_lines_that_are_no_yaml_still_find_the_note_and_are_named_by_status(program: Program) -> None:
+    by_words(program)
+    write(program, "memory/boat.md", f"---\ntitle: Ferry: times\n{RED}owner: @Ferrovia\n---\n\nIt leaves at ten.\n")
+    assert places(program("search", "Ferrovia", "--min-score", "0", "--json"))[0] == "memory/boat.md"
+    reasons = {each["code"]: each["message"] for each in program("status", "--json").json[0]["health"]["reasons"]}
+    assert "memory/boat.md (lines 2, 5)" in reasons["front_matter"]
+    assert '"front_matter"' not in program("search", "ferry", "--json").out
+    write(program, "memory/boat.md", f"---\ntitle: 'Ferry: times'\n{RED}---\n\nIt leaves at ten.\n")
+    assert places(program("search", "ferry", "--json"))
+    assert '"front_matter"' not in program("status", "--json").out
+
+
+def test_the_pattern_of_daily_notes_decides_the_day_of_a_note(program: Program) -> None:
+    write(program, "memory/260210.md", "- The heron waits.\n")
+    search = ("search", "heron", "--on", "2026-02-10", "--min-score", "0", "--json")
+    assert "memory/260210.md" not in places(program(*search))
+    (program.home / "memoriter.json5").write_text('{memory: {dailyNote: "memory/%y%m%d.md"}}', encoding="utf-8")
+    assert "memory/260210.md" in places(program(*search))
+
+
+def test_a_tag_in_double_brackets_restricts_a_search(program: Program) -> None:
+    write(program, "memory/log.md", "- The heron waits. #[[Big Plan]]\n")
+    assert "memory/log.md" in places(program("search", "heron", "--tag", "big plan", "--json"))
+
+
+def test_remember_puts_an_entry_below_a_heading(program: Program) -> None:
+    write(program, "MEMORY.md", "# Lists\n\n## Groceries\n\n- Tea.\n\n## Repairs\n")
+    done = program("remember", "--to", "long-term", "--section", "groceries", "Milk.", "--json")
+    assert done.exit_code == 0, done.err
+    assert done.json["citation"] == "MEMORY.md#L6"
+    text = (program.workspace / "MEMORY.md").read_text(encoding="utf-8")
+    assert text == "# Lists\n\n## Groceries\n\n- Tea.\n- Milk.\n\n## Repairs\n"
+    assert program("remember", "--section", "##", "Milk.").exit_code == 2

@@ -13,9 +13,9 @@ from memoriter.search._dates import (
     decay_rate,
     is_classic_evergreen,
     is_evergreen,
-    path_date,
 )
 from memoriter.search._hits import classic_tokens, jaccard, mmr_order, mmr_score
+from memoriter.times import path_date
 
 
 @pytest.mark.vectors("bm25RankToScore")
@@ -141,7 +141,8 @@ def test_which_files_never_fade(case):
         ("memory/work/2026-02-10_retro.md", "2026-02-10"),
         ("../notes/2024-02-29.md", "2024-02-29"),
         ("memory/2026-02-30.md", None),
-        ("memory/2026-2-1.md", None),
+        ("memory/2026-2-1.md", "2026-02-01"),
+        ("memory/2026-2.md", None),
         ("memory/12026-02-10.md", None),
         ("MEMORY.md", None),
     ],

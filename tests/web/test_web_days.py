@@ -88,6 +88,10 @@ def test_a_record_of_a_conversation_is_listed_and_removed(env: MemoryEnv, owner:
     [
         ("Daily/%d.%m.%Y.md", "Daily/10.02.2026.md", "2026-02-10"),
         ("%Y/%m/%d.md", "2026/02/10.md", "2026-02-10"),
+        ("Daily/%Y/%m/%Y-%m-%d.md", "Daily/2026/02/2026-02-10.md", "2026-02-10"),
+        ("Daily/%y%m%d.md", "Daily/260210.md", "2026-02-10"),
+        ("%e %B %Y.md", "5 March 2024.md", "2024-03-05"),
+        ("memory/%Y-%m-%d.md", "journals/2024_03_05.md", "2024-03-05"),
         ("%G/W%V.md", "2026/W07.md", "2026-02-09"),
         ("memory/%Y-%m-%d.md", "memory/x/2026-02-10 printer.md", "2026-02-10"),
         ("memory/%Y-%m-%d.md", "memory/2026-02-31.md", None),

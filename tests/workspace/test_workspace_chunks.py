@@ -5,7 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from textwrap import dedent
 
-from memoriter.workspace import chunk_markdown, estimate_tokens, scan_blocks
+import pytest
+
+from memoriter.workspace import chunk_markdown, estimate_tokens, read_note, scan_blocks
 
 SENTENCE = "We chose PostgreSQL over MySQL for the ledger service because of its guarantees."
 
@@ -203,3 +205,46 @@ def test_the_estimate_knows_scripts() -> None:
     assert 60 <= estimate_tokens("我们选择了关系数据库。" * 8) <= 75
     assert estimate_tokens("🎉" * 10) == 10
     assert estimate_tokens("\ud800" * 2) == 1
+
+
+@pytest.mark.parametrize(
+    ("label", "heading"),
+    [
+        ("Alice: ", ()),
+        ("- **Alice:** ", ()),
+        ("[14:15] Alice: ", ()),
+        ("Alice:\n", ("Alice",)),
+        ("- Alice:\n  ", ("Alice",)),
+        ("What Alice says:\n", ("What Alice says",)),
+    ],
+)
+def test_each_piece_of_a_long_line_has_its_label(label: str, heading: tuple[str, ...]) -> None:
+    words = " ".join(f"word{number}" for number in range(900))
+    chunks = [chunk for chunk in chunk_markdown(f"# Talk\n\n{label}{words}\n") if "word" in chunk.text]
+    assert len(chunks) > 3
+    assert chunks[0].heading == ("Talk", *heading)
+    assert all("Alice" in chunk.heading[-1] for chunk in chunks[1:])
+
+
+def test_pieces_of_a_long_line_without_a_label_have_no_other_heading() -> None:
+    words = " ".join(f"word{number}" for number in range(900))
+    for text in (f"# Talk\n\n{words}\n", f"# Talk\n\nShort.\n{words}\n", f"# Talk\n\nAlice: hello.\n{words}\n"):
+        assert {chunk.heading for chunk in chunk_markdown(text)} == {("Talk",)}
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("Public key: {}", ["Public key:"]),
+        ("- Token: {}", ["- Token:"]),
+        ("TOKEN={}", ["TOKEN="]),
+        ("공개키: {}", ["공개키:"]),
+        ("Server certificate: {} (expires in March 2027)", ["Server certificate:", "(expires in March 2027)"]),
+        ("https://example.org/{}", []),
+        ("![logo](data:image/png;base64,{})", []),
+        ("{}", []),
+    ],
+)
+def test_a_label_before_data_stays_text(line: str, kept: list[str]) -> None:
+    note = read_note("memory/keys.md", line.format("A1b" * 500) + "\n")
+    assert [chunk.text for chunk in note.chunks] == kept

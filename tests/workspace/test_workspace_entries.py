@@ -251,3 +251,67 @@ def test_what_other_programs_wrote_below_an_open_fence_is_not_forgotten_together
     assert "4711" not in left
     for text in ("A paste.", "The boiler is serviced in May.", "- We chose PostgreSQL.", "First.", "Second."):
         assert text in left
+
+
+LISTS = "# Lists\n\n## Groceries\n\n- Tea.\n\n### Weekend\n\n- Cake.\n\n## Repairs\n\nThe door.\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "section", "after"),
+    [
+        (LISTS, "Groceries", LISTS.replace("- Tea.\n", "- Tea.\n- Milk.\n")),
+        (LISTS, "## groceries ", LISTS.replace("- Tea.\n", "- Tea.\n- Milk.\n")),
+        (LISTS, "Weekend", LISTS.replace("- Cake.\n", "- Cake.\n- Milk.\n")),
+        (LISTS, "Repairs", LISTS + "\n- Milk.\n"),
+        (LISTS, "Ideas", LISTS + "\n## Ideas\n\n- Milk.\n"),
+        ("", "Ideas", "## Ideas\n\n- Milk.\n"),
+        ("## A\n## B\n", "A", "## A\n\n- Milk.\n\n## B\n"),
+        ("A\n---\n* Tea.\n", "A", "A\n---\n* Tea.\n- Milk.\n"),
+        ("## A\n\n```sh\n## B\nls\n", "B", "## A\n\n```sh\n## B\nls\n\n```\n\n## B\n\n- Milk.\n"),
+        ("## A\n\n```sh\nls\n", "A", "## A\n\n```sh\nls\n```\n\n- Milk.\n"),
+        ("## A\n\n~~~\n## B\n~~~\n\n## B\n\nText.\n", "B", "## A\n\n~~~\n## B\n~~~\n\n## B\n\nText.\n\n- Milk.\n"),
+        ("## A\n\n<!-- open\n", "A", "## A\n\n<!-- open\n-->\n\n- Milk.\n"),
+        ("## A\r\n\r\n- Tea.\r\n\r\n## B\r\n", "A", "## A\r\n\r\n- Tea.\r\n- Milk.\r\n\r\n## B\r\n"),
+        ("## A\n\n- Tea.", "A", "## A\n\n- Tea.\n- Milk.\n"),
+    ],
+)
+def test_an_entry_is_put_below_a_heading(env: MemoryEnv, before: str, section: str, after: str) -> None:
+    env.write("MEMORY.md", "")
+    (env.notes / "MEMORY.md").write_bytes(before.encode())
+    written = env.open().remember("Milk.", to="long-term", section=section)
+    text = (env.notes / "MEMORY.md").read_bytes().decode()
+    assert text == after
+    assert text.split("\n")[written.start_line - 1].strip() == "- Milk."
+    assert written.start_line == written.end_line
+    again = env.open().remember("Milk.", to="long-term", section=section)
+    assert (again.existing, again.start_line) == (True, written.start_line)
+
+
+def test_an_entry_below_a_heading_of_the_day_has_the_form_of_that_section(env: MemoryEnv) -> None:
+    env.write(TODAY, "# 2026-03-10\n\n## Calls\n\n* **09:30** – Kim.\n\n## Notes\n\n- 10:00 Rain.\n")
+    env.open().remember("Lee.", section="Calls")
+    assert (
+        note(env) == "# 2026-03-10\n\n## Calls\n\n* **09:30** – Kim.\n* **12:00** – Lee.\n\n## Notes\n\n- 10:00 Rain.\n"
+    )
+
+
+def test_an_entry_of_an_agent_below_a_heading_is_marked_and_takes_nothing_from_others(env: MemoryEnv) -> None:
+    env.write("MEMORY.md", "## A\n\n- Mine.\n\n## B\n\n- Mine too.\n")
+    memory = env.open()
+    memory.remember("Theirs.", to="long-term", section="A", origin="agent")
+    memory.remember("Ours.", to="long-term", section="A")
+    memory.remember("New.", to="long-term", section="C", origin="agent")
+    authors = {entry.text: entry.author.partition(",")[0] for entry in memory.list("MEMORY.md")}
+    assert authors == {"- Mine.": "", "- Theirs.": "agent", "- Ours.": "", "- Mine too.": "", "- New.": "agent"}
+    heading = memory.authors("MEMORY.md")[note(env, "MEMORY.md").split("\n").index("## C")]
+    assert heading.startswith("agent")
+
+
+def test_entries_that_several_programs_put_below_one_heading_are_all_there(env: MemoryEnv) -> None:
+    env.write("MEMORY.md", "## A\n\n- First.\n\n## B\n\n- Last.\n")
+    memory = env.open()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: memory.remember(f"Entry {number}.", to="long-term", section="A"), range(8)))
+    text = note(env, "MEMORY.md")
+    assert all(f"- Entry {number}.\n" in text.partition("## B")[0] for number in range(8))
+    assert text.endswith("\n## B\n\n- Last.\n")

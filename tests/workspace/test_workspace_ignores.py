@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pathspec
@@ -43,25 +44,60 @@ def lay(root: Path, files: list[str], ignore: dict[str, str]) -> None:
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("make", [kind for kind in KINDS if kind is not longer_than_memory])
 @pytest.mark.parametrize("place", ["", "memory/", "memory/drafts/", "notes/", "notes/deep/", "../other/"])
-def test_rules_that_cannot_be_read_are_told_and_stop_nothing(
+def test_rules_that_cannot_be_read_leave_out_all_that_they_could_exclude(
     tmp_path: Path, make: Callable[[Path], None], place: str
 ) -> None:
     root = tmp_path / "root"
-    lay(root, ["MEMORY.md", "memory/drafts/a.md", "notes/deep/n.md", "../other/o.md"], {})
+    notes = ["../other/o.md", "MEMORY.md", "memory/drafts/a.md", "notes/deep/n.md"]
+    lay(root, notes, {})
     make(root / place / ".memoryignore")
     workspace = Workspace(root, [ExtraPath("notes/deep"), ExtraPath("../other")])
     found = workspace.scan()
-    cited = "notes/" if place == "notes/" else place
     messages = {skip.path: skip.message for skip in found.skipped if skip.reason == "unreadable"}
-    assert list(messages) == [f"{cited}.memoryignore"]
-    assert messages[f"{cited}.memoryignore"].endswith("so its rules do not count")
-    assert [source.path for source in found.sources] == [
-        "../other/o.md",
-        "MEMORY.md",
-        "memory/drafts/a.md",
-        "notes/deep/n.md",
-    ]
-    assert workspace.read("memory/drafts/a.md").text == "note"
+    assert list(messages) == [f"{place}.memoryignore"]
+    assert messages[f"{place}.memoryignore"].endswith("Everything below its folder is left out")
+    assert agree(workspace, notes) == [path for path in notes if not is_below(path, place)]
+
+
+def is_below(path: str, place: str) -> bool:
+    """Whether the rules of a folder hold for a path: those of the workspace do for all that is inside."""
+    return path.startswith(place) and not (place == "" and path.startswith("../"))
+
+
+RULES = "# Entwürfe\ngeheim/\nÜber.md\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        RULES.encode("utf-8-sig"),
+        RULES.encode("utf-16"),
+        RULES.encode("utf-16-le"),
+        RULES.encode("utf-16-be"),
+        b"\xfe\xff" + RULES.encode("utf-16-be"),
+        RULES.encode("utf-32"),
+        RULES.replace("\n", "\r\n").encode("utf-16"),
+        RULES.replace("\n", "\r").encode(),
+    ],
+)
+def test_rules_hold_in_every_unicode_encoding_that_editors_write(tmp_path: Path, content: bytes) -> None:
+    notes = ["memory/a.md", "memory/geheim/b.md", "memory/Über.md"]
+    lay(tmp_path, notes, {})
+    (tmp_path / ".memoryignore").write_bytes(content)
+    assert agree(Workspace(tmp_path), notes) == ["memory/a.md"]
+
+
+@pytest.mark.parametrize(
+    "content", [RULES.encode("cp1252"), "секрет/\n".encode("cp1251"), b"geheim/\n\0\0\0", b"\xff\xfeg"]
+)
+def test_rules_in_an_unknown_encoding_leave_out_all_notes_and_say_so(tmp_path: Path, content: bytes) -> None:
+    lay(tmp_path, ["memory/a.md", "memory/geheim/b.md"], {})
+    (tmp_path / "memory/.memoryignore").write_bytes(content)
+    workspace = Workspace(tmp_path)
+    assert agree(workspace, ["memory/a.md", "memory/geheim/b.md"]) == []
+    (skip,) = workspace.scan().skipped
+    assert (skip.path, skip.reason) == ("memory/.memoryignore", "unreadable")
+    assert "neither UTF-8 nor UTF-16" in skip.message
 
 
 FILES = ["MEMORY.md", "memory/a.md", "memory/drafts/b.md", "memory/drafts/keep.md", "memory/x/y/z.md", "notes/n.md"]
@@ -107,10 +143,10 @@ def test_an_ignore_file_in_an_extra_folder_outside_holds_there(tmp_path: Path) -
     assert agree(workspace, ["MEMORY.md", "../out/a.md", "../out/b.md"]) == ["../out/a.md", "MEMORY.md"]
 
 
-def test_an_ignore_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
-    lay(tmp_path, FILES, {"patterns": "*\n"})
+def test_an_ignore_file_that_is_a_link_is_not_read_and_lets_nothing_in(tmp_path: Path) -> None:
+    lay(tmp_path, FILES, {"patterns": "x\n"})
     (tmp_path / "memory/.memoryignore").symlink_to(tmp_path / "patterns")
-    assert agree(Workspace(tmp_path), FILES[:-1]) == FILES[:-1]
+    assert agree(Workspace(tmp_path), FILES[:-1]) == ["MEMORY.md"]
 
 
 def test_built_in_ignores_hold_below_a_place_but_a_place_itself_may_be_hidden(tmp_path: Path) -> None:
@@ -154,7 +190,7 @@ def test_a_pattern_with_many_stars_has_an_answer(tmp_path: Path) -> None:
     [
         ("x\n" * 1_001, "1000 patterns"),
         ("x" * 1_001, "1,000 characters"),
-        ("# " + "x" * (1 << 20), "1000 patterns"),
+        ("# " + "x" * (1 << 20), "longer than 1048576 bytes"),
     ],
 )
 def test_an_ignore_file_that_is_too_large_leaves_its_folder_out_and_is_named(
@@ -217,3 +253,81 @@ def test_patterns_mean_what_they_mean_to_another_reader_of_git_ignore(patterns: 
     if not any("[!" in pattern for pattern in patterns):
         theirs = left_out(lambda path, folder: spec.check_file(path + "/" * folder).include)
         assert left_out(lambda path, folder: ours.decision(path, folder=folder)) == theirs
+
+
+NOTE = "# Plan\n\n- The door code is 4711.\n- Tea at five.\n"
+COPIES = [
+    "Plan (Bob's conflicted copy 2024-03-05).md", "Plan (conflicted copy 2024-03-05 101112).md",
+    "Plan (Conflicted copy MacBook 202403051011).md", "Plan (In Konflikt stehende Kopie von Bob 2024-03-05).md",
+    "Plan (Copie en conflit de Bob 2024-03-05).md", "Plan (Case Conflict).md", "Plan (Bob の競合コピー 2024-03-05).md",
+    "Plan.sync-conflict-20240305-101112-ABCDEFG.md", "Plan_conflict-20240305-101112.md",
+    "Plan (SFConflict bob@example.org 2024-03-05-10-11-12).md", "Plan_Disk_Mar-05-1011-2024_Conflict.md",
+    "Plan [Conflict].md", "Plan_conflict_copy.md",
+    "Plan (Bob 的冲突副本 2024-03-05).md", "Plan.Conflict.md", "Plan.conflict(1).md", "Plan_REMOTE_12345.md",
+    "Plan (1).md", "Plan-DESKTOP-AB12CD3.md", "Plan-LAPTOP-1A2B3C4D-2.md", "Plan-Bobs-MacBook-Pro.md", "Plan 2.md",
+]  # fmt: skip
+BY_THEMSELVES = [
+    "Conflict.md", "Conflict of interest.md", "Resolving conflicts.md", "Plan (with a conflict).md", "Plan 2025.md",
+    "Plan 12.md", "Plan-FINAL.md", "Other (1).md", "Other 2.md", "Other-DESKTOP-AB12CD3.md", "Plan 3.md",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_that_a_sync_program_made_of_a_note_is_no_memory(tmp_path: Path, name: str) -> None:
+    lay(tmp_path, [], {"memory/Plan.md": NOTE, f"memory/{name}": NOTE.replace("4711", "1234")})
+    workspace = Workspace(tmp_path)
+    found = workspace.scan()
+    assert [source.path for source in found.sources] == ["memory/Plan.md"]
+    (skip,) = found.skipped
+    assert (skip.path, skip.reason) == (f"memory/{name}", "ignored")
+    refusal = workspace.refusal(f"memory/{name}")
+    assert refusal == skip
+
+
+@pytest.mark.parametrize("name", BY_THEMSELVES)
+def test_a_note_with_a_similar_name_stays_memory(tmp_path: Path, name: str) -> None:
+    lay(tmp_path, [], {"memory/Plan.md": NOTE})
+    lay(tmp_path, [f"memory/{name}"], {})
+    assert agree(Workspace(tmp_path), [f"memory/{name}"]) == sorted([f"memory/{name}", "memory/Plan.md"])
+
+
+ALL = ["Drafts/b.md", "Private.md", "a.md", "logs/Draft 1.md"]
+
+
+def obsidian(*filters: str) -> dict[str, str]:
+    return {".obsidian/app.json": json.dumps({"alwaysUpdateLinks": True, "userIgnoreFilters": filters})}
+
+
+@pytest.mark.parametrize(
+    ("ignore", "memory"),
+    [
+        (obsidian(), ALL),
+        (obsidian("Drafts/"), ["Private.md", "a.md", "logs/Draft 1.md"]),
+        (obsidian("private.md", "logs"), ["Drafts/b.md", "a.md"]),
+        (obsidian("/draft \\d/"), ["Drafts/b.md", "Private.md", "a.md"]),
+        (obsidian("Drafts/") | {".memoryignore": "!Drafts/\n!Drafts/*\n"}, ALL),
+        ({".obsidian/app.json": "{}"}, ALL),
+        ({".obsidian/app.json": "{"}, []),
+        ({".obsidian/app.json": "[" * 100_000}, []),
+        ({".obsidian/app.json": '{"userIgnoreFilters": "Drafts/"}'}, []),
+        ({".obsidian/app.json": '{"userIgnoreFilters": null}'}, ALL),
+        (obsidian("/(/"), []),
+        (obsidian("/^(a+)+$/"), ALL),
+    ],
+)
+def test_what_obsidian_excludes_is_no_memory(tmp_path: Path, ignore: dict[str, str], memory: list[str]) -> None:
+    lay(tmp_path, ALL, ignore)
+    assert agree(Workspace(tmp_path, layout="notes"), ALL) == memory
+
+
+def test_an_expression_that_has_no_end_leaves_the_note_out(tmp_path: Path) -> None:
+    files = [f"{'a' * 60}.md", "b.md"]
+    lay(tmp_path, files, obsidian("/^(a|aa)+$/"))
+    assert agree(Workspace(tmp_path, layout="notes"), files) == ["b.md"]
+
+
+def test_the_backups_of_logseq_are_no_memory(tmp_path: Path) -> None:
+    files = ["journals/2024_03_05.md", "logseq/bak/pages/a/1.md", "logseq/version-files/b.md", "pages/a.md", "bak/c.md"]
+    lay(tmp_path, files, {"logseq/config.edn": "{}"})
+    found = agree(Workspace(tmp_path, layout="notes"), files)
+    assert found == ["bak/c.md", "journals/2024_03_05.md", "pages/a.md"]

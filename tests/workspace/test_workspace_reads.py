@@ -12,10 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memoriter.backends import ForgetRequest
 from memoriter.errors import PathRefused
 from memoriter.types import Excerpt
 from memoriter.workspace import ExtraPath, Workspace, _confined
 from memoriter.workspace._paths import path_fault
+from odd_files import posix_only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +126,7 @@ REFUSED = [
     "Memory/a.md",
     "MEMORY.MD",
     "Memory.md",
-    "memory/A.MD",
+    "memory/A.MDX",
     "ｍemory/a.md",
     "mеmory/a.md",  # a Cyrillic letter
     "memory․md",
@@ -286,3 +288,42 @@ def test_a_file_or_folder_that_is_swapped_for_a_link_while_it_is_read_never_lead
         thread.join()
     assert seen <= {"inside", "", "refused"}
     assert workspace.read("memory/sub/x.md").text == "inside"
+
+
+NAMES = [
+    " lead.md", "  two.md", "\u00a0nbsp.md", " folder/in.md", "trail .md", "-dash.md", "#hash.md", "a#L5.md", "C#.md",
+    "a:b.md", "a|b.md", "[x].md", "a*b?.md", "~t.md", '"q".md', "'q'.md", "$v.md", "a%20b.md", "(p).md", "🎉.md",
+    "a.md.md", "PLAN.MD", "Plan.Md", "2.MD",
+]  # fmt: skip
+
+
+@posix_only
+@pytest.mark.parametrize("name", NAMES)
+def test_a_note_is_read_written_and_forgotten_whatever_its_name(tmp_path: Path, name: str) -> None:
+    path = f"memory/{name}"
+    file = tmp_path / path
+    file.parent.mkdir(parents=True)
+    file.write_text("- Tea at five.\n- Coffee at six.\n", encoding="utf-8")
+    for cited, workspace in ((path, Workspace(tmp_path)), (name, Workspace(tmp_path / "memory", layout="notes"))):
+        (source,) = workspace.scan().sources
+        assert source.path == cited
+        assert workspace.refusal(cited) is None
+        assert workspace.read(f"{cited}#L2").text == "- Coffee at six."
+        assert [entry.citation for entry in workspace.entries(cited)] == [f"{cited}#L1", f"{cited}#L2"]
+    workspace = Workspace(tmp_path / "memory", layout="notes")
+    workspace.append(name, "- Milk.")
+    assert file.read_text(encoding="utf-8").endswith("- Milk.\n")
+    request = ForgetRequest.of(f"{name}#L1", None, None)
+    assert (request.path, request.first) == (name, 1)
+
+
+@posix_only
+def test_blanks_around_a_path_are_left_out_unless_they_are_part_of_it(tmp_path: Path) -> None:
+    for name in (" tea.md", "tea.md", " cocoa.md"):
+        (tmp_path / name).write_text(f"{name!r}\n", encoding="utf-8")
+    workspace = Workspace(tmp_path, layout="notes")
+    read = {path: workspace.read(path).text for path in (" tea.md", "tea.md", "  tea.md ", "cocoa.md", " cocoa.md#L1 ")}
+    assert read == {
+        " tea.md": "' tea.md'\n", "tea.md": "'tea.md'\n", "  tea.md ": "'tea.md'\n",
+        "cocoa.md": "' cocoa.md'\n", " cocoa.md#L1 ": "' cocoa.md'",
+    }  # fmt: skip

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import filelock
 import pytest
@@ -17,7 +19,8 @@ import pytest
 import memoriter
 from memoriter.errors import PathRefused, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
-from memoriter.workspace import Appended, Workspace, append, replace
+from memoriter.workspace import Appended, Workspace, append, lines_of, replace
+from memoriter.workspace._forget import remove_passages
 from memoriter.workspace.writing import _folder
 
 SOURCE = str(Path(memoriter.__file__).parents[1])
@@ -41,7 +44,7 @@ def test_an_append_starts_on_a_line_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "MEMORY.md"
     file.write_bytes(b"one\r\ntwo")
     assert append(file, "three\nfour") == Appended(file, 3, 4)
-    assert file.read_bytes() == b"one\r\ntwo\nthree\nfour\n"
+    assert file.read_bytes() == b"one\r\ntwo\r\nthree\r\nfour\r\n"
 
 
 def test_an_append_is_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,3 +345,58 @@ def test_reading_under_the_lock_does_not_depend_on_the_size_of_the_buffer(
     assert append(file, "four") == Appended(file, 4, 4)
     replace(file, "new", expected=bytes_hash(b"one\ntwo\nthree\nfour\n"))
     assert file.read_bytes() == b"new"
+
+
+WINDOWS = b"\xef\xbb\xbf# Log\r\n\r\n- Tea at five.\r\n- Coffee at six.\r\n"
+
+
+def on_windows(root: Path, content: bytes = WINDOWS) -> Workspace:
+    (root / "memory").mkdir()
+    for path in ("MEMORY.md", "memory/2026-02-10.md"):
+        (root / path).write_bytes(content)
+    return Workspace(root)
+
+
+def ends_as_on_windows(content: bytes) -> bool:
+    return content.startswith(WINDOWS[:3]) and content.count(b"\n") == content.count(b"\r\n") == content.count(b"\r")
+
+
+@pytest.mark.parametrize("content", [WINDOWS, WINDOWS.removesuffix(b"\r\n"), WINDOWS + b"\r\n```sh\r\nls\r\n"])
+@pytest.mark.parametrize("origin", [None, "agent"])
+@pytest.mark.parametrize("to", ["daily", "long-term"])
+def test_an_entry_keeps_the_line_endings_of_its_note(
+    tmp_path: Path, to: Literal["daily", "long-term"], origin: str | None, content: bytes
+) -> None:
+    workspace = on_windows(tmp_path, content)
+    now = datetime(2026, 2, 10, 14, 5, tzinfo=UTC)
+    added = workspace.remember("Milk.\nAnd bread.", to=to, origin=origin, now=now)
+    written = added.path.read_bytes()
+    assert ends_as_on_windows(written)
+    assert written.startswith(content)
+    lines = written.decode("utf-8-sig").split("\r\n")
+    assert "Milk." in lines[added.start_line - 1]
+    assert "And bread." in lines[added.end_line - 1] + lines[added.end_line - 2]
+
+
+@pytest.mark.parametrize("origin", [None, "agent"])
+def test_a_replaced_note_keeps_its_line_endings_and_its_byte_order_mark(tmp_path: Path, origin: str | None) -> None:
+    workspace = on_windows(tmp_path)
+    expected = bytes_hash(WINDOWS)
+    text = "# Log\n\n- Tea at six.\n- Coffee at six.\n"
+    workspace.replace_readable("MEMORY.md", text, expected=expected, origin=origin, day="2026-02-10")
+    assert ends_as_on_windows((tmp_path / "MEMORY.md").read_bytes())
+    workspace.replace("memory/2026-02-10.md", text, expected=expected)
+    assert (tmp_path / "memory/2026-02-10.md").read_bytes() == WINDOWS.replace(b"five", b"six")
+
+
+def test_forgetting_keeps_the_line_endings_with_the_marks_that_it_adds(tmp_path: Path) -> None:
+    note = b"- Mine.\r\n<!-- from: agent, 2026-02-10 -->\r\n- One.\r\n- Two.\r\n<!-- end: agent -->\r\n- Mine too.\r\n"
+    for first in range(1, 7):
+        left = remove_passages(note, lines_of(note, first, first))
+        assert left.count(b"\n") == left.count(b"\r\n"), first
+
+
+def test_a_note_with_a_few_windows_lines_gets_plain_ones(tmp_path: Path) -> None:
+    workspace = on_windows(tmp_path, b"a\nb\nc\r\n")
+    workspace.append("MEMORY.md", "d")
+    assert (tmp_path / "MEMORY.md").read_bytes() == b"a\nb\nc\r\nd\n"

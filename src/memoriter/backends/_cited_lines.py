@@ -46,8 +46,8 @@ class CitedLines:
     @classmethod
     def of(cls, citation: str) -> CitedLines:
         """Return the lines of a citation. Raises UsageError if it is empty."""
-        path, first, count = split_citation(citation.strip())
-        if not path:
+        path, first, count = split_citation(citation)
+        if not path.strip():
             raise UsageError("The path of the passage is empty.", remedy="Give one, such as MEMORY.md#L4.")
         if first is None:  # a file that cannot be memory
             path = _LINES.sub("", path)
@@ -173,7 +173,7 @@ def _why_no_passage(lines: CitedLines, rows: Sequence[str]) -> str:
     cited = range(lines.first - 1, min(lines.last, len(rows)))
     if not any(rows[at].strip() for at in cited):
         return "The lines are blank." if len(cited) > 1 else "The line is blank."
-    if front and cited[-1] < front.lines:
+    if front and cited[-1] in front.lines:
         return "The line is front matter, whose values find the beginning of the note."
     noise = noisy_lines(rows)
     if all(at in noise or not rows[at].strip() for at in cited):

@@ -72,7 +72,7 @@ class ForgetRequest:
             raise UsageError(message, remedy=f"Give {_SHORTEST} characters or more.")
         if session is not None and not _SESSION.fullmatch(session):
             raise UsageError(f"{session!r} is not the id of a session.", remedy="Give the file's name without .jsonl.")
-        citation = _CITED.fullmatch(path.strip()) if path is not None else None
+        citation = (_CITED.fullmatch(path) or _CITED.fullmatch(path.strip())) if path is not None else None
         if citation is None:
             return cls(path, match=match, session=session.removesuffix(".jsonl") if session else None)
         return cls(citation["path"], int(citation["first"]), int(citation["last"] or citation["first"]))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PROVIDER_FAILURES, IndexBusy, IndexUnavailable, PathRefused
-from memoriter.sync import UNSURE, Plan, make_plan, undecoded_of, unreadable_diagnostics
+from memoriter.sync import UNSURE, Plan, faulty_front_matter, make_plan, undecoded_of, unreadable_diagnostics
 from memoriter.types import Diagnostic, Health, Skipped
 from memoriter.workspace import estimate_tokens
 
@@ -159,6 +159,7 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
     folders = [*scan.folders, *state_folders(context.settings.sessions_dir)]
     left = [each.diagnostic for each in unfinished(folders) if not each.active]
     diagnostics = [*index.notices, *problems, *left, *unreadable_diagnostics([*scan.skipped, *unreadable])]
+    diagnostics += faulty_front_matter(index)
     unused = not UNUSED.isdisjoint(notice.code for notice in index.notices)
     if not plan.empty and not indexed and not unused:
         diagnostics.append(unindexed(plan))

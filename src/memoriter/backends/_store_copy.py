@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memoriter.errors import IndexUnavailable, UsageError
 from memoriter.search import rank
-from memoriter.sync import CUTTING, UNDECODED, ChangeSet, Progress, Sync, Task, background_of, make_plan
+from memoriter.sync import CUTTING, MARKS, ChangeSet, Progress, Sync, Task, background_of, make_plan
 from memoriter.types import Filters
 from memoriter.values import dataclass
 
@@ -126,7 +126,7 @@ def _copy(source: CopySide, target: CopySide, progress: Callable[[Progress], Non
         _copy_files(source, target)
         copied = _copy_vectors(source.store, target.store, progress)
         for key, value in source.store.metas("").items():
-            if key not in {CUTTING, COPYING} and not key.startswith(UNDECODED):
+            if key not in {CUTTING, COPYING} and not key.startswith(MARKS):
                 target.store.set_meta(key, value)
         report = _compare(source, target)
         target.store.drop_meta(COPYING)

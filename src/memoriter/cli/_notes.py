@@ -81,17 +81,21 @@ def get_command(path: str, start: int | None, lines: int | None) -> None:
     show_default=True,
     help="To today's note (memory/YYYY-MM-DD.md, unless memory.dailyNote differs), or to MEMORY.md.",
 )
+@click.option("--section", metavar="HEADING", help="Below this heading, which is added if the note has none like it.")
 @click.option("--again", is_flag=True, help="Add the entry even if the same text is already there.")
-def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"], *, again: bool) -> None:
+def remember_command(
+    text: tuple[str, ...], to: Literal["daily", "long-term"], *, section: str | None, again: bool
+) -> None:
     """Add an entry to today's note, or to the long-term memory.
 
         memoriter remember "We chose PostgreSQL for the ledger."
         memoriter remember --to long-term "Prefers tea to coffee."
+        memoriter remember --section Groceries "Two litres of milk."
         git log -1 --format=%B | memoriter remember -
 
     An entry of today's note begins with the time, as in "- 14:05 We chose PostgreSQL.", unless the last entries of the
     note have none. If the same text is already in the note, it says where and adds nothing; for today's note, it also
-    looks in MEMORY.md. It only appends, and several programs can write at once. The next search finds the entry.
+    looks in MEMORY.md. Several programs can write at once. The next search finds the entry.
     Into a Git repository that was only found around the current folder, it writes after you trust that folder.
     Next: memoriter search, or memoriter trust --help.
     """
@@ -101,7 +105,7 @@ def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"], *
     with options.open_notes() as notes:
         if notes.place.trust == "untrusted":
             check_trust(notes.place, screen)
-        remembered = notes.remember(entry, to=to, again=again)
+        remembered = notes.remember(entry, to=to, again=again, section=section or "")
     workspace = notes.place.workspace
     entry_json = appended_json(remembered, workspace=workspace)
     if screen.as_json:

@@ -94,7 +94,7 @@ async def whole_note(visit: Visit, path: str) -> NoteText:
         PathRefused: the path is no memory.
         UsageError: the note is too long, or it is not text in UTF-8.
     """
-    if not path.endswith(".md"):
+    if not path.lower().endswith(".md"):
         raise PathRefused(f"The file {path!r} cannot be edited here.", remedy="Name a Markdown file of the memory.")
     parts: list[str] = []
     start = 1

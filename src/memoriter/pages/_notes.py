@@ -42,10 +42,10 @@ async def show(visit: Visit) -> Response:
         return await visit.render("notes/page.html", problem.status, note=None, problem=problem, **values)
     text = str(note["text"])
     if any(reason["code"] == "no_such_note" for reason in note.get("reasons", ())):
-        may_create = path.endswith(".md") and visit.caller.allows("write")
+        may_create = path.lower().endswith(".md") and visit.caller.allows("write")
         missing: dict[str, Any] = {"is_missing": True, "may_create": may_create}
         return await visit.render("notes/page.html", 404, note=note, problem=None, **missing, **values)
-    is_markdown = note["hash"] is not None or path.endswith(".md")
+    is_markdown = note["hash"] is not None or path.lower().endswith(".md")
     as_text = not is_markdown or visit.parameter("view") == "text"
     # A long note takes long to render, and requests of other callers do not wait for it.
     paths = [each["path"] for each in listed["files"]]
@@ -53,7 +53,7 @@ async def show(visit: Visit) -> Response:
     lines = [*enumerate(text.removesuffix("\n").split("\n"), first)] if as_text and text else []
     after = first + text.count("\n") + (0 if text.endswith("\n") else 1) if note.get("truncated") else None
     more: dict[str, Any] = {"first": first, "after": after, "as_text": as_text, "is_markdown": is_markdown}
-    more |= {"is_missing": False, "not_text": note["hash"] is None and path.endswith(".md") and bool(text)}
+    more |= {"is_missing": False, "not_text": note["hash"] is None and path.lower().endswith(".md") and bool(text)}
     return await visit.render("notes/page.html", note=note, problem=None, html=html, lines=lines, **more, **values)
 
 

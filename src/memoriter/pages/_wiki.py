@@ -79,7 +79,7 @@ class WikiNotes:
 
 
 def _plain(path: str) -> str:
-    return path.removesuffix(".md").lower()
+    return path.lower().removesuffix(".md")
 
 
 def add_wiki_links(parser: MarkdownIt, notes: WikiNotes) -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
-from memoriter.search._dates import path_date, terms_of_day
+from memoriter.search._dates import terms_of_day
 from memoriter.search._inputs import EmbeddedLine, Scoring, SearchSettings, TypedQuery
 from memoriter.search._pipeline import Trace, certainty_of, clean_query, newest, outcome_of, rank
 from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
@@ -55,7 +55,6 @@ __all__ = [
     "of_time",
     "outcome_of",
     "pack",
-    "path_date",
     "query_terms",
     "rank",
     "rank_lines",

@@ -13,7 +13,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
-from memoriter.layout import SUFFIX_PATTERN
+from memoriter.times import FIRST_YEAR, path_date
 
 if TYPE_CHECKING:
     from memoriter.types import SourceKind
@@ -104,19 +104,8 @@ def _month_terms(year: str | None, month: int) -> list[str]:
     return [f"@{month:02}", *([f"@{year}-{month:02}"] if year else [])]
 
 
-_DATED = re.compile(
-    rf"(?:^|/)(\d{{4}})-(\d{{2}})-(\d{{2}})(?=[-_. ][^/]*$|[^/\d]*(?:{SUFFIX_PATTERN})$|/)", re.IGNORECASE
-)
 _CLASSIC_DATED = re.compile(r"(?:^|/)memory/(\d{4})-(\d{2})-(\d{2})\.md$")
 SECONDS_PER_DAY = 86_400.0
-MIN_YEAR = 100
-"""Lowest number that counts as a year in a path."""
-
-
-def path_date(path: str) -> date | None:
-    """Return the date in a path, or None. Any depth and a slug are allowed: `memory/work/2026-02-10-router.md`."""
-    days = [day for match in _DATED.finditer(path) if (day := _parse_day(match))]
-    return days[-1] if days else None
 
 
 def classic_path_date(path: str) -> date | None:
@@ -188,4 +177,4 @@ def _parse_day(match: re.Match[str]) -> date | None:
         day = date(int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
         return None
-    return day if day.year >= MIN_YEAR else None
+    return day if day.year >= FIRST_YEAR else None

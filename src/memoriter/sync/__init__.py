@@ -19,7 +19,7 @@ from memoriter.sync._changes import (
     still_to_do,
 )
 from memoriter.sync._fill import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH
-from memoriter.sync._read import LEFT_OUT, UNDECODED, undecoded_of, unreadable_diagnostics
+from memoriter.sync._read import LEFT_OUT, MARKS, faulty_front_matter, undecoded_of, unreadable_diagnostics
 
 if TYPE_CHECKING:
     from memoriter.sync._sessions import DEBOUNCE_SECONDS, at_lines, due, new_chunks, skipped_in
@@ -29,8 +29,8 @@ __all__ = [
     "CUTTING",
     "DEBOUNCE_SECONDS",
     "LEFT_OUT",
+    "MARKS",
     "STORING_SECONDS",
-    "UNDECODED",
     "UNSURE",
     "WORTH_A_BATCH",
     "ChangeSet",
@@ -49,6 +49,7 @@ __all__ = [
     "chunks_of",
     "due",
     "entry_of",
+    "faulty_front_matter",
     "learn_background",
     "make_plan",
     "may_change_unseen",

@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.ids import content_hash, text_key, vector_key
+from memoriter.layout import DAILY_NOTE, daily_day
 from memoriter.records import ChunkRecord, ItemRecord
-from memoriter.search import analyse, classic_terms, link_terms, pack, path_date, script_of, terms_of_day
+from memoriter.search import analyse, classic_terms, link_terms, pack, script_of, terms_of_day
+from memoriter.times import path_date
 from memoriter.types import ORIGIN
 from memoriter.values import dataclass, field
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from memoriter.types import Chunk, Item, Source
     from memoriter.workspace import Note
 
-ANALYSIS = 2
+ANALYSIS = 3
 """Increased whenever the same text would give other chunks or other terms, unless a migration has files read again.
 
 Older indexes are then rebuilt.
@@ -34,11 +36,14 @@ class ChunkingSettings:
     tokens: int = 400
     overlap: int = 80
     words: Literal["analysed", "classic"] = "analysed"
+    daily_note: str = DAILY_NOTE
+    """Pattern of the path of a day's note, by which it has that day."""
     fingerprint: str = field(init=False, compare=False)
     """Identifies these settings in an index."""
 
     def __post_init__(self) -> None:
         values = {"strategy": self.strategy, "tokens": self.tokens, "overlap": self.overlap, "words": self.words}
+        values["dailyNote"] = self.daily_note
         object.__setattr__(self, "fingerprint", content_hash(f"{ANALYSIS} {sorted(values.items())}")[:16])
 
 
@@ -86,10 +91,10 @@ def analyze_file(source: Source, text: str, cutting: ChunkingSettings) -> list[C
 def analyze_note(source: Source, note: Note, cutting: ChunkingSettings) -> list[ChunkRecord]:
     """Return the index entries of a note.
 
-    Their day is the one in its front matter, or else in its path. Without one, it is that (UTC) of the last change,
-    with a minus, because a file that was copied or touched is no newer.
+    Their day is the one in its front matter, or else in its path, by the pattern of daily notes first. Without one, it
+    is that (UTC) of the last change, with a minus, because a file that was copied or touched is no newer.
     """
-    named = note.day or path_date(source.path)
+    named = note.day or daily_day(cutting.daily_note, source.path) or path_date(source.path)
     day = named.toordinal() if named else -datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date().toordinal()
     names = analyse("\n".join(note.names))
     properties = analyse("\n".join(note.properties))

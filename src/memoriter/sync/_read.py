@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 UNDECODED = "undecoded:"
 """The prefix of index keys that mark files with bytes other than UTF-8. The path follows it."""
+FAULTY = "front_matter:"
+"""The prefix of index keys that hold the lines of a note's front matter that are no YAML. The path follows it."""
+MARKS = (UNDECODED, FAULTY)
 LEFT_OUT = "notes_left_out"
 _FAULTS = {"special", "unreadable", "too_large", "hard_link"}
 """Reasons that need attention. Other paths are skipped on purpose."""
@@ -127,8 +130,9 @@ def read(
     plan = changes.plan
     indexed = changes.indexed or {}
     pending_before = index.pending()
-    for key in (key for key in index.metas(UNDECODED) if key.removeprefix(UNDECODED) in plan.removed):
-        index.drop_meta(key)
+    for mark in MARKS:
+        for key in (key for key in index.metas(mark) if key.removeprefix(mark) in plan.removed):
+            index.drop_meta(key)
     todo = plan.sources if task.read_by is None else newest_first(plan.sources, changes.first)
     done: list[_Change] = []
     # No progress is reported if files are read only to confirm that they are unchanged.
@@ -195,16 +199,22 @@ def _index_file(
         if not same_stat(loaded.source, indexed):
             index.touch_file(loaded.source)
         return _Change("same", 0)
-    if not loaded.decoded:
-        index.set_meta(UNDECODED + source.path, loaded.hash)
-    elif indexed and index.get_meta(UNDECODED + source.path):
-        index.drop_meta(UNDECODED + source.path)
     with watch.stage("chunk"):
         note = note_of(loaded.source.path, loaded.text, cutting)
         entries = analyze_note(loaded.source, note, cutting)
+    _mark(index, UNDECODED + source.path, "" if loaded.decoded else loaded.hash, known=indexed is not None)
+    _mark(index, FAULTY + source.path, ", ".join(map(str, note.faulty)), known=indexed is not None)
     with watch.stage("store"):
         index.put_file(loaded.source, loaded.hash, entries, tags=note.tags, names=note.titles)
     return _Change("changed" if indexed else "added", len(entries))
+
+
+def _mark(index: Store, key: str, value: str, *, known: bool) -> None:
+    """Keep what is to be reported of a file; an empty value removes it if the file is known."""
+    if value:
+        index.set_meta(key, value)
+    elif known and index.get_meta(key):
+        index.drop_meta(key)
 
 
 def _index_transcript(
@@ -223,12 +233,28 @@ def _index_transcript(
 
 def undecoded_of(index: Store) -> tuple[Diagnostic, ...]:
     """Return a diagnostic for files that had bytes other than UTF-8 when they were indexed."""
-    marks = index.metas(UNDECODED)
-    if not marks:
+    return undecoded(_marked(index, UNDECODED).keys())
+
+
+def faulty_front_matter(index: Store) -> tuple[Diagnostic, ...]:
+    """Return a diagnostic that names the lines of front matter that are no YAML, if there are any."""
+    marked = _marked(index, FAULTY)
+    if not marked:
         return ()
+    named = [f"{path} ({'lines' if ',' in lines else 'line'} {lines})" for path, lines in sorted(marked.items())]
+    more = f" and {len(named) - _NAMED} more notes" if len(named) > _NAMED else ""
+    message = f"Front matter that is no YAML is read as plain text in {', '.join(named[:_NAMED])}{more}."
+    remedy = "Put values with `: `, `#`, `@` or quotes into quotation marks."
+    return (Diagnostic("front_matter", message, remedy),)
+
+
+def _marked(index: Store, mark: str) -> dict[str, str]:
+    """Return the values of a mark by the paths of files that are indexed."""
+    marks = index.metas(mark)
+    if not marks:
+        return {}
     files = index.files()
-    marked = (mark.removeprefix(UNDECODED) for mark in marks)
-    return undecoded([path for path in marked if path in files])
+    return {path: value for key, value in marks.items() if (path := key.removeprefix(mark)) in files}
 
 
 @dataclass(frozen=True, slots=True)

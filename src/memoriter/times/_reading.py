@@ -28,7 +28,7 @@ NUMERALS = "一二三四五六七八九十百"
 NUMERIC = (
     r"(?P<year>(?:19|20)\d\d)(?P<sign>[-/.])(?P<month>1[0-2]|0?[1-9])(?P=sign)" + _DAY,
     _DAY + r"\. ?(?P<month>1[0-2]|0?[1-9])\. ?" + _YEAR,
-    r"(?P<either>\d{1,2})/(?P<other>\d{1,2})/" + _YEAR,
+    r"(?P<either>\d{1,2})(?P<sign>[-/])(?P<other>\d{1,2})(?P=sign)" + _YEAR,
 )
 """Dates in numbers alone. Of `12/10/2025`, nobody knows the month, unless only one of both numbers can be one."""
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -106,6 +106,18 @@ def days_named(text: str, today: date) -> Days | None:
         if each.span == (0, len(text)) and not any(each.match[name] for name in BOUNDS)
     ]
     return next((days for days in whole if days is not None), None)
+
+
+def day_in_words(text: str) -> date | None:
+    """Return the one day that a text names together with its year; None if it names none, or several.
+
+    >>> day_in_words("Tuesday, March 5th 2024, 10:11 am"), day_in_words("March 2024"), day_in_words("yesterday")
+    (datetime.date(2024, 3, 5), None, None)
+    """
+    with_year = [each for each in _longest(_mentions(text, bare=True)) if not each.floating]
+    found = {each.days(text, date.max) for each in with_year if not any(each.match[name] for name in BOUNDS)}
+    days = {days.first for days in found if days is not None and days.first == days.last}
+    return days.pop() if len(days) == 1 else None
 
 
 def asks_for_all(text: str, language: Language | None = None) -> bool:

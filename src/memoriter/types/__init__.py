@@ -17,6 +17,7 @@ from memoriter.types._answers import (
 from memoriter.types._content import (
     ORIGIN,
     Chunk,
+    Entry,
     Item,
     Leg,
     Mode,
@@ -76,6 +77,7 @@ __all__ = [
     "Chunk",
     "CompactReport",
     "Diagnostic",
+    "Entry",
     "Estimate",
     "Excerpt",
     "Explanation",

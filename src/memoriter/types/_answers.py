@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.values import dataclass, field
+from memoriter.values import Record, dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ class LineScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Record):
     """How a hit came by its score, stage by stage. The part of a retriever that did not find it is `None`."""
 
     cosine: float | None
@@ -80,7 +80,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Record):
     """A passage that answers, with its place."""
 
     path: str
@@ -112,7 +112,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Record):
     """Something that a person should know, and what to do about it."""
 
     code: DiagnosticCode
@@ -121,7 +121,7 @@ class Diagnostic:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class Health(Record):
     """Whether the answers are as good as they should be."""
 
     legs: Mapping[str, bool]
@@ -161,7 +161,7 @@ class Certainty:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Record):
     """The answer to a query: the hits, how sure they are, and the state they were found in."""
 
     hits: tuple[Hit, ...]
@@ -195,7 +195,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(Record):
     """Lines of one memory file. An empty text: the file is not there yet."""
 
     path: str
@@ -209,7 +209,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(Record):
     """The lines of an entry, 1-based and inclusive, and whether the next search finds them."""
 
     path: Path
@@ -222,7 +222,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class Replaced(Record):
     """The text of a note that was replaced, and whether the next search finds it."""
 
     text: str

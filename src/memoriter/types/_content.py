@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.values import dataclass
+from memoriter.values import Record, dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ Leg = Literal["keyword", "vector"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Source(Record):
     """A file that is memory, with its size in bytes, as the last look at the disk saw it."""
 
     path: str
@@ -44,7 +44,29 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class Entry(Record):
+    """Lines of a note that are an entry of their own: a list item with what is in it, a paragraph, a table, a fence."""
+
+    path: str
+    """As cited."""
+    start_line: int
+    """1-based."""
+    end_line: int
+    """Inclusive."""
+    text: str
+    """As written, without the mark of its author."""
+    author: str = ""
+    """Who wrote it, such as `agent, 2026-11-22`; empty: the owner."""
+
+    @property
+    def citation(self) -> str:
+        """`path#L3`, or `path#L3-L5`."""
+        lines = f"L{self.start_line}" if self.start_line == self.end_line else f"L{self.start_line}-L{self.end_line}"
+        return f"{self.path}#{lines}"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped(Record):
     """A path that looked like memory and is left out, with the reason."""
 
     path: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from memoriter.values import dataclass
+from memoriter.values import Record, dataclass
 
 if TYPE_CHECKING:
     from datetime import date
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncReport:
+class SyncReport(Record):
     """What one run of indexing did."""
 
     files: int = 0
@@ -47,7 +47,7 @@ class SyncReport:
 
 
 @dataclass(frozen=True, slots=True)
-class CompactReport:
+class CompactReport(Record):
     """What making the index smaller did; sizes are of the index with its log."""
 
     bytes_before: int
@@ -67,7 +67,7 @@ class CompactReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Record):
     """What a run of indexing would do, without doing it."""
 
     files: int
@@ -88,7 +88,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Canary:
+class Canary(Record):
     """A known passage that was searched for by its rarest words, through the real search path."""
 
     citation: str
@@ -180,7 +180,7 @@ class SidecarStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Status(Record):
     """What there is and whether it works."""
 
     agent: str

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, cast, get_args, get_origin
 
 from memoriter.types._content import SourceKind  # noqa: TC001 - evaluated with the annotations
-from memoriter.values import dataclass, field
+from memoriter.values import Record, dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -105,7 +105,7 @@ DAY_FORMS = "YYYY-MM-DD, today, yesterday, or 7d for seven days ago, or words su
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(Record):
     """The chunks that a search may return; applied before ranking in both retrievers."""
 
     sources: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from memoriter.values import dataclass
+from memoriter.values import Record, dataclass
 
 if TYPE_CHECKING:
     from memoriter.types._answers import Diagnostic, Explanation
@@ -83,7 +83,7 @@ class Candidacy:
 
 
 @dataclass(frozen=True, slots=True)
-class WhyNot:
+class WhyNot(Record):
     """Whether a query finds a passage, and if not, which stage of the search lost it."""
 
     query: str

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from memoriter.errors import IndexBusy, MemoriterError, WorkspaceNotFound, system_error_text
+from memoriter.layout import is_note
 from memoriter.sync import DEBOUNCE_SECONDS
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
@@ -165,7 +166,7 @@ class Watch:
         for path in paths:
             if events.is_folder(path) or os.path.basename(path) == IGNORE_FILE:  # noqa: PTH119 (thousands at once)
                 yield EVERYTHING
-            elif path.endswith(self.workspace.suffixes):
+            elif is_note(path, self.workspace.suffixes):
                 yield path
             elif os.path.isdir(path) and not os.path.islink(path) and self.workspace.may_hold(path):  # noqa: PTH112, PTH114
                 yield EVERYTHING

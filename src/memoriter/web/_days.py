@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import captures_json, iso_time
 from memoriter.environment import local_time
 from memoriter.errors import MemoriterError, PathRefused, UsageError
-from memoriter.layout import date_codes, names_one_day
+from memoriter.layout import daily_day
+from memoriter.times import path_date
 from memoriter.web import _requests as requests
 from memoriter.web._operation import operation, operation_sets
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.types import Excerpt, Source
     from memoriter.web._work import Work
-
-_DATED = re.compile(r"(?:.*/)?(\d{4}-\d\d-\d\d)(?!\d)[^/]*")
-"""A note whose file name begins with a day, such as `memory/2026-02-10-printer.md`."""
 
 
 @operation("GET", "/days", "Days", requests.DaysRequest, quick=True)
@@ -93,26 +90,8 @@ def day(work: Work[requests.DayRequest]) -> dict[str, Any]:
 
 
 def day_of_note(path: str, pattern: str) -> date | None:
-    """Return the day of a note, by the pattern of daily notes or the beginning of its file name; None: it has none.
-
-    The note of a week has the first day of the week.
-
-    >>> day_of_note("Daily/10.02.2026.md", "Daily/%d.%m.%Y.md")
-    datetime.date(2026, 2, 10)
-    >>> day_of_note("memory/2026-02-10-printer.md", "memory/%Y-%m-%d.md")
-    datetime.date(2026, 2, 10)
-    >>> day_of_note("memory/work/style.md", "memory/%Y-%m-%d.md") is None
-    True
-    """
-    plain = pattern.replace("%e", "%d")
-    whole_week = not names_one_day(pattern) and bool(date_codes(pattern) & set("VU"))
-    with suppress(ValueError):
-        given, expected = (f"{path} 1", f"{plain} %u") if whole_week else (path, plain)
-        return datetime.strptime(given, expected).replace(tzinfo=UTC).date()
-    if match := _DATED.fullmatch(path):
-        with suppress(ValueError):
-            return date.fromisoformat(match[1])
-    return None
+    """Return the day of a note, by the pattern of daily notes or else by its path; None: it has none."""
+    return daily_day(pattern, path) or path_date(path)
 
 
 def _dated_notes(memory: Memory) -> list[tuple[Source, date]]:

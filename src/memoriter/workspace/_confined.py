@@ -195,9 +195,10 @@ def source_at(place: ReadablePath, max_bytes: int) -> Source | None:
 
 
 def find_normalized(place: ReadablePath) -> str | None:
-    """Return the absolute path of the only file whose name is canonically equivalent to the requested one, or None.
+    """Return the absolute path of the only file whose name is equivalent to the requested one, or None.
 
-    Only names are compared; the caller must admit the path before it opens the file.
+    Names are equivalent if Unicode says so, and with blanks around them, which agents leave out. Only names are
+    compared; the caller must admit the path before it opens the file.
     """
     path = place.base
     for name in place.names:
@@ -208,8 +209,8 @@ def find_normalized(place: ReadablePath) -> str | None:
             names = os.listdir(path)
         except OSError:
             return None
-        normalized = normalize("NFC", name)
-        matches = [entry for entry in names if normalize("NFC", entry) == normalized]
+        normalized = normalize("NFC", name).strip()
+        matches = [entry for entry in names if normalize("NFC", entry).strip() == normalized]
         if len(matches) != 1:
             return None
         path = os.path.join(path, matches[0])

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError, WriteConflict
-from memoriter.ids import bytes_hash, normalize
+from memoriter.ids import bytes_hash, has_crlf, normalize
 from memoriter.values import dataclass
 from memoriter.workspace.chunking import scan_closed_blocks, subtree_ends
 from memoriter.workspace.untrusted import authors_of
@@ -96,7 +96,7 @@ def remove_passages(content: bytes, passages: Iterable[RemovedPassage]) -> bytes
         wrong = [bool(row.strip()) and one != two for row, one, two in zip(rows, authors, now, strict=True)]
         if not any(wrong):
             break
-        rows, authors = _with_marks(rows, authors, wrong)
+        rows, authors = _with_marks(rows, authors, wrong, b"\r\n" if has_crlf(content) else b"\n")
     return b"".join(rows)
 
 
@@ -117,7 +117,9 @@ def apply_removal(removal: Removal, workspace: Workspace) -> None:
     workspace.replace(removal.path, remove_passages(content, removal.passages), expected=removal.hash)
 
 
-def _with_marks(rows: Sequence[bytes], authors: Sequence[str], wrong: Sequence[bool]) -> tuple[list[bytes], list[str]]:
+def _with_marks(
+    rows: Sequence[bytes], authors: Sequence[str], wrong: Sequence[bool], end: bytes
+) -> tuple[list[bytes], list[str]]:
     """Return lines and their authors with marks around the lines whose marks are wrong."""
     found = list[tuple[bytes, str]]()
     parts = zip(rows, authors, wrong, strict=True)
@@ -125,10 +127,10 @@ def _with_marks(rows: Sequence[bytes], authors: Sequence[str], wrong: Sequence[b
         run = [(row, author) for row, _, _ in group]
         if is_wrong:
             if not run[-1][0].endswith(b"\n"):
-                run[-1] = run[-1][0] + b"\n", author
+                run[-1] = run[-1][0] + end, author
             name = author.rpartition(", ")[0] or author or "entry"
-            closing = f"<!-- end: {name} -->\n".encode(), ""
-            run = [(f"<!-- from: {author} -->\n".encode(), ""), *run, closing] if author else [closing, *run]
+            closing = f"<!-- end: {name} -->".encode() + end, ""
+            run = [(f"<!-- from: {author} -->".encode() + end, ""), *run, closing] if author else [closing, *run]
         found += run
     return [row for row, _ in found], [author for _, author in found]
 

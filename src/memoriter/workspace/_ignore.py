@@ -12,6 +12,7 @@ pattern of five stars, and differs from git in brackets (`[!a]` matches a slash,
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import re
@@ -19,11 +20,13 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from memoriter.layout import TOOL_FOLDERS
+from memoriter.layout import TOOL_FOLDERS, VAULT
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
+from memoriter.workspace._sync_copies import is_sync_copy
+from memoriter.workspace._vault_rules import OBSIDIAN_FILE, VaultRules, vault_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,16 +48,25 @@ _CLASSES = {
     "xdigit": "0-9a-fA-F",
 }
 IGNORE_FILE = ".memoryignore"
+RULES_NAMES = frozenset({IGNORE_FILE, VAULT})
+"""Names of the entries of a folder that may give it rules."""
+IGNORED = "a .memoryignore file leaves it out"
 MOST_PATTERNS = 1_000
 """Limit of patterns that apply to one path; each path is compared with all of them."""
 _LONGEST_IGNORE_FILE = 1 << 20
 _EXCLUDED = "Everything below its folder is left out"
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins with the mark of UTF-16
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 _LEFTOVER = re.compile(
-    r"\..*|~\$.*|#.*#|.*~|.*\.(?:swp|swo|swx|tmp|temp|bak|orig|part|crdownload)(?:\.md)?"
-    r"|.*\.sync-conflict-.*|.* \(.*conflicted copy.*\).*",
+    r"\..*|~\$.*|#.*#|.*~|.*\.(?:swp|swo|swx|tmp|temp|bak|orig|part|crdownload)(?:\.md)?",
     re.DOTALL,
 )
-"""Hidden files, and files that editors, browsers, Syncthing or Dropbox leave next to a note."""
+"""Hidden files, and files that editors and browsers leave next to a note."""
 
 
 def glob_matches(names: Sequence[str], glob: Sequence[str]) -> bool:
@@ -225,7 +237,7 @@ def built_in_exclusion(name: str, *, folder: bool) -> str | None:
         return "hidden folder" if name.startswith(".") else "folder of a tool" if _is_tool_folder(name) else None
     if name.startswith("."):
         return "hidden file"
-    return "left behind by an editor or a sync tool" if _LEFTOVER.fullmatch(name) else None
+    return "left behind by an editor or a sync tool" if _LEFTOVER.fullmatch(name) or is_sync_copy(name) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +248,11 @@ class Patterns:
     """Each pattern, whether it excludes (or includes again), and whether it applies to folders only."""
     any_pattern: re.Pattern[str]
     """All patterns joined into one for a fast check, since most paths match none."""
+
+    @property
+    def reason(self) -> str:
+        """Why what they exclude is left out."""
+        return IGNORED
 
     def decision(self, path: str, *, folder: bool) -> bool | None:
         """Return whether the last pattern that matches excludes the path, or None if no pattern matches."""
@@ -248,18 +265,25 @@ class Patterns:
 
 
 @dataclass(frozen=True, slots=True)
+class RulesFault:
+    """Why an ignore file cannot be used."""
+
+    reason: Literal["too_large", "unreadable"]
+    message: str
+    file: str = IGNORE_FILE
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """The ignore files from the top folder down to the current one; a deeper file overrides, as in git."""
 
-    chain: tuple[tuple[int, Patterns], ...] = ()
-    """For each ignore file, the length of its folder's path from the top in characters, and its patterns."""
-    refused_reason: str = ""
-    """Reason that the last ignore file cannot be used, or empty.
+    chain: tuple[tuple[int, Patterns | VaultRules], ...] = ()
+    """For each file with rules, the length of its folder's path from the top in characters, and its patterns."""
+    fault: RulesFault | None = None
+    """Why the last ignore file cannot be used.
 
-    Everything below its folder is then excluded, because an ignore file that is too large must not let in the files
+    Everything below its folder is then excluded, because an ignore file that cannot be read must not let in the files
     that its owner meant to exclude."""
-    unread_reason: str = ""
-    """Reason that the ignore file of the folder entered last does not apply, or empty."""
 
     def enter(self, folder: str, prefix: str) -> Rules:
         """Return the rules inside `folder`.
@@ -268,31 +292,44 @@ class Rules:
             folder: path on disk.
             prefix: path from the top folder; empty, or ends in `/`.
         """
-        if self.refused_reason:
+        if self.fault:
             return self
-        lines, unread = _read_patterns(os.path.join(folder, IGNORE_FILE))
+        chain = self.chain
+        try:
+            chain += tuple((len(prefix), rules) for rules in vault_rules(folder))
+        except (OSError, TypeError, ValueError, RecursionError) as error:
+            message = f"{getattr(error, 'strerror', None) or 'it is no JSON with valid expressions'}. {_EXCLUDED}"
+            return replace(self, fault=RulesFault("unreadable", message, OBSIDIAN_FILE))
+        try:
+            lines = _read_patterns(os.path.join(folder, IGNORE_FILE))
+        except OSError as error:
+            message = f"{error.strerror or error}. {_EXCLUDED}"
+            return replace(self, fault=RulesFault("too_large" if error.errno == errno.EFBIG else "unreadable", message))
+        except UnicodeError:
+            return replace(self, fault=RulesFault("unreadable", f"it is neither UTF-8 nor UTF-16. {_EXCLUDED}"))
         if not lines:
-            return replace(self, unread_reason=unread) if unread != self.unread_reason else self
+            return replace(self, chain=chain) if chain != self.chain else self
         if sum(len(patterns.rules) for _, patterns in self.chain) + len(lines) > MOST_PATTERNS:
-            return replace(self, refused_reason=f"there are more than {MOST_PATTERNS} patterns. {_EXCLUDED}")
+            message = f"there are more than {MOST_PATTERNS} patterns. {_EXCLUDED}"
+            return replace(self, fault=RulesFault("too_large", message))
         if any(len(line) > LONGEST_PATTERN for line in lines):
-            return replace(self, refused_reason=f"a pattern is longer than {LONGEST_PATTERN:,} characters. {_EXCLUDED}")
+            message = f"a pattern is longer than {LONGEST_PATTERN:,} characters. {_EXCLUDED}"
+            return replace(self, fault=RulesFault("too_large", message))
         patterns = _compile(lines)
-        chain = (*self.chain, (len(prefix), patterns)) if patterns else self.chain
-        return replace(self, chain=chain, unread_reason="")
+        return replace(self, chain=(*chain, (len(prefix), patterns)) if patterns else chain)
 
-    def excludes(self, path: str, *, folder: bool) -> bool:
-        """Return whether the rules exclude `path`, which is relative to the top folder.
+    def excludes(self, path: str, *, folder: bool) -> str:
+        """Return why the rules exclude `path`, which is relative to the top folder; empty if they do not.
 
         Only the path itself is checked: check each folder above it first.
         """
-        if self.refused_reason:
-            return True
+        if self.fault:
+            return IGNORED
         for start, patterns in reversed(self.chain):
             decision = patterns.decision(path[start:], folder=folder)
             if decision is not None:
-                return decision
-        return False
+                return patterns.reason if decision else ""
+        return ""
 
 
 def ignoring_line(root: str, names: Sequence[str]) -> tuple[str, int, str] | None:
@@ -317,8 +354,8 @@ def ignoring_line(root: str, names: Sequence[str]) -> tuple[str, int, str] | Non
 def _deciding_line(file: str, path: str, *, folder: bool) -> tuple[int, str, bool] | None:
     """Return the last line of an ignore file that matches a path: its number, its text, and whether it excludes."""
     try:
-        lines = read_plain(Path(file), _LONGEST_IGNORE_FILE).decode("utf-8-sig", "replace").splitlines()
-    except OSError:
+        lines = rules_text(read_plain(Path(file), _LONGEST_IGNORE_FILE)).splitlines()
+    except (OSError, UnicodeError):
         return None
     for number, line in reversed(list(enumerate(lines, 1))):
         patterns = _compile((line,)) if line.strip() and not line.startswith("#") else None
@@ -327,22 +364,33 @@ def _deciding_line(file: str, path: str, *, folder: bool) -> tuple[int, str, boo
     return None
 
 
-def _read_patterns(file: str) -> tuple[tuple[str, ...], str]:
-    """Return the lines of an ignore file that may be patterns, and why the file does not apply.
+def _read_patterns(file: str) -> tuple[str, ...]:
+    """Return the lines of an ignore file that may be patterns; none if there is no file.
 
-    For a file that is too large, return more lines than are allowed.
+    Raises:
+        OSError: it is no plain file, is too large, or cannot be read; `strerror` says why.
+        UnicodeError: it is in another encoding than those of `rules_text`.
     """
     try:
         os.lstat(file)  # most folders have none, which is known soonest so
         content = read_plain(Path(file), _LONGEST_IGNORE_FILE)
     except (FileNotFoundError, NotADirectoryError):
-        return (), ""
-    except OSError as error:
-        if error.errno == errno.EFBIG:
-            return ("*",) * (MOST_PATTERNS + 1), ""
-        return (), f"{error.strerror or error}, so its rules do not count"
-    lines = content.decode("utf-8-sig", "replace").splitlines()
-    return tuple(line for line in lines if line.strip() and not line.startswith("#")), ""
+        return ()
+    return tuple(line for line in rules_text(content).splitlines() if line.strip() and not line.startswith("#"))
+
+
+def rules_text(content: bytes) -> str:
+    """Return the text of a file with rules, in UTF-8, UTF-16 or UTF-32. Raises UnicodeError for another encoding.
+
+    Nothing is guessed: patterns that are read in the wrong encoding exclude nothing.
+    """
+    encoding = next((name for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"\0" in content:  # UTF-16 without a mark: the zeros are the first or second bytes
+        encoding = "utf-16-le" if content[1::2].count(0) > content[::2].count(0) else "utf-16-be"
+    text = content.decode(encoding)
+    if "\0" in text:
+        raise UnicodeError(encoding)
+    return text
 
 
 @lru_cache(maxsize=256)

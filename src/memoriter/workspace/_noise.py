@@ -22,6 +22,8 @@ _DATA = re.compile(
     rf"|[!-~]{{{LONGEST_WORD + 1},}}"
 )
 """A `data:` URI with its link, or a run without spaces that is too long for words."""
+_LABEL = re.compile(r"(?![^:=]*\bdata:)[^:：=\"'{}<>()\[\]]{0,80}\w\w[^:：=\"'{}<>()\[\]\w]{0,9}[:：=](?!//)")
+"""What a line with data says that the data are: `Public key: MIIB…`."""
 _FEWEST_LETTERS = 12
 _LETTER = re.compile(r"\w")
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})[ \t]*([\w+.-]*)")
@@ -41,7 +43,7 @@ _ANCHOR = re.compile(r"[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t]+\[[^\[\]]{0,400}\]\(#
 
 
 def noisy_lines(lines: Sequence[str]) -> dict[int, tuple[str, ...]]:
-    """Return the lines with noise, by their number from 0: for each its parts that are text.
+    """Return the lines with noise, by their number from 0: for each its label and its parts that are text.
 
     Noise is a fence with encoded content, a `data:` URI, a run of over 1,000 ASCII characters without a space, a line
     of nothing but links to other notes, and a list item that links into the same note.
@@ -73,7 +75,9 @@ def _text_parts(line: str, *, fenced: bool) -> tuple[str, ...] | None:
     """Return the text of a line with noise in it; None if the line has no noise."""
     if (len(line) > LONGEST_WORD or "data:" in line) and _DATA.search(line):
         parts = (part.strip() for part in _DATA.split(line))
-        return tuple(part for part in parts if len(_LETTER.findall(part)) >= _FEWEST_LETTERS)
+        kept = tuple(part for part in parts if len(_LETTER.findall(part)) >= _FEWEST_LETTERS)
+        label = _LABEL.match(line)
+        return kept if label is None or (kept and kept[0].startswith(label[0].strip())) else (label[0].strip(), *kept)
     linked = not fenced and ("]]" in line or "](" in line)
     return () if linked and _is_navigation(line) else None
 

@@ -1,44 +1,69 @@
 """A note as it is indexed: its passages, and what belongs to the whole note: title, other names, tags, day.
 
-Front matter is the YAML between two lines of `---` at the very start of a note. Tags in the text follow Obsidian's
-rule: `#` and letters, digits, `_`, `-` or `/`, and not digits alone.
+Front matter is the YAML between two lines of `---` at the start of a note, or Logseq's `key:: value` lines. Tags in
+the text follow Obsidian's rule: `#` and letters, digits, `_`, `-` or `/`, and not digits alone.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import date
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from memoriter.ids import fold_name, normalize
+from memoriter.times import begins_with_day, written_day
 from memoriter.values import dataclass
 from memoriter.workspace._noise import noisy_lines, split_at_noise, without_noise
 from memoriter.workspace.chunking import chunk_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import date
 
     from memoriter.types import Chunk
 
 LONGEST_FRONT_MATTER = 16_384
 """Most characters of front matter. A longer beginning of a note is text."""
 _BLOCK = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_DAY = re.compile(r"\W{0,3}(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
+_ABOVE = re.compile(r"(?:[ \t\r]*\n|[ \t]*<!--(?! (?:from|end):)[^\n]*?-->[ \t\r]*\n)*")
+"""Blank lines, and comments of one line. Nothing below a mark of origin is front matter."""
+_KEY = re.compile(r"[ \t]*(\w[\w .-]{0,60}):(?:[ \t]+(.*))?")
+_LOGSEQ = re.compile(r"(?:[-*+][ \t]+)?(\w[\w-]{0,60})::[ \t]+(\S.*)")
+"""A property as Logseq writes it into a line of its own."""
+_LOGSEQ_VALUE = re.compile(r"#?\[\[([^\[\]]+)\]\]|#([\w/-]+)|([^,#\[\]]+)")
+_LOGSEQ_TAGS = re.compile(r"[ \t]*(?:[-*+][ \t]+)?tags::[ \t]+(\S.*)", re.IGNORECASE)
+"""The tags of a block in Logseq."""
 _EMPTY = frozenset({"", "~", "null", "Null", "NULL"})
 _NAMED = ("title", "alias", "aliases", "tag", "tags")
-_DAYS = ("date", "created", "updated")
-"""The keys of a note's day, the one that counts first."""
+_DAYS = (
+    *("date", "day", "datetime", "datum", "fecha", "日付", "日期", "날짜"),
+    *(
+        "created",
+        "datecreated",
+        "createdat",
+        "createddate",
+        "creationdate",
+        "createdtime",
+        "erstellt",
+        "작성일",
+        "创建时间",
+    ),
+    *("published", "datepublished", "publishedat", "publishdate", "pubdate"),
+    *("updated", "dateupdated", "updatedat", "lastupdated", "modified", "datemodified", "modifiedat", "lastmodified"),
+    *("lastmod", "modificationdate"),
+)
+"""The keys of a note's day, the one that counts first, without spaces, hyphens and underscores."""
+_KEY_MARKS = re.compile(r"[-_\s]+")
 _MOST_VALUES = 50
 _LONGEST_VALUE = 200
-_FIRST_YEAR = 100
 _WHOLE = re.compile(r"(?!)")
 _COMMAS = re.compile(r",")
 _COMMAS_OR_SPACES = re.compile(r"[\s,]+")
 _VALUE_SEPARATORS = {"tags": _COMMAS_OR_SPACES, "tag": _COMMAS_OR_SPACES, "aliases": _COMMAS, "alias": _COMMAS}
 """What separates the values of a key that is no list."""
-_TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
+_TAG = re.compile(r"(?<!\S)#(?:([\w/-]*[^\W\d][\w/-]*)|\[\[([^\[\]]{1,200})\]\])")
+"""`#tag`, and `#[[two words]]` as in Logseq."""
 _CODE = re.compile(r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)")
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 LONGEST_TAG = 200
@@ -57,56 +82,147 @@ _SEPARATORS = re.compile(r"[-_\s]+")
 class FrontMatter:
     """What a note says about itself before its text."""
 
-    lines: int
-    """The number of its lines, with both marks."""
+    lines: frozenset[int] = frozenset()
+    """Its lines, from 0, with the marks around each block of them."""
+    yaml: str = ""
+    """The lines between the marks."""
     title: str = ""
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     """As written, without `#`."""
     day: date | None = None
-    """Of `date`, or else `created`, or else `updated`."""
+    """Of the first key in `_DAYS`."""
     properties: tuple[str, ...] = ()
     """The values of all other keys."""
+    faulty: tuple[int, ...] = ()
+    """The lines, from 0, that are no YAML and were read as plain text."""
 
 
 def read_front_matter(text: str) -> FrontMatter | None:
-    """Return the front matter of a note, or None if it has none, or if that is no YAML mapping.
+    """Return the front matter of a note, or None if it has none.
 
-    Aliases of YAML (`*name`) are never followed, so that no text becomes longer than it is written.
+    Blank lines and comments may stand above it, and several blocks count as one. Where a few lines are no YAML, the
+    others count. Aliases of YAML (`*name`) are never followed, so that no text becomes longer than it is written.
     """
-    if not text.startswith("---"):
+    lines = set[int]()
+    faulty = list[int]()
+    yaml = ""
+    values: dict[str, list[str]] = {}
+    at = 0
+    while (block := _next_block(text, at)) and (found := _properties(block[1])):
+        read, wrong = found
+        first = text.count("\n", 0, block.start())
+        for key, some in read.items():
+            values.setdefault(key, []).extend(some)
+        lines.update(range(first, first + block[0].count("\n") + (not block[0].endswith("\n"))))
+        faulty += [first + 1 + line for line in wrong]
+        yaml += block[1]
+        at = block.end()
+    for key, value in _logseq_properties(text, at):
+        _add_value(values, key, value, listed=True)
+    if not lines and not values:
         return None
-    block = _BLOCK.match(text, 0, LONGEST_FRONT_MATTER)
-    values = _properties(block[1]) if block else None
-    if block is None or values is None:
-        return None
-    days = (day for key in _DAYS for value in values.get(key, ()) if (day := _day(value)))
+    days = (day for key in _DAYS for value in values.get(key, ()) if (day := written_day(value)))
     return FrontMatter(
-        lines=block[0].count("\n") + (not block[0].endswith("\n")),
+        lines=frozenset(lines),
+        yaml=yaml,
         title=next(iter(values.get("title", ())), ""),
         aliases=tuple(dict.fromkeys((*values.get("aliases", ()), *values.get("alias", ())))),
-        tags=tuple(tag.lstrip("#").strip("/") for tag in (*values.get("tags", ()), *values.get("tag", ()))),
+        tags=tuple(tag.strip("#[]").strip("/") for tag in (*values.get("tags", ()), *values.get("tag", ()))),
         day=next(days, None),
         properties=tuple(
-            value for key, some in values.items() if key not in {*_NAMED, *_DAYS} for value in some if not _day(value)
+            value
+            for key, some in values.items()
+            if key not in {*_NAMED, *_DAYS}
+            for value in some
+            if not begins_with_day(value)
         ),
+        faulty=tuple(faulty),
     )
 
 
-def _properties(yaml_text: str) -> Mapping[str, list[str]] | None:
-    """Return the texts below each key in lower case, or None if the text is no YAML mapping."""
+def _next_block(text: str, at: int) -> re.Match[str] | None:
+    """Return the block between two lines of `---` that is next, below blank lines and comments."""
+    above = _ABOVE.match(text, at)
+    return _BLOCK.match(text, above.end() if above else at, LONGEST_FRONT_MATTER)
+
+
+def _logseq_properties(text: str, at: int) -> Iterator[tuple[str, str]]:
+    """Yield the properties of a page of Logseq, `key:: value` in its first lines, each value on its own."""
+    for line in text[at : at + LONGEST_FRONT_MATTER].lstrip().split("\n"):
+        match = _LOGSEQ.fullmatch(line.rstrip())
+        if match is None:
+            return
+        whole = match[1].casefold() == "title"
+        yield from ((match[1], value) for value in ([match[2]] if whole else _logseq_values(match[2])))
+
+
+def _logseq_values(text: str) -> Iterator[str]:
+    """Yield the values of a property of Logseq: texts between commas, `#tags` and `[[links]]`."""
+    values = (match[1] or match[2] or match[3] for match in _LOGSEQ_VALUE.finditer(text))
+    yield from filter(None, (value.strip() for value in values))
+
+
+def _properties(yaml_text: str) -> tuple[dict[str, list[str]], list[int]] | None:
+    """Return the texts below each key, and the lines from 0 that are no YAML; None if the text is no mapping.
+
+    Where some of its keys are no YAML with what is below them, most must be; those of `_NAMED` and `_DAYS` count twice.
+    """
+    values: dict[str, list[str]] = {}
+    if _add_yaml(values, yaml_text):
+        return values, []
+    values.clear()
+    wrong = list[int]()
+    correct = 0
+    for number, entry in _entries(yaml_text):
+        if _add_yaml(values, entry):
+            correct += 1
+            continue
+        wrong.append(number)
+        key = _KEY.match(entry)
+        _add_value(values, key[1] if key else "", (key[2] or "" if key else entry).strip("\"' \t\r\n"))
+    familiar = len({*_NAMED, *_DAYS} & values.keys())
+    return (values, wrong) if correct + familiar > len(wrong) else None
+
+
+def _entries(yaml_text: str) -> Iterator[tuple[int, str]]:
+    """Yield the parts of a mapping that each begin with a key, and their first lines, from 0."""
+    entry = list[str]()
+    first = 0
+    for number, line in enumerate(yaml_text.split("\n")):
+        belongs = not line.strip() or line.startswith((" ", "- ", "#"))
+        if entry and not belongs:
+            yield first, "\n".join(entry)
+            entry = []
+        if not entry:
+            if not line.strip():
+                continue
+            first = number
+        entry.append(line)
+    if entry:
+        yield first, "\n".join(entry)
+
+
+def _add_yaml(values: dict[str, list[str]], yaml_text: str) -> bool:
+    """Add the texts of a YAML mapping, and return whether the text is one."""
     from yaml import YAMLError
 
-    values: dict[str, list[str]] = {}
     try:
-        for key, text, listed in _scalars(yaml_text):
-            some = values.setdefault(key.casefold(), [])
-            parts = [text] if listed else _VALUE_SEPARATORS.get(key.casefold(), _WHOLE).split(text)
-            cleaned = (" ".join(part.split())[:_LONGEST_VALUE] for part in parts)
-            some += [part for part in cleaned if part not in _EMPTY][: max(0, _MOST_VALUES - len(some))]
+        scalars = list(_scalars(yaml_text))
     except (YAMLError, ValueError):
-        return None
-    return values
+        return False
+    for key, text, listed in scalars:
+        _add_value(values, key, text, listed=listed)
+    return True
+
+
+def _add_value(values: dict[str, list[str]], key: str, text: str, *, listed: bool = False) -> None:
+    """Add the value of a property, or all of them if separators stand between several."""
+    name = _KEY_MARKS.sub("", key.casefold())
+    some = values.setdefault(name, [])
+    parts = [text] if listed else _VALUE_SEPARATORS.get(name, _WHOLE).split(text)
+    cleaned = (" ".join(part.split())[:_LONGEST_VALUE] for part in parts)
+    some += [part for part in cleaned if part not in _EMPTY][: max(0, _MOST_VALUES - len(some))]
 
 
 def _scalars(yaml_text: str) -> Iterator[tuple[str, str, bool]]:
@@ -152,16 +268,6 @@ def _events(yaml_text: str) -> Iterator[Any]:
     yield from parser.parse(yaml_text, Loader=getattr(parser, "CSafeLoader", parser.SafeLoader))
 
 
-def _day(value: str) -> date | None:
-    match = _DAY.match(value)
-    if match is None or int(match[1]) < _FIRST_YEAR:
-        return None
-    try:
-        return date(int(match[1]), int(match[2]), int(match[3]))
-    except ValueError:
-        return None
-
-
 def tags_in(lines: Iterable[str]) -> Iterator[str]:
     """Yield the tags in lines of Markdown, without `#`; code has none."""
     fence = ""
@@ -171,9 +277,12 @@ def tags_in(lines: Iterable[str]) -> Iterator[str]:
             fence = "" if match and match[1].startswith(fence) and not line.strip().strip(fence[0]) else fence
         elif match:
             fence = match[1]
+        elif tags := _LOGSEQ_TAGS.match(line) if "::" in line else None:
+            yield from _logseq_values(tags[1])
         elif "#" in line:
             plain = _CODE.sub(" ` ", line) if "`" in line else line
-            yield from (tag[1].strip("/") for tag in _TAG.finditer(plain) if len(tag[1]) <= LONGEST_TAG)
+            names = ((tag[1] or tag[2]).strip(" /") for tag in _TAG.finditer(plain))
+            yield from (name for name in names if len(name) <= LONGEST_TAG)
 
 
 def fold_tags(tags: Iterable[str]) -> tuple[str, ...]:
@@ -198,6 +307,8 @@ class Note:
     """Of front matter and text, as `fold_tags` returns them."""
     day: date | None = None
     """The day in the front matter."""
+    faulty: tuple[int, ...] = ()
+    """The lines of the front matter, from 1, that are no YAML."""
 
 
 def read_note(path: str, text: str, *, tokens: int = 400, overlap: int = 80) -> Note:
@@ -209,9 +320,8 @@ def read_note(path: str, text: str, *, tokens: int = 400, overlap: int = 80) -> 
         tokens: limit of a chunk, as in `chunk_markdown`.
         overlap: tokens that pieces of a cut block share.
     """
-    front = read_front_matter(text) or FrontMatter(0)
-    lines = text.split("\n")
-    body = [""] * front.lines + lines[front.lines :]
+    front = read_front_matter(text) or FrontMatter()
+    body = ["" if at in front.lines else line for at, line in enumerate(text.split("\n"))]
     noise = noisy_lines(body)
     whole = chunk_markdown("\n".join(without_noise(body, noise)), tokens=tokens, overlap=overlap)
     chunks = tuple(part for chunk in whole for part in split_at_noise(chunk, noise)) if noise else whole
@@ -228,6 +338,7 @@ def read_note(path: str, text: str, *, tokens: int = 400, overlap: int = 80) -> 
         properties=front.properties,
         tags=fold_tags([*front.tags, *tags_in(body)]),
         day=front.day,
+        faulty=tuple(line + 1 for line in front.faulty),
     )
 
 

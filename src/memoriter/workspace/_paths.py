@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.layout import FOLDER, LONG_TERM, SUFFIX, SUFFIX_PATTERN
+from memoriter.layout import FOLDER, LONG_TERM, SUFFIX, SUFFIX_PATTERN, is_note
 from memoriter.types import Skipped
 from memoriter.values import dataclass
 from memoriter.workspace._ignore import (
@@ -19,6 +19,7 @@ from memoriter.workspace._ignore import (
     glob_matches,
     spread_braces,
 )
+from memoriter.workspace._sync_copies import original_beside, sync_copy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -80,7 +81,7 @@ def cite(root: str, path: str) -> str:
 
 
 _CITATION = re.compile(
-    rf"(?P<path>.+(?:{SUFFIX_PATTERN}|\.jsonl))(?:#L(?P<first>\d{{1,9}})(?:-L?(?P<last>\d{{1,9}}))?|:(?P<from>\d{{1,9}})(?:-(?P<to>\d{{1,9}}))?)",
+    rf"(?P<path>.+(?i:{SUFFIX_PATTERN}|\.jsonl))(?:#L(?P<first>\d{{1,9}})(?:-L?(?P<last>\d{{1,9}}))?|:(?P<from>\d{{1,9}})(?:-(?P<to>\d{{1,9}}))?)",
     re.DOTALL,
 )
 
@@ -93,7 +94,7 @@ def split_citation(path: str) -> tuple[str, int | None, int | None]:
     >>> split_citation("a.md#L4-L6"), split_citation("a.md:4"), split_citation("a.md")
     (('a.md', 4, 3), ('a.md', 4, 1), ('a.md', None, None))
     """
-    match = _CITATION.fullmatch(path.strip())
+    match = _CITATION.fullmatch(path) or _CITATION.fullmatch(path.strip())
     if match is None:
         return path, None, None
     first = int(match["first"] or match["from"])
@@ -335,7 +336,8 @@ class Admission:
 
     def admit(self, path: str) -> ReadablePath | Skipped:
         """Return where a cited or absolute path may be read, or why it may not."""
-        clean = path.strip()
+        # A name may begin with a blank, and a person may type one too many.
+        clean = path if _begins_or_ends_blank(self._root, path) else path.strip()
         client = next((area for area in self._areas if area.client and clean.startswith(f"{area.client}/")), None)
         inside = clean.removeprefix(f"{client.client}/") if client is not None else clean
         if fault := path_fault(inside, windows=os.name == "nt"):
@@ -354,15 +356,17 @@ class Admission:
 
     def _admit_to_area(self, area: Area, names: tuple[str, ...]) -> ReadablePath | Skipped:
         cited = "/".join((area.cited, *names)) if area.cited != "." else "/".join(names)
-        if not cited.endswith(area.suffixes):
+        if not is_note(cited, area.suffixes):
             return Skipped(cited, "not_markdown", area.suffix_rule)
         if not area.accepts(names):
             return Skipped(cited, "outside", area.refused or "the pattern of its extra path does not take it")
         for depth, name in enumerate(names, 1):
             if why := built_in_exclusion(name, folder=depth < len(names)):
                 return Skipped(cited, "ignored", why)
-        if self._is_ignored(area, names):
-            return Skipped(cited, "ignored", "a .memoryignore file leaves it out")
+        if why := self._why_ignored(area, names):
+            return Skipped(cited, "ignored", why)
+        if original := original_beside(os.path.join(area.path, *names)):
+            return Skipped(cited, "ignored", sync_copy_of(original))
         return ReadablePath(area.base, (*area.names, *names), cited)
 
     def may_hold(self, path: str) -> bool:
@@ -373,23 +377,23 @@ class Admission:
                 return True
             names = names_below(area.path, target)
             if names and not area.is_long_term and not any(built_in_exclusion(name, folder=True) for name in names):
-                return not self._is_ignored(area, names)
+                return not self._why_ignored(area, names)
         return False
 
-    def _is_ignored(self, area: Area, names: tuple[str, ...]) -> bool:
-        """Return whether an ignore file between the area's first folder and the file excludes the file."""
+    def _why_ignored(self, area: Area, names: tuple[str, ...]) -> str:
+        """Return why the rules between the area's first folder and the file exclude the file; empty if they do not."""
         folder = area.base
         prefix = ""
         rules = self._rules_in(folder, area.base, prefix, Rules())
         path_names = (*area.names, *names)
         for depth, name in enumerate(path_names, 1):
             is_folder = depth < len(path_names)
-            if rules.excludes(prefix + name, folder=is_folder):
-                return True
+            if why := rules.excludes(prefix + name, folder=is_folder):
+                return why
             folder = os.path.join(folder, name)
             prefix = f"{prefix}{name}/"
             rules = self._rules_in(folder, area.base, prefix, rules) if is_folder else rules
-        return False
+        return ""
 
     def _rules_in(self, folder: str, base: str, prefix: str, above: Rules) -> Rules:
         """Return the rules inside a folder, which add those of its own ignore file to the ones above."""
@@ -397,3 +401,10 @@ class Admission:
         if known is None:
             known = self._rules[base, folder] = above.enter(folder, prefix)
         return known
+
+
+def _begins_or_ends_blank(root: str, path: str) -> bool:
+    """Return whether a path with blanks around it is that of a file."""
+    if path == path.strip() or path_fault(path, windows=False):
+        return False
+    return os.path.lexists(absolute(root, path))

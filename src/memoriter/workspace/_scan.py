@@ -14,12 +14,14 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from memoriter.layout import MOST_ENTRIES, OPENCLAW_FILES, OTHER_SUFFIXES, SUFFIX
+from memoriter.layout import MOST_ENTRIES, OPENCLAW_FILES, OTHER_SUFFIXES, SUFFIX, is_note
 from memoriter.types import Diagnostic, Skipped, Source
 from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, stamp_of
-from memoriter.workspace._ignore import IGNORE_FILE, Rules, built_in_exclusion
+from memoriter.workspace._ignore import IGNORE_FILE, RULES_NAMES, Rules, RulesFault, built_in_exclusion
 from memoriter.workspace._paths import list_areas, name_fault, real_path, shown_name
+from memoriter.workspace._sync_copies import original_beside, sync_copy_of
+from memoriter.workspace._vault_rules import LOGSEQ
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 _NOTE_LIKE = (SUFFIX, *(suffix for suffix in OTHER_SUFFIXES if suffix != ".txt"), ".mdown")
 """Suffixes, in any case, of files that are reported where they are not memory."""
 _SYMLINK = "symbolic links are not followed"
-_IGNORED = "a .memoryignore file leaves it out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class _ScannedFolder:
     prefix: str
     """Path from the area's first folder to this one, for the ignore rules; empty, or ends in `/`."""
     rules: Rules
+
+    @property
+    def may_have_rules(self) -> bool:
+        """Whether the name of the folder alone may give it rules."""
+        return self.names[-1].lower() == LOGSEQ
 
 
 @dataclass(slots=True)
@@ -81,7 +87,7 @@ class Walk:
             self._walk_tree(area, _ScannedFolder(path, (), prefix, rules), real_path(path))
         elif not stat.S_ISREG(status.st_mode):
             self._skip(area.cited, "special", "it is not a plain file")
-        elif not path.endswith(area.suffixes) and not area.cited.endswith(area.suffixes):
+        elif not is_note(path, area.suffixes) and not is_note(area.cited, area.suffixes):
             self._skip(area.cited, "not_markdown", area.suffix_rule)
         elif not area.is_long_term or (status.st_dev, status.st_ino) not in self._inodes:
             # On a disk that ignores case, MEMORY.md and memory.md are one file.
@@ -95,37 +101,34 @@ class Walk:
         cited_prefix = (
             area.cited.removesuffix("/".join(area.names)) if area.names else f"{area.cited}/".removeprefix("./")
         )
-        self._report_unread(rules, cited_prefix)
         try:
             status = os.stat(path)
             self.folders[path] = status.st_ino
-            if rules.refused_reason:
-                return self._skip_ignore_file(area, "", rules)
+            if rules.fault:
+                return self._skip_ignore_file(cited_prefix, rules.fault)
             for depth, name in enumerate(area.names, 1):
                 path = os.path.join(path, name)
                 status = os.lstat(path)
                 last = depth == len(area.names)
                 if stat.S_ISLNK(status.st_mode):
                     return self._skip(area.cited, "symlink", _SYMLINK)
-                if rules.chain and rules.excludes(prefix + name, folder=not last or stat.S_ISDIR(status.st_mode)):
-                    return self._skip(area.cited, "ignored", _IGNORED)
+                if why := rules.excludes(prefix + name, folder=not last or stat.S_ISDIR(status.st_mode)):
+                    return self._skip(area.cited, "ignored", why)
                 if stat.S_ISDIR(status.st_mode):
                     self.folders[path] = status.st_ino
                     prefix = f"{prefix}{name}/"
                     rules = rules.enter(path, prefix)
-                    self._report_unread(rules, cited_prefix + prefix)
-                    if rules.refused_reason:
-                        return self._skip_ignore_file(area, prefix, rules)
+                    if rules.fault:
+                        return self._skip_ignore_file(cited_prefix + prefix, rules.fault)
         except (FileNotFoundError, NotADirectoryError):
             return self._skip(area.cited, "missing", "nothing is there") if area.configured else None
         except (OSError, ValueError) as error:
             return self._skip(area.cited, "unreadable", getattr(error, "strerror", None) or str(error))
         return path, prefix, rules, status
 
-    def _skip_ignore_file(self, area: Area, prefix: str, rules: Rules) -> None:
-        """Report the ignore file whose patterns cannot be used."""
-        folder = prefix if area.names else f"{area.cited}/"
-        self._skip(f"{folder}{IGNORE_FILE}", "too_large", rules.refused_reason)
+    def _skip_ignore_file(self, folder: str, fault: RulesFault) -> None:
+        """Report the ignore file of a folder, whose rules cannot be used."""
+        self._skip(f"{folder}{fault.file}", fault.reason, fault.message)
 
     def _walk_tree(self, area: Area, top: _ScannedFolder, real: str) -> None:
         pending = [top]
@@ -142,11 +145,10 @@ class Walk:
             if self.entries_left < 0:
                 return
             rules = folder.rules
-            if folder.names and any(entry.name == IGNORE_FILE for entry in entries):
+            if folder.names and (folder.may_have_rules or any(entry.name in RULES_NAMES for entry in entries)):
                 rules = rules.enter(folder.path, folder.prefix)
-                self._report_unread(rules, cited)
-                if rules.refused_reason:
-                    self._skip(cited + IGNORE_FILE, "too_large", rules.refused_reason)
+                if rules.fault:
+                    self._skip_ignore_file(cited, rules.fault)
                     continue
             for entry in entries:
                 if self._skip_entry(area, entry, cited, folder.prefix, rules):
@@ -158,10 +160,6 @@ class Walk:
                 elif area.accepts(names):
                     self._add_entry(cited + entry.name, entry, real + entry.path[len(top.path) :])
 
-    def _report_unread(self, rules: Rules, cited: str) -> None:
-        if rules.unread_reason:
-            self._skip(f"{cited}{IGNORE_FILE}", "unreadable", rules.unread_reason)
-
     def _skip_entry(self, area: Area, entry: os.DirEntry[str], cited: str, prefix: str, rules: Rules) -> bool:
         """Return whether the name or kind of the entry excludes it, and report why."""
         name = entry.name
@@ -171,11 +169,13 @@ class Walk:
                 self._skip(cited + name, "ignored", why)
         elif fault := name_fault(name):
             self._skip(cited + name, "unreadable", fault)
-        elif rules.chain and rules.excludes(prefix + name, folder=folder):
-            self._skip(cited + name, "ignored", _IGNORED)
+        elif rules.chain and (why := rules.excludes(prefix + name, folder=folder)):
+            self._skip(cited + name, "ignored", why)
+        elif not folder and (original := original_beside(entry.path)):
+            self._skip(cited + name, "ignored", sync_copy_of(original))
         elif entry.is_symlink():
             self._skip(cited + name, "symlink", _SYMLINK)
-        elif folder or name.endswith(area.suffixes):
+        elif folder or is_note(name, area.suffixes):
             return False
         elif (area.listed and not area.configured) or name.lower().endswith(_NOTE_LIKE):
             self._skip(cited + name, "not_markdown", area.suffix_rule)

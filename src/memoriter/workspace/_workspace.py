@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from contextlib import suppress
 from dataclasses import replace
@@ -10,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused, WorkspaceNotFound, WriteConflict, sentence
-from memoriter.ids import bytes_hash, note_bytes
+from memoriter.ids import bytes_hash, has_crlf, note_bytes
 from memoriter.layout import DAILY_NOTE, FOLDER, LONG_TERM, SUFFIX, VAULT, detect_layout, note_files, openclaw_marker
-from memoriter.types import Diagnostic, Excerpt, Skipped, Source
+from memoriter.types import Diagnostic, Entry, Excerpt, Skipped, Source
 from memoriter.workspace._confined import (
     Loaded,
     Raw,
@@ -48,8 +49,11 @@ if TYPE_CHECKING:
     from memoriter.layout import Layout
     from memoriter.workspace._writers import WriterRecords
     from memoriter.workspace.transcripts import Transcripts
-    from memoriter.workspace.writing import Addition, Appended, Compose, Entry
+    from memoriter.workspace.writing import Addition, Appended, Compose
+    from memoriter.workspace.writing import Entry as NewEntry
 
+_ATTEMPTS = 8
+"""Times that an entry is put into a note that others change meanwhile."""
 MAX_BYTES = 16 * 1024 * 1024
 """Largest size of a note in bytes; a larger file is a book or a mistake."""
 
@@ -202,7 +206,7 @@ class Workspace:
         try:
             content, _ = self._read(place)
         except FileNotFoundError:
-            actual_path = None if path.isascii() else find_normalized(place)
+            actual_path = find_normalized(place)
             if actual_path is None:
                 return Excerpt(place.cited, "", reason=no_such_note(place.cited))
             return self.read(actual_path, start=start, lines=lines, max_chars=max_chars)
@@ -256,6 +260,7 @@ class Workspace:
         origin: str | None,
         now: datetime,
         again: bool = False,
+        section: str = "",
     ) -> Appended:
         """Append an entry to the note of the day or to `MEMORY.md`, unless it is there already.
 
@@ -268,16 +273,18 @@ class Workspace:
             origin: the author, if that is not the owner.
             now: time in the owner's time zone.
             again: whether to append an entry that is already there.
+            section: the heading below which it is put; the heading is added if the note has none like it.
 
         Raises:
             PathRefused: the note leads through a link, or is outside the memory.
             WriteError: nothing was written.
         """
-        from memoriter.workspace.writing import Appended, Entry
+        from memoriter.workspace.writing import Appended
+        from memoriter.workspace.writing import Entry as NewEntry
 
         admission = self._admission()
         long_term = self.long_term()
-        entry = Entry(text, origin, now, self._daily_note if to == "daily" else "", again)
+        entry = NewEntry(text, origin, now, self._daily_note if to == "daily" else "", again)
         appended: Appended | None = None
         if to == "daily":
             daily = self.daily(now.date(), admission)
@@ -285,12 +292,39 @@ class Workspace:
                 content = self.content(str(long_term), admission)
                 if existing := entry.find_in(decode(content or b"")):
                     appended = Appended(long_term, existing.start_line, existing.end_line, existing=True)
-            appended = appended or self._append_entry(daily, entry, admission)
+            appended = appended or self._add_entry(daily, entry, section, admission)
         else:
-            appended = self._append_entry(long_term, entry, admission)
+            appended = self._add_entry(long_term, entry, section, admission)
         return replace(appended, left_out=self.exclusion_of(appended.path, admission))
 
-    def _append_entry(self, file: Path, entry: Entry, admission: Admission) -> Appended:
+    def _add_entry(self, file: Path, entry: NewEntry, section: str, admission: Admission) -> Appended:
+        """Put an entry below a heading, which is appended if there is none, or at the end of the note."""
+        from memoriter.workspace.writing import Appended
+
+        if not section:
+            return self._append_entry(file, entry, admission)
+        for attempt in range(_ATTEMPTS):
+            content = self.content(str(file), admission) or b""
+            note = decode(content)
+            if existing := entry.find_in(note):
+                return Appended(file, existing.start_line, existing.end_line, existing=True)
+            changed = entry.below(note, section)
+            if changed is None:
+                return self._append_entry(file, replace(entry, heading=section), admission)
+            text, lines, first = changed
+            try:
+                self.replace(str(file), text, expected=bytes_hash(content))
+            except WriteConflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                continue
+            if entry.origin is not None:
+                cited = self._writable_path(str(file), admission).cited
+                self.record_author(cited, lines.split("\n"), before=note)
+            return Appended(file, first, first + lines.count("\n") - 1)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _append_entry(self, file: Path, entry: NewEntry, admission: Admission) -> Appended:
         """Append an entry, and record what comes with somebody else's token. Its mark counts until that is done."""
         if entry.origin is None:
             return self.append(str(file), entry.add_to, admission=admission)
@@ -310,6 +344,25 @@ class Workspace:
             cited = self._writable_path(str(file), admission).cited
             self.record_author(cited, text.split("\n"), before=decode(before))
         return appended
+
+    def entries(self, path: str) -> tuple[Entry, ...]:
+        """Return the entries of a note in their order. Raises PathRefused if the path is not memory."""
+        from memoriter.workspace.chunking import entry_spans
+        from memoriter.workspace.untrusted import without_mark
+
+        place = self._readable_path(path)
+        lines = decode(self.content(path) or b"").split("\n")
+        authors = self.authors(path, lines)
+        return tuple(
+            Entry(
+                place.cited,
+                start + 1,
+                end,
+                "\n".join(without_mark(line.removesuffix("\r")) for line in lines[start:end]),
+                authors[start],
+            )
+            for start, end in entry_spans(lines)
+        )
 
     def authors(self, path: str, lines: Sequence[str] | None = None) -> list[str]:
         """Return who wrote each line of a note, such as `agent, 2026-11-22`; empty: the owner.
@@ -352,7 +405,7 @@ class Workspace:
 
         Args:
             path: a cited or an absolute path.
-            text: the new content.
+            text: the new content. A `str` gets the line endings and the byte order mark of the present content.
             expected: `ids.bytes_hash` of the current content, or None if the note must not exist.
 
         Raises:
@@ -360,10 +413,12 @@ class Workspace:
             WriteConflict: the content does not match `expected`; the note is unchanged.
             WriteError: the note could not be written; it is unchanged.
         """
-        from memoriter.workspace.writing import replace
+        from memoriter.workspace.writing import replace as replace_file
 
         place = self._place_to_write(path)
-        replace(place, text, expected=expected)
+        if isinstance(text, str) and expected is not None:
+            text = _as_in(self.content(path) or b"", text)
+        replace_file(place, text, expected=expected)
         if self._writers is not None:
             self._writers.keep(place.cited, decode(note_bytes(text) if isinstance(text, str) else text))
 
@@ -419,6 +474,7 @@ class Workspace:
         cited = self._readable_path(path).cited
         content = self.content(path) or b""
         before = decode(content)
+        text = _with_line_endings(content, text)
         if origin is not None:
             if bytes_hash(content) != (expected or bytes_hash(b"")):
                 message = f"{cited!r} has changed since it was read, or exists already."
@@ -542,3 +598,14 @@ class Workspace:
         if isinstance(verdict, Skipped):
             raise path_refused(path, verdict.message)
         return verdict
+
+
+def _with_line_endings(content: bytes, text: str) -> str:
+    """Return a text with the line endings of a note."""
+    return text.replace("\r\n", "\n").replace("\n", "\r\n") if has_crlf(content) else text
+
+
+def _as_in(content: bytes, text: str) -> str:
+    """Return a text with the line endings and the byte order mark of a note."""
+    text = _with_line_endings(content, text)
+    return f"\ufeff{text}" if content.startswith(codecs.BOM_UTF8) and not text.startswith("\ufeff") else text

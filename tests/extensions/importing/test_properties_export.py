@@ -60,7 +60,9 @@ def test_an_export_that_is_imported_again_loses_nothing(notes: dict[str, tuple[b
 
 
 FREE_PATHS = st.lists(NAMES.filter(bool), min_size=1, max_size=3).map(lambda names: "/".join(names) + ".md")
-IGNORES = st.dictionaries(st.sampled_from(["", "memory/", "Drafts/"]), st.sampled_from([b"x.md\n", b"\xff\n", b""]))
+IGNORES = st.dictionaries(
+    st.sampled_from(["", "memory/", "Drafts/"]), st.sampled_from([b"x.md\n", b"\xff\xfex\0\n\0", b""])
+)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.search import path_date
+from memoriter.times import path_date
 from memoriter.types import Health, Hit, SearchResult
 
 if TYPE_CHECKING:

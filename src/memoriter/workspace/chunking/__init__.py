@@ -3,6 +3,7 @@
 from memoriter.workspace.chunking._blocks import (
     Block,
     closing_line,
+    entry_spans,
     plain_title,
     scan_blocks,
     scan_closed_blocks,
@@ -18,6 +19,7 @@ __all__ = [
     "chunk_lines",
     "chunk_markdown",
     "closing_line",
+    "entry_spans",
     "items_of",
     "plain_title",
     "scan_blocks",

@@ -83,6 +83,18 @@ def closing_line(lines: Sequence[str]) -> str:
     return scanner.left_open or (scanner.cut.closing_line if scanner.cut else "")
 
 
+def line_label(line: str) -> str:
+    """Return the label at the beginning of a line, such as `Alice:` or `**Summary:**`; empty if it has none.
+
+    >>> line_label("- **Summary:** We met."), line_label("We met: twice, on Monday and on Friday, near the old lock.")
+    ('**Summary:**', 'We met:')
+    """
+    body = line.lstrip(" \t")
+    marker = _BULLET.match(body) or _NUMBER.match(body)
+    match = _LABEL.match(body[marker.end() :].lstrip() if marker else body)
+    return match[0] if match else ""
+
+
 def subtree_ends(blocks: Sequence[Block]) -> list[int]:
     """Return for each block the index after the last block inside it."""
     ends = [len(blocks)] * len(blocks)
@@ -92,6 +104,16 @@ def subtree_ends(blocks: Sequence[Block]) -> list[int]:
             ends[inside.pop()] = at
         inside.append(at)
     return ends
+
+
+def entry_spans(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the lines of each entry of a note, from 0 and without the last: outermost blocks with what is in them."""
+    blocks = scan_blocks(lines)
+    return [
+        (block.start, blocks[end - 1].end)
+        for block, end in zip(blocks, subtree_ends(blocks), strict=True)
+        if not block.depth and block.kind in {"item", "text", "quote", "fence"}
+    ]
 
 
 @dataclass(frozen=True, slots=True)

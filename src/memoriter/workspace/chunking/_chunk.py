@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memoriter.types import Chunk
 from memoriter.values import dataclass
 from memoriter.workspace._cut import UNIT, slice_line, weigh
-from memoriter.workspace.chunking._blocks import Block, plain_title, scan_blocks, subtree_ends
+from memoriter.workspace.chunking._blocks import Block, line_label, plain_title, scan_blocks, subtree_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -118,7 +118,9 @@ def _chunk_section(note: _WeightedLines, section: _Section, limits: _Limits) -> 
             yield Chunk(span.start + 1, span.end, note.text(span.start, span.end), section.heading)
         else:
             pieces = _cut_span(note, span, limits)
-            yield from (replace(piece, heading=section.heading) for piece in pieces if piece.text.strip())
+            yield from (
+                replace(piece, heading=section.heading + piece.heading) for piece in pieces if piece.text.strip()
+            )
 
 
 def _make_spans(note: _WeightedLines, blocks: Sequence[Block], limits: _Limits) -> Iterator[_Span]:
@@ -169,12 +171,23 @@ def _cut_span(note: _WeightedLines, span: _Span, limits: _Limits) -> Iterator[Ch
         if note.weight(at, at + 1) > limits.size:
             yield from _trimmed_chunk(note, first, at)
             line = note.lines[at]
-            yield from (Chunk(at + 1, at + 1, line[a:b]) for a, b in slice_line(line, limits.size, limits.overlap))
+            label = _label_of(note, span.start, at, limits)
+            for a, b in slice_line(line, limits.size, limits.overlap):
+                yield Chunk(at + 1, at + 1, line[a:b], label if a or not line_label(line) else ())
             first = at + 1
         elif note.weight(first, at + 1) > limits.size:
             yield from _trimmed_chunk(note, first, at)
             first = _overlap_start(note, first, at, limits)
     yield from _trimmed_chunk(note, first, span.end)
+
+
+def _label_of(note: _WeightedLines, first: int, at: int, limits: _Limits) -> tuple[str, ...]:
+    """Return the label of a line, at its beginning or as a short line above it, as a heading of its pieces."""
+    label = line_label(note.lines[at])
+    above = note.lines[at - 1].strip() if at > first else ""
+    if not label and above.endswith((":", "：")) and note.weight(at - 1, at) * _TINY_SHARE < limits.merge:
+        label = line_label(above) or above
+    return (plain_title(label).rstrip(":："),) if label else ()
 
 
 def _overlap_start(note: _WeightedLines, first: int, at: int, limits: _Limits) -> int:

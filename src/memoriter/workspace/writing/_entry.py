@@ -91,6 +91,8 @@ class Entry:
     """Pattern of the path of a day's note; empty if the entry belongs into another note."""
     again: bool = False
     """Whether to add the entry to a note that already contains it."""
+    heading: str = ""
+    """A heading to write above the entry."""
 
     def __post_init__(self) -> None:
         """Raise UsageError if the text is empty or too long."""
@@ -107,20 +109,49 @@ class Entry:
         note = decode(content)
         if existing := self.find_in(note):
             return existing
-        entry = entry_of(self.text, self._form_in(note) if self.path_pattern else None)
-        if self.origin is not None:
+        entry = entry_of(self.text, self._form_in("" if self.heading else note) if self.path_pattern else None)
+        heading = f"## {' '.join(self.heading.split())}\n\n" if self.heading else ""
+        if self.origin is not None:  # the mark is also that of a new heading
             from memoriter.workspace.untrusted import marked
 
-            entry = marked(entry, self.origin, self.now.date().isoformat())
+            entry = marked(heading + entry, self.origin, self.now.date().isoformat())
+            heading = ""
         if self.path_pattern and not note.strip():
-            return Addition(entry, f"# {daily_title(self.path_pattern, self.now.date())}\n\n")
+            return Addition(entry, f"# {daily_title(self.path_pattern, self.now.date())}\n\n{heading}")
         # Otherwise the entry would be part of a fence or comment that somebody forgot to close.
         closing = _closing_line(note.split("\n"))
         # Without a blank line, a table or paragraph would continue the entry above it.
-        stands_alone = _ITEM.match(entry) or ORIGIN.match(entry)
-        joins = not stands_alone and not closing and note.removesuffix("\n").rpartition("\n")[2].strip()
+        stands_alone = not heading and (_ITEM.match(entry) or ORIGIN.match(entry))
+        ends_blank = not closing and not note.removesuffix("\n").rpartition("\n")[2].strip()
+        joins = not stands_alone and not ends_blank and (heading or not closing)
         # The blank line above it says that what is above may be several entries, as `scan_closed_blocks` reads it.
-        return Addition(entry, f"\n{closing}\n" * bool(closing) + "\n" * bool(joins))
+        return Addition(entry, f"\n{closing}\n" * bool(closing) + "\n" * bool(joins) + heading)
+
+    def below(self, note: str, title: str) -> tuple[str, str, int] | None:
+        """Return a note with the entry below a heading, the lines of the entry, and the first of them, from 1.
+
+        None: the note has no such heading, or what is below it belongs to somebody else.
+        """
+        from memoriter.workspace.untrusted import authors_of, marked
+        from memoriter.workspace.writing._section import find_section, with_entry
+
+        lines = note.split("\n")
+        section = find_section(lines, title)
+        if section is None:
+            return None
+        form = self._form_in("\n".join(lines[section.start : section.end])) if self.path_pattern else None
+        entry = entry_of(self.text, form)
+        if self.origin is not None:
+            entry = marked(entry, self.origin, self.now.date().isoformat())
+        found, at = with_entry(lines, section, entry)
+        count = entry.count("\n")
+        before = [author for author in authors_of(lines) if author]
+        after = authors_of(found)
+        own = {after[row].rpartition(", ")[0] for row in range(at, at + count) if found[row].strip()}
+        others = [author for author in (*after[:at], *after[at + count :]) if author]
+        if own != {self.origin or ""} or others != before:
+            return None
+        return "\n".join(found), entry, at + 1
 
     def find_in(self, note: str) -> Existing | None:
         """Return the lines of a note that prevent the addition; to the owner, entries of others do not count."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
-from memoriter.ids import bytes_hash, note_bytes
+from memoriter.ids import bytes_hash, has_crlf, note_bytes
 from memoriter.permissions import check_writable
 from memoriter.workspace._confined import path_refused
 from memoriter.workspace._paths import ReadablePath, new_path_fault
@@ -48,7 +48,8 @@ def append(file: Path | ReadablePath, text: str | Compose, *, limit: int | None 
 
     The file itself is locked, and the text goes out in one write. The text and the name of a new file are on the disk
     before this returns. NUL and lone surrogates become U+FFFD. If the process is killed during the write, the system
-    may keep only the beginning of the text; the next append still starts on a line of its own.
+    may keep only the beginning of the text; the next append still starts on a line of its own. The lines end as those
+    of the file do.
 
     Args:
         file: the note. For a `ReadablePath`, no folder below its base may be a link; for a `Path`, only the file
@@ -79,6 +80,8 @@ def append(file: Path | ReadablePath, text: str | Compose, *, limit: int | None 
                 return Appended(_path(place), addition.start_line, addition.end_line, existing=True)
             ends_open = bool(before) and not before.endswith(b"\n")
             content = (b"\n" if ends_open else b"") + note_bytes(addition.title + addition.text)
+            if has_crlf(before):
+                content = content.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
             _check_size(place, len(before) + len(content), limit)
             if not before:  # the process that created the file may have ended before this sync
                 folder.sync(parents=True)

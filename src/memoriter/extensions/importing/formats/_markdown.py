@@ -105,8 +105,8 @@ def split_front(text: str) -> tuple[str, str]:
     front = read_front_matter(text)
     if front is None:
         return "", text
-    lines = text.split("\n")
-    return "\n".join(line.rstrip("\r") for line in lines[1 : front.lines - 1]), "\n".join(lines[front.lines :])
+    rest = (line for at, line in enumerate(text.split("\n")) if at not in front.lines)
+    return front.yaml.replace("\r\n", "\n").removesuffix("\n"), "\n".join(rest)
 
 
 def is_day(name: str) -> bool:
