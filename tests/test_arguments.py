@@ -15,8 +15,7 @@ import pytest
 import memoriter
 from memoriter import AsyncMemory, Memory, UsageError, WorkspaceNotFound, errors
 from memoriter.arguments import FILTERS, RULES
-from memoriter.types import SearchArguments
-from memoriter.types import Filters
+from memoriter.types import Filters, SearchArguments
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:

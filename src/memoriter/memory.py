@@ -364,7 +364,7 @@ class Memory:
         Raises UsageError if the text is empty, and WriteError; then nothing was written.
         """
         return self._notes.remember(
-            text, to=to, origin=origin, again=again, section=section or "", index=self._backend.notes_changed
+            text, to=to, origin=origin, again=again, section=section, index=self._backend.notes_changed
         )
 
     @checked

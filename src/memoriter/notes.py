@@ -116,7 +116,7 @@ class Notes:
         to: Literal["daily", "long-term"] = "daily",
         origin: str | None = None,
         again: bool = False,
-        section: str = "",
+        section: str | None = None,
         index: Callable[[Path], tuple[Diagnostic, ...]] = lambda _: (),
     ) -> Remembered:
         """Add an entry to a note, as `Memory.remember` does.
@@ -126,13 +126,13 @@ class Notes:
             to: today's note or the long-term memory.
             origin: the author; None: the owner.
             again: add the entry even if it is already there.
-            section: the heading below which the entry comes; empty: at the end of the note.
+            section: the heading below which the entry comes; None: at the end of the note.
             index: called with the note that was written; returns why no search will find it.
 
         Raises UsageError, PathRefused and WriteError.
         """
         written = self.trusted_workspace.remember(
-            text, to=to, origin=origin, now=self.now(), again=again, section=section
+            text, to=to, origin=origin, now=self.now(), again=again, section=section or ""
         )
         reasons = self.reasons_hidden(written.left_out) or index(written.path)
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)

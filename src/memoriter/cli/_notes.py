@@ -105,7 +105,7 @@ def remember_command(
     with options.open_notes() as notes:
         if notes.place.trust == "untrusted":
             check_trust(notes.place, screen)
-        remembered = notes.remember(entry, to=to, again=again, section=section or "")
+        remembered = notes.remember(entry, to=to, again=again, section=section)
     workspace = notes.place.workspace
     entry_json = appended_json(remembered, workspace=workspace)
     if screen.as_json:

@@ -1,4 +1,7 @@
-"""Exclude files by built-in rules, and by `.memoryignore` files with the syntax of `.gitignore`.
+"""Exclude files: by built-in rules, by `.memoryignore` files with the syntax of `.gitignore`, and as programs do.
+
+Sync programs make copies of notes when two machines change one note, and the note itself is next to them. Note programs
+exclude files from their own searches: the excluded files of Obsidian, and the backups of Logseq.
 
 Globs are matched without backtracking: at most (length of the path x length of the pattern) steps. If `*` became `.*`,
 each star would cost another power of the path's length, and six stars would stop a search for minutes. Here each star
@@ -8,7 +11,7 @@ do better. Atomic groups make `re` work this way.
 Patterns are compiled by hand because pathspec 1.1 matches with backtracking, which takes more than a minute for a
 pattern of five stars, and differs from git in brackets (`[!a]` matches a slash, `[[:alpha:]]` does not work).
 """
-# ruff: noqa: PTH118, PTH206 - plain strings throughout, as a scan makes ten thousand of them
+# ruff: noqa: PTH118, PTH119, PTH120, PTH206 - plain strings throughout, as a scan makes ten thousand of them
 
 from __future__ import annotations
 
@@ -20,16 +23,14 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from memoriter.layout import TOOL_FOLDERS, VAULT
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
-from memoriter.workspace._sync_copies import is_sync_copy
-from memoriter.workspace._vault_rules import OBSIDIAN_FILE, VaultRules, vault_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 LONGEST_PATTERN = 1_000
 """Limit of one pattern in characters."""
@@ -67,6 +68,34 @@ _LEFTOVER = re.compile(
     re.DOTALL,
 )
 """Hidden files, and files that editors and browsers leave next to a note."""
+_CERTAIN = re.compile(
+    r"\.sync-conflict-"  # Syncthing
+    r"|[\[(][^()\[\]]*conflict(?:ed|ing)? copy|_conflict(?:ed)?[_ ]copy"  # Dropbox, Nextcloud, Obsidian Sync
+    r"|\((?:case|selective sync|unicode encoding|whitespace) conflict"  # Dropbox
+    r"|\((?:[^()]* )?(?:in konflikt stehende kopie|copie en conflit|copia en conflicto|copia in conflitto"
+    r"|cópia em conflito|conflicterende kopie|конфликтующая копия|[^()]*(?:競合コピー|冲突副本|衝突複本|충돌 ?사본))"
+    r"|_conflict-\d{8}-\d{6}"  # ownCloud
+    r"|_[a-z]{3}-\d\d-\d{4,6}-\d{4}_conflict"  # Synology Drive
+    r"|\(sfconflict "  # Seafile
+    r"|\[conflict(?:ed)?\]|\(conflicted\)"  # Google Drive, pCloud
+    r"|\.conflict(?:\(\d+\))?\."  # Resilio Sync
+    r"|_(?:backup|base|local|remote)_\d{2,}\.",  # git mergetool
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(
+    r"(?P<stem>.+?)(?: \(\d{1,3}\)"  # Google Drive
+    r"|-(?:DESKTOP|LAPTOP|WIN|PC|SURFACE)-[A-Z0-9]{3,15}(?:-\d)?"  # OneDrive, after the name of a computer
+    r"|-[\w-]{0,20}(?:MacBook|iMac|Mac-mini)[\w-]{0,20}"
+    r"|(?P<numbered> [2-9]))(?P<suffix>\.\w+)"  # iCloud
+)
+"""Names that only the note next to them makes copies."""
+_LONGEST_COPY = 1 << 20
+LOGSEQ = "logseq"
+"""Folder with the settings and backups of Logseq."""
+OBSIDIAN_FILE = f"{VAULT}/app.json"
+_LONGEST_FILE = 1 << 20
+_SECONDS = 0.05
+"""Time for one regular expression and one path; a note that takes longer is left out."""
 
 
 def glob_matches(names: Sequence[str], glob: Sequence[str]) -> bool:
@@ -238,6 +267,111 @@ def built_in_exclusion(name: str, *, folder: bool) -> str | None:
     if name.startswith("."):
         return "hidden file"
     return "left behind by an editor or a sync tool" if _LEFTOVER.fullmatch(name) or is_sync_copy(name) else None
+
+
+def is_sync_copy(name: str) -> bool:
+    """Return whether a sync program certainly gave a file its name."""
+    return _CERTAIN.search(name) is not None
+
+
+def sync_copy_of(original: str) -> str:
+    """Return why a copy of a note is left out."""
+    return f"it looks like a copy of {original!r} that a sync tool left behind"
+
+
+def original_beside(file: str) -> str | None:
+    """Return the name of the note that a file is a copy of, if that note is next to it; else None.
+
+    `Plan 2.md` may be a note of its own. It is a copy if the note has half of its lines, not counting headings.
+
+    Args:
+        file: path on disk.
+    """
+    match = _BESIDE.fullmatch(os.path.basename(file))
+    if match is None:
+        return None
+    name = match["stem"] + match["suffix"]
+    original = os.path.join(os.path.dirname(file), name)
+    try:
+        stamps = [(status.st_mtime_ns, status.st_size) for status in map(os.lstat, (file, original))]
+    except (OSError, ValueError):
+        return None
+    return name if not match["numbered"] or _has_half(file, original, *stamps) else None
+
+
+@lru_cache(maxsize=1_024)
+def _has_half(file: str, original: str, *_stamps: tuple[int, int]) -> bool:
+    """Return whether a note has half of the lines of a file; the stamps tell one state of the two from another."""
+    try:
+        copied, own = (_text_lines(read_plain(Path(path), _LONGEST_COPY)) for path in (file, original))
+    except OSError:
+        return False
+    return bool(copied) and 2 * sum(line in own for line in copied) >= len(copied)
+
+
+def _text_lines(content: bytes) -> list[bytes]:
+    lines = (line.strip() for line in content.splitlines())
+    return [line for line in lines if line and not line.startswith(b"#")]
+
+
+@dataclass(frozen=True, slots=True)
+class VaultRules:
+    """Beginnings of paths, and regular expressions, that exclude files, without regard to case."""
+
+    reason: str
+    prefixes: tuple[str, ...]
+    expressions: tuple[str, ...] = ()
+    rules: ClassVar[tuple[()]] = ()
+
+    def decision(self, path: str, *, folder: bool) -> bool | None:
+        """Return True if a path is excluded, or None."""
+        name = f"{path}/".casefold() if folder else path.casefold()
+        if name.startswith(self.prefixes):
+            return True
+        return True if any(_finds(each, path) for each in self.expressions) else None
+
+
+def vault_rules(folder: str) -> Iterator[VaultRules]:
+    """Yield the rules of the program whose folder of notes this is.
+
+    Raises:
+        OSError: the settings of Obsidian cannot be read.
+        ValueError: they are not JSON, or a regular expression in them is not valid.
+        TypeError: the excluded files are no list.
+    """
+    if os.path.basename(folder).lower() == LOGSEQ:
+        yield VaultRules("a copy that Logseq keeps", ("bak/", "version-files/"))
+    file = os.path.join(folder, OBSIDIAN_FILE)
+    if os.path.lexists(file):
+        filters = _obsidian_filters(read_plain(Path(file), _LONGEST_FILE))
+        expressions = [each[1:-1] for each in filters if len(each) > 2 and each[0] == each[-1] == "/"]
+        prefixes = [each.casefold() for each in filters if each[1:-1] not in expressions]
+        for each in expressions:
+            _finds(each, "")
+        if filters:
+            yield VaultRules("Obsidian excludes it", tuple(prefixes), tuple(expressions))
+
+
+def _obsidian_filters(content: bytes) -> list[str]:
+    import json
+
+    settings: Any = json.loads(content)
+    filters: Any = cast("dict[str, Any]", settings).get("userIgnoreFilters") if isinstance(settings, dict) else None
+    if not isinstance(filters, list | None):
+        raise TypeError("userIgnoreFilters is no list")
+    return [each for each in cast("list[object]", filters or []) if isinstance(each, str) and each.strip()]
+
+
+def _finds(expression: str, path: str) -> bool:
+    """Return whether an expression matches a part of a path; True if it takes too long. Raises ValueError."""
+    import regex
+
+    try:
+        return regex.search(expression, path, regex.IGNORECASE, timeout=_SECONDS) is not None
+    except TimeoutError:
+        return True
+    except regex.error as error:
+        raise ValueError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

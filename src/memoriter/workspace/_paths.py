@@ -17,9 +17,10 @@ from memoriter.workspace._ignore import (
     Rules,
     built_in_exclusion,
     glob_matches,
+    original_beside,
     spread_braces,
+    sync_copy_of,
 )
-from memoriter.workspace._sync_copies import original_beside, sync_copy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -18,10 +18,17 @@ from memoriter.layout import MOST_ENTRIES, OPENCLAW_FILES, OTHER_SUFFIXES, SUFFI
 from memoriter.types import Diagnostic, Skipped, Source
 from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, stamp_of
-from memoriter.workspace._ignore import IGNORE_FILE, RULES_NAMES, Rules, RulesFault, built_in_exclusion
+from memoriter.workspace._ignore import (
+    IGNORE_FILE,
+    LOGSEQ,
+    RULES_NAMES,
+    Rules,
+    RulesFault,
+    built_in_exclusion,
+    original_beside,
+    sync_copy_of,
+)
 from memoriter.workspace._paths import list_areas, name_fault, real_path, shown_name
-from memoriter.workspace._sync_copies import original_beside, sync_copy_of
-from memoriter.workspace._vault_rules import LOGSEQ
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
