@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.ids import content_hash, text_key, vector_key
 from memoriter.records import ChunkRecord, ItemRecord
-from memoriter.search import analyse, classic_terms, link_terms, pack, path_date, script_of, terms_of_day
+from memoriter.search import (
+    analyse,
+    classic_terms,
+    language_of,
+    link_terms,
+    pack,
+    path_date,
+    script_of,
+    terms_and_forms,
+    terms_of_day,
+)
 from memoriter.types import ORIGIN
 from memoriter.values import dataclass, field
 
@@ -19,11 +29,14 @@ if TYPE_CHECKING:
     from memoriter.types import Chunk, Item, Source
     from memoriter.workspace import Note
 
-ANALYSIS = 2
+ANALYSIS = 3
 """Increased whenever the same text would give other chunks or other terms, unless a migration has files read again.
 
 Older indexes are then rebuilt.
 """
+
+_FIRST_CHUNKS = 20
+"""Chunks of a note that tell its language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +106,21 @@ def analyze_note(source: Source, note: Note, cutting: ChunkingSettings) -> list[
     day = named.toordinal() if named else -datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date().toordinal()
     names = analyse("\n".join(note.names))
     properties = analyse("\n".join(note.properties))
+    language = language_of("\n".join(chunk.text for chunk in note.chunks[:_FIRST_CHUNKS]))
     return [
-        entry_of(chunk, day, cutting, named=named, names=() if at else [*names, *properties])
+        entry_of(chunk, day, cutting, named=named, names=() if at else [*names, *properties], language=language)
         for at, chunk in enumerate(note.chunks)
     ]
 
 
 def entry_of(
-    chunk: Chunk, day: int, cutting: ChunkingSettings, *, named: date | None = None, names: Sequence[str] = ()
+    chunk: Chunk,
+    day: int,
+    cutting: ChunkingSettings,
+    *,
+    named: date | None = None,
+    names: Sequence[str] = (),
+    language: str = "",
 ) -> ChunkRecord:
     """Return the index entry of a chunk.
 
@@ -110,22 +130,23 @@ def entry_of(
         cutting: the chunking settings.
         named: the day that its note or path names, if any.
         names: terms of its note, which the chunk gets once each unless it has them.
+        language: the language of its note, for a chunk whose own words do not tell.
     """
-    links: list[str] = []
+    unscored: list[str] = []
     if cutting.words == "classic":
         terms = classic_terms(ORIGIN.sub("", chunk.text))
     else:
-        links = link_terms(chunk.text)
-        own = analyse(chunk.contextual)
+        own, forms = terms_and_forms(chunk.contextual, language)
+        unscored = link_terms(chunk.text) + forms
         held = set(own)
         borrowed = [term for term in dict.fromkeys(names) if term not in held]
         terms = own + borrowed + (terms_of_day(named) if named else [])
     return ChunkRecord(
         chunk=chunk,
         key=vector_key(chunk),
-        terms=" ".join(terms + links),
+        terms=" ".join(terms + unscored),
         length=len(terms),
-        term_counts=pack(terms + links),
+        term_counts=pack(terms + unscored),
         day=day,
         script=script_of(ORIGIN.sub("", chunk.text)),
         items=tuple(_item_record(chunk, item) for item in _items_of(chunk, cutting)),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 from urllib.parse import quote
 
-from memoriter.ids import holds_phrase
+from memoriter.folding import holds_phrase
 from memoriter.index.store._schema import APPLICATION_ID, PAGE_SIZE, VERSION, path_matches
 from memoriter.permissions import make_private_file
 
