@@ -130,6 +130,48 @@ _SPACED = re.compile(rf"(?![{_UNSPACED}])\w")
 """A letter or digit of a script whose words have spaces between them; Korean particles follow without one."""
 
 
+# Texts that contain others
+
+
+def contains(text: str, wanted: str) -> bool:
+    """Return whether a text contains another one, compared as by `find_all`."""
+    return any(next(find_all(form, wanted, joined), None) is not None for joined, form in forms_to_search(text))
+
+
+def forms_to_search(text: str) -> list[tuple[bool, str]]:
+    """Return the folded text with single spaces, and once more if that differs with one form for each number.
+
+    Each has whether its numbers are joined.
+    """
+    plain = " ".join(fold_letters(clean(text)).split())
+    joined = join_numbers(plain)
+    return [(False, plain)] if joined == plain else [(False, plain), (True, joined)]
+
+
+def find_all(form: str, wanted: str, joined: bool) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of a text in another one from `forms_to_search`.
+
+    A number is found as a whole only: 1250 is neither in 12500 nor in 12,500.
+    """
+    needle = _needle(wanted, joined)
+    whole = joined or needle.isdigit()
+    at = form.find(needle) if needle else -1
+    while at >= 0:
+        end = at + len(needle)
+        if not (whole and (_cuts_number(form, at) or _cuts_number(form, end))):
+            yield at, end
+        at = form.find(needle, end)
+
+
+def _cuts_number(text: str, at: int) -> bool:
+    return text[max(at - 1, 0) : at].isdigit() and text[at : at + 1].isdigit()
+
+
+@lru_cache(maxsize=64)
+def _needle(wanted: str, joined: bool) -> str:
+    return forms_to_search(wanted)[-1 if joined else 0][1]
+
+
 # Numbers
 
 

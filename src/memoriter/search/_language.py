@@ -84,7 +84,9 @@ def read_question(query: Query, today: date) -> Query:
         any_day=query.any_day or operators.any_day,
         understood=as_json(text, operators),
     )
-    return with_time(restricted, " ".join(compile_words(_TOKEN, query.text).sub(" ", query.text).split()), lambda: today)
+    return with_time(
+        restricted, " ".join(compile_words(_TOKEN, query.text).sub(" ", query.text).split()), lambda: today
+    )
 
 
 def extract_operators(text: str, operators: Operators, filters: Filters, today: date) -> str | None:

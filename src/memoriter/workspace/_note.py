@@ -174,7 +174,9 @@ def tags_in(lines: Iterable[str]) -> Iterator[str]:
             fence = match[1]
         elif "#" in line:
             plain = _CODE.sub(" ` ", line) if "`" in line else line
-            yield from (tag[1].strip("/") for tag in compile_words(_TAG, plain).finditer(plain) if len(tag[1]) <= LONGEST_TAG)
+            yield from (
+                tag[1].strip("/") for tag in compile_words(_TAG, plain).finditer(plain) if len(tag[1]) <= LONGEST_TAG
+            )
 
 
 def fold_tags(tags: Iterable[str]) -> tuple[str, ...]:
