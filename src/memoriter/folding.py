@@ -48,17 +48,17 @@ def clean(text: str) -> str:
     return _OTHER_DIGITS.sub(_plain_digit, _INVISIBLE.sub("", normalized).translate(_PUNCTUATION))
 
 
-def clean_with_places(text: str) -> tuple[str, list[int]]:
-    """Return the text as `clean` returns it, the place in the text of each of its characters, and of its end."""
+def clean_with_places(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return the text as `clean` returns it, and for each of its characters the start and end of the original one."""
     if text.isascii():
-        return text, list(range(len(text) + 1))
+        return text, [(at, at + 1) for at in range(len(text))]
     pieces = list[str]()
-    places = list[int]()
+    places = list[tuple[int, int]]()
     for cluster in cast("Any", _regex()).finditer(r"\X", text):
         piece = clean(cluster[0])
         pieces.append(piece)
-        places += [cluster.start()] * len(piece)
-    return "".join(pieces), [*places, len(text)]
+        places += [cluster.span()] * len(piece)
+    return "".join(pieces), places
 
 
 def compile_words(pattern: str, text: str) -> re.Pattern[str]:
@@ -135,26 +135,27 @@ _SPACED = re.compile(rf"(?![{_UNSPACED}])\w")
 
 def contains(text: str, wanted: str) -> bool:
     """Return whether a text contains another one, compared as by `find_all`."""
-    return any(next(find_all(form, wanted, joined), None) is not None for joined, form in forms_to_search(text))
+    return any(next(find_all(place, form, wanted), None) is not None for place, form in enumerate(search_forms(text)))
 
 
-def forms_to_search(text: str) -> list[tuple[bool, str]]:
-    """Return the folded text with single spaces, and once more if that differs with one form for each number.
-
-    Each has whether its numbers are joined.
-    """
+def search_forms(text: str) -> tuple[str, str]:
+    """Return the folded text with single spaces: with its numbers as they are, and with one form for each."""
     plain = " ".join(fold_letters(clean(text)).split())
-    joined = join_numbers(plain)
-    return [(False, plain)] if joined == plain else [(False, plain), (True, joined)]
+    return plain, join_numbers(plain)
 
 
-def find_all(form: str, wanted: str, joined: bool) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of a text in another one from `forms_to_search`.
+def find_all(place: int, form: str, wanted: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of a text in another one.
 
     A number is found as a whole only: 1250 is neither in 12500 nor in 12,500.
+
+    Args:
+        place: which of the `search_forms` of the other one it is.
+        form: this form.
+        wanted: the text to find.
     """
-    needle = _needle(wanted, joined)
-    whole = joined or needle.isdigit()
+    needle = _needles(wanted)[place]
+    whole = place > 0 or needle.isdigit()
     at = form.find(needle) if needle else -1
     while at >= 0:
         end = at + len(needle)
@@ -163,13 +164,13 @@ def find_all(form: str, wanted: str, joined: bool) -> Iterator[tuple[int, int]]:
         at = form.find(needle, end)
 
 
+@lru_cache(maxsize=64)
+def _needles(wanted: str) -> tuple[str, str]:
+    return search_forms(wanted)
+
+
 def _cuts_number(text: str, at: int) -> bool:
     return text[max(at - 1, 0) : at].isdigit() and text[at : at + 1].isdigit()
-
-
-@lru_cache(maxsize=64)
-def _needle(wanted: str, joined: bool) -> str:
-    return forms_to_search(wanted)[-1 if joined else 0][1]
 
 
 # Numbers
@@ -210,8 +211,9 @@ def numbers_in(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _end_of_digits(text: str, start: int) -> int:
-    digits = _DIGITS.search(text, start)
-    return digits.end() if digits else len(text)
+    """Return the end of the digits that begin at a place; if there are none, the next place."""
+    digits = _DIGITS.match(text, start)
+    return digits.end() if digits else start + 1
 
 
 def _one_form(match: re.Match[str]) -> str:
@@ -235,7 +237,7 @@ def _is_phone(whole: str, groups: list[str]) -> bool:
     if whole.startswith("+"):
         return True
     if whole[0] in "(0":
-        return "." not in whole or (len(groups) > 4 and set(re.sub(r"\d", "", whole)) == {"."})
+        return "." not in whole or (len(groups) > 4 and set(re.sub(r"[\d()]", "", whole)) == {"."})
     lengths = [len(group) for group in groups]
     return lengths[-3:] == [3, 3, 4] if len(groups) in {3, 4} else lengths == [3, 4]
 
@@ -258,7 +260,7 @@ _NUMBER = re.compile(
     r"(?P<account>[a-z]{2}\d{2}[ -]?[a-z0-9]{4}(?:[ -]?\d{4}){2,6}(?:[ -]?(?:[a-z]?\d{1,3}[a-z]?))?)"
     r"|(?P<grouped>\d{1,3}(?:(?P<point>[,.' ])\d{3}(?:(?P=point)\d{3}){0,6}|(?:,\d{2}){1,6},\d{3})"
     r"|\d{1,16}(?=,\d{1,2}(?!\d)))"
-    r"(?P<decimals>(?!(?P=point))[.,]\d{1,16})?(?!\d|[,.']\d| \d|[ ./-]{1,2}\d|\)|-\d)"
+    r"(?P<decimals>(?!(?P=point))[.,]\d{1,16})?(?!\d|[,.']\d| \d|[ ./-]{1,2}\d|\)[ ./-]?\d)"
     r"|(?P<digits>\+?\(?\d{1,16}\)?(?:(?:[ ./-]{1,2}\(?|\(|(?<=\)))\d{1,16}\)?){1,9}|\+\d{7,16})"
     r")(?!\w)",
     re.IGNORECASE | re.ASCII,

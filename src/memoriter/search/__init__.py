@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import path_date, terms_of_day
-from memoriter.search._forms import language_of, terms_and_forms
+from memoriter.search._forms import languages_of, terms_and_forms
 from memoriter.search._inputs import EmbeddedLine, Scoring, SearchSettings, TypedQuery
 from memoriter.search._pipeline import Trace, certainty_of, clean_query, newest, outcome_of, rank
 from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
@@ -51,7 +51,7 @@ __all__ = [
     "examine",
     "ids_with_words",
     "in_order_of_time",
-    "language_of",
+    "languages_of",
     "link_terms",
     "marker_of",
     "measure",

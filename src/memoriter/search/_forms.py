@@ -35,43 +35,48 @@ _SPELLED_LETTERS = re.compile("[äöüåøÄÖÜÅØ]")
 _TWO_LETTERS = re.compile("ae|oe|ue|aa")
 _FIRST_TOKENS = 100
 """Tokens of a text that tell its language."""
+_MOST_LANGUAGES = 3
+"""The most languages that a text may be in, such as Danish and Norwegian."""
 _FEWEST_WORDS = 2
 """The fewest function words that tell the language of a text."""
 
 
-def language_of(text: str) -> str:
-    """Return the language of a text by Snowball's name; empty if its words do not tell."""
-    return _language_of(tokenize(clean(text)))
+def languages_of(text: str) -> tuple[str, ...]:
+    """Return the language of a text by Snowball's name, or those that it may be; empty if its words do not tell."""
+    return _languages_of(tokenize(clean(text)))
 
 
-def terms_and_forms(text: str, otherwise: str) -> tuple[list[str], list[str]]:
+def terms_and_forms(text: str, otherwise: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """Return the terms of a text, and the forms of its words, each once, with the term of passages that have forms.
 
     Args:
         text: the text.
-        otherwise: its language if its own words do not tell.
+        otherwise: its languages if its own words do not tell.
     """
     cleaned = clean(text)
     tokens = tokenize(cleaned)
     terms = terms_of(text, tokens)
-    language = _language_of(tokens) or otherwise
-    if language not in STEMMED and (cleaned.isascii() or _SPELLED_LETTERS.search(cleaned) is None):
+    languages = tuple(filter(_has_stemmer, _languages_of(tokens) or otherwise))
+    if not languages and (cleaned.isascii() or _SPELLED_LETTERS.search(cleaned) is None):
         return terms, []
-    forms = dict.fromkeys(form for token in tokens for form in _forms_of(token.text, language))
+    forms = dict.fromkeys(form for token in tokens for form in _forms_of(token.text, languages))
     return terms, [FORM, *forms] if forms else []
 
 
-def _language_of(tokens: Sequence[Token]) -> str:
+def _languages_of(tokens: Sequence[Token]) -> tuple[str, ...]:
     found = filter(None, map(_function_words().get, map(attrgetter("folded"), tokens[:_FIRST_TOKENS])))
     counts = Counter(chain.from_iterable(found))
-    first, second = (*counts.most_common(2), ("", 0), ("", 0))[:2]
-    return first[0] if first[1] >= _FEWEST_WORDS and first[1] > second[1] else ""
+    most = max(counts.values(), default=0)
+    languages = tuple(sorted(language for language, count in counts.items() if count == most))
+    return languages if most >= _FEWEST_WORDS and len(languages) <= _MOST_LANGUAGES else ()
 
 
 @lru_cache(maxsize=65_536)
-def _forms_of(token: str, language: str) -> tuple[str, ...]:
-    """Return the forms of a word and of its parts in notes of a language."""
-    return tuple(form for word in _parts(token) for form in (*_stems(word, language), *_with_two_letters(word)))
+def _forms_of(token: str, languages: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the forms of a word and of its parts in notes of some languages."""
+    words = _parts(token)
+    stems = (_form(word, each) for each in languages for word in words if not _is_function_word(word, each))
+    return (*stems, *(form for word in words for form in _with_two_letters(word)))
 
 
 def query_forms(text: str) -> Mapping[str, tuple[str, ...]]:
@@ -100,10 +105,15 @@ def _parts(token: str) -> list[str]:
     return [word.lower() for word in parts_of(token) if len(word) >= _SHORTEST and not word.isnumeric()]
 
 
-def _stems(word: str, language: str) -> tuple[str, ...]:
-    if language not in STEMMED or language in _function_words().get(fold_letters(word), ()):
-        return ()
-    return (_form(word, language),)
+def _is_function_word(word: str, language: str) -> bool:
+    return language in _function_words().get(fold_letters(word), ())
+
+
+@cache
+def _has_stemmer(language: str) -> bool:
+    import Stemmer
+
+    return language in STEMMED and language in cast("Any", Stemmer).algorithms()
 
 
 def _with_two_letters(word: str) -> tuple[str, ...]:
@@ -114,7 +124,8 @@ def _with_two_letters(word: str) -> tuple[str, ...]:
 @lru_cache(maxsize=4_096)
 def _possible_forms(word: str) -> tuple[str, ...]:
     folded = fold_letters(word)
-    forms = [_form(word, language) for language in STEMMED if _SCRIPTS[STEMMED[language]].match(folded)]
+    languages = (each for each, script in STEMMED.items() if _SCRIPTS[script].match(folded) and _has_stemmer(each))
+    forms = [_form(word, language) for language in languages]
     if _TWO_LETTERS.search(folded):
         forms.append(FORM + folded)
     if (spelled := word.translate(_SPELLED)) != word:
@@ -141,17 +152,17 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
 
 _LANGUAGES = """
-latin: catalan danish dutch finnish french german hungarian indonesian italian lithuanian norwegian portuguese romanian
-    spanish swedish turkish
+latin: catalan czech danish dutch estonian finnish french german hungarian indonesian italian lithuanian norwegian
+    polish portuguese romanian spanish swedish turkish
 cyrillic: russian serbian
-arabic: arabic
+arabic: arabic persian
 armenian: armenian
 greek: greek
 devanagari: hindi nepali
 tamil: tamil
 """
 STEMMED = {language: script for script, languages in _lists(_LANGUAGES).items() for language in languages}
-"""The script of each language that has forms: those whose stemmers every version of the package has."""
+"""The script of each language that has forms, if the installed version of the package has its stemmer."""
 _SCRIPTS = {
     "latin": re.compile("[a-z]"),
     "cyrillic": re.compile("[\u0400-\u052f]"),
@@ -202,6 +213,7 @@ norwegian: og at det som en et er på av for med den til ikke om har han hun vi 
 hvor etter også ved vår min ble noen hva eit ei
 finnish: ja on ei että se hän oli ovat mutta kun niin kuin tai joka myös ole jos sen tämä me minä olen pitää vain
 sitten vielä jo kanssa
+estonian: ja on ei et see ta oli kui mis ka aga siis ning mina meie kes mitte oma olen seda veel või
 hungarian: a az és hogy nem is egy van volt meg de ez azt csak már ki mint el vagy kell még ha nincs minden után
 között azért
 indonesian: yang dan di dengan untuk dari ini itu tidak ke pada adalah akan dalam saya kami sudah ada juga atau oleh

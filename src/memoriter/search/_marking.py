@@ -35,7 +35,7 @@ class Marker:
         cleaned, places = clean_with_places(text)
         spans = list[tuple[int, int]]()
         for start, end, _ in self._found(cleaned):
-            _add(spans, places[start], places[end])
+            _add(spans, places[start][0], places[end - 1][1])
         return spans
 
     def words_in(self, text: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ from memoriter.records import ChunkRecord, ItemRecord
 from memoriter.search import (
     analyse,
     classic_terms,
-    language_of,
+    languages_of,
     link_terms,
     pack,
     path_date,
@@ -106,9 +106,9 @@ def analyze_note(source: Source, note: Note, cutting: ChunkingSettings) -> list[
     day = named.toordinal() if named else -datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date().toordinal()
     names = analyse("\n".join(note.names))
     properties = analyse("\n".join(note.properties))
-    language = language_of("\n".join(chunk.text for chunk in note.chunks[:_FIRST_CHUNKS]))
+    languages = languages_of("\n".join(chunk.text for chunk in note.chunks[:_FIRST_CHUNKS]))
     return [
-        entry_of(chunk, day, cutting, named=named, names=() if at else [*names, *properties], language=language)
+        entry_of(chunk, day, cutting, named=named, names=() if at else [*names, *properties], languages=languages)
         for at, chunk in enumerate(note.chunks)
     ]
 
@@ -120,7 +120,7 @@ def entry_of(
     *,
     named: date | None = None,
     names: Sequence[str] = (),
-    language: str = "",
+    languages: Sequence[str] = (),
 ) -> ChunkRecord:
     """Return the index entry of a chunk.
 
@@ -130,13 +130,13 @@ def entry_of(
         cutting: the chunking settings.
         named: the day that its note or path names, if any.
         names: terms of its note, which the chunk gets once each unless it has them.
-        language: the language of its note, for a chunk whose own words do not tell.
+        languages: the languages of its note, for a chunk whose own words do not tell.
     """
     unscored: list[str] = []
     if cutting.words == "classic":
         terms = classic_terms(ORIGIN.sub("", chunk.text))
     else:
-        own, forms = terms_and_forms(chunk.contextual, language)
+        own, forms = terms_and_forms(chunk.contextual, languages)
         unscored = link_terms(chunk.text) + forms
         held = set(own)
         borrowed = [term for term in dict.fromkeys(names) if term not in held]

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError, WriteConflict
-from memoriter.folding import contains, find_all, forms_to_search
+from memoriter.folding import contains, find_all, search_forms
 from memoriter.ids import bytes_hash
 from memoriter.values import dataclass
 from memoriter.workspace.chunking import scan_closed_blocks, subtree_ends
@@ -182,12 +182,10 @@ def _join_lines(lines: Iterable[str]) -> _FoldedText:
 
 def _find_text(lines: Sequence[str], text: str) -> list[tuple[int, int]]:
     """Return the first and last line (0-based) of every occurrence of the text, each pair of lines once."""
-    forms = [forms_to_search(line) for line in lines]
     hits = set[tuple[int, int]]()
-    for place in range(max(map(len, forms), default=0)):
-        joined = place > 0
-        folded = _join_lines(form[min(place, len(form) - 1)][1] for form in forms)
-        hits |= {(folded.line(at), folded.line(end - 1)) for at, end in find_all(folded.text, text, joined)}
+    for place, forms in enumerate(zip(*map(search_forms, lines), strict=True)):
+        joined = _join_lines(forms)
+        hits |= {(joined.line(at), joined.line(end - 1)) for at, end in find_all(place, joined.text, text)}
     return sorted(hits)
 
 
