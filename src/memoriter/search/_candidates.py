@@ -233,7 +233,7 @@ def gather(
 
 def weigh_query(reader: Store, text: str, terms: Sequence[str]) -> tuple[WeightedTerms, Mapping[str, int]]:
     """Return the weights of the terms of a query and of the forms of its words, and in how many chunks each is."""
-    possible = query_forms(text) if terms else {}
+    possible: Mapping[str, tuple[str, ...]] = query_forms(text) if terms else {}
     frequency = dict(reader.document_frequency([*terms, FORM])) if terms else {}
     forms = {
         term: [form for form in possible[term] if frequency[FORM] or not form.startswith(FORM)]
