@@ -233,10 +233,13 @@ def gather(
 
 def weigh_query(reader: Store, text: str, terms: Sequence[str]) -> tuple[WeightedTerms, Mapping[str, int]]:
     """Return the weights of the terms of a query and of the forms of its words, and in how many chunks each is."""
-    possible: Mapping[str, tuple[str, ...]] = query_forms(text) if terms else {}
-    frequency = dict(reader.document_frequency([*terms, FORM])) if terms else {}
+    if not terms:
+        return weigh((), {}, chunks=0, mean_length=1.0), {}
+    frequency = dict(reader.document_frequency([*terms, FORM]))
+    has_forms = frequency[FORM] > 0
+    possible = query_forms(text, marked=has_forms)
     forms = {
-        term: [form for form in possible[term] if frequency[FORM] or not form.startswith(FORM)]
+        term: [form for form in possible[term] if has_forms or not form.startswith(FORM)]
         for term in terms
         if term in possible
     }

@@ -35,8 +35,9 @@ ANALYSIS = 3
 Older indexes are then rebuilt.
 """
 
-_FIRST_CHUNKS = 20
-"""Chunks of a note that tell its language."""
+_FIRST_CHUNKS = 10
+_FIRST_CHARACTERS = 1_000
+"""The beginning of a note that tells its language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def analyze_note(source: Source, note: Note, cutting: ChunkingSettings) -> list[
     day = named.toordinal() if named else -datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date().toordinal()
     names = analyse("\n".join(note.names))
     properties = analyse("\n".join(note.properties))
-    languages = languages_of("\n".join(chunk.text for chunk in note.chunks[:_FIRST_CHUNKS]))
+    languages = languages_of("\n".join(chunk.text for chunk in note.chunks[:_FIRST_CHUNKS])[:_FIRST_CHARACTERS])
     return [
         entry_of(chunk, day, cutting, named=named, names=() if at else [*names, *properties], languages=languages)
         for at, chunk in enumerate(note.chunks)
