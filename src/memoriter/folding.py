@@ -100,8 +100,8 @@ def fold_tag(tag: str) -> str:
 
 def holds_phrase(heading: str, text: str, phrase: str) -> bool:
     """Return whether a text or its headings contain a phrase as whole words, whatever the emphasis."""
-    folded = _fold_phrase(phrase)
-    return any(_is_in(folded, _fold_phrase(each)) for each in (text, heading))
+    wanted = _phrase_forms(phrase)
+    return any(_is_in(*pair) for each in (text, heading) for pair in zip(wanted, _phrase_forms(each), strict=True))
 
 
 def _is_in(phrase: str, text: str) -> bool:
@@ -117,10 +117,18 @@ def _phrase_pattern(phrase: str) -> str:
     return before + re.escape(phrase) + after
 
 
-def _fold_phrase(text: str) -> str:
-    return " ".join(fold(text).translate(_NO_EMPHASIS).split())
+def _phrase_forms(text: str) -> tuple[str, str]:
+    """Return the folded text without emphasis: with its identifiers as they are, and without their separators."""
+    folded = " ".join(fold(text).translate(_NO_EMPHASIS).split())
+    return folded, _join_codes(folded)
 
 
+def _join_codes(folded: str) -> str:
+    return _CODE.sub(lambda match: re.sub("[-_/]", "", match[0]), folded)
+
+
+_CODE = re.compile(r"(?<![\w/-])(?=[a-z_/-]*\d)(?=[\d_/-]*[a-z])[a-z\d]+(?:[-_/]+[a-z\d]+)+(?![\w/-])", re.ASCII)
+"""An identifier of letters and numbers, such as `ledg-142`."""
 _NO_EMPHASIS = str.maketrans("", "", "*`")
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua9e0-\ua9ff\uaa60-\uaadf"
@@ -141,7 +149,7 @@ def contains(text: str, wanted: str) -> bool:
 def search_forms(text: str) -> tuple[str, str]:
     """Return the folded text with single spaces: with its numbers as they are, and with one form for each."""
     plain = " ".join(fold_letters(clean(text)).split())
-    return plain, join_numbers(plain)
+    return plain, _join_codes(join_numbers(plain))
 
 
 def find_all(place: int, form: str, wanted: str) -> Iterator[tuple[int, int]]:

@@ -135,6 +135,17 @@ def test_two_ways_to_write_a_word_are_one_word_everywhere(one: str, other: str) 
         assert "".join(text for text, marked in marker.parts(f"= {written} =") if marked) == written
 
 
+@pytest.mark.parametrize(("one", "other"), [("LEDG-142", "LEDG142"), ("12-AB-345", "12ab345"), ("v1_beta", "V1-beta")])
+def test_an_identifier_is_one_word_with_and_without_separators(one: str, other: str) -> None:
+    for written, asked in ((one, other), (other, one)):
+        assert query_terms(asked)[0] in analyse(f"x {written} y")
+        assert holds_phrase("", f"x ({written}) y", asked)
+        assert contains(f"x {written} y", asked)
+    assert holds_phrase("", "LEDG-142", "142")
+    assert contains("LEDG-142", "142")
+    assert not holds_phrase("", "LEDG-1421", "LEDG142")
+
+
 @pytest.mark.parametrize(("one", "other"), cases([*OTHERS.items(), *DIFFERENT]))
 def test_another_word_is_found_by_nothing(one: str, other: str) -> None:
     for written, asked in ((one, other), (other, one)):
