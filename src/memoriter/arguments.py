@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from memoriter.errors import UsageError
-from memoriter.ids import fold_name
+from memoriter.folding import fold_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,14 +7,12 @@ import json
 import re
 import unicodedata
 from dataclasses import asdict, replace
-from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from memoriter.types import Chunk, ModelSpec
 
-_NOT_IN_NAMES = re.compile(r"[\W_]+")
 _PILE = re.compile(r"[^\w\s\x00-\x7f]{64}")
 """More marks on one letter than any language puts there."""
 
@@ -31,15 +29,6 @@ def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     if not ends:
         return unicodedata.normalize(form, text)
     return "".join(unicodedata.normalize(form, text[a:b]) for a, b in pairwise([0, *ends, len(text)]))
-
-
-def fold_name(name: str) -> str:
-    """Return the name of a note as it is compared: letters and digits in lower case, one space between words.
-
-    >>> fold_name("Kitchen_budget, 2nd draft!")
-    'kitchen budget 2nd draft'
-    """
-    return " ".join(_NOT_IN_NAMES.sub(" ", normalize("NFKC", name).casefold()).split())
 
 
 def content_hash(text: str) -> str:
@@ -87,29 +76,3 @@ def spec_of(description: str) -> ModelSpec:
     background: list[float] = fields.pop("background", [])
     spec = ModelSpec(**fields)
     return replace(spec, background=(background[0], background[1])) if background else spec
-
-
-def holds_phrase(heading: str, text: str, phrase: str) -> bool:
-    """Return whether a text or its headings contain a phrase as whole words, whatever the case and the emphasis."""
-    pattern = _phrase_pattern(phrase)
-    return pattern.search(_folded(text)) is not None or pattern.search(_folded(heading)) is not None
-
-
-@lru_cache(maxsize=64)
-def _phrase_pattern(phrase: str) -> re.Pattern[str]:
-    """Return a pattern over folded text. In scripts that are written without spaces, a word may be part of another."""
-    folded = _folded(phrase)
-    before = r"(?<!\w)" if _ALPHABETIC.match(folded[:1]) else ""
-    after = r"(?!\w)" if _ALPHABETIC.match(folded[-1:]) else ""
-    return re.compile(before + re.escape(folded) + after)
-
-
-def _folded(text: str) -> str:
-    return " ".join(normalize("NFKC", text).casefold().translate(_NO_EMPHASIS).split())
-
-
-_NO_EMPHASIS = str.maketrans("", "", "*`")
-_ALPHABETIC = re.compile(
-    r"(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff])\w"
-)
-"""A letter or digit of a script whose words have spaces between them; Korean particles follow without one."""

@@ -291,7 +291,7 @@ class Memory:
 
         Args:
             path: a note, or lines of it as cited: `memory/2026-02-10.md#L10-L12`.
-            match: every paragraph and list item that contains this text (3 characters or more, case-sensitive).
+            match: every paragraph and list item that contains this text (3 characters or more, in any case).
             session: a transcript: the name of its file without `.jsonl`.
 
         Raises:

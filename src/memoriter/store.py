@@ -274,7 +274,7 @@ class Store(Snapshot, Protocol):
             keep: the number of stored chunks, from the first, that stay.
             tail: how far the file was read, for the next incremental read.
             tags: its tags, folded.
-            names: the names by which links lead to it, as `ids.fold_name` returns them.
+            names: the names by which links lead to it, as `folding.fold_name` returns them.
         """
         ...
 

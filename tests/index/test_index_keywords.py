@@ -165,6 +165,7 @@ def natural(tmp_path_factory):
 def test_a_search_counts_its_terms_once(natural, monkeypatch):
     from memoriter.index.files import _files
     from memoriter.search import SearchSettings, query_terms, rank
+    from memoriter.search._forms import FORM
     from memoriter.types import Filters
 
     counted: list[str] = []
@@ -178,7 +179,7 @@ def test_a_search_counts_its_terms_once(natural, monkeypatch):
     for question in natural.questions[:20]:
         natural.index._file.counts = _files.Counts()
         rank(natural.index, question, None, SearchSettings(), filters=Filters(), now=0.0)
-        assert sorted(counted) == sorted(query_terms(question))
+        assert sorted(counted) == sorted([*query_terms(question), FORM])
         counted.clear()
 
 

@@ -37,8 +37,12 @@ kinds = st.sampled_from(["lex", "vec", "hyde"])
 lines = st.lists(st.tuples(kinds, questions), min_size=1, max_size=4)
 
 
+LETTERS = str.maketrans("0123456789", "bcdfghjklm")
+
+
 def text_of(numbers: Sequence[int]) -> str:
-    return " ".join(f"q{number:03}z" for number in numbers)  # stemming leaves these words alone
+    # Stemming leaves these words alone. They have no digits, because a number that no note has keeps all scores low.
+    return " ".join(f"q{number:03}z".translate(LETTERS) for number in numbers)
 
 
 def vector_of(text: str) -> np.ndarray:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 from unicodedata import normalize
 
 from memoriter.errors import MemoriterError
+from memoriter.folding import contains, fold
 from memoriter.ids import bytes_hash
 from memoriter.layout import SUFFIX
 from memoriter.plain_file import open_plain, read_plain
@@ -170,7 +171,7 @@ def _context_text(content: bytes) -> str:
 def _words(text: str) -> str:
     import html  # imported here because its table of names is large
 
-    return _NOT_A_WORD.sub("", normalize("NFC", html.unescape(text)))
+    return _NOT_A_WORD.sub("", fold(html.unescape(text)))
 
 
 LEDGER = "ledger.sqlite"
@@ -336,7 +337,10 @@ def _other_sessions(query: CopyQuery, sessions: Path | None) -> Iterator[Diagnos
 
 
 def file_contains(file: Path, text: str) -> bool:
-    """Return whether a file contains the text in NFC, in NFD, or escaped as JSON. Any white space is equal."""
+    """Return whether a file contains the text in NFC, in NFD, escaped as JSON, or, unless it is long, as it is folded.
+
+    Any white space is equal.
+    """
     import mmap
 
     forms = {text, normalize("NFC", text), normalize("NFD", text)}
@@ -349,7 +353,9 @@ def file_contains(file: Path, text: str) -> bool:
     encoded = {_SPACE.join(re.escape(word.encode("utf-8", "replace")) for word in each) for each in words}
     try:
         with open_plain(file, follow=True) as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return any(re.search(form, content) is not None for form in encoded)
+            if any(re.search(form, content) is not None for form in encoded):
+                return True
+            return len(content) <= MAX_BYTES and contains(content[:].decode("utf-8", "replace"), text)
     except (OSError, ValueError):  # empty, or deleted
         return False
 

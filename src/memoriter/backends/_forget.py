@@ -19,6 +19,7 @@ from memoriter.backends._copies import (
     versions,
 )
 from memoriter.errors import IndexUnavailable, MemoriterError, PathRefused, UsageError, WriteConflict, sentence
+from memoriter.folding import contains
 from memoriter.ids import bytes_hash
 from memoriter.layout import OTHER_SUFFIXES, SUFFIX
 from memoriter.types import Diagnostic
@@ -153,7 +154,7 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, settings
         places = [
             place
             for place in found
-            if place[0] not in covered and request.match not in place[0] and not is_client_memory(place[0])
+            if place[0] not in covered and not contains(place[0], request.match) and not is_client_memory(place[0])
         ]
         indexed = tuple(f"{path}#L{a}-L{b}" for path, a, b in places)
         plan = replace(plan, notes=notes, indexed=indexed, unreached=elsewhere)

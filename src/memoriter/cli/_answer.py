@@ -17,12 +17,12 @@ from memoriter.types import filter_arguments
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from memoriter.cli._options import GlobalOptions
     from memoriter.cli._render import Line, Screen, Span
     from memoriter.memory import Memory
+    from memoriter.search import Marker
     from memoriter.sync import Progress
     from memoriter.types import Explanation, Hit, SearchResult
 
@@ -154,17 +154,17 @@ def line_to_open(hit: Hit, query: str) -> int:
     return best_row(hit, _marker(query))[0]
 
 
-def best_row(hit: Hit, terms: re.Pattern[str] | None) -> tuple[int, str]:
+def best_row(hit: Hit, terms: Marker | None) -> tuple[int, str]:
     """Return the line of a passage with most words of the query, with its number; without any, its first text.
 
     Args:
         hit: the passage.
-        terms: matches the words of the query.
+        terms: marks the words of the query.
     """
     rows = [row.strip("\r") for row in hit.text.split("\n")]
 
     def rank(at: int) -> tuple[int, bool, bool]:
-        words = {match[0].lower() for match in terms.finditer(rows[at])} if terms else ()
+        words = terms.words_in(rows[at]) if terms else ()
         return len(words), bool(rows[at].strip()), not rows[at].lstrip().startswith(_NO_TEXT)
 
     best = max(range(len(rows)), key=rank)
@@ -201,7 +201,7 @@ def _title_line(number: int, hit: Hit, above: Hit | None, file: Path | None, *, 
     return tuple(title)
 
 
-def _text_lines(hit: Hit, terms: re.Pattern[str] | None, *, marked: bool) -> Iterator[Line]:
+def _text_lines(hit: Hit, terms: Marker | None, *, marked: bool) -> Iterator[Line]:
     numbered = enumerate((hit.text or hit.snippet).split("\n"), hit.start_line)
     rows = [(number, row.rstrip()) for number, row in numbered if row.strip()]
     first, last = hit.answer_lines or (0, -1)
@@ -213,12 +213,12 @@ def _text_lines(hit: Hit, terms: re.Pattern[str] | None, *, marked: bool) -> Ite
             yield ((f"{INDENT}{text}", "cyan"),)
 
 
-def snippet_window(rows: Sequence[str], terms: re.Pattern[str] | None, answer: int | None = None) -> list[str | None]:
+def snippet_window(rows: Sequence[str], terms: Marker | None, answer: int | None = None) -> list[str | None]:
     """Return the rows of a passage to show: around the answer if it is known, else those with most words of the query.
 
     Args:
         rows: the lines of the passage, without blank ones.
-        terms: matches the words of the query.
+        terms: marks the words of the query.
         answer: the row that answers, 0-based, if the judge has read the passage.
 
     Returns:
@@ -228,7 +228,7 @@ def snippet_window(rows: Sequence[str], terms: re.Pattern[str] | None, answer: i
     if len(rows) <= SNIPPET_LINES:
         return list(rows)
     if answer is None:
-        found = [len({match[0].lower() for match in terms.finditer(row)}) if terms else 0 for row in rows]
+        found = [len(terms.words_in(row)) if terms else 0 for row in rows]
     else:
         found = [int(at == answer) for at in range(len(rows))]
     starts = range(len(rows) - SNIPPET_LINES + 1)
@@ -306,20 +306,16 @@ def _empty_result_lines(result: SearchResult) -> Iterator[Line]:
         yield ((TRY, ""),)
 
 
-def _marker(query: str) -> re.Pattern[str] | None:
-    """Return a pattern for the words of the query; None if there are none."""
-    from memoriter.search import words_pattern
+def _marker(query: str) -> Marker | None:
+    """Return what marks the words of the query; None if there are none."""
+    from memoriter.search import marker_of
 
-    return words_pattern(query)
+    return marker_of(query)
 
 
-def _highlight(row: str, mark: re.Pattern[str] | None) -> Iterator[Span]:
-    position = 0
-    for match in mark.finditer(row) if mark else ():
-        yield row[position : match.start()], ""
-        yield match[0], "bold yellow"
-        position = match.end()
-    yield row[position:], ""
+def _highlight(row: str, mark: Marker | None) -> Iterator[Span]:
+    for text, marked in mark.parts(row) if mark else ((row, False),):
+        yield text, "bold yellow" if marked else ""
 
 
 _PLUS = frozenset(

@@ -213,7 +213,7 @@ class Index(IndexReader):
             keep: number of stored chunks, from the first, that stay as they are.
             tail: how far the file was read, for the next incremental read.
             tags: its tags, folded.
-            names: the names by which links lead to it, as `ids.fold_name` returns them.
+            names: the names by which links lead to it, as `folding.fold_name` returns them.
         """
         with self._file.writing() as connection:
             change = _files.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)

@@ -9,19 +9,19 @@ from memoriter.filters import ANY
 from memoriter.pages._addresses import address_of
 from memoriter.pages._figures import SCORE, figures_of
 from memoriter.pages._page import Page, PageRoute
-from memoriter.search import words_pattern
+from memoriter.search import marker_of
 from memoriter.types import STAGES
 from memoriter.values import dataclass
 from memoriter.web import problem_of
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from starlette.responses import Response
 
     from memoriter.pages._figures import Figure
     from memoriter.pages._page import Visit
+    from memoriter.search import Marker
 
 FILTERS = ("path", "since", "until")
 """Filters with one value, which are passed on as they are."""
@@ -69,7 +69,7 @@ async def show(visit: Visit) -> Response:
             status = problem.status
             values["problem"] = problem
         else:
-            marker = words_pattern(str(result.get("understood", {}).get("text") or query))
+            marker = marker_of(str(result.get("understood", {}).get("text") or query))
             values |= {"result": result, "hits": [shown_hit(hit, query, marker) for hit in result["results"]]}
     template = "search/_results.html" if visit.fragment == "results" else "search/page.html"
     filters = {name: visit.parameter(name) for name in (*FILTERS, "source")}
@@ -104,19 +104,22 @@ def limits_of(visit: Visit, *, but: str = "") -> dict[str, Any]:
     return limits | ({"sources": (source,)} if source else {})
 
 
-def shown_hit(hit: Mapping[str, Any], query: str, marker: re.Pattern[str] | None) -> ShownHit:
+def shown_hit(hit: Mapping[str, Any], query: str, marker: Marker | None) -> ShownHit:
     """Return a hit as the page shows it.
 
     Args:
         hit: the hit in the JSON form of the API.
         query: the question, which the note's page gets.
-        marker: matches the words of the question.
+        marker: marks the words of the question.
     """
     rows = [row.strip("\r") for row in str(hit["text"]).split("\n")]
     first: int = hit["startLine"]
     exact = len(rows) == hit["endLine"] - first + 1  # the passage of a transcript has only some of its lines
-    lines = [(first + at if exact else None, tuple(parts_of(row, marker))) for at, row in enumerate(rows)]
-    best = max(range(len(rows)), key=lambda at: len({text.lower() for text, marked in lines[at][1] if marked}))
+    lines = [
+        (first + at if exact else None, tuple(marker.parts(row)) if marker else ((row, False),))
+        for at, row in enumerate(rows)
+    ]
+    best = max(range(len(rows)), key=lambda at: len(marker.words_in(rows[at])) if marker else 0)
     start = max(0, min(best - 1, len(lines) - SHOWN_LINES))
     address = address_of("/notes", f"L{first + best}" if exact else "", path=hit["path"], q=query)
     title = " › ".join(hit.get("heading", ())) or str(hit["path"])
@@ -124,16 +127,6 @@ def shown_hit(hit: Mapping[str, Any], query: str, marker: re.Pattern[str] | None
     shown = lines[start : start + SHOWN_LINES]
     after = lines[start + SHOWN_LINES :]
     return ShownHit(hit, title, address, shown, [*before, *after], [*figures_of(hit.get("explain", {}))])
-
-
-def parts_of(row: str, marker: re.Pattern[str] | None) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of a line, each with whether the marker matches it."""
-    position = 0
-    for match in marker.finditer(row) if marker else ():
-        yield row[position : match.start()], False
-        yield match[0], True
-        position = match.end()
-    yield row[position:], False
 
 
 PAGE = Page(

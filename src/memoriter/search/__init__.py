@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Any
 from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import terms_of_day
+from memoriter.search._forms import languages_of, terms_and_forms
 from memoriter.search._inputs import EmbeddedLine, Scoring, SearchSettings, TypedQuery
 from memoriter.search._pipeline import Trace, certainty_of, clean_query, newest, outcome_of, rank
 from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
 from memoriter.search._score import MATCH, WEAK
-from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms, words_pattern
+from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms
 
 if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
+    from memoriter.search._marking import Marker, marker_of
     from memoriter.search._named_time import deciding, in_order_of_time, nothing_then, of_time, with_time
     from memoriter.search._projection import Drawing, draw
     from memoriter.search._smallest_change import RankedQuery
@@ -29,6 +31,7 @@ __all__ = [
     "Drawing",
     "EmbeddedLine",
     "Examination",
+    "Marker",
     "PassageParts",
     "RankedLine",
     "RankedQuery",
@@ -48,7 +51,9 @@ __all__ = [
     "examine",
     "ids_with_words",
     "in_order_of_time",
+    "languages_of",
     "link_terms",
+    "marker_of",
     "measure",
     "newest",
     "nothing_then",
@@ -60,10 +65,10 @@ __all__ = [
     "rank_lines",
     "script_of",
     "search_without_limits",
+    "terms_and_forms",
     "terms_of_day",
     "understand",
     "with_time",
-    "words_pattern",
 ]
 
 
@@ -86,6 +91,10 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _why_not
 
         return getattr(_why_not, name)
+    if name in {"Marker", "marker_of"}:
+        from memoriter.search import _marking
+
+        return getattr(_marking, name)
     if name in {"Drawing", "draw"}:
         from memoriter.search import _projection
 

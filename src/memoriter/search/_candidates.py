@@ -9,8 +9,9 @@ from math import log1p
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from memoriter.ids import fold_name
+from memoriter.folding import fold_name
 from memoriter.records import COUNTED_OF_FILE
+from memoriter.search._forms import FORM, query_forms
 from memoriter.search._proposals import Proposals, make_room
 from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, vector_weight, weigh
 from memoriter.search._terms import link_term, needle, query_terms
@@ -184,11 +185,15 @@ def gather(
     """
     limit = max(limit, MIN_CANDIDATES)
     corpus = reader.corpus()
-    frequency = reader.document_frequency(query.terms)
-    weighted = weigh(query.terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length)
+    weighted, frequency = weigh_query(reader, query.text, query.terms)
     by_keywords = use_keywords and query.terms
-    weights = dict(zip(weighted.terms, weighted.idf, strict=True))
-    with_words = partial(reader.keyword_search, weighted.terms, filters=filters, frequency=frequency, weights=weights)
+    with_words = partial(
+        reader.keyword_search,
+        list(weighted.weights),
+        filters=filters,
+        frequency=frequency,
+        weights=weighted.weights,
+    )
     by_keyword = [row for row, _ in with_words(limit=limit)] if by_keywords else []
     linking = list[int]()
     if by_keywords and corpus.has_other_names:
@@ -226,6 +231,24 @@ def gather(
     )
 
 
+def weigh_query(reader: Passages, text: str, terms: Sequence[str]) -> tuple[WeightedTerms, Mapping[str, int]]:
+    """Return the weights of the terms of a query and of the forms of its words, and in how many chunks each is."""
+    if not terms:
+        return weigh((), {}, chunks=0, mean_length=1.0), {}
+    frequency = dict(reader.document_frequency([*terms, FORM]))
+    has_forms = frequency[FORM] > 0
+    possible = query_forms(text, marked=has_forms)
+    forms = {
+        term: [form for form in possible[term] if has_forms or not form.startswith(FORM)]
+        for term in terms
+        if term in possible
+    }
+    if wanted := {form for each in forms.values() for form in each}:
+        frequency |= reader.document_frequency(wanted)
+    corpus = reader.corpus()
+    return weigh(terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length, forms=forms), frequency
+
+
 def _named(paths: Mapping[int, str], text: str) -> set[int]:
     """Return the rows of the notes, by their paths, whose name is the whole query: it asks for just this note."""
     if len(text) > LONGEST_NAME:
@@ -242,7 +265,7 @@ def _with_links(
         return weighted, []
     hits = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
     needles = tuple((needle(link), places) for link, places in links.items())
-    return replace(weighted, links=needles), [row for row, _ in hits]
+    return replace(weighted, links=(*weighted.links, *needles)), [row for row, _ in hits]
 
 
 def _links(reader: Passages, text: str, weighted: WeightedTerms) -> dict[str, tuple[int, ...]]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memoriter.filters import ANY, parse_days
+from memoriter.folding import compile_words
 from memoriter.search._named_time import with_time
 from memoriter.values import dataclass
 
@@ -20,14 +21,16 @@ if TYPE_CHECKING:
 
     from memoriter.types import Filters, Query
 
-_TOKEN = re.compile(
+_MINUS = "[-‐‑−]"
+_TOKEN = (
     r"(?<!\S)(?:"
-    r"(?P<minus>-)?(?:\"(?P<phrase>[^\"]{1,1000})\"|“(?P<curly>[^“”\"]{1,1000})”)(?=[\s.,;:!?)]|$)"
-    r"|-(?P<word>\w(?:[\w'’.-]{0,98}\w)?)(?!\S)"
+    rf"(?P<minus>{_MINUS})?"
+    r"(?:\"(?P<phrase>[^\"]{1,1000})\"|[“”„‟«»](?P<curly>[^“”„‟«»\"]{1,1000})[“”„‟«»])(?=[\s.,;:!?)]|$)"
+    rf"|{_MINUS}(?P<word>\w(?:[\w'’.‐‑-]{{0,98}}\w)?)(?!\S)"
     r"|(?P<key>tag|path|since|until):(?:\"(?P<quoted>[^\"\s][^\"]{0,1000})\"|(?P<value>[^\s\"]{1,1000}))(?!\S)"
     r")"
 )
-_TAG = re.compile(r"#?([\w/-]*[^\W\d][\w/-]*)")
+_TAG = r"#?([\w/-]*[^\W\d][\w/-]*)"
 _LETTER = re.compile(r"\w")
 _SHORTEST_ASCII_WORD = 3
 """Fewest characters of an excluded word in ASCII, so that `tar -x` and `git commit -am` are plain text."""
@@ -81,14 +84,16 @@ def read_question(query: Query, today: date) -> Query:
         any_day=query.any_day or operators.any_day,
         understood=as_json(text, operators),
     )
-    return with_time(restricted, " ".join(_TOKEN.sub(" ", query.text).split()), lambda: today)
+    return with_time(
+        restricted, " ".join(compile_words(_TOKEN, query.text).sub(" ", query.text).split()), lambda: today
+    )
 
 
 def extract_operators(text: str, operators: Operators, filters: Filters, today: date) -> str | None:
     """Return the text without its operators, which are added to `operators`; None if it has none."""
     kept = list[str]()
     position = 0
-    for match in _TOKEN.finditer(text):
+    for match in compile_words(_TOKEN, text).finditer(text):
         if _read(match, operators, filters, today):
             phrase = "" if match["minus"] else match["phrase"] or match["curly"] or ""
             kept += [text[position : match.start()], phrase]
@@ -116,7 +121,7 @@ def _read(match: re.Match[str], operators: Operators, filters: Filters, today: d
     key = match["key"]
     value = match["quoted"] or match["value"]
     if key == "tag":
-        tag = _TAG.fullmatch(value)
+        tag = compile_words(_TAG, value).fullmatch(value)
         operators.tags += [tag[1].strip("/")] if tag else []
         return tag is not None
     if getattr(operators, key) is not None or getattr(filters, key) is not None:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from memoriter.search._terms import is_common, is_compound, is_numbered, needle, occurrences
+from memoriter.search._terms import is_common, is_compound, is_part, needle, occurrences, unknown_numbers
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ COMMON_SHARE = 0.05
 NAME_BONUS = 0.3
 """Added to the raw score of the passages of a note whose name is the whole query: others that link to it would be first
 for 11 of 24 names of the notes in a vault, which the vectors of two words hardly tell apart."""
+FORM_SHARE = 0.8
+"""Share of the weight of a word that a chunk gets for another form of it."""
+NO_FORMS: Mapping[str, Sequence[str]] = {}
 UNSEEN_CHUNKS = 100
 """Chunks added to the corpus size when idf is computed, so that even a single note has rare and common terms."""
 
@@ -76,11 +79,14 @@ class WeightedTerms:
     mean_length: float
     total: float
     """Sum of all idf."""
+    weights: Mapping[str, float]
+    """The idf of each term, and of each form that a chunk contains."""
     links: tuple[tuple[bytes, tuple[int, ...]], ...] = ()
-    """Links that stand for terms of the query, because they lead to a note that has these terms as its name: the needle
-    of each link, and the positions of the terms."""
+    """What else stands for terms of the query: forms of words, and links, because they lead to a note that has these
+    terms as its name. The needle of each, and the positions of the terms."""
     has_unknown_name: bool = False
-    """True if the query contains a numbered name (`KLP-2267`) that no chunk contains: then no chunk is a match."""
+    """True if the query contains a number or numbered name (`KLP-2267`) that no chunk contains: then no chunk is a
+    match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,32 +121,56 @@ def context_share(itemized: float) -> float:
 ZERO_SCORE = KeywordScore(0.0, 0.0, 0.0, 0.0, ())
 
 
-def weigh(terms: Sequence[str], frequency: Mapping[str, int], *, chunks: int, mean_length: float) -> WeightedTerms:
+def weigh(
+    terms: Sequence[str],
+    frequency: Mapping[str, int],
+    *,
+    chunks: int,
+    mean_length: float,
+    forms: Mapping[str, Sequence[str]] = NO_FORMS,
+) -> WeightedTerms:
     """Weight each term by its idf. A term that no chunk contains weighs most, so that its absence lowers all scores.
 
-    An identifier that no chunk contains as a whole is replaced by its parts.
+    An identifier that no chunk contains as a whole is replaced by its parts, and parts that none contains by the whole.
+    A word of which chunks contain forms gets a second place among the terms, for `FORM_SHARE` of its weight, which the
+    forms stand for as well.
 
     Args:
         terms: the query's terms.
-        frequency: chunks that contain each term.
+        frequency: chunks that contain each term and each form.
         chunks: number of chunks in the index.
         mean_length: mean length of a chunk in terms.
+        forms: the forms of the terms.
     """
-    absent = [term for term in terms if is_compound(term) and not frequency.get(term, 0)]
-    used = tuple([term for term in terms if term not in absent] or terms)
+    absent = {term for term in terms if not frequency.get(term, 0)}
+    replaced = {term for term in absent if is_compound(term, terms) or is_part(term, set(terms) - absent)}
+    used = [term for term in terms if term not in replaced] or list(terms)
+    present = {term: [form for form in forms.get(term, ()) if frequency.get(form, 0)] for term in used}
     corpus = chunks + UNSEEN_CHUNKS
     idf: list[float] = []
     for term in used:
         least = COMMON_SHARE * corpus if is_common(term) else 0.0
-        n = max(float(frequency.get(term, 0)), least)
+        n = max(least, *(float(frequency.get(each, 0)) for each in (term, *present[term])))
         idf.append(math.log(1 + (corpus - n + 0.5) / (n + 0.5)))
+    weights = {each: weight for term, weight in zip(used, idf, strict=True) for each in (*present[term], term)}
+    links: list[tuple[bytes, tuple[int, ...]]] = []
+    for place, term in enumerate(used[:]):
+        if present[term]:
+            links += [(needle(each), (len(used),)) for each in (term, *present[term][1:])]
+            used.append(term)
+            idf.append(idf[place] * FORM_SHARE)
+            idf[place] -= idf[-1]
+    needles = [needle(term) for term in used[: len(present)]]
+    needles += [needle(each[0]) for each in present.values() if each]
     return WeightedTerms(
-        used,
-        tuple(map(needle, used)),
+        tuple(used),
+        tuple(needles),
         tuple(idf),
         max(mean_length, 1.0),
         sum(idf),
-        has_unknown_name=any(map(is_numbered, absent)),
+        weights,
+        tuple(links),
+        has_unknown_name=bool(unknown_numbers(terms, absent)),
     )
 
 
@@ -189,7 +219,7 @@ def keyword_score(own: Saturations, before: Saturations, after: Saturations, que
         right = _term_value(after.get(term))
         share = ECHO_SHARE * (left + right) if term in own else NEIGHBOUR_SHARE * max(left, right)
         borrowed += share * query.idf[term]
-    matched = tuple([query.terms[term] for term in own])
+    matched = tuple(dict.fromkeys(query.terms[term] for term in own))
     coverage = covered / query.total
     saturation = saturated / query.total
     neighbours = borrowed / query.total

@@ -21,33 +21,54 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from functools import cache, lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from threading import local
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from memoriter.ids import fold_name, normalize
+from memoriter.folding import LATIN_MARKS, clean, compile_words, fold_letters, fold_name, has_numbers, numbers_in
+from memoriter.ids import normalize
 from memoriter.search._dates import extract_months, terms_of_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HIRAGANA = "\u3041-\u309f"
 _KATAKANA = "\u30a1-\u30ff\u31f0-\u31ff"
 _HANGUL = "\uac00-\ud7a3\u1100-\u11ff\u3131-\u318e"
-_WORD = rf"(?:(?![{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}])\w)"
+_SYLLABIC = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua9e0-\ua9ff\uaa60-\uaadf"
+"""Thai, Lao, Burmese, Khmer, and the scripts of their neighbours, which put no spaces between words either."""
+_WORD = rf"(?:(?![{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_SYLLABIC}])[\w{LATIN_MARKS}])"
 _TOKEN = (
     rf"(?P<cjk>[{_HAN}{_HIRAGANA}]+|[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)|"
-    rf"(?P<word>{_WORD}+(?:[.\-/:@#+'’]+{_WORD}+)*)"
+    rf"(?P<syllabic>(?:(?=[{_SYLLABIC}])\w)+)|"
+    rf"(?P<word>{_WORD}+(?:[.\-/:@#+']+{_WORD}+)*)"
 )
+_UNSPACED = f"[{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_SYLLABIC}]"
 _ASCII_TOKEN = re.compile(r"\w+(?:[.\-/:@#+']+\w+)*", re.ASCII)
-_PARTS = re.compile(r"[._\-/:@#+'’]+")
+_PARTS = re.compile(r"[._\-/:@#+']+")
+_PART = re.compile(r"[^._\-/:@#+']+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
-_MARKS = re.compile("[\u0300-\u036f]+")
+_POSSESSIVE = re.compile(r"'s$", re.IGNORECASE)
 _IDEOGRAPH = f"[{_HAN}]"
 _HIRAGANA_ONLY = re.compile(f"[{_HIRAGANA}]+")
 _STEMMABLE = re.compile(r"[a-z]{3,}\Z")
+_CODE = re.compile(r"(?=\D*\d)(?=[^a-z]*[a-z])[a-z\d]+(?:[-_/]+[a-z\d]+)+", re.IGNORECASE)
+"""An identifier of letters and numbers, which people also write without its separators."""
+_SYLLABLE = "[\\w--\\p{M}](?:\\p{M}|(?<=[\u1039\u17d2\u1a60])\\w)*"
+"""A letter with its marks, and in Burmese, Khmer and Tai Tham the letters below it; a pattern of `regex`."""
+
+
+class Token(NamedTuple):
+    """A word of a text, or a run of one of the scripts without spaces."""
+
+    text: str
+    """As it stands in the cleaned text."""
+    folded: str
+    terms: Sequence[str]
+    """Its terms in notes and in queries."""
+    parts: Sequence[str] = ()
+    """Further terms in notes: the groups of a number that is written in groups."""
 
 
 @cache
@@ -57,38 +78,52 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def analyse(text: str) -> list[str]:
-    """Return the terms of a text that the index stores, in order and with repetitions."""
-    return [term for _, terms in _tokenize(text) for term in terms] + terms_of_text(text)
+    """Return the terms of a text that the index stores, in order and with repetitions, without forms of words."""
+    return terms_of(text, list(tokenize(clean(text))))
+
+
+def terms_of(text: str, tokens: Sequence[Token]) -> list[str]:
+    """Return the terms of a text with these tokens, in order and with repetitions."""
+    own = chain.from_iterable(token.terms for token in tokens)
+    parts = chain.from_iterable(token.parts for token in tokens if token.parts)
+    return [*own, *parts, *terms_of_text(text)]
 
 
 def query_terms(text: str) -> tuple[str, ...]:
     """Return the distinct terms of a query without stop words, or with them if it has no other term."""
     remaining, months = extract_months(text)
-    tokens = list(_tokenize(remaining))
-    content = [term for token, terms in tokens if token not in STOP_TERMS for term in terms if term not in STOP_TERMS]
-    return tuple(dict.fromkeys([*content, *months] or [term for _, terms in tokens for term in terms]))
+    tokens = list(tokenize(clean(remaining)))
+    content = [
+        term for token in tokens if token.folded not in STOP_TERMS for term in token.terms if term not in STOP_TERMS
+    ]
+    return tuple(dict.fromkeys([*content, *months] or [term for token in tokens for term in token.terms]))
 
 
-def words_pattern(query: str) -> re.Pattern[str] | None:
-    """Return a pattern for words that begin with a term of the query, and for terms of scripts without spaces.
+def is_compound(term: str, others: Iterable[str] = ()) -> bool:
+    """Return whether the term is an identifier whose parts are terms as well, among them one of `others`."""
+    return _PARTS.search(term) is not None or (
+        _DIGIT.search(term) is not None and any(term.startswith(other) and term != other for other in others)
+    )
 
-    The result is None if the query has no term of more than one character.
+
+def is_part(term: str, others: Iterable[str]) -> bool:
+    """Return whether the term is a part of another one that is an identifier with a number."""
+    return any(term in other and _DIGIT.search(other) for other in others)
+
+
+def unknown_numbers(terms: Iterable[str], absent: Iterable[str]) -> list[str]:
+    """Return the numbers among the `absent` terms of a query, and the names that contain one, such as `ledg142`.
+
+    Single digits, ordinals, decades, times, dates and ranges are none, nor are days and years beside a month.
     """
-    terms = sorted({term for term in query_terms(query) if len(term) > 1}, key=len, reverse=True)
-    if not terms:
-        return None
-    patterns = [rf"\b{re.escape(term)}\w*" if term.isascii() else re.escape(term) for term in terms]
-    return re.compile("|".join(patterns), re.IGNORECASE)
+    numbers = [term for term in absent if _DIGIT.search(term) and term[0] != "@" and not _NO_NUMBER.fullmatch(term)]
+    is_dated = any(term[0] == "@" for term in terms)
+    return [term for term in numbers if not (is_dated and _OF_DATE.fullmatch(term))]
 
 
-def is_compound(term: str) -> bool:
-    """Return whether the term is an identifier whose parts are terms as well."""
-    return _PARTS.search(term) is not None
-
-
-def is_numbered(term: str) -> bool:
-    """Return whether the term is a name that contains a number, such as `ledg-142`, and not a bare date or address."""
-    return any(map(str.isdigit, term)) and any(map(str.isalpha, term)) and is_compound(term)
+_DIGIT = re.compile(r"\d")
+_NO_NUMBER = re.compile(r"\d|\d+(?:st|nd|rd|th|s)|\d+(?:[-/:]\d+)+")
+_OF_DATE = re.compile(r"\d\d|(?:19|20)\d\d")
 
 
 def is_common(term: str) -> bool:
@@ -101,30 +136,39 @@ def _common_stems() -> frozenset[str]:
     return frozenset(map(_stem, COMMON_WORDS))
 
 
-def fold(text: str) -> str:
-    """Return the text as words are compared: NFKC, case folded, without combining marks; dakuten and Hangul stay."""
+def tokenize(cleaned: str) -> list[Token]:
+    """Return the tokens of a text as `folding.clean` returns it."""
+    if not has_numbers(cleaned):
+        return _words(cleaned)
+    tokens = list[Token]()
+    position = 0
+    for start, end, number in numbers_in(cleaned):
+        text = cleaned[start:end]
+        groups = () if _IN_NUMBERS.search(text) else [group.lower() for group in _ASCII_TOKEN.findall(text)]
+        tokens += [*_words(cleaned[position:start]), Token(text, number, _word_terms(number), groups)]
+        position = end
+    return tokens + _words(cleaned[position:])
+
+
+_IN_NUMBERS = re.compile("[,.']")
+"""Between these, there is no group that could be a number of its own."""
+
+
+def _words(text: str) -> list[Token]:
     if text.isascii():
-        return text.casefold()
-    folded = normalize("NFD", normalize("NFKC", text).casefold())
-    return normalize("NFC", _MARKS.sub("", folded))
-
-
-def _tokenize(text: str) -> Iterable[tuple[str, Sequence[str]]]:
-    """Return each token in its folded form, with its terms."""
-    normalized = normalize("NFKC", text)
-    if normalized.isascii():
-        return map(_word_token, _ASCII_TOKEN.findall(normalized))
-    return [_TOKENS[cast("str", match.lastgroup)](match[0]) for match in _compiled(_TOKEN).finditer(normalized)]
+        return list(map(_word_token, _ASCII_TOKEN.findall(text)))
+    matches = compile_words(_TOKEN, text).finditer(text)
+    return [_TOKENS[cast("str", match.lastgroup)](match[0]) for match in matches]
 
 
 def _bigrams(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-def _cjk_token(run: str) -> tuple[str, Sequence[str]]:
+def _cjk_token(run: str) -> Token:
     """Return a run of ideographs or kana with its terms. In NFKC, it is folded already, as Hangul is."""
     terms = _bigrams(run)
-    return run, terms + _compiled(_IDEOGRAPH).findall(run) if len(run) > 1 else terms
+    return Token(run, run, terms + _compiled(_IDEOGRAPH).findall(run) if len(run) > 1 else terms)
 
 
 def _hangul_stem(word: str) -> str:
@@ -136,18 +180,38 @@ def _hangul_stem(word: str) -> str:
 
 
 @lru_cache(maxsize=65_536)
-def _hangul_token(word: str) -> tuple[str, Sequence[str]]:
-    return word, () if word in STOP_TERMS and len(word) == 1 else _bigrams(_hangul_stem(word))
+def _hangul_token(word: str) -> Token:
+    return Token(word, word, () if word in STOP_TERMS and len(word) == 1 else _bigrams(_hangul_stem(word)))
 
 
 @lru_cache(maxsize=65_536)
-def _word_token(token: str) -> tuple[str, Sequence[str]]:
-    return fold(token), _word_terms(token)
+def _syllabic_token(run: str) -> Token:
+    """Return a run of a script without spaces with its terms: overlapping pairs of syllables, and syllables with marks.
+
+    Where a letter with its marks is a whole word, as often in Khmer and Burmese, a query may be no more than that.
+    """
+    folded = fold_letters(run)
+    syllables = _syllables().findall(folded) or [folded]
+    pairs = ["".join(syllables[i : i + 2]) for i in range(len(syllables) - 1)]
+    return Token(run, folded, [*pairs, *(syllable for syllable in syllables if len(syllable) > 1 or not pairs)])
 
 
-_TOKENS: dict[str, Callable[[str], tuple[str, Sequence[str]]]] = {
+@cache
+def _syllables() -> Any:
+    import regex
+
+    return cast("Any", regex).compile(_SYLLABLE, regex.V1)
+
+
+@lru_cache(maxsize=65_536)
+def _word_token(token: str) -> Token:
+    return Token(token, fold_letters(token), _word_terms(token))
+
+
+_TOKENS: dict[str, Callable[[str], Token]] = {
     "cjk": _cjk_token,
     "hangul": _hangul_token,
+    "syllabic": _syllabic_token,
     "word": _word_token,
 }
 """What makes a token of each group of `_TOKEN`."""
@@ -155,12 +219,40 @@ _TOKENS: dict[str, Callable[[str], tuple[str, Sequence[str]]]] = {
 
 def _word_terms(token: str) -> tuple[str, ...]:
     token = _POSSESSIVE.sub("", token)
-    parts = [part for part in _PARTS.split(token) if part]
+    parts = parts_of(token)
     if len(parts) == 1 and not _is_camel(parts[0]):
-        return (_stem(fold(parts[0])),)
+        return (_stem(fold_letters(parts[0])),)
     pieces = [piece for part in parts for piece in _split_part(part)]
-    whole = fold(token).replace("’", "'")
-    return tuple(dict.fromkeys([whole, *(_stem(fold(piece)) for piece in pieces)]))
+    whole = fold_letters("".join(parts) if _CODE.fullmatch(token) else token)
+    return tuple(dict.fromkeys([whole, *(_stem(fold_letters(piece)) for piece in pieces)]))
+
+
+def term_of(word: str) -> str:
+    """Return the term of a word without parts."""
+    return _stem(fold_letters(word))
+
+
+def parts_of(token: str) -> list[str]:
+    """Return the words of a token, between which are points, hyphens and the like."""
+    return _PART.findall(token)
+
+
+def pieces_of(token: Token) -> Iterator[tuple[int, int, str]]:
+    """Yield the places in the text of a token of what its terms stand for, each with its term.
+
+    Those are the whole token and its parts, or the pairs of characters or syllables in a script without spaces.
+    """
+    text = token.text
+    if _compiled(_UNSPACED).match(text) is None:
+        yield 0, len(text), token.terms[0] if token.terms else token.folded
+        for match in _PART.finditer(text) if not token.parts else ():
+            yield *match.span(), term_of(match[0])
+        return
+    is_syllabic = _compiled(f"[{_SYLLABIC}]").match(text) is not None
+    starts = [match.start() for match in _syllables().finditer(text)] if is_syllabic else range(len(text))
+    ends = [*starts, len(text)][2:] or [len(text)]
+    for start, end in zip(starts, ends, strict=False):
+        yield start, end, fold_letters(text[start:end])
 
 
 def _split_part(part: str) -> list[str]:
@@ -200,6 +292,8 @@ def fold_classic(text: str) -> str:
         return text.lower()
     return normalize("NFC", _MARKS.sub("", normalize("NFD", text.lower())))
 
+
+_MARKS = re.compile(f"[{LATIN_MARKS}]+")
 
 _CLASSIC = re.compile(r"[^\W_]+")
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from memoriter.search._candidates import Candidates, ParsedQuery, RankedLine, gather_by_kind
+from memoriter.search._candidates import Candidates, ParsedQuery, RankedLine, gather_by_kind, weigh_query
 from memoriter.search._pipeline import (
     MAX_TERMS,
     RRF_CONSTANT,
@@ -28,7 +28,7 @@ from memoriter.search._pipeline import (
     raw_scores_of,
     sort,
 )
-from memoriter.search._score import WEAK, cap_below_match, weigh
+from memoriter.search._score import WEAK, cap_below_match
 from memoriter.search._terms import members, query_terms, term_hash
 from memoriter.types import LineScore
 
@@ -92,8 +92,7 @@ def _gather(reader: Passages, each: EmbeddedLine, settings: SearchSettings, filt
     )
     if line.kind == "hyde":
         return found
-    corpus = reader.corpus()
-    weighted = weigh(terms, reader.document_frequency(terms), chunks=corpus.chunks, mean_length=corpus.mean_length)
+    weighted, _ = weigh_query(reader, line.text, terms)
     return replace(found, has_unknown_name=weighted.has_unknown_name)
 
 

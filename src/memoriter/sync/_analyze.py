@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Literal
 from memoriter.ids import content_hash, text_key, vector_key
 from memoriter.layout import DAILY_NOTE, daily_day
 from memoriter.records import ChunkRecord, ItemRecord
-from memoriter.search import analyse, classic_terms, link_terms, pack, script_of, terms_of_day
+from memoriter.search import (
+    analyse,
+    classic_terms,
+    languages_of,
+    link_terms,
+    pack,
+    script_of,
+    terms_and_forms,
+    terms_of_day,
+)
 from memoriter.times import path_date
 from memoriter.types import ORIGIN
 from memoriter.values import dataclass, field
@@ -26,6 +35,10 @@ ANALYSIS = 3
 
 Older indexes are then rebuilt.
 """
+
+_FIRST_CHUNKS = 10
+_FIRST_CHARACTERS = 1_000
+"""The beginning of a note that tells its language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +111,21 @@ def analyze_note(source: Source, note: Note, cutting: ChunkingSettings) -> list[
     day = named.toordinal() if named else -datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date().toordinal()
     names = analyse("\n".join(note.names))
     properties = analyse("\n".join(note.properties))
+    languages = languages_of("\n".join(chunk.text for chunk in note.chunks[:_FIRST_CHUNKS])[:_FIRST_CHARACTERS])
     return [
-        entry_of(chunk, day, cutting, named=named, names=() if at else [*names, *properties])
+        entry_of(chunk, day, cutting, named=named, names=() if at else [*names, *properties], languages=languages)
         for at, chunk in enumerate(note.chunks)
     ]
 
 
 def entry_of(
-    chunk: Chunk, day: int, cutting: ChunkingSettings, *, named: date | None = None, names: Sequence[str] = ()
+    chunk: Chunk,
+    day: int,
+    cutting: ChunkingSettings,
+    *,
+    named: date | None = None,
+    names: Sequence[str] = (),
+    languages: Sequence[str] = (),
 ) -> ChunkRecord:
     """Return the index entry of a chunk.
 
@@ -115,22 +135,23 @@ def entry_of(
         cutting: the chunking settings.
         named: the day that its note or path names, if any.
         names: terms of its note, which the chunk gets once each unless it has them.
+        languages: the languages of its note, for a chunk whose own words do not tell.
     """
-    links: list[str] = []
+    unscored: list[str] = []
     if cutting.words == "classic":
         terms = classic_terms(ORIGIN.sub("", chunk.text))
     else:
-        links = link_terms(chunk.text)
-        own = analyse(chunk.contextual)
+        own, forms = terms_and_forms(chunk.contextual, languages)
+        unscored = link_terms(chunk.text) + forms
         held = set(own)
         borrowed = [term for term in dict.fromkeys(names) if term not in held]
         terms = own + borrowed + (terms_of_day(named) if named else [])
     return ChunkRecord(
         chunk=chunk,
         key=vector_key(chunk),
-        terms=" ".join(terms + links),
+        terms=" ".join(terms + unscored),
         length=len(terms),
-        term_counts=pack(terms + links),
+        term_counts=pack(terms + unscored),
         day=day,
         script=script_of(ORIGIN.sub("", chunk.text)),
         items=tuple(_item_record(chunk, item) for item in _items_of(chunk, cutting)),

@@ -8,7 +8,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError, WriteConflict
-from memoriter.ids import bytes_hash, has_crlf, normalize
+from memoriter.folding import contains, find_all, search_forms
+from memoriter.ids import bytes_hash, has_crlf
 from memoriter.values import dataclass
 from memoriter.workspace.chunking import scan_closed_blocks, subtree_ends
 from memoriter.workspace.untrusted import authors_of
@@ -64,14 +65,14 @@ def lines_of(content: bytes, first: int, last: int) -> tuple[RemovedPassage, ...
 def blocks_with(content: bytes, text: str) -> tuple[RemovedPassage, ...]:
     """Return every block that contains the text: a paragraph, a fence, or a list item with all its inner items.
 
-    The comparison is case-sensitive. Composed and decomposed letters are equal, and so is any white space. In a table,
-    front matter or a heading, only the lines with the text are returned. No block runs over a mark of origin. A fence
+    The words are compared as in a search (`folding.fold`), and any white space is equal. In a table, front matter or a
+    heading, only the lines with the text are returned. No block runs over a mark of origin. A fence
     or comment whose end is missing or doubtful is no block: only the paragraph or list item with the text is returned.
 
     The time is proportional to the length of the note.
     """
     lines = _decode_lines(content)
-    hits = list(_find_text(_normalize_lines(lines), text))
+    hits = _find_text(lines, text)
     if not hits:
         return ()
     return tuple(_passage(lines, start, end) for start, end in _merge_spans(_spans_to_remove(lines, hits)))
@@ -79,7 +80,7 @@ def blocks_with(content: bytes, text: str) -> tuple[RemovedPassage, ...]:
 
 def holds(content: str, text: str) -> bool:
     """Return whether the content contains the text, compared as in `blocks_with`."""
-    return next(_find_text(_normalize_lines([content]), text), None) is not None
+    return contains(content, text)
 
 
 def remove_passages(content: bytes, passages: Iterable[RemovedPassage]) -> bytes:
@@ -154,8 +155,8 @@ def _passage(lines: Sequence[str], start: int, end: int) -> RemovedPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class _NormalizedText:
-    """A text with any white space as one space, and the line number of each part."""
+class _FoldedText:
+    """Folded lines with any white space as one space, and the line number of each part."""
 
     text: str
     starts: list[int]
@@ -167,32 +168,27 @@ class _NormalizedText:
         return self.lines[bisect_right(self.starts, at) - 1]
 
 
-def _normalize_lines(lines: Sequence[str]) -> _NormalizedText:
+def _join_lines(lines: Iterable[str]) -> _FoldedText:
     parts = list[str]()
     starts = list[int]()
     numbers = list[int]()
     at = 0
-    for number, line in enumerate(lines):
-        if part := " ".join(normalize("NFC", line).split()):
+    for number, part in enumerate(lines):
+        if part:
             parts.append(part)
             starts.append(at)
             numbers.append(number)
             at += len(part) + 1
-    return _NormalizedText(" ".join(parts), starts, numbers)
+    return _FoldedText(" ".join(parts), starts, numbers)
 
 
-def _find_text(normalized: _NormalizedText, text: str) -> Iterator[tuple[int, int]]:
-    """Yield the first and last line (0-based) of every occurrence of the text, each pair of lines once."""
-    needle = " ".join(normalize("NFC", text).split())
-    last = None
-    at = normalized.text.find(needle) if needle else -1
-    while at >= 0:
-        end = at + len(needle)
-        hit = normalized.line(at), normalized.line(end - 1)
-        if hit != last:
-            last = hit
-            yield hit
-        at = normalized.text.find(needle, end)
+def _find_text(lines: Sequence[str], text: str) -> list[tuple[int, int]]:
+    """Return the first and last line (0-based) of every occurrence of the text, each pair of lines once."""
+    hits = set[tuple[int, int]]()
+    for place, forms in enumerate(zip(*map(search_forms, lines), strict=True)):
+        joined = _join_lines(forms)
+        hits |= {(joined.line(at), joined.line(end - 1)) for at, end in find_all(place, joined.text, text)}
+    return sorted(hits)
 
 
 def _spans_to_remove(lines: Sequence[str], hits: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from memoriter.ids import fold_name, normalize
+from memoriter.folding import compile_words, fold_name, fold_tag
+from memoriter.ids import normalize
 from memoriter.times import begins_with_day, written_day
 from memoriter.values import dataclass
 from memoriter.workspace._noise import noisy_lines, split_at_noise, without_noise
@@ -62,7 +63,7 @@ _COMMAS = re.compile(r",")
 _COMMAS_OR_SPACES = re.compile(r"[\s,]+")
 _VALUE_SEPARATORS = {"tags": _COMMAS_OR_SPACES, "tag": _COMMAS_OR_SPACES, "aliases": _COMMAS, "alias": _COMMAS}
 """What separates the values of a key that is no list."""
-_TAG = re.compile(r"(?<!\S)#(?:([\w/-]*[^\W\d][\w/-]*)|\[\[([^\[\]]{1,200})\]\])")
+_TAG = r"(?<!\S)#(?:([\w/-]*[^\W\d][\w/-]*)|\[\[([^\[\]]{1,200})\]\])"
 """`#tag`, and `#[[two words]]` as in Logseq."""
 _CODE = re.compile(r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)")
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
@@ -281,13 +282,13 @@ def tags_in(lines: Iterable[str]) -> Iterator[str]:
             yield from _logseq_values(tags[1])
         elif "#" in line:
             plain = _CODE.sub(" ` ", line) if "`" in line else line
-            names = ((tag[1] or tag[2]).strip(" /") for tag in _TAG.finditer(plain))
+            names = ((tag[1] or tag[2]).strip(" /") for tag in compile_words(_TAG, plain).finditer(plain))
             yield from (name for name in names if len(name) <= LONGEST_TAG)
 
 
 def fold_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Return tags in the form in which they are compared, each once."""
-    folded = (normalize("NFC", tag).casefold() for tag in tags)
+    folded = map(fold_tag, tags)
     return tuple(dict.fromkeys(tag for tag in folded if tag))[:MOST_TAGS]
 
 

@@ -6,7 +6,7 @@ import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memoriter.ids import holds_phrase, normalize
+from memoriter.folding import fold_tag, holds_phrase
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -110,7 +110,7 @@ def all_storable(texts: Collection[str]) -> list[str]:
 
 
 def _folded_tag(tag: str) -> str:
-    return normalize("NFC", storable(tag)).casefold().strip("#/ ")
+    return fold_tag(storable(tag))
 
 
 def _plain(path: str) -> str:

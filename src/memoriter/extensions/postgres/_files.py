@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
-from unicodedata import normalize
 
-from memoriter.extensions.postgres._conditions import all_storable, escaped, storable
+from memoriter.extensions.postgres._conditions import all_storable, escaped, restored, storable
 from memoriter.extensions.postgres._vectors import make_chunk
 from memoriter.extensions.postgres._words import as_tsvector, distinct, fold
+from memoriter.folding import contains
 from memoriter.records import COUNTED_OF_FILE, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
 
 if TYPE_CHECKING:
@@ -245,15 +245,11 @@ def all_ids(connection: Connection, place: Place) -> list[int]:
 
 
 def chunks_with(connection: Connection, place: Place, text: str) -> list[tuple[str, int, int]]:
-    """Return path, first and last line of every chunk whose text or headings contain a text, composed or not."""
-    forms = sorted({escaped(form) for form in (text, normalize("NFC", text), normalize("NFD", text))})
-    statement = (
-        f"SELECT files.path, start_line, end_line {_ROW} WHERE chunks.space = %s AND chunks.edition = %s AND EXISTS"  # noqa: S608 (fixed text)
-        " (SELECT 1 FROM unnest(%s::text[]) AS form"
-        " WHERE strpos(chunks.text, form) > 0 OR strpos(chunks.heading, form) > 0)"
-        " ORDER BY files.path, start_line"
-    )
-    return cast("list[tuple[str, int, int]]", connection.execute(statement, (*place, forms)).fetchall())
+    """Return path, first and last line of every chunk whose text or headings contain a text, however written."""
+    where = "chunks.space = %s AND chunks.edition = %s ORDER BY files.path, start_line"
+    statement = f"SELECT files.path, start_line, end_line, chunks.text, chunks.heading {_ROW} WHERE {where}"
+    rows = connection.execute(statement, place)
+    return [(path, a, b) for path, a, b, *texts in rows if any(contains(restored(each), text) for each in texts)]
 
 
 def settings(connection: Connection, place: Place, prefix: str) -> dict[str, str]:

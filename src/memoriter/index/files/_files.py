@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
-from unicodedata import normalize
 
 from memoriter.index.files import _queries
 from memoriter.index.files._queries import condition
@@ -293,13 +292,11 @@ def newest_id(connection: Database) -> int:
 
 
 def chunks_with(connection: Database, text: str) -> list[tuple[str, int, int]]:
-    """Return path, first and last line of every chunk whose text or headings contain a text, composed or not."""
-    forms = sorted({text, normalize("NFC", text), normalize("NFD", text)})
-    either = " OR ".join("instr(chunks.text, ?) OR instr(chunks.heading, ?)" for _ in forms)
+    """Return path, first and last line of every chunk whose text or headings contain a text, however written."""
     result = connection.execute(
-        "SELECT files.path, start_line, end_line FROM chunks JOIN files ON files.id = chunks.file"  # noqa: S608 (fixed text)
-        f" WHERE {either} ORDER BY files.path, start_line",
-        tuple(form for each in forms for form in (each, each)),
+        "SELECT files.path, start_line, end_line FROM chunks JOIN files ON files.id = chunks.file"
+        " WHERE holds_text(chunks.text, ?1) OR holds_text(chunks.heading, ?1) ORDER BY files.path, start_line",
+        (text,),
     )
     return cast("list[tuple[str, int, int]]", result.fetchall())
 

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from memoriter.ids import normalize
+from memoriter.folding import fold_tag
 from memoriter.index.store._connection import counter, increment, set_counter, storable
 from memoriter.values import dataclass
 
@@ -48,8 +48,7 @@ def _path(path: str) -> Condition:
 
 def _tags(tags: Collection[str]) -> Condition:
     """Return the condition that a file has all of the tags, or others below them: `a/b` is below `a`."""
-    folded = (normalize("NFC", storable(tag)).casefold().strip("#/ ") for tag in tags)
-    wanted = sorted(filter(None, folded))
+    wanted = sorted(filter(None, (fold_tag(storable(tag)) for tag in tags)))
     # "0" is the character after "/".
     one = "files.id IN (SELECT tags.file FROM tags WHERE tag = ? OR (tag >= ? AND tag < ?))"
     values = [value for tag in wanted for value in (tag, f"{tag}/", f"{tag}0")]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import quote
 
-from memoriter.ids import holds_phrase
+from memoriter.folding import contains, holds_phrase
 from memoriter.index.store._schema import APPLICATION_ID, PAGE_SIZE, VERSION, path_matches
 from memoriter.permissions import make_private_file
 
@@ -200,6 +200,7 @@ def add_functions(connection: Database) -> None:
     """Add the functions to a connection."""
     connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
     connection.create_scalar_function("holds_phrase", holds_phrase, 3, deterministic=True)
+    connection.create_scalar_function("holds_text", contains, 2, deterministic=True)
 
 
 def file_kind(connection: Database) -> FileKind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.ids import fold_name
+from memoriter.folding import fold_name
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:

@@ -1,0 +1,309 @@
+"""One form of words for the index, queries, phrases, tags, texts to forget and marked words, in every script."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import date
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from memoriter import Memory
+from memoriter.folding import clean, contains, fold, fold_tag, holds_phrase
+from memoriter.search import analyse, marker_of, query_terms, terms_and_forms
+from memoriter.search._forms import query_forms
+from memoriter.search._language import read_question
+from memoriter.types import Query
+from memoriter.workspace import read_note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TODAY = date(2026, 2, 10)
+
+SAMPLES = {
+    "Latin": "notebook",
+    "Vietnamese": "phở",
+    "Polish": "łódź",
+    "Icelandic": "þórður",
+    "Turkish": "ışık",
+    "Greek": "τετράδιο",
+    "Cyrillic": "тетрадь",
+    "Ukrainian": "їжак",
+    "Georgian": "რვეული",
+    "Armenian": "տետր",
+    "Hebrew": "מחברת",
+    "Yiddish": "העפט",
+    "Arabic": "دفتر",
+    "Persian": "کتابچه",
+    "Urdu": "کاپی",
+    "Syriac": "ܟܬܒܐ",
+    "Thaana": "ފޮތް",
+    "N'Ko": "ߞߊߟߊ",
+    "Ethiopic": "ደብተር",
+    "Hindi": "किताब",
+    "Marathi": "वही",
+    "Nepali": "कापी",
+    "Bengali": "খাতা",
+    "Gurmukhi": "ਕਾਪੀ",
+    "Gujarati": "નોટબુક",
+    "Odia": "ଖାତା",
+    "Tamil": "குறிப்பேடு",
+    "Telugu": "పుస్తకం",
+    "Kannada": "ಪುಸ್ತಕ",
+    "Malayalam": "പുസ്തകം",
+    "Sinhala": "පොත",
+    "Thai": "สมุดบันทึก",
+    "Lao": "ປຶ້ມບັນທຶກ",
+    "Khmer": "សៀវភៅ",
+    "Burmese": "မှတ်စု",
+    "Tibetan": "དེབ",
+    "Mongolian": "ᠳᠡᠪᠲᠡᠷ",
+    "Cherokee": "ᎪᏪᎵ",
+    "Tifinagh": "ⴰⴷⵍⵉⵙ",
+    "Javanese": "ꦧꦸꦏꦸ",
+    "Balinese": "ᬩᬸᬓᬸ",
+    "Chinese": "笔记本",
+    "Japanese": "ノート",
+    "Hiragana": "ちょうめん",
+    "Korean": "공책",
+    "Adlam": "𞤣𞤫𞤬𞤼𞤫𞤪𞤫",
+    "Chakma": "𑄝𑄬𑄭",
+}
+"""A word in each of more than forty scripts and languages."""
+OTHERS = {  # another word, which differs only in vowel signs, tones or letters that make it another word
+    "राम": "रोम",
+    "কাল": "কলা",
+    "பால்": "பல்",
+    "ไม่": "ไม้",
+    "ਮੇਲ": "ਮੀਲ",
+    "കാല്": "കല്",
+    "မာ": "မီ",
+    "ភាសា": "ភិសា",
+    "мой": "мои",
+    "کل": "گل",
+    "ガス": "カス",
+    "ދަރި": "ދިރި",
+    "ลาว": "ลิว",
+}
+SAME = [
+    # Arabic, Persian and Hebrew
+    ("مُحَمَّد", "محمد"), ("أحمد", "احمد"), ("إلى", "الي"), ("مدرسة", "مدرسه"), ("کتاب", "كتاب"), ("ســلام", "سلام"),
+    ("آسمان", "اسمان"), ("شَلوم", "شلوم"), ("שָׁלוֹם", "שלום"), ("می‌خواهم", "میخواهم"), ("ٱلكتاب", "الكتاب"),
+    # scripts of India
+    ("हिन्दी", "हिंदी"), ("बाज़ार", "बाजार"), ("चाँद", "चांद"), ("ക്ഷൻ", "ക്ഷന്"), ("উৎসব", "উত্সব"),
+    # Latin letters
+    ("Łódź", "lodz"), ("Ørsted", "orsted"), ("Đorđe", "dorde"), ("Þór", "thor"), ("Straße", "STRASSE"),
+    ("Æsir", "aesir"), ("Œuvre", "oeuvre"), ("Ħamrun", "hamrun"), ("ɓala", "bala"), ("İstanbul", "ISTANBUL"),
+    ("ışık", "isik"), ("DİYARBAKIR", "diyarbakır"), ("phở", "pho"),
+    # width and digits
+    ("ＦＵＬＬ", "full"), ("ｶﾞｽ", "ガス"), ("ﬁle", "file"), ("٢٠٢٤", "2024"), ("۱۲۵۰", "1250"), ("१२५०", "1250"),
+    # punctuation and invisible characters
+    ("e‑mail", "e-mail"), ("e−mail", "e-mail"), ("don’t", "don't"), ("donʼt", "don't"),
+    ("co\u00adoperate", "cooperate"),
+    ("data\u200bbase", "database"), ("zero\u2060width", "zerowidth"), ("ක්\u200dෂ", "ක්ෂ"), ("a\ufe0fb", "ab"),
+    # numbers
+    ("1,250", "1250"), ("1.250", "1250"), ("1 250", "1250"), ("1\u00a0250", "1250"), ("1\u202f250", "1250"),
+    ("1'250", "1250"), ("1’250", "1250"), ("12,34,567", "1234567"), ("1.250.000", "1250000"), ("1,250.50", "1250.50"),
+    ("1.250,50", "1250.50"), ("12,50", "12.50"), ("٢٬٥٠٠", "2500"),
+    ("+49 30 1234567", "+49301234567"), ("+49 (0)30 123456", "+4930123456"), ("(030) 123 45 67", "0301234567"),
+    ("030/1234567", "0301234567"), ("555-123-4567", "5551234567"), ("06.12.34.56.78", "06 12 34 56 78"),
+    ("DE89 3704 0044 0532 0130 00", "DE89370400440532013000"),
+    ("GB29 NWBK 6016 1331 9268 19", "GB29NWBK60161331926819"),
+    ("4111 1111 1111 1111", "4111111111111111"), ("978-3-16-148410-0", "9783161484100"),
+]  # fmt: skip
+DIFFERENT = [("1250", "12,500"), ("1250", "125"), ("12.5", "125"), ("3.14", "314"), ("192.168.1.10", "192168110")]
+
+
+def cases(pairs: list[tuple[str, str]]) -> list[object]:
+    return [pytest.param(one, other, id=f"{one!a}={other!a}") for one, other in pairs]
+
+
+@pytest.mark.parametrize(("one", "other"), cases(SAME))
+def test_two_ways_to_write_a_word_are_one_word_everywhere(one: str, other: str) -> None:
+    for written, asked in ((one, other), (other, one)):
+        assert set(query_terms(asked)) <= set(analyse(f"x {written} y"))
+        assert holds_phrase("", f"x {written} y", asked)
+        assert holds_phrase("", f"x ({written}), y", asked)
+        assert contains(f"x {written} y", asked)
+        marker = marker_of(asked)
+        assert marker is not None
+        assert "".join(text for text, marked in marker.parts(f"= {written} =") if marked) == written
+
+
+@pytest.mark.parametrize(("one", "other"), [("LEDG-142", "LEDG142"), ("12-AB-345", "12ab345"), ("v1_beta", "V1-beta")])
+def test_an_identifier_is_one_word_with_and_without_separators(one: str, other: str) -> None:
+    for written, asked in ((one, other), (other, one)):
+        assert query_terms(asked)[0] in analyse(f"x {written} y")
+        assert holds_phrase("", f"x ({written}) y", asked)
+        assert contains(f"x {written} y", asked)
+    assert holds_phrase("", "LEDG-142", "142")
+    assert contains("LEDG-142", "142")
+    assert not holds_phrase("", "LEDG-1421", "LEDG142")
+
+
+@pytest.mark.parametrize(("one", "other"), cases([*OTHERS.items(), *DIFFERENT]))
+def test_another_word_is_found_by_nothing(one: str, other: str) -> None:
+    for written, asked in ((one, other), (other, one)):
+        assert not set(query_terms(asked)) <= set(analyse(f"x {written} y"))
+        assert not holds_phrase("", f"x {written} y", asked)
+        assert not contains(f"x {written} y", asked)
+
+
+@pytest.mark.parametrize("word", [pytest.param(word, id=name) for name, word in SAMPLES.items()])
+def test_a_word_of_every_script_is_found_in_every_form(word: str) -> None:
+    forms = {word, word.upper(), *(unicodedata.normalize(form, word) for form in ("NFC", "NFD", "NFKC", "NFKD"))}
+    forms.add("\u2060".join(word))
+    for written in forms:
+        note = f"one {written} two"
+        assert set(query_terms(word)) <= set(analyse(note))
+        assert holds_phrase("", note, word)
+        assert contains(note, word)
+        marker = marker_of(word)
+        assert marker is not None
+        marked = "".join(text for text, is_marked in marker.parts(note) if is_marked)
+        assert marked.replace("\u2060", "") == written.replace("\u2060", "")
+    assert read_note("a.md", f"text #{word}\n").tags == (fold_tag(word),)
+    assert read_question(Query(f"tag:{word} question"), TODAY).filters.tags == frozenset({word})
+    assert read_question(Query(f"-{word} question"), TODAY).filters.without == (word,)
+
+
+texts = st.text(
+    st.sampled_from([*"".join(SAMPLES.values()), *" -'’.,12050+()\u00ad\u200b\u0301\u0327İıßŁǅﬁ١൯"]), max_size=40
+)
+
+
+@given(texts)
+@example("1,250.50 DE89 3704 0044 0532 0130 00")
+def test_folding_again_changes_nothing_and_terms_are_those_of_the_composed_text(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+    assert clean(clean(text)) == clean(text)
+    assert analyse(unicodedata.normalize("NFD", text)) == analyse(unicodedata.normalize("NFC", text))
+
+
+@given(texts, texts, texts)
+def test_marked_words_are_parts_of_the_text_in_its_order(before: str, word: str, after: str) -> None:
+    text = before + word + after
+    if (marker := marker_of(word)) is not None:
+        assert "".join(part for part, _ in marker.parts(text)) == text
+        spans = marker.spans(text)
+        assert all(start < end for start, end in spans)
+        assert all(end < start for (_, end), (start, _) in pairwise(spans))
+
+
+@pytest.mark.parametrize("sep", [" ", "-", "/", ".", "(", ")", "+", ",", "'", "1", "0"])
+def test_the_time_to_fold_numbers_grows_with_their_length(sep: str) -> None:
+    from time import process_time
+
+    def seconds(count: int) -> float:
+        started = process_time()
+        fold(f"12{sep}" * count)
+        return process_time() - started
+
+    short = max(min(seconds(2_000) for _ in range(3)), 0.002)
+    assert min(seconds(16_000) for _ in range(3)) < 8 * 4 * short  # the square would be 64 times as long
+
+
+QUOTES = [("„", "“"), ("“", "”"), ("«", "»"), ("»", "«"), ('"', '"')]
+
+
+@pytest.mark.parametrize(("opening", "closing"), QUOTES)
+def test_quotation_marks_of_every_language_make_a_phrase(opening: str, closing: str) -> None:
+    read = read_question(Query(f"{opening}der genaue Satz{closing} Wort"), TODAY)
+    assert read.filters.phrases == ("der genaue Satz",)
+
+
+FORMS = [
+    ("German", "Die Häuser in der Straße wurden im Herbst renoviert.", "Haus"),
+    ("German", "Die Bücher und Karten sind bei den Nachbarn.", "Buch"),
+    ("French", "Les clés de la voiture sont dans les tiroirs.", "clé"),
+    ("Spanish", "Hablamos con el médico de la casa en marzo.", "hablar"),
+    ("Italian", "Le chiavi delle macchine sono nella cucina.", "macchina"),
+    ("Portuguese", "Falamos com o médico e não com a família.", "falar"),
+    ("Dutch", "De boeken van het huis liggen niet in de keukens.", "boek"),
+    ("Swedish", "Bilarna och husen ligger inte i skogen, det är så.", "bil"),
+    ("Danish", "Nøglerne til bilen og husene ligger ikke på bordet.", "hus"),
+    ("Finnish", "Talossa on kaksi huonetta ja se ei ole pieni.", "talo"),
+    ("Hungarian", "A kulcsok nem a konyhában vannak, és az ajtók is.", "kulcs"),
+    ("Romanian", "Mașinile sunt în oraș și nu pe stradă.", "mașina"),
+    ("Turkish", "Evlerin anahtarları mutfakta ve bu kapıda değil.", "anahtar"),
+    ("Catalan", "Les taules són a la cuina amb els documents.", "taula"),
+    ("Russian", "Мы подписали договоры с новыми поставщиками.", "договор"),
+    ("Greek", "Τα κλειδιά του αυτοκινήτου είναι στην κουζίνα.", "κλειδί"),
+    ("Arabic", "كان في المكتب مع المهندسون الذي كتب", "مهندس"),
+    ("Hindi", "किताबें मेज पर हैं और चाबी रसोई में है।", "किताब"),
+    ("Tamil", "இந்த வீட்டில் ஒரு மேசை உள்ள அறை என்று", "வீடு"),
+    ("Nepali", "किताबहरू टेबलमा छन् र साथीहरू पनि आए।", "किताब"),
+]
+
+
+@pytest.mark.parametrize(("note", "word"), [pytest.param(note, word, id=name) for name, note, word in FORMS])
+def test_another_form_of_a_word_is_found_in_the_language_of_the_note(note: str, word: str) -> None:
+    terms, forms = terms_and_forms(note)
+    (asked,) = query_terms(word)
+    assert asked not in terms
+    assert set(query_forms(word)[asked]) & set(forms)
+    marker = marker_of(word)
+    assert marker is not None
+    assert marker.spans(note)
+
+
+def test_an_umlaut_is_found_as_two_letters_and_only_there() -> None:
+    _, forms = terms_and_forms("Call Müller at Jørgensen")
+    assert {"~mueller", "~joergensen"} <= set(forms)
+    assert set(query_forms("Mueller")["mueller"]) & set(forms)
+    assert "mueller" in query_forms("Müller")["muller"]
+    _, english = terms_and_forms("the poet and the value of a blue pot")
+    assert english == []
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    notes = {
+        "exact.md": "Das Haus ist am See, und wir haben die Bilder.\n",
+        "form.md": "Die Häuser sind am See, und wir haben die Bilder.\n",
+        "numbers.md": "The invoice 4711 costs 1,250 euro. Call +49 30 1234567 about LEDG-142.\n",
+        "other.md": "The invoice 4712 costs 12,500 euro.\n",
+        "hindi.md": "#काम राम का घर\n",
+        "rome.md": "रोम में घर\n",
+    }
+    (tmp_path / "notes").mkdir()
+    for name, text in notes.items():
+        (tmp_path / "notes" / name).write_text(text, encoding="utf-8")
+    settings = tmp_path / "settings.json5"
+    settings.write_text('{agents: {defaults: {memorySearch: {provider: "none"}}}}', encoding="utf-8")
+    with Memory.open(tmp_path / "notes", config=settings, home=tmp_path / "home") as opened:
+        yield opened
+
+
+def test_the_word_itself_is_a_better_match_than_another_form_of_it(memory: Memory) -> None:
+    for word, best, second in (("Haus", "exact.md", "form.md"), ("Häuser", "form.md", "exact.md")):
+        hits = memory.search(word, min_score=0).hits
+        assert [hit.path for hit in hits] == [best, second]
+        assert hits[0].score > hits[1].score
+
+
+@pytest.mark.parametrize(
+    "number", ["1250", "1.250", "1 250", "4711", "LEDG142", "ledg-142", "+49301234567", "+49 30 123 4567"]
+)
+def test_a_number_is_found_however_it_is_separated(memory: Memory, number: str) -> None:
+    result = memory.search(f"invoice {number}")
+    assert result.hits[0].path == "numbers.md"
+    assert result.outcome == "match"
+
+
+@pytest.mark.parametrize(
+    "number", ["125", "4713", "1251", "12500.5", "LEDG-143", "LEDG143", "+49 30 7654321", "DE89 3704 0044 0532 0130 00"]
+)
+def test_a_number_that_no_note_has_is_no_match(memory: Memory, number: str) -> None:
+    assert memory.search(f"invoice {number}").outcome != "match"
+
+
+def test_a_tag_and_a_word_with_vowel_signs_are_found_and_no_other(memory: Memory) -> None:
+    assert [hit.path for hit in memory.search("राम", min_score=0).hits] == ["hindi.md"]
+    assert [hit.path for hit in memory.search("घर", tags=["काम"], min_score=0).hits] == ["hindi.md"]
+    assert [hit.path for hit in memory.search('घर "राम"', operators=True, min_score=0).hits] == ["hindi.md"]
