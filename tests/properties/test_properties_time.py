@@ -282,7 +282,7 @@ CAPTURE: dict[str, Callable[[str], object]] = {
     "texts_from_memory": lambda text: list(_texts_from_memory({"a": text}, b"<memoriter-recall memory_", set())),
     "read_hook": lambda text: read_hook(
         "user-prompt",
-        json.dumps({"session_id": "s", "hook_event_name": "BeforeAgent", "prompt": f"<hook_context>{text}"}),
+        json.dumps({"session_id": "s", "hook_event_name": "BeforeAgent", "prompt": f"<hook_context>{text}"}).encode(),
     ),
 }
 """Readers of what is said in a conversation, and of what was kept of it."""

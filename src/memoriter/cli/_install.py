@@ -25,6 +25,7 @@ from memoriter.cli._mcp import HOST, PORT, load_token
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import is_interactive, pluralize
 from memoriter.cli._trust import ask_to_trust, check_folder
+from memoriter.environment import expand_home
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.installation import CLIENT_TITLES, PROJECT_VARIABLES, shown
 
@@ -329,7 +330,7 @@ def _options(options: GlobalOptions) -> tuple[str, ...]:
 
 
 def _absolute(path: str | None) -> str | None:
-    return str(Path(path).expanduser().absolute()) if path else None
+    return str(expand_home(path).absolute()) if path else None
 
 
 def _variables(env: Environment, options: GlobalOptions, scope: Scope) -> dict[str, str]:
@@ -343,7 +344,7 @@ def _variables(env: Environment, options: GlobalOptions, scope: Scope) -> dict[s
     is_openclaw = options.config and state_of(Path(options.config), env.environ, env.user_home)
     values = {name: env.environ.get(name, "").strip() for name in names if is_openclaw}
     home = {"MEMORITER_HOME": str(env.home)} if scope == "user" and _has_own_home(env) else {}
-    return home | {name: str(Path(value).expanduser().absolute()) for name, value in values.items() if value}
+    return home | {name: str(expand_home(value).absolute()) for name, value in values.items() if value}
 
 
 def _has_own_home(env: Environment) -> bool:

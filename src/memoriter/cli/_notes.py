@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -16,7 +15,7 @@ from memoriter.api_json import (
     refusal_json,
 )
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
-from memoriter.cli._render import DONE, FAILED, USAGE, is_interactive, pluralize
+from memoriter.cli._render import DONE, FAILED, USAGE, is_interactive, pluralize, read_stdin
 from memoriter.cli._trust import check_trust
 from memoriter.errors import PathRefused, UsageError
 
@@ -97,7 +96,7 @@ def remember_command(text: tuple[str, ...], to: Literal["daily", "long-term"], *
     """
     options = GlobalOptions.current()
     screen = options.screen
-    entry = sys.stdin.read() if text == ("-",) else " ".join(text)
+    entry = read_stdin() if text == ("-",) else " ".join(text)
     with options.open_memory() as memory:
         check_trust(memory.place, screen)
         remembered = memory.remember(entry, to=to, again=again)

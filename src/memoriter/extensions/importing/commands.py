@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memoriter.cli import DONE, FAILED, Command, GlobalOptions, check_trust, is_interactive, pluralize
+from memoriter.environment import expand_home
 from memoriter.errors import UsageError, sentence
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def export_command(file: Path, *, force: bool) -> None:
     assembly = _opened(options, screen, writes=False)
     with screen.progress() as step:
         exported = export_notes(
-            assembly.trusted.workspace, file.expanduser(), force=force, progress=_steps(step, "export")
+            assembly.trusted.workspace, expand_home(file), force=force, progress=_steps(step, "export")
         )
     if screen.as_json:
         left = list(exported.left_out)
@@ -138,7 +139,7 @@ def _import(
         report = run_import(
             workspace,
             FORMS[source],
-            path.expanduser(),
+            expand_home(path),
             locks=_records(assembly),
             zone=assembly.configuration.settings.agents.defaults.user_timezone,
             own=own,
