@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from mcp_endpoints import LIMIT
@@ -22,7 +23,7 @@ from memoriter.mcp_server import server_of
 from memoriter.mcp_server._first_answers import HANDSHAKE_VERSIONS, MODERN_VERSION, FirstAnswers
 from memoriter.mcp_server._listed import PAGE
 from memoriter.mcp_server._offered import Offered
-from memoriter.mcp_server._stdio import _messages
+from memoriter.mcp_server._stdio import parse_message
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
@@ -190,9 +191,10 @@ def answers_of_the_sdk(memory: Memory, lines: list[bytes], count: int, *, one_by
             options = server.create_initialization_options()
             serve = partial(serve_dual_era_loop, lifespan_state={}, init_options=options)
             group.start_soon(serve, server, reading, writing)
-            for message in _messages(b"".join(lines)):
-                await sending.send(message)
-                if one_by_one and hasattr(message.message, "id"):
+            for line in b"".join(lines).splitlines():
+                message = parse_message(line)
+                await sending.send(SessionMessage(message))
+                if one_by_one and hasattr(message, "id"):
                     answers.append(await answer())
             while len(answers) < count:
                 answers.append(await answer())

@@ -85,8 +85,7 @@ class Preparation:
         from importlib import import_module
 
         self._begun = True
-        for module in ("mcp.server.stdio", "memoriter.mcp_server._server"):
-            import_module(module)
+        import_module("memoriter.mcp_server._server")
         self._memory.warm()
         start_in_background(self._memory)
 
