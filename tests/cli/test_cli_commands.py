@@ -303,6 +303,48 @@ def test_config_path_is_where_the_file_is_or_would_be(program: Program) -> None:
     assert program("config", "check").out == "There is no file, so the defaults apply.\n"
 
 
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "Asia/Soul", "UTC+3", "Europe", "../etc/passwd", "CEST"])
+def test_config_check_and_set_refuse_a_time_zone_that_means_nothing(program: Program, zone: str) -> None:
+    file = program.home / "memoriter.json5"
+    file.write_text(f"{{\n  agents: {{defaults: {{userTimezone: '{zone}'}}}},\n}}\n", encoding="utf-8")
+    checked = program("config", "check")
+    assert (checked.exit_code, checked.out) == (
+        1,
+        f"{file}:2: agents.defaults.userTimezone is {zone!r}, which is not a time zone that this machine knows.\n",
+    )
+    assert "Europe/Berlin" in checked.err
+    before = file.read_bytes()
+    refused = program("config", "set", "userTimezone", zone)
+    assert (refused.exit_code, file.read_bytes()) == (2, before)
+    assert f"userTimezone is {zone!r}" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("zone", "code"),
+    [
+        ("Mars/Olympus", 1),
+        (":Nowhere", 1),
+        ("Europe/Berlin", 0),
+        (":Asia/Seoul", 0),
+        ("EST5EDT", 0),
+        ("JST-9", 0),
+        ("", 0),
+    ],
+)
+def test_config_check_refuses_a_time_zone_of_the_environment_that_means_nothing(
+    program: Program, monkeypatch: pytest.MonkeyPatch, zone: str, code: int
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    checked = program("config", "check")
+    assert (checked.exit_code, "TZ is" in checked.out) == (code, code == 1)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Seoul", "UTC", "Etc/GMT-9"])
+def test_config_check_and_set_take_the_time_zones_of_the_world(program: Program, zone: str) -> None:
+    assert program("config", "set", "userTimezone", zone).exit_code == 0
+    assert program("config", "check").exit_code == 0
+
+
 def test_config_check_finds_every_mistake_with_its_place(program: Program) -> None:
     file = program.home / "memoriter.json5"
     assert program("config", "check").out == f"{file} is right.\n"

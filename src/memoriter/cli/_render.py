@@ -271,7 +271,7 @@ def _paint(lines: Sequence[Line], stream: TextIO, *, wrapped: bool) -> None:
 
     forced = None if stream.isatty() else True
     console = Console(file=stream, highlight=False, force_terminal=forced, no_color=bool(variables().get("NO_COLOR")))
-    with _writing(stream):
+    with writing(stream):
         for line in lines:
             text = Text.assemble(*((_sanitize(part), style) for part, style in line))
             for row in _wrap(text, console, _indent_of(line)) if wrapped else (text,):
@@ -361,7 +361,7 @@ def _echo(text: str, stream: TextIO, *, newline: bool = True) -> None:
     if not _encodable(text, stream):
         encoding = stream.encoding or "utf-8"
         text = text.encode(encoding, "replace").decode(encoding)
-    with _writing(stream):
+    with writing(stream):
         click.echo(text, file=stream, nl=newline, color=True)  # otherwise click strips escape sequences from notes
 
 
@@ -370,7 +370,7 @@ class OutputFailed(OSError):
 
 
 @contextmanager
-def _writing(stream: TextIO) -> Generator[None]:
+def writing(stream: TextIO) -> Generator[None]:
     """Raise OutputFailed if stdout cannot be written to; what stderr does not take is dropped."""
     try:
         yield
