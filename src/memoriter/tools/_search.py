@@ -60,6 +60,9 @@ HIT: dict[str, Any] = {
     "type": "object",
     "properties": {
         "citation": {"type": "string"},
+        "path": {"type": "string"},
+        "startLine": {"type": "integer"},
+        "endLine": {"type": "integer"},
         "score": {"type": "number"},
         "snippet": {"type": "string"},
         "source": {"type": "string"},
@@ -76,6 +79,11 @@ OUTPUT: dict[str, Any] = {
     "properties": {
         "results": {"type": "array", "items": HIT},
         "outcome": {"type": "string", "enum": ["match", "weak", "none"]},
+        "provider": {"type": "string"},
+        "model": {"type": "string"},
+        "mode": {"type": "string"},
+        "citations": {"type": "string", "enum": ["on", "off"]},
+        "fallback": {"type": "object"},
         "reasons": {"type": "array", "items": {"type": "object"}},
         "health": {"type": "object"},
         "truncatedBy": {"type": "string"},
