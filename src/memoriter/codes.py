@@ -108,7 +108,6 @@ DiagnosticCode = Literal[
     "vectors_pending",
     "vectors_wrong",
     "warming",
-    "words_apart",
     "workspace",
     "workspace_refused",
     "workspace_untrusted",
