@@ -25,7 +25,6 @@ from memoriter.cli._mcp import HOST, PORT, load_token
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import is_interactive, pluralize
 from memoriter.cli._trust import ask_to_trust, check_folder
-from memoriter.environment import expand_home
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.installation import CLIENT_TITLES, PROJECT_VARIABLES, shown
 
@@ -330,6 +329,8 @@ def _options(options: GlobalOptions) -> tuple[str, ...]:
 
 
 def _absolute(path: str | None) -> str | None:
+    from memoriter.environment import expand_home
+
     return str(expand_home(path).absolute()) if path else None
 
 
@@ -339,6 +340,7 @@ def _variables(env: Environment, options: GlobalOptions, scope: Scope) -> dict[s
     The home is one of them if it is not the usual one. Files of a project are shared, so they do not name it.
     """
     from memoriter.config import state_of
+    from memoriter.environment import expand_home
 
     names = ["OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"]
     is_openclaw = options.config and state_of(Path(options.config), env.environ, env.user_home)

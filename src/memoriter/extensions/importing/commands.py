@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memoriter.cli import DONE, FAILED, Command, GlobalOptions, check_trust, is_interactive, pluralize, writing
-from memoriter.environment import expand_home
 from memoriter.errors import UsageError, sentence
 
 if TYPE_CHECKING:
@@ -89,6 +88,7 @@ def export_command(file: str, *, force: bool) -> None:
     can read the file. Transcripts, settings and the index are not in it. With - as FILE, it goes to the standard
     output; a link, a device or a pipe is never replaced. Next: memoriter import memoriter FILE --own.
     """
+    from memoriter.environment import expand_home
     from memoriter.extensions.importing.api import export_notes, write_export
 
     options = GlobalOptions.current()
@@ -143,6 +143,7 @@ def _steps(step: Callable[[Any], None], stage: Any) -> Callable[[int, int], None
 def _import(
     assembly: Assembly, source: str, path: Path, screen: Screen, *, own: bool, name: str, dry_run: bool
 ) -> None:
+    from memoriter.environment import expand_home
     from memoriter.extensions.importing.api import FORMATS as FORMS
     from memoriter.extensions.importing.api import run_import
 

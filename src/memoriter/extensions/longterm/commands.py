@@ -21,7 +21,6 @@ from memoriter.cli import (
     read_stdin,
     untrusted_notice,
 )
-from memoriter.environment import expand_home
 from memoriter.errors import UsageError, sentence
 from memoriter.extensions.longterm._decision_commands import CATEGORY, accept, edit, inbox, reject, trust
 from memoriter.extensions.longterm._render import (
@@ -324,6 +323,7 @@ def import_(source: str, *, own: bool) -> None:
     not put before a turn until you approve them. If a line is wrong, nothing is imported. Next: memoriter ltm trust
     review.
     """
+    from memoriter.environment import expand_home
     from memoriter.extensions.longterm.api import import_openclaw, import_text
 
     options = GlobalOptions.current()
