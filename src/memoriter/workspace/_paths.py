@@ -295,7 +295,7 @@ def _is_project(folder: Path, workspace: Path) -> bool:
 
     The name of the folder decides only if it has no session: several projects may have the same one.
     """
-    from memoriter.workspace.transcripts import started_in
+    from memoriter.workspace._session_folder import started_in  # most workspaces have no such folder
 
     started = {place for file in folder.glob("*.jsonl") if (place := started_in(str(file)))}
     if not started:

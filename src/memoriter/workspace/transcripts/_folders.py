@@ -8,9 +8,8 @@ import os
 import stat
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, open_plain, path_refused
@@ -22,6 +21,7 @@ from memoriter.workspace._paths import (
     shown_name,
 )
 from memoriter.workspace._scan import Scan
+from memoriter.workspace._session_folder import started_in
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -34,8 +34,6 @@ CITED = "sessions"
 SUFFIX = ".jsonl"
 DEEPEST = 12
 """Levels of nested folders that a scan enters."""
-_FIRST_LINES = 1 << 20
-"""Bytes at the beginning of a transcript that are searched for the folder in which the session was started."""
 _SYMLINK = "symbolic links are not followed"
 _HARD_LINK = "it has a second name on this disk (a hard link), so it may belong to another agent"
 
@@ -257,24 +255,6 @@ def _entries(place: str, cited: str, scan: _TranscriptScan) -> list[os.DirEntry[
         return []
 
 
-def started_in(path: str) -> str | None:
-    """Return the folder in which a session of Codex or Claude Code was started, from the first line that names one."""
-    from memoriter.workspace.transcripts._messages import parse_object
-
-    try:
-        with plain_file.open_plain(Path(path)) as file:
-            lines = file.read(_FIRST_LINES).splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        fields = (parse_object(line) if b'"cwd"' in line else None) or {}
-        payload = fields.get("payload")
-        folder = (cast("dict[str, Any]", payload) if isinstance(payload, dict) else fields).get("cwd")
-        if isinstance(folder, str) and folder:
-            return os.path.normpath(folder)
-    return None
-
-
 CLAUDE_CODE = "claude-code"
 CODEX = "codex"
 """Keywords for the transcripts that Claude Code and Codex keep of the workspace."""
@@ -326,7 +306,7 @@ def _configured_folders(
         if everywhere:
             yield TranscriptFolder(projects, f"{CITED}/{CLAUDE_CODE}", deep=True, configured=True)
             return
-        # The names of its folders do not tell projects apart: /work/a-b and /work/a/b have the same one.
+        # The names of its folders do not tell projects apart: `/notes/a-b` and `/notes/a/b` have the same one.
         place = f"{CITED}/{CLAUDE_CODE}"
         yield TranscriptFolder(projects, place, configured=True, started_in=spellings, by_project=True)
     elif path == CODEX:
