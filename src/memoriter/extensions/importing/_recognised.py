@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import MemoriterError
 from memoriter.extensions.importing._files import open_files
 from memoriter.extensions.importing._records import Entry, Original, Page
+from memoriter.extensions.importing._sources import records_of
 from memoriter.extensions.importing.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def recognise(path: Path, given: str) -> str | None:
 def _reads(form: Format, path: Path) -> bool:
     """Return whether a format finds text at the beginning of an export."""
     try:
-        with open_files(path, form.inner) as files, closing(form.read(files, own=False)) as records:
+        with open_files(path, form.inner) as files, closing(records_of(form, files, own=False, name="")) as records:
             return any(isinstance(record, Page | Entry | Original) for record in islice(records, _FIRST_RECORDS))
     except (MemoriterError, OSError):
         return False
