@@ -10,6 +10,5 @@ __all__ = [
     "Transcripts",
     "parse_line",
     "parse_object",
-    "started_in",
     "transcripts_of",
 ]
