@@ -104,3 +104,12 @@ def test_calls_that_run_when_the_input_ends_are_done_or_said_to_be_unfinished(en
             assert "may be written or not" in message["error"]["message"]
         elif number % 2 and number > 1:
             assert f"The canary {number} sings." in written
+
+
+@pytest.mark.slow
+def test_a_call_on_the_last_line_is_answered(env: MemoryEnv) -> None:
+    env.configure(provider="none")
+    call = request(2, "tools/call", {"name": "memory_search", "arguments": {"query": "ledger"}})
+    received = answers(env, request(1, "initialize", HELLO).encode(), INITIALIZED.encode(), call.encode())
+    (answer,) = [message for message in received if message.get("id") == 2]
+    assert "PostgreSQL" in answer["result"]["content"][0]["text"]
