@@ -109,7 +109,6 @@ DiagnosticCode = Literal[
     "vectors_pending",
     "vectors_wrong",
     "warming",
-    "words_apart",
     "workspace",
     "workspace_refused",
     "workspace_untrusted",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+from typing import Any, Literal
 
 HookEvent = Literal["session-start", "user-prompt", "stop", "pre-compact", "post-compact", "session-end"]
 HOOKS: dict[str, HookEvent] = {
@@ -51,3 +52,13 @@ def parse_seconds(text: str) -> float | None:
     except ValueError:
         return None
     return seconds if LEAST_SECONDS <= seconds <= MOST_SECONDS else None
+
+
+def parse_input(payload: bytes) -> Any:
+    """Return the JSON from stdin of a hook: in UTF-8 or UTF-16, with or without a mark, or with control characters.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(payload.decode(json.detect_encoding(payload), "replace"), strict=False)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.config import home_of
-from memoriter.errors import ConfigError
+from memoriter.errors import ConfigError, UsageError
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -55,6 +55,19 @@ def set_variable(name: str, value: str) -> None:
 
 
 @contextmanager
+def own_stdin() -> Generator[BinaryIO]:
+    """Yield a stream from stdin; meanwhile, whatever else reads stdin finds its end."""
+    descriptor = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        os.dup2(nothing, 0)
+        yield os.fdopen(descriptor, "rb", closefd=False)  # a thread may still wait for it at the end
+    finally:
+        os.dup2(descriptor, 0)
+        os.close(nothing)
+
+
+@contextmanager
 def own_stdout() -> Generator[BinaryIO]:
     """Yield a stream to stdout; meanwhile, whatever else writes to stdout writes to stderr."""
     sys.stdout.flush()
@@ -67,6 +80,38 @@ def own_stdout() -> Generator[BinaryIO]:
         sys.stdout.flush()
         os.dup2(descriptor, 1)
         os.close(descriptor)
+
+
+def open_closed_streams() -> None:
+    """Open the standard streams that were closed before this process began, so that no other file gets their numbers.
+
+    Input is empty, what goes to stderr is dropped, and writing to stdout is an error, as it is on a full disk.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            if descriptor != number and not _is_open(number):
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+                descriptor = number
+            setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def expand_home(path: str | Path) -> Path:
+    """Return a path of a person with the home folder for `~` or `~user`. Raises UsageError if that is not known."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        message = f"The home folder in {str(path)!r} is not known."
+        raise UsageError(message, remedy="Give the whole path; `./~name` is a name that begins with `~`.") from error
 
 
 def read_environment(home: str | Path | None = None) -> Environment:

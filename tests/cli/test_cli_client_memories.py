@@ -132,6 +132,18 @@ def test_in_the_folder_of_a_project_only_what_belongs_to_it_is_found(
         assert program("get", path).exit_code == 2
 
 
+@pytest.mark.parametrize(("started", "found"), [("", True), ("/inner", True), ("-other", False)])
+def test_the_sessions_beside_a_memory_tell_whose_it_is(
+    program: Program, configure: Callable[..., None], started: str, *, found: bool
+) -> None:
+    trust(program.home, program.workspace)
+    folder = program.home / ".claude" / "projects" / project_name(str(program.workspace))
+    line = {"type": "user", "cwd": f"{program.workspace}{started}", "message": {"role": "user", "content": "Hello"}}
+    (folder / "session.jsonl").write_text(f"{json.dumps(line)}\n", encoding="utf-8")
+    typed = hook_input("claude-code", "user-prompt", cwd=program.workspace, prompt=QUESTION)
+    assert (CLAUDE in program("hook", "user-prompt", typed=typed).out) is found
+
+
 def test_a_client_without_a_memory_is_reported(program: Program, configure: Callable[..., None]) -> None:
     shutil.rmtree(program.home / ".codex")
     shutil.rmtree(program.home / ".claude")

@@ -124,6 +124,47 @@ def test_nothing_cannot_be_remembered(program: Program) -> None:
     )
 
 
+BYTES = {
+    "latin-1": ("café au lait".encode("latin-1"), "it has the byte 0xe9 at 4."),
+    "half a character": ("café".encode()[:-1], "it has the byte 0xc3 at 4."),
+    "half a pair of UTF-16": ("🙂".encode("utf-16-be")[:2], "it has the byte 0xd8 at 1."),
+    "an image": (b"\x89PNG\r\n\x1a\n\0", "it has the byte 0x89 at 1."),
+    "a NUL": (b"one\0two", "character 4 is NUL."),
+}
+
+
+@pytest.mark.parametrize(("typed", "message"), BYTES.values(), ids=BYTES)
+@pytest.mark.parametrize("words", [("remember", "-"), ("remember", "--to", "long-term", "-")], ids=" ".join)
+def test_bytes_that_are_no_text_are_refused_and_nothing_is_written(
+    program: Program, words: tuple[str, ...], typed: bytes, message: str
+) -> None:
+    before = {file: file.read_bytes() for file in program.workspace.rglob("*.md")}
+    refused = program(*words, typed=typed)
+    assert (refused.exit_code, refused.out) == (2, "")
+    assert message in refused.err
+    assert {file: file.read_bytes() for file in program.workspace.rglob("*.md")} == before
+
+
+@pytest.mark.parametrize(
+    ("word", "what"), [("caf\udce9", "the byte 0xe9"), ("smile \ud83d", "half of a character (U+D83D)")]
+)
+def test_an_argument_that_is_no_text_is_refused(program: Program, word: str, what: str) -> None:
+    refused = program("remember", word)
+    assert (refused.exit_code, refused.out) == (2, "")
+    assert what in refused.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_text_from_another_program_is_kept_in_the_encoding_that_its_first_bytes_name(
+    program: Program, encoding: str
+) -> None:
+    program("remember", "-", typed="Käse and 🙂\r\n".encode(encoding))
+    notes = [file.read_text(encoding="utf-8") for file in (program.workspace / "memory").glob("*.md")]
+    (note,) = [text for text in notes if "Käse" in text]
+    assert note.endswith("Käse and 🙂\n")
+    assert "\ufeff" not in note
+
+
 def test_a_dry_run_counts_what_a_run_then_does(program: Program) -> None:
     counted = program("index", "--dry-run", "--json").json
     outcome = program("index", "--dry-run")
@@ -260,6 +301,48 @@ def test_config_path_is_where_the_file_is_or_would_be(program: Program) -> None:
         "agent": "main",
     }
     assert program("config", "check").out == "There is no file, so the defaults apply.\n"
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "Asia/Soul", "UTC+3", "Europe", "../etc/passwd", "CEST"])
+def test_config_check_and_set_refuse_a_time_zone_that_means_nothing(program: Program, zone: str) -> None:
+    file = program.home / "memoriter.json5"
+    file.write_text(f"{{\n  agents: {{defaults: {{userTimezone: '{zone}'}}}},\n}}\n", encoding="utf-8")
+    checked = program("config", "check")
+    assert (checked.exit_code, checked.out) == (
+        1,
+        f"{file}:2: agents.defaults.userTimezone is {zone!r}, which is not a time zone that this machine knows.\n",
+    )
+    assert "Europe/Berlin" in checked.err
+    before = file.read_bytes()
+    refused = program("config", "set", "userTimezone", zone)
+    assert (refused.exit_code, file.read_bytes()) == (2, before)
+    assert f"userTimezone is {zone!r}" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("zone", "code"),
+    [
+        ("Mars/Olympus", 1),
+        (":Nowhere", 1),
+        ("Europe/Berlin", 0),
+        (":Asia/Seoul", 0),
+        ("EST5EDT", 0),
+        ("JST-9", 0),
+        ("", 0),
+    ],
+)
+def test_config_check_refuses_a_time_zone_of_the_environment_that_means_nothing(
+    program: Program, monkeypatch: pytest.MonkeyPatch, zone: str, code: int
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    checked = program("config", "check")
+    assert (checked.exit_code, "TZ is" in checked.out) == (code, code == 1)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Seoul", "UTC", "Etc/GMT-9"])
+def test_config_check_and_set_take_the_time_zones_of_the_world(program: Program, zone: str) -> None:
+    assert program("config", "set", "userTimezone", zone).exit_code == 0
+    assert program("config", "check").exit_code == 0
 
 
 def test_config_check_finds_every_mistake_with_its_place(program: Program) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -50,6 +51,28 @@ def test_settings_without_effect_are_reported_by_status_doctor_and_config_check(
         assert outcome.exit_code == 0
         told = [line[2:] for line in outcome.err.splitlines() if line.startswith("! ")]
         assert [line for line in told if "no effect" in line] == messages
+
+
+@pytest.mark.parametrize(
+    ("search", "told"),
+    [
+        ({"sources": ["memory", "sessions"]}, 'memorySearch.sources ("sessions"): no effect, because'),
+        ({"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}}, ""),
+        ({"sync": {"watch": False, "intervalMinutes": 5}}, "memorySearch.sync.intervalMinutes: no effect, because"),
+        ({"sync": {"watch": True, "intervalMinutes": 5}}, ""),
+        ({"sync": {"watch": False}}, ""),
+    ],
+)
+def test_what_another_setting_keeps_from_acting_is_reported(
+    program: Program, search: dict[str, Any], told: str
+) -> None:
+    settings = {"agents": {"defaults": {"memorySearch": {"provider": "none", **search}}}}
+    (program.home / "memoriter.json5").write_text(json.dumps(settings), encoding="utf-8")
+    for words in (("config", "check"), ("status",)):
+        outcome = program(*words)
+        assert outcome.exit_code == 0
+        assert told in outcome.err
+        assert ("no effect" in outcome.err) is bool(told)
 
 
 def test_the_list_of_settings_marks_those_without_effect(program: Program) -> None:

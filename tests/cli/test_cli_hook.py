@@ -243,6 +243,23 @@ def test_what_is_no_hook_input_is_a_line_for_people_and_nothing_for_the_agent(pr
     assert outcome.err.startswith("memoriter: ")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+@pytest.mark.usefixtures("hook")
+def test_input_with_a_mark_or_in_utf_16_is_read(program: Program, encoding: str) -> None:
+    given = {"session_id": "s", "cwd": str(program.workspace), "hook_event_name": "SessionStart"}
+    started = program("hook", "session-start", typed=json.dumps(given).encode(encoding))
+    assert "PostgreSQL" in context(started, "SessionStart")
+
+
+@pytest.mark.parametrize("character", ["\t", "\n", "\x00", "\x1b", "\x7f"])
+@pytest.mark.usefixtures("hook")
+def test_control_characters_in_the_input_stop_nothing(program: Program, character: str) -> None:
+    fields = f'"session_id": "s{character}", "prompt": "Why did we choose{character} PostgreSQL for the ledger?"'
+    typed = f'{{{fields}, "cwd": "{program.workspace}", "hook_event_name": "UserPromptSubmit"}}'
+    answered = program("hook", "user-prompt", typed=typed)
+    assert "PostgreSQL" in context(answered, "UserPromptSubmit")
+
+
 @pytest.mark.parametrize(
     "words",
     [

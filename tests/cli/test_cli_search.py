@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -247,3 +248,20 @@ def test_an_editor_that_fails_is_named(program: Program, monkeypatch: pytest.Mon
     monkeypatch.setenv("VISUAL", "false")
     failed = program("search", "ledger", "--open")
     assert (failed.exit_code, failed.err.splitlines()[-1]) == (1, "Error: false: Editing failed.")
+
+
+def test_openclaws_scoring_finds_notes_by_words_alone(program: Program) -> None:
+    search = {"provider": "none", "query": {"scoring": "classic"}}
+    settings = {"agents": {"defaults": {"memorySearch": search}}}
+    (program.home / "memoriter.json5").write_text(json.dumps(settings), encoding="utf-8")
+    (program.workspace / "memory" / "food.md").write_text("# 음식\n\n나는 매운 음식 을 좋아한다.\n", encoding="utf-8")
+
+    def paths(*words: str) -> list[str]:
+        return [hit["path"] for hit in program("search", *words, "--json").json["results"]]
+
+    assert paths("매운 음식") == ["memory/food.md"]
+    assert paths("PostgreSQL", "ledger") == ["MEMORY.md"]
+    assert paths("what", "about", "the", "ledger", "and", "the", "router") == ["MEMORY.md", "memory/2026-02-10.md"]
+    assert paths("PostgreSQL", "ledger", "router")[0] == "MEMORY.md"  # it has two of the words
+    assert paths("zeppelin") == []
+    assert "only keyword search ran" in program("search", "zeppelin").out

@@ -14,6 +14,7 @@ from memoriter.index import Ledger
 from memoriter.memory import Memory
 from memory_env import MemoryEnv, compatible
 from servers import KEY
+from servers.base import Answer
 from servers.compatible import CompatibleServer
 
 if TYPE_CHECKING:
@@ -269,3 +270,29 @@ def test_a_price_that_nobody_knows_is_said_to_be_unknown_and_this_machine_is_fre
 def test_a_home_in_json_is_what_a_person_reads(program: Program, env: MemoryEnv) -> None:
     spend(env, (0, "openai", "text-embedding-3-small", 10, 0.0000002))
     assert json.loads(program("cost", "--json").out)["days"][0]["model"] == "text-embedding-3-small"
+
+
+@pytest.mark.usefixtures("far")
+def test_a_fallback_of_a_model_on_this_machine_goes_only_to_the_address_beside_the_key(
+    program: Program, env: MemoryEnv, server: CompatibleServer
+) -> None:
+    remote = {"baseUrl": server.base_url, "apiKey": KEY, "headers": {"X-Team": "blue"}}
+    env.configure(provider="local", local={"modelPath": "/not/there.gguf"}, remote=remote, fallback="openai")
+    program("index")
+    program("search", "ledger")
+    assert server.calls
+    assert {call.headers.get("authorization") for call in server.calls} == {f"Bearer {KEY}"}
+    assert {call.headers.get("x-team") for call in server.calls} == {"blue"}
+
+
+@pytest.mark.usefixtures("far")
+def test_a_fallback_serves_every_process_although_the_first_provider_never_did(
+    program: Program, env: MemoryEnv, server: CompatibleServer
+) -> None:
+    server.down = Answer(500, {"error": {"message": "broken"}})
+    env.configure(**compatible(server), fallback="fake")
+    program("index")
+    for _ in range(3):
+        answer = program("search", "which database holds the accounts", "--json").json
+        assert (answer["provider"], answer["mode"]) == ("fake", "hybrid")
+        assert answer["results"]

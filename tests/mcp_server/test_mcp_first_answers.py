@@ -15,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from mcp_endpoints import LIMIT
@@ -22,7 +24,6 @@ from memoriter.mcp_server import server_of
 from memoriter.mcp_server._first_answers import HANDSHAKE_VERSIONS, MODERN_VERSION, FirstAnswers
 from memoriter.mcp_server._listed import PAGE
 from memoriter.mcp_server._offered import Offered
-from memoriter.mcp_server._stdio import _messages
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
@@ -170,6 +171,14 @@ def first_answers(memory: Memory, lines: list[bytes]) -> list[bytes]:
     return writing.getvalue().splitlines()
 
 
+def sdk_message(line: bytes) -> SessionMessage | Exception:
+    """A line as the SDK reads it from stdin."""
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
+
+
 def answers_of_the_sdk(memory: Memory, lines: list[bytes], count: int, *, one_by_one: bool = False) -> list[bytes]:
     """The first answers of the SDK to the same lines, as it writes them to stdout.
 
@@ -190,9 +199,10 @@ def answers_of_the_sdk(memory: Memory, lines: list[bytes], count: int, *, one_by
             options = server.create_initialization_options()
             serve = partial(serve_dual_era_loop, lifespan_state={}, init_options=options)
             group.start_soon(serve, server, reading, writing)
-            for message in _messages(b"".join(lines)):
+            for line in b"".join(lines).splitlines():
+                message = sdk_message(line)
                 await sending.send(message)
-                if one_by_one and hasattr(message.message, "id"):
+                if one_by_one and isinstance(message, SessionMessage) and hasattr(message.message, "id"):
                     answers.append(await answer())
             while len(answers) < count:
                 answers.append(await answer())

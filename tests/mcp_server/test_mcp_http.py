@@ -54,6 +54,41 @@ def test_a_page_of_another_site_or_another_name_for_this_machine_is_refused(env:
         assert post(address, **token, Host="127.0.0.1.evil.example:80") == 421
 
 
+BOTH = "application/json, text/event-stream"
+
+
+@pytest.mark.slow
+def test_requests_are_answered_as_clients_write_them(env: MemoryEnv) -> None:
+    with served(env) as address:
+        place = urlsplit(address)
+        token = bearer(token_of(env))
+
+        def ask(path: str = "/mcp", **headers: str) -> tuple[int, str, Any]:
+            connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=LIMIT)
+            try:
+                connection.request(
+                    "POST", path, json.dumps(HELLO), {"Content-Type": "application/json"} | token | headers
+                )
+                reply = connection.getresponse()
+                kind = reply.getheader("Content-Type") or ""
+                text = reply.read().decode()
+            finally:
+                connection.close()
+            return reply.status, kind, json.loads(text.rpartition("data: ")[2] or text)
+
+        for accept in (BOTH, "*/*", "application/*", BOTH.title(), "application/json;q=0.9, text/event-stream;q=0.8"):
+            status, kind, answer = ask(Accept=accept)
+            assert (status, kind, answer["id"]) == (200, "text/event-stream", 1)
+        assert ask()[0] == 200
+        assert ask("/mcp/", Accept=BOTH)[0] == 200
+        for kind in ("Application/JSON", "application/json; charset=utf-8", "APPLICATION/JSON;charset=UTF-8"):
+            assert ask(Accept=BOTH, **{"Content-Type": kind})[0] == 200
+        for accept in ("application/json", "application/json; charset=utf-8", "text/plain, application/json"):
+            status, kind, answer = ask(Accept=accept)
+            assert (status, kind) == (200, "application/json")
+            assert (answer["id"], answer["result"]["serverInfo"]["name"]) == (1, "memoriter")
+
+
 @pytest.mark.anyio
 async def test_a_connector_searches_and_fetches_documents(env: MemoryEnv) -> None:
     with served(env) as address:

@@ -72,6 +72,37 @@ async def test_without_citations_nothing_asks_for_them_or_shows_them(env: Memory
         assert not [text for text in texts if PLACE.search(text)]
         answer = await client.call_tool("memory_search", {"query": "which database for the ledger"})
         assert all("Source:" not in hit["snippet"] for hit in answer.structured_content["results"])
+        assert not [hit for hit in answer.structured_content["results"] if "citation" in hit]
+
+
+@pytest.mark.parametrize(
+    ("mode", "key", "cited"),
+    [
+        ("auto", None, True),
+        ("auto", "agent:main:main", True),
+        ("auto", "agent:main:slack:direct:u1", True),
+        ("auto", "agent:main:slack:group:g1", False),
+        ("auto", "agent:main:Discord:Channel:c1", False),
+        ("on", "agent:main:slack:group:g1", True),
+        ("off", None, False),
+        ("off", "agent:main:main", False),
+    ],
+)
+async def test_the_setting_and_the_conversation_decide_about_citations(
+    env: MemoryEnv, mode: str, key: str | None, *, cited: bool
+) -> None:
+    configure(env, memory={"citations": mode})
+    async with Client(server_of(env.open())) as client:
+        meta: Any = {"memoriter/sessionKey": key} if key is not None else None
+        answer = await client.call_tool("memory_search", {"query": "which database for the ledger"}, meta=meta)
+        (first, *_) = answer.structured_content["results"]
+        assert answer.structured_content["citations"] == ("on" if cited else "off")
+        assert (first.get("citation") == "MEMORY.md#L1-L3") is cited
+        assert (first["path"], first["startLine"], first["endLine"], first["source"]) == ("MEMORY.md", 1, 3, "memory")
+        assert {"provider", "model", "mode"} <= answer.structured_content.keys()
+        text = answer.content[0].text
+        assert ("[1] MEMORY.md#L1-L3 (" in text) is cited
+        assert ("Do not name the paths" in text) is not cited
 
 
 async def test_the_prompt_quotes_what_others_wrote_with_its_author_and_without_citations_names_no_place(

@@ -79,9 +79,21 @@ def test_a_search_says_nothing_twice_and_nothing_about_health_while_all_is_well(
     result = to_result(found(router, plan), "memory_search")
     assert result.structured_content == {
         "results": [
-            {"citation": "memory/2026-02-10.md#L3-L7", "score": 0.71, "snippet": "# Router\n\n`ping a && ping b`"},
+            {
+                "citation": "memory/2026-02-10.md#L3-L7",
+                "path": "memory/2026-02-10.md",
+                "startLine": 3,
+                "endLine": 7,
+                "source": "memory",
+                "score": 0.71,
+                "snippet": "# Router\n\n`ping a && ping b`",
+            },
             {
                 "citation": "memory/plan.md#L3-L7",
+                "path": "memory/plan.md",
+                "startLine": 3,
+                "endLine": 7,
+                "source": "memory",
                 "score": 0.71,
                 "date": "2026-03-01",
                 "heading": "Plan > Boat",
@@ -89,6 +101,10 @@ def test_a_search_says_nothing_twice_and_nothing_about_health_while_all_is_well(
             },
         ],
         "outcome": "match",
+        "provider": "bundled",
+        "model": "e5",
+        "mode": "hybrid",
+        "citations": "on",
     }
     assert result.content[0].text == (
         "These passages answer the query, best first.\n\n"
@@ -104,6 +120,10 @@ def test_a_problem_and_an_unavailable_memory_are_told_to_the_model() -> None:
     assert degraded.structured_content == {
         "results": [],
         "outcome": "match",
+        "provider": "bundled",
+        "model": "e5",
+        "mode": "hybrid",
+        "citations": "on",
         "health": {"ok": False, "pending": 2, "reasons": [reason]},
     }
     assert degraded.content[0].text.endswith("The service is slow. Ask again.")

@@ -86,9 +86,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "log_form": lambda text: log_form(text, "12:00"),
     "find_entry": lambda text: find_entry(text, text[:9], foreign=True),
     "find_entry of all": lambda text: find_entry(f"{text}\nx", text, foreign=False),
-    "add_to": lambda text: Entry(f"{text}x", "agent", NOW, "memory/%Y-%m-%d.md").add_to(
-        text.encode("utf-8", "replace")
-    ),
+    "add_to": lambda text: Entry(
+        f"{text}x".replace("\0", "").encode("utf-8", "ignore").decode(), "agent", NOW, "memory/%Y-%m-%d.md"
+    ).add_to(text.encode("utf-8", "replace")),
     "copies": lambda text: CopyQuery(text[:9]).lines(text.encode("utf-8", "replace")),
     "copies of lines": lambda text: copy_query(None, [removal_of(text)]).lines(text.encode("utf-8", "replace")),
     "foreign_lines": lambda text: foreign_lines(text.split("\n")),
@@ -282,7 +282,7 @@ CAPTURE: dict[str, Callable[[str], object]] = {
     "texts_from_memory": lambda text: list(_texts_from_memory({"a": text}, b"<memoriter-recall memory_", set())),
     "read_hook": lambda text: read_hook(
         "user-prompt",
-        json.dumps({"session_id": "s", "hook_event_name": "BeforeAgent", "prompt": f"<hook_context>{text}"}),
+        json.dumps({"session_id": "s", "hook_event_name": "BeforeAgent", "prompt": f"<hook_context>{text}"}).encode(),
     ),
 }
 """Readers of what is said in a conversation, and of what was kept of it."""

@@ -153,10 +153,9 @@ def replies(data: bytes) -> None:
 
 def hooks(data: bytes) -> None:
     """What a coding agent writes to a hook is understood, or refused with a message."""
-    text = data.decode("utf-8", "replace")
     for event in HOOKS.values():
         with suppress(UsageError):
-            read_hook(event, text)
+            read_hook(event, data)
 
 
 def prompts(data: bytes) -> None:

@@ -41,7 +41,7 @@ class Program:
         self.workspace = workspace
         self.home = home
 
-    def __call__(self, *words: str, typed: str | None = None) -> Outcome:
+    def __call__(self, *words: str, typed: str | bytes | None = None) -> Outcome:
         done = CliRunner().invoke(main, list(words), input=typed)
         return Outcome(done.exit_code, done.stdout, done.stderr)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from memoriter.errors import PathRefused
 from memoriter.workspace import TranscriptFolder, Transcripts, Workspace, injected, transcripts_of
+from memoriter.workspace._paths import project_name
 from memoriter.workspace.transcripts._messages import parse_line, parse_object
 from memoriter.workspace.transcripts._open_transcript import LONGEST_LINE
 from odd_files import KINDS, longer_than_memory, posix_only
@@ -291,16 +292,31 @@ def test_folders_and_files_are_taken_as_they_are_named(tmp_path):
     assert reasons(found) == {"sessions/none": "missing"}
 
 
-def test_claude_code_means_what_was_said_in_this_workspace(tmp_path):
+@pytest.mark.parametrize("variable", [False, True], ids=["usual folder", "moved folder"])
+def test_claude_code_means_sessions_that_were_started_in_this_workspace_or_below(tmp_path, variable):
     (tmp_path / "ws").mkdir()
-    name = "".join(
-        letter if letter.isalnum() and letter.isascii() else "-" for letter in os.path.realpath(tmp_path / "ws")
-    )
-    for home, environ in ((".claude", {}), ("moved", {"CLAUDE_CONFIG_DIR": str(tmp_path / "user/moved")})):
-        put(tmp_path / f"user/{home}/projects/{name}/{home}.jsonl", claude_code("user", "Mine"))
-        put(tmp_path / f"user/{home}/projects/-other/x.jsonl", claude_code("user", "Another"))
-        found = homes(tmp_path, paths=["claude-code"], environ=environ)
-        assert names(found) == [f"sessions/claude-code/{home}.jsonl"]
+    here = str(tmp_path / "ws")
+    same_name = str(tmp_path / "ws").replace("-", "/")  # Claude Code gives its folder the same name
+    home = tmp_path / "user" / ("moved" if variable else ".claude")
+    environ = {"CLAUDE_CONFIG_DIR": str(home)} if variable else {}
+    own = home / "projects" / project_name(here)
+    put(own / "mine.jsonl", claude_code("user", "Mine", cwd=here), claude_code("user", "Moved", cwd="/elsewhere"))
+    put(own / "resumed.jsonl", '{"type": "summary"}\n', "not json\n", claude_code("user", "Resumed", cwd=here))
+    put(own / "twin.jsonl", claude_code("user", "Of another project", cwd=f"{same_name}/x"))
+    put(own / "visitor.jsonl", claude_code("user", "Came here", cwd="/elsewhere"), claude_code("user", "a", cwd=here))
+    put(own / "nowhere.jsonl", '{"type": "summary"}\n')
+    put(own / "session" / "subagents" / "agent.jsonl", claude_code("user", "A part", cwd=here))
+    put(home / "projects/-renamed/below.jsonl", claude_code("user", "Below", cwd=f"{here}/inner"))
+    put(home / "projects/-renamed/linked.jsonl", claude_code("user", "Real", cwd=os.path.realpath(here)))
+    put(home / "projects/-other/x.jsonl", claude_code("user", "Another", cwd=f"{here}-other"))
+    found = homes(tmp_path, paths=["claude-code"], environ=environ)
+    own_names = ("below", "linked", "mine", "resumed")
+    assert names(found) == [f"sessions/claude-code/{name}.jsonl" for name in own_names]
+    assert [excerpt(tmp_path, found, name) for name in names(found)[:2]] == ["User: Below", "User: Real"]
+
+
+def excerpt(tmp_path: Path, transcripts: Transcripts, path: str) -> str:
+    return Workspace(tmp_path / "ws", transcripts=transcripts).read(path).text
 
 
 def test_codex_means_sessions_that_were_started_in_this_workspace_or_below(tmp_path):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, assert_never, cast
 from memoriter.agent._events import Message
 from memoriter.agent.capture import Conversation, read_conversation
 from memoriter.agent.flush import DEFAULT_WINDOW
-from memoriter.coding_hooks import GEMINI_HOOKS, HOOKS, HookEvent
+from memoriter.coding_hooks import GEMINI_HOOKS, HOOKS, HookEvent, parse_input
 from memoriter.errors import PathRefused, UsageError, sentence
 from memoriter.plain_file import open_plain
 from memoriter.types import Diagnostic
@@ -72,12 +72,12 @@ class HookAnswer:
     """What the recall before a prompt found; None: nothing was recalled."""
 
 
-def read_hook(event: str, text: str) -> HookInput:
+def read_hook(event: str, payload: bytes) -> HookInput:
     """Parse and validate the input of a hook.
 
     Args:
         event: the event's name on the command line.
-        text: the JSON object from stdin; only a few of its keys are used.
+        payload: the JSON object from stdin; only a few of its keys are used.
 
     Raises:
         UsageError: the event is unknown, or the text is not valid input for this hook.
@@ -85,7 +85,7 @@ def read_hook(event: str, text: str) -> HookInput:
     if event not in HOOKS.values():
         raise UsageError(f"There is no hook {event!r}.", remedy=f"Name one of: {', '.join(HOOKS.values())}.")
     try:
-        parsed = json.loads(text)
+        parsed = parse_input(payload)
     except (ValueError, RecursionError) as error:
         raise UsageError(
             f"The input is not JSON: {sentence(error)}",

@@ -333,7 +333,10 @@ class Embedding:
         return True
 
     def select_provider(self) -> None:
-        """Switch to the fallback if the first provider cannot start. Try the first one again after a while."""
+        """Switch to the fallback if the first provider cannot start, or is not asked after a failure in any process.
+
+        Try the first one again after a while.
+        """
         now = self.outside.monotonic()
         fallback = self._fallback
         if fallback is not None and now - fallback.since >= FALLBACK_SECONDS:
@@ -344,7 +347,7 @@ class Embedding:
                     self._slots.pop(is_fallback, None)
             elif slot.spec is None and self._recently_worked(slot):  # another process may have learned the model
                 slot.spec_checked = False
-        if (problem := self.current.problem) is not None:
+        if (problem := self.current.problem or self.paused) is not None:
             self.fall_back(ProviderUnavailable(problem.message, remedy=problem.remedy))
 
     def _recently_worked(self, slot: Slot) -> bool:

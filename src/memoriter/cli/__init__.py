@@ -6,7 +6,7 @@ names.
 
 from memoriter.cli._main import main
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions, global_options
-from memoriter.cli._render import DONE, FAILED, Line, Screen, is_interactive, pluralize
+from memoriter.cli._render import DONE, FAILED, Line, Screen, is_interactive, pluralize, read_stdin, writing
 from memoriter.cli._trust import check_trust, untrusted_notice
 
 __all__ = [
@@ -22,5 +22,7 @@ __all__ = [
     "is_interactive",
     "main",
     "pluralize",
+    "read_stdin",
     "untrusted_notice",
+    "writing",
 ]

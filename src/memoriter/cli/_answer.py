@@ -11,7 +11,7 @@ import click
 
 from memoriter.cli._explanation import certainty_lines, time_lines, understood_lines
 from memoriter.cli._render import is_painted
-from memoriter.errors import UsageError
+from memoriter.errors import UsageError, sentence
 from memoriter.filters import all_options
 from memoriter.types import filter_arguments
 from memoriter.values import dataclass
@@ -329,10 +329,19 @@ _COLON = frozenset({"subl", "sublime_text", "zed", "zeditor", "hx", "helix"})
 
 
 def find_editor(environ: Mapping[str, str]) -> str:
-    """Return the command of the user's editor. Raises UsageError if no variable names one."""
+    """Return the command of the user's editor. Raises UsageError if no variable names one, or it is not a command."""
+    from shlex import split
+
     for name in ("VISUAL", "EDITOR"):
-        if command := environ.get(name, "").strip():
-            return command
+        command = environ.get(name, "").strip()
+        if not command:
+            continue
+        try:
+            split(command)
+        except ValueError as error:
+            message = f"{name} is {command!r}, which is not a command: {sentence(str(error).lower())}"
+            raise UsageError(message, remedy=f"Correct {name}: quotation marks come in pairs.") from error
+        return command
     raise UsageError(
         "There is no editor to open the note: the environment variables VISUAL and EDITOR are not set.",
         remedy="Name your editor, for example with `export VISUAL=nano`.",

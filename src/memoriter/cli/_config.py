@@ -169,6 +169,7 @@ def check() -> None:
     env = _environment()
     try:
         place, configuration, agent = _settle(env)
+        _check_time_zones(configuration, env)
         load_driver(configuration.search_for(agent).store.driver)
         backend = backend_setup(configuration, agent, env, place.workspace)
     except ConfigError as error:
@@ -194,6 +195,28 @@ def check() -> None:
     screen.show_diagnostics(warnings)
     if configuration.ignored:
         screen.note(((f"Without effect here: {', '.join(configuration.ignored)}", "dim"),))
+
+
+TIME_ZONE = ("agents", "defaults", "userTimezone")
+
+
+def _check_time_zones(configuration: Configuration, env: Environment) -> None:
+    """Raise ConfigError for a time zone that this machine does not know: days would silently be those of another."""
+    from memoriter.environment import zone_is_known
+
+    zone = configuration.settings.agents.defaults.user_timezone
+    if zone and not zone_is_known(zone):
+        raise _unknown_zone(f"{configuration.origin(TIME_ZONE)}: {'.'.join(TIME_ZONE)}", zone)
+    name = env.environ.get("TZ", "").removeprefix(":")
+    # A rule such as EST5EDT is no name; for a name that is not known, the system uses UTC.
+    is_name = name and not name.startswith("/") and not any(letter.isdigit() for letter in name)
+    if is_name and not zone_is_known(name):
+        raise _unknown_zone("TZ", name)
+
+
+def _unknown_zone(place: str, zone: str) -> ConfigError:
+    message = f"{place} is {zone!r}, which is not a time zone that this machine knows."
+    return ConfigError(message, remedy="Give a name such as Europe/Berlin or Asia/Seoul.")
 
 
 @config_command.command(cls=Command, name="get")
@@ -240,7 +263,13 @@ def set_(key: str, value: tuple[str, ...], *, here: bool) -> None:
     that is not valid is refused, and nothing is written. Next: memoriter config show --changed.
     """
     names = _names(key)
-    _write(names, _parse_value(names, value), here=here)
+    parsed = _parse_value(names, value)
+    if names == TIME_ZONE and isinstance(parsed, str):
+        from memoriter.environment import zone_is_known
+
+        if not zone_is_known(parsed):
+            raise _unknown_zone(".".join(names), parsed)
+    _write(names, parsed, here=here)
 
 
 @config_command.command(cls=Command, name="unset")

@@ -22,6 +22,7 @@ from memoriter.coding_hooks import (
     LONGEST_INPUT,
     MOST_SECONDS,
     SECONDS_VARIABLE,
+    parse_input,
     parse_seconds,
 )
 from memoriter.errors import ConfigError
@@ -210,7 +211,7 @@ def _answer_here(
 ) -> _Answer:
     from memoriter.agent import answer_hook, read_hook
 
-    hook = read_hook(event, payload.decode("utf-8", "replace"))
+    hook = read_hook(event, payload)
     memory = options.open_silently(attended=False)
 
     def finish() -> None:
@@ -233,7 +234,7 @@ def _answer_here(
 def _working_folder(payload: bytes) -> str | None:
     """Return the working folder of the agent if the input names an existing one, else None."""
     try:
-        document: Any = json.loads(payload.decode("utf-8", "replace"))
+        document: Any = parse_input(payload)
     except (ValueError, RecursionError):
         return None
     folder = cast("dict[str, Any]", document).get("cwd") if isinstance(document, dict) else None

@@ -329,7 +329,9 @@ def _options(options: GlobalOptions) -> tuple[str, ...]:
 
 
 def _absolute(path: str | None) -> str | None:
-    return str(Path(path).expanduser().absolute()) if path else None
+    from memoriter.environment import expand_home
+
+    return str(expand_home(path).absolute()) if path else None
 
 
 def _variables(env: Environment, options: GlobalOptions, scope: Scope) -> dict[str, str]:
@@ -338,12 +340,13 @@ def _variables(env: Environment, options: GlobalOptions, scope: Scope) -> dict[s
     The home is one of them if it is not the usual one. Files of a project are shared, so they do not name it.
     """
     from memoriter.config import state_of
+    from memoriter.environment import expand_home
 
     names = ["OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"]
     is_openclaw = options.config and state_of(Path(options.config), env.environ, env.user_home)
     values = {name: env.environ.get(name, "").strip() for name in names if is_openclaw}
     home = {"MEMORITER_HOME": str(env.home)} if scope == "user" and _has_own_home(env) else {}
-    return home | {name: str(Path(value).expanduser().absolute()) for name, value in values.items() if value}
+    return home | {name: str(expand_home(value).absolute()) for name, value in values.items() if value}
 
 
 def _has_own_home(env: Environment) -> bool:

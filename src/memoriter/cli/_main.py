@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from memoriter.cli._options import GlobalOptions, global_options, with_examples
-from memoriter.cli._render import DONE, FAILED, USAGE, describe_failure
+from memoriter.cli._render import DONE, FAILED, USAGE, OutputFailed, describe_failure
 from memoriter.entry_points import EntryPoint, entry_points
 from memoriter.errors import MemoriterError, sentence
 
@@ -142,6 +142,10 @@ class Program(LazyGroup):
         **extra: Any,
     ) -> Any:
         """Run the program and exit with a code: 0 done, 1 failed, 2 the request must change, 130 interrupted."""
+        if None in (sys.stdin, sys.stdout, sys.stderr):
+            from memoriter.environment import open_closed_streams
+
+            open_closed_streams()
         parsed: dict[str, Any] = {"alone": args is None}
         name = prog_name or "memoriter"
         run = cast("Callable[..., Any]", super().main)
@@ -150,7 +154,8 @@ class Program(LazyGroup):
                 code = run(args, name, complete_var, False, windows_expand_args, **{**extra, "obj": parsed})
         except Exception as error:  # noqa: BLE001 - a person gets a message, and a trace only with -v
             failure = describe_failure(error)
-            GlobalOptions.read(parsed, sys.argv[1:] if args is None else args).screen.show_failure(failure, error)
+            with suppress(OutputFailed):  # the exit code is all that can be said then
+                GlobalOptions.read(parsed, sys.argv[1:] if args is None else args).screen.show_failure(failure, error)
             code = failure.exit_code
         code = code if isinstance(code, int) else DONE
         if code == USAGE and _is_hook(sys.argv[1:] if args is None else args):

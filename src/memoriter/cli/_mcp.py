@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 
 from memoriter.cli._installed import outdated_notice
 from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._render import OutputFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +91,12 @@ def mcp_command(
     if sys.stdin.isatty():
         screen.note((("Waiting for an MCP client on stdin; clients start this by themselves. Ctrl-C ends it.", "dim"),))
     _finish_index(options, memory)
-    serve_stdio(memory)
+    try:
+        serve_stdio(memory)
+    except BrokenPipeError:  # the client is gone
+        raise
+    except OSError as error:
+        raise OutputFailed(error.errno, error.strerror) from error
 
 
 def _finish_index(options: GlobalOptions, memory: Memory) -> None:
@@ -156,8 +163,9 @@ def _serve(
     def ready() -> None:
         if exposure:
             screen.note(((exposure, "yellow"),))
-        screen.show([((f"Serving {url}", ""),)])
-        sys.stdout.flush()
+        with suppress(OutputFailed):  # clients use the server, whether or not anybody reads this
+            screen.show([((f"Serving {url}", ""),)])
+            sys.stdout.flush()
 
     hosts = (*((host_in_url,) if host not in THIS_MACHINE else ()), *names)
     env = read_environment()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -16,7 +15,7 @@ from memoriter.api_json import (
     refusal_json,
 )
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
-from memoriter.cli._render import DONE, FAILED, USAGE, is_interactive, pluralize
+from memoriter.cli._render import DONE, FAILED, USAGE, is_interactive, pluralize, read_stdin
 from memoriter.cli._trust import check_trust
 from memoriter.errors import PathRefused, UsageError
 
@@ -101,7 +100,7 @@ def remember_command(
     """
     options = GlobalOptions.current()
     screen = options.screen
-    entry = sys.stdin.read() if text == ("-",) else " ".join(text)
+    entry = read_stdin() if text == ("-",) else " ".join(text)
     with options.open_notes() as notes:
         if notes.place.trust == "untrusted":
             check_trust(notes.place, screen)

@@ -9,7 +9,6 @@ import inspect
 import os
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -20,6 +19,7 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from memoriter.cli._render import Line
     from memoriter.config import Place
@@ -194,8 +194,10 @@ def _enter(_context: click.Context, _parameter: click.Parameter, folder: str | N
     """Make a folder the current one, before anything reads it."""
     if folder is None:
         return
+    from memoriter.environment import expand_home
+
     try:
-        os.chdir(Path(folder).expanduser())
+        os.chdir(expand_home(folder))
     except OSError as error:
         message = (
             f"The folder {folder!r} of --directory cannot be entered: {sentence(error.strerror or 'unknown error')}"

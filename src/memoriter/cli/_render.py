@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -178,6 +181,24 @@ def is_interactive(screen: Screen) -> bool:
     return not screen.as_json and not screen.quiet and sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def read_stdin() -> str:
+    """Return the text on stdin, in its encoding or in UTF-16 with a byte order mark. Raises UsageError."""
+    content = sys.stdin.buffer.read()
+    encoding = (sys.stdin.encoding or "utf-8").lower()
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    elif encoding == "utf-8":
+        encoding = "utf-8-sig"
+    try:
+        return content.decode(encoding).replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        name = encoding.removesuffix("-sig").upper()
+        raise UsageError(
+            f"The text on stdin is not {name}: it has the byte {content[error.start]:#04x} at {error.start + 1:,}.",
+            remedy="Give text, not the bytes of a file; `iconv -t utf-8` converts other encodings.",
+        ) from error
+
+
 def diagnostic_lines(reasons: Sequence[Diagnostic]) -> list[Line]:
     """Return the lines for diagnostics with their remedies."""
     lines: list[Line] = []
@@ -250,10 +271,11 @@ def _paint(lines: Sequence[Line], stream: TextIO, *, wrapped: bool) -> None:
 
     forced = None if stream.isatty() else True
     console = Console(file=stream, highlight=False, force_terminal=forced, no_color=bool(variables().get("NO_COLOR")))
-    for line in lines:
-        text = Text.assemble(*((_sanitize(part), style) for part, style in line))
-        for row in _wrap(text, console, _indent_of(line)) if wrapped else (text,):
-            console.print(row, soft_wrap=True)
+    with writing(stream):
+        for line in lines:
+            text = Text.assemble(*((_sanitize(part), style) for part, style in line))
+            for row in _wrap(text, console, _indent_of(line)) if wrapped else (text,):
+                console.print(row, soft_wrap=True)
 
 
 def _indent_of(line: Line) -> int:
@@ -339,7 +361,28 @@ def _echo(text: str, stream: TextIO, *, newline: bool = True) -> None:
     if not _encodable(text, stream):
         encoding = stream.encoding or "utf-8"
         text = text.encode(encoding, "replace").decode(encoding)
-    click.echo(text, file=stream, nl=newline, color=True)  # otherwise click strips escape sequences from notes
+    with writing(stream):
+        click.echo(text, file=stream, nl=newline, color=True)  # otherwise click strips escape sequences from notes
+
+
+class OutputFailed(OSError):
+    """The answer cannot be written to stdout."""
+
+
+@contextmanager
+def writing(stream: TextIO) -> Generator[None]:
+    """Raise OutputFailed if stdout cannot be written to; what stderr does not take is dropped."""
+    try:
+        yield
+    except BrokenPipeError:  # click ends the program without a word
+        raise
+    except OSError as error:
+        is_answer = stream is sys.stdout
+        nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for what is left in buffers
+        if is_answer:
+            sys.stdout = nowhere
+            raise OutputFailed(error.errno, error.strerror) from error
+        sys.stderr = nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +412,10 @@ def describe_failure(error: Exception) -> CommandFailure:
             return CommandFailure(
                 error.code, error.message, error.remedy, USAGE if isinstance(error, UsageError) else FAILED
             )
+        case OutputFailed():
+            why = "it is closed" if error.errno == errno.EBADF else error.strerror or error
+            message = f"The answer cannot be written to the standard output: {sentence(why)}"
+            return CommandFailure("system", message, "Send it to a file or a program that takes it.", FAILED)
         case OSError():
             remedy = "Check the path, its permissions and the free space."
             return CommandFailure("system", system_error_text(error), remedy, FAILED)

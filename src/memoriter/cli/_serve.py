@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ import click
 
 from memoriter.cli._mcp import THIS_MACHINE, address_options, exposure_notice, load_token
 from memoriter.cli._options import Command, GlobalOptions, ask_server
+from memoriter.cli._render import OutputFailed
 from memoriter.cli._search import search_for_other
 from memoriter.cli._trust import offer_trust
 from memoriter.errors import UsageError, sentence
@@ -296,14 +297,15 @@ class _ServerRun:
         supervisor.started()
         # Where logs are collected, the link would be among them; `memoriter serve --link` prints one.
         link = self.link(server) if is_local_url(server.url) and self.options.log_format != "json" else ""
-        if self.options.json:
-            opened = {"open": link} if link else {}
-            self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watch, **opened})
-        else:
-            self.screen.show([((f"Serving {server.url}/mcp", ""),)])
-            if link:
-                self.screen.show([((f"Open once, within ten minutes: {link}", ""),)])
-        sys.stdout.flush()
+        with suppress(OutputFailed):  # clients use the server, whether or not anybody reads this
+            if self.options.json:
+                opened = {"open": link} if link else {}
+                self.screen.json_line({"url": server.url, "mcp": f"{server.url}/mcp", "watching": self.watch, **opened})
+            else:
+                self.screen.show([((f"Serving {server.url}/mcp", ""),)])
+                if link:
+                    self.screen.show([((f"Open once, within ten minutes: {link}", ""),)])
+            sys.stdout.flush()
 
     def show_event(self, event: WatchEvent) -> None:
         """Print problems of the watcher and their recovery; other events are not shown here."""

@@ -47,7 +47,7 @@ def trust_command(context: click.Context, folders: tuple[str, ...], *, listed: b
     is running refuses the folder as soon as you remove your trust. Next: memoriter status.
     """
     from memoriter.config import TrustStore
-    from memoriter.environment import read_environment
+    from memoriter.environment import expand_home, read_environment
 
     options = GlobalOptions.current()
     env = read_environment()
@@ -62,7 +62,7 @@ def trust_command(context: click.Context, folders: tuple[str, ...], *, listed: b
         raise click.UsageError("Name a folder, such as `memoriter trust .`, or give --list.")
     rows: list[tuple[Path, bool]] = []
     for name in named:
-        folder = Path(os.path.normpath(env.cwd / Path(name).expanduser()))
+        folder = Path(os.path.normpath(env.cwd / expand_home(name)))
         if not remove:
             check_folder(folder, env)
         rows.append((folder, store.remove(folder) if remove else store.add(folder)))

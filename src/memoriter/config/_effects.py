@@ -141,12 +141,23 @@ def model_keys(configuration: Configuration) -> tuple[str, ...]:
     return tuple(keys)
 
 
+def _switched_off(search: MemorySearch) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yield settings that another setting keeps from acting, with the reason and the remedy."""
+    if "sessions" in search.sources and not search.experimental.session_memory:
+        remedy = 'Set experimental.sessionMemory to true, or leave out "sessions".'
+        yield (f'{dotted((*SEARCH, "sources"))} ("sessions")',), "experimental.sessionMemory is not true", remedy
+    if search.sync.interval_minutes and not search.sync.watch:
+        remedy = "Set sync.watch to true, or run `memoriter watch`."
+        yield (dotted((*SEARCH, "sync", "intervalMinutes")),), "sync.watch is off, and no server watches", remedy
+
+
 def effect_diagnostics(configuration: Configuration) -> tuple[Diagnostic, ...]:
     """Return a diagnostic for each missing feature that the configuration has settings for."""
     written = (
         (unsupported_keys(configuration), FOREIGN_REASON, REMEDY),
         (model_keys(configuration), MODEL_REASON, MODEL_REMEDY),
         (index_path_keys(configuration), INDEX_REASON, "Keep it: OpenClaw uses it."),
+        *_switched_off(configuration.settings.agents.defaults.memory_search),
     )
     others = tuple(
         Diagnostic("settings_without_effect", f"{', '.join(keys)}: no effect, because {reason}.", remedy)

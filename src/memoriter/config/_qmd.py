@@ -104,7 +104,7 @@ class QmdSettings(Section):
     transport: Annotated[
         Literal["spawn", "mcp"], Doc("`spawn` starts the program for each search, `mcp` keeps one `qmd mcp` running")
     ] = "spawn"
-    search_mode: Annotated[str | None, Doc("`search`, `vsearch` or `query`; unset or anything else: `search`")] = None
+    search_mode: Annotated[str | None, Doc("`search`, `vsearch` or `query`; unset: `search`")] = None
     include_default_memory: Annotated[bool, Doc("Give the workspace's notes to QMD")] = True
     paths: Annotated[tuple[QmdPath, ...], Doc("Further folders")] = ()
     sessions: Annotated[QmdSessions, Doc("Transcripts")] = QmdSessions()

@@ -110,7 +110,7 @@ def choose(settings: ProviderSettings) -> Choice:
 def choose_fallback(settings: ProviderSettings) -> Choice | None:
     """Return the configured fallback provider, or None. Raises the same errors as `choose`.
 
-    `memorySearch.model` and the address in `remote` belong to the first provider, not to the fallback.
+    `memorySearch.model` belongs to the first provider, and so does `remote`, unless the first provider is no service.
     """
     name = settings.fallback.strip()
     if name in {"", NONE}:
@@ -167,7 +167,9 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     from memoriter.embed.remote import RemoteSettings, is_local_network, is_loopback, vendor_of
 
     service, aliases, found = _service(name, settings, own=own)
-    problem = (settings.remote.problem if own else None) or service.problem
+    # What `remote` says is about the only service: a key is never sent to another address than the one beside it.
+    addressed = own or _first(settings) in {*PROCESS, NONE}
+    problem = (settings.remote.problem if addressed else None) or service.problem
     if problem is not None:
         raise problem
     if missing := missing_packages("remote"):
@@ -176,7 +178,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
             remedy=f"Run `{install_command('remote')}`.",
         )
     vendor = _vendor(name, service)
-    base_url = (settings.remote.base_url if own else "") or service.base_url or OPENAI_COMPATIBLE.get(name, "")
+    base_url = (settings.remote.base_url if addressed else "") or service.base_url or OPENAI_COMPATIBLE.get(name, "")
     if name not in REMOTE and not base_url:
         raise ConfigError(
             f"The service {name!r} has no address.",
@@ -185,8 +187,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     spoken = vendor_of(vendor)
     endpoint = spoken.address(base_url) if base_url else spoken.base_url
     official = endpoint == spoken.base_url
-    # A key without the name of a service belongs to the first provider.
-    shared = settings.remote.api_key if own or _first(settings) in {*PROCESS, NONE} else ""
+    shared = settings.remote.api_key if addressed else ""
     configured = ConfiguredKeys(shared, _keys_of(settings))
     key = key_for(
         name,
@@ -207,7 +208,7 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
         model=settings.model if own else "",
         base_url=base_url,
         api_key=key.value if key else "",
-        headers={**service.headers, **(settings.remote.headers if own else {})},
+        headers={**service.headers, **(settings.remote.headers if addressed else {})},
         offline=settings.offline,
     )
     return Choice(

@@ -24,6 +24,8 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore2
 import httpx2
 
+from memoriter.errors import sentence
+
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -40,6 +42,7 @@ BROKEN = (
 )
 UNUSABLE = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpcore2.UnsupportedProtocol, ValueError)
 """Errors caused by the address, not by the server."""
+PROXY_REMEDY = "Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY."
 _PIECE = 64 << 10
 _KEEP_SECONDS = 5.0
 """Seconds that an idle connection is kept."""
@@ -47,6 +50,14 @@ _KEEP_SECONDS = 5.0
 
 class ResponseTooLarge(Exception):
     """The server has sent more bytes than the exchange allows."""
+
+
+class ClientRefused(Exception):
+    """The environment names a proxy or certificates that cannot be used; the text says which."""
+
+    def __init__(self, message: str, *, remedy: str) -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 class ExchangeLimits(threading.local):
@@ -101,11 +112,23 @@ def client_for(limits: ExchangeLimits, *, proxy: str | None = None) -> httpx2.Cl
     It does not follow redirects. Of the environment it reads only the variables for TLS.
 
     Raises:
-        ImportError: the proxy needs a package that is not installed.
-        ValueError: the address of the proxy is invalid.
+        ClientRefused: the proxy or the certificates cannot be used.
     """
+    try:
+        certificates = httpx2.create_ssl_context()
+    except OSError as error:
+        message = (
+            f"The certificates of SSL_CERT_FILE or SSL_CERT_DIR cannot be used: {sentence(error.strerror or error)}"
+        )
+        raise ClientRefused(message, remedy="Correct or unset SSL_CERT_FILE and SSL_CERT_DIR.") from error
+    try:
+        server = _proxy(proxy) if proxy else None
+    except (ImportError, *UNUSABLE) as error:
+        name = (proxy or "").rpartition("@")[2]
+        message = f"The proxy {name!r} cannot be used: {sentence(error)}"
+        raise ClientRefused(message, remedy=PROXY_REMEDY) from error
     return httpx2.Client(
-        transport=_Transport(limits, proxy),
+        transport=_Transport(limits, certificates, server),
         follow_redirects=False,
         trust_env=False,
         timeout=None,
@@ -143,10 +166,10 @@ def origin(url: str) -> tuple[str, str | None, int | None]:
 class _Transport(httpx2.BaseTransport):
     """A connection pool whose operations obey the limits."""
 
-    def __init__(self, limits: ExchangeLimits, proxy: str | None) -> None:
+    def __init__(self, limits: ExchangeLimits, certificates: ssl.SSLContext, proxy: httpcore2.Proxy | None) -> None:
         self._pool = httpcore2.ConnectionPool(
-            ssl_context=httpx2.create_ssl_context(),
-            proxy=_proxy(proxy) if proxy else None,
+            ssl_context=certificates,
+            proxy=proxy,
             keepalive_expiry=_KEEP_SECONDS,
             network_backend=cast("httpcore2.NetworkBackend", _Backend(limits)),
         )
@@ -171,6 +194,8 @@ class _Transport(httpx2.BaseTransport):
 
 
 def _proxy(address: str) -> httpcore2.Proxy:
+    if not urlsplit(address).hostname:
+        raise ValueError("it names no host")
     proxy = httpx2.Proxy(address)
     if proxy.url.scheme.startswith("socks") and find_spec("socksio") is None:
         raise ImportError("a SOCKS proxy needs the package socksio")

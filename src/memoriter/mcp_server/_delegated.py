@@ -105,7 +105,7 @@ class Delegated:
             return refused
         try:
             body = await _read_body(request)
-            hook_input = read_hook(request.path_params["event"], body.decode("utf-8", "replace"))
+            hook_input = read_hook(request.path_params["event"], body)
         except UsageError as error:
             return _error_response(400, error.code, error.message, error.remedy)
         query = request.query_params

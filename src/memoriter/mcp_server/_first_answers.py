@@ -79,7 +79,7 @@ class FirstAnswers:
         """Answer requests until the SDK must take over.
 
         Args:
-            reading: the client's messages, one on each line; it must not read ahead.
+            reading: the client's messages, one on each line.
             writing: where the answers go.
 
         Returns:

@@ -75,7 +75,8 @@ def read_prompt(arguments: Mapping[str, Any]) -> HookInput:
     if event != PROMPT:
         message = f"This tool answers the hook {PROMPT!r}, not {event!r}."
         raise UsageError(message, remedy="Install memoriter again.")
-    return read_hook(PROMPT, json.dumps({name: value for name, value in arguments.items() if name != "event"}))
+    fields = {name: value for name, value in arguments.items() if name != "event"}
+    return read_hook(PROMPT, json.dumps(fields).encode())
 
 
 def prompt_text(answer: HookAnswer) -> str:

@@ -26,6 +26,8 @@ MOST_SESSIONS = 128
 """Sessions of the owner at most, and as many of all other callers."""
 IDLE_SECONDS = 30 * 60.0
 """Seconds after which a session without a request or an open stream ends."""
+ANY_TYPE = b"*/*"
+EVENTS = b"text/event-stream"
 OPENING = 2
 """Requests that every client makes to open a session; a session with no more was never used."""
 
@@ -76,9 +78,12 @@ class SessionLimits:
         return len(self._sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] != self._path:
+        if scope["type"] != "http" or scope["path"].removesuffix("/") != self._path:
             await self._app(scope, receive, send)
             return
+        if _accepts_json_only(scope):
+            send = _without_events(send)
+        scope = self._usual(scope)
         name = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
         if name is None:
             await self._open_session(scope, receive, send)
@@ -94,6 +99,21 @@ class SessionLimits:
         finally:
             session.open -= 1
             session.last_used = self._clock()
+
+    def _usual(self, scope: Scope) -> Scope:
+        """Return a request as the SDK expects it: clients also end the path with `/` and name types differently."""
+        headers = list[tuple[bytes, bytes]]()
+        accepted = False
+        for name, value in scope["headers"]:
+            if name == b"content-type":
+                kind, separator, rest = value.partition(b";")
+                headers.append((name, kind.lower() + separator + rest))
+            elif name != b"accept" or EVENTS in value.lower():
+                accepted = accepted or name == b"accept"
+                headers.append((name, value))
+        if not accepted and scope["method"] == "POST":
+            headers.append((b"accept", ANY_TYPE))
+        return {**scope, "path": self._path, "raw_path": self._path.encode(), "headers": headers}
 
     def _dropping_ended(self, name: str, method: str, send: Send) -> Send:
         """Wrap `send` to drop a session that its client ended or that was idle for too long."""
@@ -169,3 +189,36 @@ def _not_found() -> Response:
     error = {"code": INVALID_REQUEST, "message": "Session not found"}
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
     return Response(body, 404, media_type="application/json")
+
+
+def _accepts_json_only(scope: Scope) -> bool:
+    """Return whether a client takes JSON and no stream of events."""
+    accepted = b",".join(value for name, value in scope["headers"] if name == b"accept").lower()
+    return scope["method"] == "POST" and b"json" in accepted and EVENTS not in accepted
+
+
+def _without_events(send: Send) -> Send:
+    """Wrap `send` to answer with the message of the last event, which is the response, instead of a stream."""
+    start: list[Message] = []
+    body = bytearray()
+
+    async def collect(message: Message) -> None:
+        if message["type"] == "http.response.start" and EVENTS in dict(message["headers"]).get(b"content-type", b""):
+            start.append(message)
+            return
+        if not start or message["type"] != "http.response.body":
+            await send(message)
+            return
+        body.extend(message.get("body", b""))
+        if message.get("more_body"):
+            return
+        data = [line.removeprefix(b"data:").strip() for line in body.splitlines() if line.startswith(b"data:")]
+        content = next((each for each in reversed(data) if each), b"")
+        kept = [
+            (name, value) for name, value in start[0]["headers"] if name not in {b"content-type", b"content-length"}
+        ]
+        headers = [*kept, (b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
+        await send({**start[0], "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    return collect

@@ -50,8 +50,9 @@ CHATGPT = "openai-mcp"
 SESSION_KEY = "memoriter/sessionKey"
 """The key in `_meta` of a call with the conversation's key, such as `agent:main:slack:group:7`."""
 SEPARATORS = (",", ":")
-NOT_FOR_MODELS = {"provider", "model", "mode", "citations", "health", "fallback", "timings", "disabled", "code"}
+NOT_FOR_MODELS = {"health", "timings", "disabled", "code"}
 """Parts of a search result that only programs of this machine use; `health` is shown if something is wrong."""
+NOT_CITED = "Do not name the paths or lines of the notes to the user."
 OUTCOMES = {
     "match": "These passages answer the query, best first.",
     "weak": "These passages are related, and may not answer the query.",
@@ -180,7 +181,7 @@ def to_result(answer: dict[str, Any], name: str = "") -> CallToolResult:
     """Return an answer as text and as structured content.
 
     It is an error if the agent must change its call, if nothing was written, or if the memory could not be searched.
-    Clients give their model either form, so neither holds anything twice, and both are neutral.
+    Clients give their model either form, and both are neutral. The fields have OpenClaw's names.
 
     Args:
         answer: what a tool returned.
@@ -215,13 +216,13 @@ def _lean_hit(hit: dict[str, Any]) -> dict[str, Any]:
     """
     start = hit["startLine"]
     end = hit["endLine"]
-    citation = hit.get("citation") or f"{hit['path']}#L{start}" + (f"-L{end}" if end != start else "")
-    snippet = hit["snippet"].removesuffix(with_footer("", citation)).strip()
+    citation = hit.get("citation", "")
+    snippet = hit["snippet"].removesuffix(with_footer("", citation)).strip() if citation else hit["snippet"].strip()
     heading = hit.get("heading", [])
     date = hit.get("date", "")
-    shown = {"citation": citation, "score": round(hit["score"], 2)}
-    if hit["source"] != "memory":
-        shown["source"] = hit["source"]
+    shown = {"citation": citation} if citation else {}
+    shown |= {key: hit[key] for key in ("path", "startLine", "endLine", "source")}
+    shown["score"] = round(hit["score"], 2)
     if "author" in hit:
         shown["author"] = hit["author"]
     if date and date not in hit["path"]:
@@ -243,14 +244,17 @@ def _search_text(lean: dict[str, Any]) -> str:
     """Return a search result as text: each passage below a line with its number, place and score."""
     if "error" in lean:
         return " ".join(sentence(lean[key]) for key in ("error", "warning", "action") if lean.get(key))
-    lines = [OUTCOMES.get(lean.get("outcome", ""), "")]
+    cited = lean.get("citations") != "off"
+    lines = [" ".join(filter(None, (OUTCOMES.get(lean.get("outcome", ""), ""), "" if cited else NOT_CITED)))]
     for number, hit in enumerate(lean["results"], 1):
-        details = [f"{hit['score']:.2f}", *(hit[key] for key in ("source", "date", "heading") if key in hit)]
+        place = hit["citation"] if cited else f"{hit['path']}, lines {hit['startLine']}-{hit['endLine']}"
+        details = [f"{hit['score']:.2f}", *([hit["source"]] if hit["source"] != "memory" else [])]
+        details += [hit[key] for key in ("date", "heading") if key in hit]
         details += [f"changed {hit['changed']}"] if "changed" in hit else []
         details += ["of another time"] if "outsideTime" in hit else []
         details += [f"written by {hit['author']}"] if "author" in hit else []
         details += [f"most likely line {hit['answerLines'][0]}"] if "answerLines" in hit else []
-        lines += ["", f"[{number}] {hit['citation']} ({', '.join(details)})", _HEADER.sub(r"\1(\2)", hit["snippet"])]
+        lines += ["", f"[{number}] {place} ({', '.join(details)})", _HEADER.sub(r"\1(\2)", hit["snippet"])]
     reasons = [*lean.get("reasons", []), *lean.get("health", {}).get("reasons", [])]
     notes = [f"{reason['message']} {reason['remedy']}".strip() for reason in reasons]
     if "understood" in lean:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from datetime import date
 from typing import TYPE_CHECKING
 
 from memoriter.search._dates import age_in_days, classic_start, decay, start_of
 from memoriter.search._hits import classic_tokens, mmr_order, snippet
-from memoriter.search._terms import classic_terms
+from memoriter.search._terms import classic_terms, is_common
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,11 +57,30 @@ def classic_candidates(
     limit: int,
 ) -> tuple[Sequence[tuple[int, float]], Sequence[tuple[int, float]]]:
     """Return up to `limit` rows of each retriever, best first: with their cosines, and with their FTS5 ranks."""
-    nearest = () if vector is None else reader.vector_search(vector, limit=limit, filters=filters)
     phrases = [" ".join(terms) for word in query_words(text) if (terms := classic_terms(word))]
-    use_keywords = settings.hybrid or vector is None
-    matches = reader.keyword_search_all(phrases, limit=limit, filters=filters) if phrases and use_keywords else ()
+    nearest = () if vector is None else reader.vector_search(vector, limit=limit, filters=filters)
+    if not nearest:
+        return (), _rows_with_any(reader, phrases, filters=filters, limit=limit)
+    matches = reader.keyword_search_all(phrases, limit=limit, filters=filters) if phrases and settings.hybrid else ()
     return nearest, matches
+
+
+def _rows_with_any(
+    reader: Store, phrases: Sequence[str], *, filters: Filters, limit: int
+) -> Sequence[tuple[int, float]]:
+    """Return rows that have a keyword of the query, those with most of them first, each with its best rank.
+
+    Without vectors, each keyword is searched by itself, as OpenClaw does; everyday words are none if there are others.
+    """
+    keywords = [phrase for phrase in dict.fromkeys(phrases) if not is_common(phrase)] or phrases
+    counts = Counter[int]()
+    ranks = dict[int, float]()
+    for keyword in keywords:
+        for row, rank in reader.keyword_search_all([keyword], limit=limit, filters=filters):
+            counts[row] += 1
+            ranks[row] = min(rank, ranks.get(row, rank))
+    best = sorted(ranks.items(), key=lambda item: (-counts[item[0]], item[1]))
+    return best[:limit]
 
 
 def classic_ranking(
@@ -77,6 +97,8 @@ def classic_ranking(
     vector_scores = dict(nearest)
     text_scores = {row: text_score(rank) for row, rank in matches}
     weights = settings.classic_weights if settings.hybrid else (1.0, 0.0)
+    if not nearest:
+        weights = (0.0, 1.0)
     scores = merge(vector_scores, text_scores, weights)
     chunks = reader.rows(scores.keys())
     pairs = [(chunks[row], _apply_decay(chunks[row], score, settings, now)) for row, score in scores.items()]

@@ -47,8 +47,6 @@ class EmptyResult:
     """True if the query contains a term."""
     undated: int = 0
     """Number of chunks without a day that would pass if the last change of their file counted as their day."""
-    is_classic: bool = False
-    """True for classic scoring, in which a chunk must contain all words of the query."""
 
 
 def search_without_limits(
@@ -93,7 +91,6 @@ def search_without_limits(
         undated=reader.count(replace(filters, changed=True)) if is_dated and not searched else 0,
         has_vector=vector is not None,
         has_words=any(map(query_terms, words)),
-        is_classic=settings.scoring == "classic",
     )
 
 
@@ -140,10 +137,6 @@ def _diagnostics(result: EmptyResult) -> Iterator[Diagnostic]:
     elif unfiltered is None and not result.has_words:
         message = "The question has no word to search for, and vector search was not available."
         yield Diagnostic("no_words", message, REPHRASE)
-    elif unfiltered is None and result.is_classic:
-        message = f"None of {_chunk_count(result.chunks)} has every word of the question, as classic scoring requires."
-        remedy = 'Use fewer words, or set memorySearch.query.scoring to "calibrated".'
-        yield Diagnostic("words_apart", message, remedy)
     elif unfiltered is None:
         message = f"None of {_chunk_count(result.chunks)} has a word of the question; only keyword search ran."
         yield Diagnostic("no_term_known", message, REPHRASE)

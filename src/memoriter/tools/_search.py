@@ -50,13 +50,16 @@ ARGUMENTS = tuple(argument for argument in search_arguments().values() if argume
 
 HIT = output_schema(
     "Hit",
-    fields="citation score snippet source date changed outsideTime author answerLines",
+    fields="citation path startLine endLine score snippet source date changed outsideTime author answerLines",
     required="score snippet",
 )
 OUTPUT = output_schema(
     "SearchResult",
     "Unavailable",
-    fields="results outcome reasons health truncatedBy understood unavailable error warning action origin",
+    fields=(
+        "results outcome provider model mode citations fallback reasons health truncatedBy understood unavailable error "
+        "warning action origin"
+    ),
     required="results",
     of_lists={"results": HIT},
 )

@@ -282,13 +282,28 @@ def client_memories(
     """
     if "claude-code" in clients:
         projects = program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"
-        own = project_name(str(workspace))
-        names = sorted(folder.parent.name for folder in projects.glob("*/memory")) if owned else []
-        for name in names or [own]:
+        names = sorted(folder.parent.name for folder in projects.glob("*/memory"))
+        if not owned:
+            names = [name for name in names if _is_project(projects / name, workspace)]
+        for name in names or [project_name(str(workspace))] * owned:
             yield ExtraPath(str(projects / name / "memory"), client=f"{CLIENT_MEMORIES[0]}{name}")
     if "codex" in clients and owned:
         home = program_home(environ, "CODEX_HOME", user_home / ".codex")
         yield ExtraPath(str(home / "memories"), client=f"{CLIENT_MEMORIES[1]}memories")
+
+
+def _is_project(folder: Path, workspace: Path) -> bool:
+    """Return whether all sessions in a folder of Claude Code were started in the workspace.
+
+    The name of the folder decides only if it has no session: several projects may have the same one.
+    """
+    from memoriter.workspace._session_folder import started_in  # most workspaces have no such folder
+
+    started = {place for file in folder.glob("*.jsonl") if (place := started_in(str(file)))}
+    if not started:
+        return folder.name == project_name(str(workspace))
+    own = {str(workspace), os.path.realpath(workspace)}
+    return all(any(names_below(each, place) is not None for each in own) for place in started)
 
 
 def program_home(environ: Mapping[str, str], variable: str, default: Path) -> Path:

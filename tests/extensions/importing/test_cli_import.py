@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import socket
 import stat
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +20,6 @@ from exports import DAY, FACT, SECRET, archive, chatgpt_conversation, written
 from odd_files import posix_only
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from program import Program
 
 
@@ -430,3 +434,60 @@ def test_into_a_repository_that_was_only_found_it_writes_after_its_owner_trusts_
     assert imported(program) == {}
     assert program("import", "chatgpt", file, "--dry-run").exit_code == 0
     assert not (program.home / "imports").exists()
+
+
+def special(folder: Path, kind: str) -> tuple[Path, str]:
+    """A file that is no plain one, and what it is called."""
+    place = folder / kind
+    if kind == "link":
+        (folder / "target.zip").write_bytes(b"kept")
+        place.symlink_to(folder / "target.zip")
+        return place, "a symbolic link"
+    if kind == "link to nothing":
+        place.symlink_to(folder / "not there")
+        return place, "a symbolic link"
+    if kind == "pipe":
+        os.mkfifo(place)
+        return place, "a pipe"
+    if kind == "socket":
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(place))
+        return place, "a socket"
+    if kind == "folder":
+        place.mkdir()
+        return place, "a folder"
+    return Path("/dev", kind), "a symbolic link" if kind == "stdout" else "a device"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "pipe", "socket", "folder", "null", "full", "stdout"])
+def test_an_export_never_replaces_what_is_no_plain_file(
+    program: Program, tmp_path_factory: pytest.TempPathFactory, kind: str, *, force: bool
+) -> None:
+    place, what = special(tmp_path_factory.mktemp("x"), kind)
+    before = place.lstat()
+    refused = program("export", str(place), *(["--force"] if force else []))
+    assert (refused.exit_code, refused.out) == (2, "")
+    assert f"{str(place)!r} is {what}, which is not replaced." in refused.err
+    assert (place.lstat().st_mode, place.lstat().st_ino) == (before.st_mode, before.st_ino)
+    if kind == "link":
+        assert place.read_bytes() == b"kept"
+    assert not [file for file in place.parent.iterdir() if file.name.endswith(".part")]
+
+
+def test_an_export_to_the_standard_output_is_the_archive_and_nothing_else(program: Program, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "memoriter", "export", "-"]
+    done = subprocess.run(command, cwd=program.workspace, capture_output=True, check=True)
+    assert done.stderr == b""
+    with zipfile.ZipFile(io.BytesIO(done.stdout)) as archive:
+        assert archive.testzip() is None
+        assert archive.read("notes/MEMORY.md") == (program.workspace / "MEMORY.md").read_bytes()
+    assert not (program.workspace / "-").exists()
+    file = tmp_path / "out.zip"
+    file.write_bytes(done.stdout)
+    assert program("-w", str(tmp_path / "notes"), "import", "memoriter", str(file), "--own").exit_code == 0
+    refused = program("export", "-", "--json")
+    assert (refused.exit_code, refused.json["error"]["code"]) == (2, "usage")
+    program("export", "./-")
+    assert zipfile.is_zipfile(program.workspace / "-")

@@ -393,6 +393,44 @@ def test_a_point_within_a_name_or_a_number_does_not_cut_a_statement(text: str) -
     assert [statement.text for statement in find_statements(text)] == [text]
 
 
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("나는 짜장면을 좋아해", "preference"),
+        ("나는 짜장면을 싫어해", "preference"),
+        ("나는 대사관을 싫어해", "preference"),
+        ("나는 회의를 미워해", "preference"),
+        ("앞으로 DB는 PostgreSQL을 쓸 거야", "decision"),
+        ("앞으로 PostgreSQL을 사용할 거야", "decision"),
+        ("앞으로 Neovim을 쓸게", "decision"),
+        ("원장에는 PostgreSQL을 도입할 예정이야", "decision"),
+        ("내 이메일은 foo@bar.com이야", "entity"),
+        ("제 이메일 주소는 foo@bar.com입니다", "entity"),
+        ("나는 항상 녹차를 마셔", "fact"),
+        ("나는 늘 녹차를 마셔", "fact"),
+        ("나는 절대 커피를 마시지 않아", "fact"),
+        ("저는 항상 아침에 운동해요", "fact"),
+    ],
+)
+def test_what_is_captured_in_other_languages_is_captured_in_korean(text: str, category: str) -> None:
+    assert [(statement.text, statement.category) for statement in find_statements(text)] == [(text, category)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "이거 쓸 거야?",
+        "그는 항상 녹차를 마셔",
+        "항상 그렇듯이 오류가 났어",
+        "주인공이 짜장면을 좋아하는 장면을 써줘",
+        "이 메일 좀 고쳐줘",
+        "오늘 회의에서 foo@bar.com으로 메일 보내줘",
+    ],
+)
+def test_similar_korean_sentences_are_not_captured(text: str) -> None:
+    assert find_statements(text) == ()
+
+
 @pytest.mark.slow
 def test_memories_that_are_repeated_in_a_message_are_not_captured_again() -> None:
     assert report.recaptured(TURNS)[0] == 0

@@ -96,6 +96,20 @@ def test_a_server_logs_each_part_when_it_starts(env: MemoryEnv, caplog: pytest.L
     assert len(lines) == 3
 
 
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [("search", ""), ("vsearch", "memoriter's own index answers"), ("query", "it searches by words only")],
+)
+def test_a_server_reports_at_its_start_that_there_are_no_vectors(
+    env: MemoryEnv, program: ScriptedQmd, mode: str, told: str
+) -> None:
+    configure(env, program.program, searchMode=mode)
+    (started,) = [part for part in start_parts(env.open()) if part.name == "qmd"]
+    assert started.works
+    assert ("It has no vectors yet" in started.message) is bool(told)
+    assert told in started.message
+
+
 def test_a_server_reports_a_broken_part_at_its_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     memory = qmd_env(tmp_path / "env", "no-such-qmd").open()
     assert [(part.name, part.works) for part in start_parts(memory)][1] == ("qmd", False)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from memoriter.errors import ConfigError, ProviderUnavailable, sentence
+from memoriter.errors import ConfigError, ProviderUnavailable
 from memoriter.extras import install_command, missing_packages
 from memoriter.values import dataclass
 
@@ -35,7 +35,6 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 LEAST_BYTES_A_SECOND = 1024
 """A server that sends fewer bytes per second is treated as stalled."""
 _HUB = "Check HF_ENDPOINT, or set local.modelPath to a GGUF file."
-_PROXY = "Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY."
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +274,8 @@ def _request(url: str, headers: Mapping[str, str], wait_limit: _WaitLimit) -> Ge
     try:
         # Connections to this machine use no proxy.
         client = network.client_for(limits, proxy=None if host in _LOOPBACK else network.proxy_for(url))
-    except (ImportError, ValueError, *network.BROKEN) as error:
-        raise ProviderUnavailable(f"The proxy for {host} cannot be used: {sentence(error)}", remedy=_PROXY) from error
+    except network.ClientRefused as error:
+        raise ProviderUnavailable(str(error), remedy=error.remedy) from error
     with client, limits.enforce(wait_limit.left):
         wait_limit.begin()
         try:

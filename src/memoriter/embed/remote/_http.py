@@ -269,18 +269,14 @@ class HttpClient:
         """
         import memoriter.embed._network as network
 
-        proxy = None if is_loopback(url) else network.proxy_for(url)
+        proxy = _proxy_for(url)
         limits = self._limits
         with self._lock:
             if proxy not in self._clients:
                 try:
                     self._clients[proxy] = network.client_for(limits, proxy=proxy)
-                except (ImportError, ValueError, *network.BROKEN) as error:
-                    host = urlsplit(proxy or "").hostname
-                    raise ProviderUnavailable(
-                        f"The proxy {host!r} cannot be used: {sentence(redact_line(str(error)))}",
-                        remedy="Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY.",
-                    ) from error
+                except network.ClientRefused as error:
+                    raise ProviderUnavailable(str(error), remedy=error.remedy) from error
             return self._clients[proxy]
 
 
@@ -350,10 +346,22 @@ def _connection_error(url: str, error: Exception) -> EmbeddingError:
         return ProviderUnavailable(
             f"Nothing answers at {_host(url)}: {sentence(error)}", remedy="Start the server there."
         )
+    if proxy := _proxy_for(url):
+        return TransientFailure(
+            f"The service at {_host(url)} cannot be reached by the proxy {_host(proxy)}: {sentence(error)}",
+            remedy="Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, the network and remote.baseUrl.",
+        )
     return TransientFailure(
         f"The service at {_host(url)} cannot be reached: {sentence(error)}",
         remedy="Check the network and remote.baseUrl.",
     )
+
+
+def _proxy_for(url: str) -> str | None:
+    """Return the proxy of the environment for an address, or None, as for this machine."""
+    import memoriter.embed._network as network
+
+    return None if is_loopback(url) else network.proxy_for(url)
 
 
 def _host(url: str) -> str:

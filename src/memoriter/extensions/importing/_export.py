@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import zipfile
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from memoriter.errors import PathRefused, UsageError, WriteError, sentence
 from memoriter.extensions.importing._ignore_files import ignore_files
@@ -24,6 +26,14 @@ if TYPE_CHECKING:
 VERSION = 1
 IGNORE = "ignore/"
 """Folder of the `.memoryignore` files, numbered in the order in which `export.json` names them."""
+_KINDS = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISCHR, "a device"),
+)
 _FIRST_YEAR = 1980
 _LAST_YEAR = 2107
 """Of a time in a ZIP archive."""
@@ -33,7 +43,8 @@ _LAST_YEAR = 2107
 class Exported:
     """What an export has."""
 
-    file: Path
+    file: Path | None
+    """None: it went into a stream."""
     notes: int
     bytes: int
     """Of all notes together."""
@@ -53,36 +64,60 @@ def export_notes(
     Args:
         workspace: the folder of notes.
         file: the archive.
-        force: whether to replace a file of this name.
+        force: whether to replace a file of this name; anything else than a plain file stays.
         progress: called with the number of notes that are done, and of all.
 
     Raises:
         UsageError: the file exists, or its folder does not.
         WriteError: it cannot be written; nothing of it is left.
     """
-    if os.path.lexists(file) and not force:
-        raise UsageError(f"The file {str(file)!r} exists.", remedy="Name another file, or add --force to replace it.")
+    _check_place(file, force=force)
     if not file.parent.is_dir():
         raise UsageError(f"The folder {str(file.parent)!r} does not exist.", remedy="Create it, or name another file.")
     draft = file.with_name(f".{file.name}.{os.urandom(6).hex()}.part")
     try:
         with open(draft, "xb", opener=open_private) as opened:
-            with zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
-                exported = _write(workspace, file, archive, progress)
+            exported = write_export(workspace, opened, progress)
             opened.flush()
             os.fsync(opened.fileno())
+        _check_place(file, force=force)  # it may have appeared meanwhile
         draft.replace(file)
     except OSError as error:
         reason = sentence(error.strerror or error)
         raise WriteError(f"The export {str(file)!r} could not be written: {reason}") from error
     finally:
         draft.unlink(missing_ok=True)
-    return exported
+    return replace(exported, file=file)
 
 
-def _write(
-    workspace: Workspace, file: Path, archive: zipfile.ZipFile, progress: Callable[[int, int], None] | None
+def _check_place(file: Path, *, force: bool) -> None:
+    """Raise UsageError if something is there that must not be replaced."""
+    try:
+        mode = file.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        remedy = "Name another file."
+        raise UsageError(
+            f"The file {str(file)!r} cannot be written: {sentence(error.strerror)}", remedy=remedy
+        ) from error
+    if not stat.S_ISREG(mode):
+        kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "not a plain file")
+        remedy = "Name another file; `memoriter export -` writes to the standard output."
+        raise UsageError(f"{str(file)!r} is {kind}, which is not replaced.", remedy=remedy)
+    if not force:
+        raise UsageError(f"The file {str(file)!r} exists.", remedy="Name another file, or add --force to replace it.")
+
+
+def write_export(
+    workspace: Workspace, stream: IO[bytes], progress: Callable[[int, int], None] | None = None
 ) -> Exported:
+    """Write all notes of a folder as a ZIP archive into a stream, such as stdout. Raises OSError."""
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        return _write(workspace, archive, progress)
+
+
+def _write(workspace: Workspace, archive: zipfile.ZipFile, progress: Callable[[int, int], None] | None) -> Exported:
     scan = workspace.scan()
     sources = [source for source in scan.sources if source.kind == "memory"]
     lines = list[str]()
@@ -110,7 +145,7 @@ def _write(
         "ignoreFiles": list(ignored),
     }
     archive.writestr(_entry("export.json", 0), json.dumps(about, indent=2) + "\n")
-    return Exported(file, len(lines), size, tuple(left_out))
+    return Exported(None, len(lines), size, tuple(left_out))
 
 
 def _content(workspace: Workspace, path: str) -> bytes | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, assert_never
 
 from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError, sentence
@@ -165,15 +166,30 @@ def _recording() -> Generator[None]:
 def _check(records: Iterator[Record], form: Format, path: Path, others: OtherSources) -> int:
     """Read an export to its end, and return the number of its records. Raises UsageError."""
     total = kept = 0
-    for record in records:
-        total += 1
-        kept += not isinstance(record, LeftOut | NotesLayout | IgnoreFile)
-        others.check(record)
+    try:
+        for record in records:
+            total += 1
+            kept += not isinstance(record, LeftOut | NotesLayout | IgnoreFile)
+            others.check(record)
+    except UsageError as error:
+        if kept:
+            raise
+        raise _of_another_program(form, path) or error from error
     if not kept:
         message = f"There is nothing of {form.name} in {str(path)!r}."
         remedy = "Name another format or path: docs/import.md lists what to give for each format."
-        raise UsageError(message, remedy=remedy)
+        raise _of_another_program(form, path) or UsageError(message, remedy=remedy)
     return total
+
+
+def _of_another_program(form: Format, path: Path) -> UsageError | None:
+    """Return the error for an export of another program, if it is one."""
+    from memoriter.extensions.importing._recognised import recognise
+
+    if (other := recognise(path, form.name)) is None:
+        return None
+    message = f"{str(path)!r} is not an export of {form.name}. It is one of {other}."
+    return UsageError(message, remedy=f"Run `memoriter import {other} {quote(str(path))}`.")
 
 
 class _Writing:

@@ -5,7 +5,7 @@ every note says which record of which import it has: an import can be repeated a
 `memoriter.import_history` keeps what a later import replaced, so that it can be undone alone.
 """
 
-from memoriter.extensions.importing._export import Exported, export_notes
+from memoriter.extensions.importing._export import Exported, export_notes, write_export
 from memoriter.extensions.importing._files import Files, open_files
 from memoriter.extensions.importing._notes import IMPORTED
 from memoriter.extensions.importing._records import (
@@ -45,4 +45,5 @@ __all__ = [
     "plan_undo",
     "run_import",
     "undo",
+    "write_export",
 ]

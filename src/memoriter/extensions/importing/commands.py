@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.cli import DONE, FAILED, Command, GlobalOptions, check_trust, is_interactive, pluralize
+from memoriter.cli import DONE, FAILED, Command, GlobalOptions, check_trust, is_interactive, pluralize, writing
 from memoriter.errors import UsageError, sentence
 
 if TYPE_CHECKING:
@@ -72,33 +73,45 @@ def import_command(
 
 
 @click.command(cls=Command, name="export", section="Move")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path())
 @click.option("--force", is_flag=True, help="Replace a file of this name.")
-def export_command(file: Path, *, force: bool) -> None:
+def export_command(file: str, *, force: bool) -> None:
     """Write all notes into a ZIP archive.
 
         memoriter export ~/notes.zip
         memoriter export ~/notes.zip --force
+        memoriter export - | ssh backup "cat > notes.zip"
         memoriter -w ~/elsewhere import memoriter ~/notes.zip --own
 
     The archive has every note, byte by byte, in notes/, and notes.jsonl, with one object for each: path, title, date,
     tags, text, the origin of text that is not yours, hash and time. The long-term memories are in their note. Only you
-    can read the file. Transcripts, settings and the index are not in it. Next: memoriter import memoriter FILE --own.
+    can read the file. Transcripts, settings and the index are not in it. With - as FILE, it goes to the standard
+    output; a link, a device or a pipe is never replaced. Next: memoriter import memoriter FILE --own.
     """
-    from memoriter.extensions.importing.api import export_notes
+    from memoriter.environment import expand_home
+    from memoriter.extensions.importing.api import export_notes, write_export
 
     options = GlobalOptions.current()
     screen = options.screen
-    notes = _opened(options, screen, writes=False)
+    to_stdout = file == "-"
+    if to_stdout and (screen.as_json or sys.stdout.isatty()):
+        why = "the answer in JSON goes there" if screen.as_json else "it is a terminal"
+        raise UsageError(f"The archive cannot go to the standard output: {why}.", remedy="Name a file.")
+    workspace = _opened(options, screen, writes=False).trusted_workspace
     with screen.progress() as step:
-        exported = export_notes(
-            notes.trusted_workspace, file.expanduser(), force=force, progress=_steps(step, "export")
-        )
+        progress = _steps(step, "export")
+        if to_stdout:
+            with writing(sys.stdout):
+                exported = write_export(workspace, sys.stdout.buffer, progress)
+                sys.stdout.flush()
+        else:
+            exported = export_notes(workspace, expand_home(file), force=force, progress=progress)
     if screen.as_json:
         left = list(exported.left_out)
         screen.json({"file": str(exported.file), "notes": exported.notes, "bytes": exported.bytes, "leftOut": left})
         return
-    screen.show([((f"{pluralize(exported.notes, 'note')} in ", ""), (str(exported.file), "bold"), (".", ""))])
+    if not to_stdout:
+        screen.show([((f"{pluralize(exported.notes, 'note')} in ", ""), (str(exported.file), "bold"), (".", ""))])
     for name in exported.left_out[:SHOWN_NOTES]:
         screen.note((("! ", "yellow"), (f"Left out, because it is not in the folder of notes: {name}", "")))
 
@@ -128,6 +141,7 @@ def _steps(step: Callable[[Any], None], stage: Any) -> Callable[[int, int], None
 
 
 def _import(notes: Notes, source: str, path: Path, screen: Screen, *, own: bool, name: str, dry_run: bool) -> None:
+    from memoriter.environment import expand_home
     from memoriter.extensions.importing.api import FORMATS as FORMS
     from memoriter.extensions.importing.api import run_import
 
@@ -136,7 +150,7 @@ def _import(notes: Notes, source: str, path: Path, screen: Screen, *, own: bool,
         report = run_import(
             workspace,
             FORMS[source],
-            path.expanduser(),
+            expand_home(path),
             locks=_records(notes),
             zone=notes.configuration.settings.agents.defaults.user_timezone,
             own=own,

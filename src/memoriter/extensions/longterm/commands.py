@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -19,6 +18,7 @@ from memoriter.cli import (
     check_trust,
     is_interactive,
     pluralize,
+    read_stdin,
     untrusted_notice,
 )
 from memoriter.errors import UsageError, sentence
@@ -35,6 +35,7 @@ from memoriter.extensions.longterm._render import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from memoriter.cli import Line
     from memoriter.extensions.longterm.api import LongTermForgotten, LongTermStats
@@ -172,7 +173,7 @@ def store(
 
     options = GlobalOptions.current()
     screen = options.screen
-    statement = sys.stdin.read() if text == ("-",) else " ".join(text)
+    statement = read_stdin() if text == ("-",) else " ".join(text)
     with open_long_term(options) as memory:
         check_trust(memory.place, screen)
         untrusted = untrusted_notice(memory.place, screen)
@@ -322,11 +323,12 @@ def import_(source: str, *, own: bool) -> None:
     not put before a turn until you approve them. If a line is wrong, nothing is imported. Next: memoriter ltm trust
     review.
     """
+    from memoriter.environment import expand_home
     from memoriter.extensions.longterm.api import import_openclaw, import_text
 
     options = GlobalOptions.current()
     screen = options.screen
-    path = Path(source).expanduser()
+    path = expand_home(source)
     is_folder = source != "-" and not path.is_file() and (path.is_dir() or source == OPENCLAW_FOLDER)
     if is_folder and own:
         raise click.UsageError("The option --own is for an export: OpenClaw does not record who wrote a memory.")

@@ -64,7 +64,12 @@ class QmdProgram:
         """Find the program, and update in the background from now on. Raises QmdFailure."""
         probe = self._driver.probe()
         self._driver.start()
-        return f"QMD {probe.version or 'of an unknown version'} at {probe.binary}"
+        text = f"QMD {probe.version or 'of an unknown version'} at {probe.binary}"
+        mode = self._plan.search_mode
+        if mode == "search" or self._driver.status().vectors:
+            return text
+        instead = "memoriter's own index answers" if mode == "vsearch" else "it searches by words only"
+        return f"{text}. It has no vectors yet; until it has, {instead}"
 
     def forget(self) -> None:
         """Remove text that is in no file any more from QMD's database. Raises QmdFailure."""

@@ -4,4 +4,11 @@ from memoriter.workspace.transcripts._folders import TranscriptFolder, Transcrip
 from memoriter.workspace.transcripts._messages import parse_line, parse_object
 from memoriter.workspace.transcripts._open_transcript import OpenTranscript
 
-__all__ = ["OpenTranscript", "TranscriptFolder", "Transcripts", "parse_line", "parse_object", "transcripts_of"]
+__all__ = [
+    "OpenTranscript",
+    "TranscriptFolder",
+    "Transcripts",
+    "parse_line",
+    "parse_object",
+    "transcripts_of",
+]

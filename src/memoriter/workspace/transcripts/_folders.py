@@ -8,9 +8,8 @@ import os
 import stat
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from memoriter import plain_file
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, open_plain, path_refused
@@ -19,10 +18,10 @@ from memoriter.workspace._paths import (
     name_fault,
     names_below,
     program_home,
-    project_name,
     shown_name,
 )
 from memoriter.workspace._scan import Scan
+from memoriter.workspace._session_folder import started_in
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -35,7 +34,6 @@ CITED = "sessions"
 SUFFIX = ".jsonl"
 DEEPEST = 12
 """Levels of nested folders that a scan enters."""
-_FIRST_LINE = 1 << 20
 _SYMLINK = "symbolic links are not followed"
 _HARD_LINK = "it has a second name on this disk (a hard link), so it may belong to another agent"
 
@@ -56,6 +54,8 @@ class TranscriptFolder:
     """Prefix that file names must have."""
     started_in: tuple[str, ...] = ()
     """Only sessions that were started in or below one of these folders; if empty, all sessions."""
+    by_project: bool = False
+    """True if it has a folder for each project, which is scanned, but not cited and not entered deeper."""
 
 
 @dataclass(slots=True)
@@ -166,9 +166,10 @@ class Transcripts:
             for entry in _entries(place, cited, scan):
                 inner = f"{cited}/{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
-                    if folder.deep and depth < DEEPEST and not self._belongs_to_other_agent(Path(entry.path)):
+                    entered = depth < DEEPEST if folder.deep else folder.by_project and not depth
+                    if entered and not self._belongs_to_other_agent(Path(entry.path)):
                         scan.folders[entry.path] = entry.inode()
-                        pending.append((entry.path, inner, depth + 1))
+                        pending.append((entry.path, cited if folder.by_project else inner, depth + 1))
                 elif entry.name.endswith(SUFFIX) and entry.name.startswith(folder.prefix):
                     self._scan_entry(folder, entry, inner, scan)
 
@@ -206,7 +207,7 @@ class Transcripts:
             return True
         key = (path, status.st_ino)
         if (started := self._started.get(key)) is None:
-            started = self._started[key] = _started_in(path)
+            started = self._started[key] = started_in(path)
         return started is not None and any(names_below(place, started) is not None for place in folder.started_in)
 
     def _belongs_to_other_agent(self, path: Path) -> bool:
@@ -252,20 +253,6 @@ def _entries(place: str, cited: str, scan: _TranscriptScan) -> list[os.DirEntry[
     except OSError as error:
         scan.skip(cited, "unreadable", error.strerror or str(error))
         return []
-
-
-def _started_in(path: str) -> str | None:
-    """Return the start folder of a Codex session from the first line of its file."""
-    from memoriter.workspace.transcripts._messages import parse_object
-
-    try:
-        with plain_file.open_plain(Path(path)) as file:
-            fields = parse_object(file.readline(_FIRST_LINE)) or {}
-    except OSError:
-        return None
-    payload = fields.get("payload")
-    folder = (cast("dict[str, Any]", payload) if isinstance(payload, dict) else fields).get("cwd")
-    return os.path.normpath(folder) if isinstance(folder, str) and folder else None
 
 
 CLAUDE_CODE = "claude-code"
@@ -319,9 +306,9 @@ def _configured_folders(
         if everywhere:
             yield TranscriptFolder(projects, f"{CITED}/{CLAUDE_CODE}", deep=True, configured=True)
             return
-        names = dict.fromkeys(project_name(spelling) for spelling in spellings)
-        for name in names:
-            yield TranscriptFolder(projects / name, f"{CITED}/{CLAUDE_CODE}", configured=len(names) == 1)
+        # The names of its folders do not tell projects apart: `/notes/a-b` and `/notes/a/b` have the same one.
+        place = f"{CITED}/{CLAUDE_CODE}"
+        yield TranscriptFolder(projects, place, configured=True, started_in=spellings, by_project=True)
     elif path == CODEX:
         home = program_home(environ, "CODEX_HOME", user_home / ".codex")
         for name in ("sessions", "archived_sessions"):

@@ -30,6 +30,7 @@ _STRUCTURE = re.compile(r"#{1,6}(?:[ \t]|$)|>|\||```|~~~")
 _BULLETS = ("-", "*", "+")
 _OPENERS = ("```", "~~~", "<")
 """A fence, a comment and raw HTML begin with one of these."""
+_NO_TEXT = re.compile(r"[\0\ud800-\udfff]")
 LONGEST_ENTRY = 1_000_000
 """Characters of an entry at most."""
 _LAST_ENTRIES = 3
@@ -95,7 +96,12 @@ class Entry:
     """A heading to write above the entry."""
 
     def __post_init__(self) -> None:
-        """Raise UsageError if the text is empty or too long."""
+        """Raise UsageError if the text is empty or too long, or no valid text."""
+        if found := _NO_TEXT.search(self.text):
+            raise UsageError(
+                f"The text cannot be written as UTF-8: character {found.start() + 1} is {_name_of(found[0])}.",
+                remedy="Give text, not the bytes of a file; `iconv -t utf-8` converts other encodings.",
+            )
         if not self.text.strip():
             raise UsageError("There is nothing to remember: the text is empty.", remedy="Give a sentence.")
         if len(self.text) > LONGEST_ENTRY:
@@ -161,6 +167,18 @@ class Entry:
         names_day = names_one_day(self.path_pattern)
         time = f"{self.now:%H:%M}" if names_day else f"{self.now:%Y-%m-%d %H:%M}"
         return log_form(note[-_TAIL:], time)
+
+
+def _name_of(character: str) -> str:
+    """Return what a character is that no text has: Python keeps bytes that it cannot decode as U+DC80 to U+DCFF.
+
+    >>> _name_of(chr(0xDCE9)), _name_of(chr(0xD83D)), _name_of(chr(0))
+    ('the byte 0xe9', 'half of a character (U+D83D)', 'NUL')
+    """
+    code = ord(character)
+    if not code:
+        return "NUL"
+    return f"the byte {code - 0xDC00:#04x}" if 0xDC80 <= code <= 0xDCFF else f"half of a character (U+{code:04X})"
 
 
 def entry_of(text: str, form: Form | None = None) -> str:
