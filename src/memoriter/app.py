@@ -50,12 +50,6 @@ class Assembly:
     again: Callable[[], Assembly]
     """Returns a second assembly with the same settings, for another thread."""
 
-    @property
-    def trusted(self) -> Assembly:
-        """The assembly itself. Raises TrustRemoved if its folder was trusted and no longer is."""
-        self.notes.check_trust()
-        return self
-
     def is_remote(self, folder: Path) -> bool:
         """Return whether a folder is on a network file system."""
         return bool(network_of(folder, self.notes.env.mounts))

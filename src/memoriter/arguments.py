@@ -21,8 +21,8 @@ _T = TypeVar("_T")
 _S = TypeVar("_S", bound="Closable")
 _SHOWN = 200
 
-Rule = tuple[str, "Callable[[Any], bool]"]
-"""What is allowed, in words, and whether a value is."""
+Rule = tuple[str, "type | Callable[[Any], bool]"]
+"""What is allowed, in words, and its type, or a function that returns whether a value is."""
 
 
 class Closable(Protocol):
@@ -62,23 +62,24 @@ def check_arguments(method: Callable[..., object], args: tuple[object, ...], nam
             raise UsageError(f"{title} needs the argument {name!r}.", remedy=allowed)
     for name, value in given.items():
         default = parameters[name].default if name in parameters else None
-        if not (value is None and (default is None or name in _MAY_BE_NONE)):
-            check_value(name, value)
+        if value is None and (default is None or name in _MAY_BE_NONE):
+            continue
+        allowed, rule = RULES[name]
+        if not (isinstance(value, rule) if isinstance(rule, type) else rule(value)):
+            raise refused(name, value, allowed)
 
 
-def check_value(name: str, value: object) -> None:
-    """Raise UsageError if the value of an argument is not allowed."""
-    allowed, is_allowed = RULES[name]
-    if not is_allowed(value):
-        shown = repr(value)
-        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-        raise UsageError(f"The value of {name} is {shown}, which is not {allowed}.", remedy=f"Give {allowed}.")
+def refused(name: str, value: object, allowed: str) -> UsageError:
+    """Return the error for a value of an argument that is not allowed."""
+    shown = repr(value)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    return UsageError(f"The value of {name} is {shown}, which is not {allowed}.", remedy=f"Give {allowed}.")
 
 
-def check_optional(name: str, value: object) -> None:
-    """Raise UsageError if the value of an argument is neither allowed nor None."""
-    if value is not None:
-        check_value(name, value)
+def check_optional_text(name: str, value: object) -> None:
+    """Raise UsageError if the value of an argument is neither a text nor None."""
+    if value is not None and not isinstance(value, str):
+        raise refused(name, value, _TEXT[0])
 
 
 def check_places(**places: object) -> None:
@@ -116,10 +117,6 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, Collection) and all(isinstance(each, str) for each in cast("Collection[object]", value))
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _has_words(value: object) -> bool:
     return isinstance(value, str) and bool(fold_name(value))
 
@@ -132,8 +129,8 @@ def _is_event(value: object) -> bool:
     return hasattr(value, "is_set") and hasattr(value, "wait")
 
 
-_TEXT: Rule = ("a text", _is_text)
-_FLAG: Rule = ("True or False", lambda value: isinstance(value, bool))
+_TEXT: Rule = ("a text", str)
+_FLAG: Rule = ("True or False", bool)
 _FUNCTION: Rule = ("a function", callable)
 _DAY: Rule = ("a day", lambda _: True)  # `make_query` reads it, and raises the error
 _MAY_BE_NONE = frozenset({"expected"})
@@ -164,7 +161,7 @@ RULES: dict[str, Rule] = FILTERS | {
     "section": ("the words of a heading", _has_words),
     "to": _choice("daily", "long-term"),
     "audience": _choice("private", "shared"),
-    "expected": ("the hash of a note as it was read, or None", _is_text),
+    "expected": ("the hash of a note as it was read, or None", str),
     "plan": ("what plan_forget returned", _is_plan),
     "stop": ("a threading.Event", _is_event),
 }

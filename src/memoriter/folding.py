@@ -196,11 +196,6 @@ def join_numbers(folded: str) -> str:
     return "".join([*parts, folded[position:]])
 
 
-def has_numbers(text: str) -> bool:
-    """Return whether a clean text may have numbers of several groups."""
-    return _SEPARATED.search(text) is not None
-
-
 def numbers_in(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield each number of several groups in clean text: its start, its end, and its one form, in lower case.
 
@@ -257,6 +252,8 @@ def _is_code(whole: str, groups: list[str]) -> bool:
 
 
 _SEPARATED = re.compile(r"\d\)?[ ,.'/()-]{1,2}\d|\+\d")
+has_numbers = _SEPARATED.search
+"""Returns whether a clean text may have numbers of several groups, as a match or None."""
 _DIGITS = re.compile(r"\d+")
 _FEWEST_DIGITS = 7
 _MOST_DIGITS = 16

@@ -60,7 +60,7 @@ def is_note(name: str, suffixes: tuple[str, ...] = (SUFFIX,)) -> bool:
     >>> is_note("PLAN.MD"), is_note("plan.txt")
     (True, False)
     """
-    return name.endswith(suffixes) or name.lower().endswith(suffixes)
+    return name.lower().endswith(suffixes)
 
 
 def daily_note_fault(pattern: str) -> str | None:

@@ -7,7 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import Assembly, assemble, plugins_of, read_environment, session_environment_of
-from memoriter.arguments import check_optional, check_places, checked
+from memoriter.arguments import check_optional_text, check_places, checked
 from memoriter.errors import ConfigError, SearchDisabled, UsageError, WorkspaceNotFound
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
@@ -70,7 +70,7 @@ class Memory:
         self._session_env: SessionEnvironment | None = None
         self._sessions = set[str]()
         self._gate = RLock()
-        self.on_search: Callable[[SearchResult], None] = lambda _: None  # called in the thread of each search
+        self.on_search: Callable[[SearchResult], None] | None = None  # called in the thread of each search
 
     @classmethod
     def open(
@@ -95,7 +95,7 @@ class Memory:
             UsageError: an argument is no path, or no text.
         """
         check_places(workspace=workspace, config=config, home=home)
-        check_optional("agent", agent)
+        check_optional_text("agent", agent)
         try:
             return cls(assemble(workspace, config=config, agent=agent, env=read_environment(home)))
         except WorkspaceNotFound as error:
@@ -205,8 +205,10 @@ class Memory:
             session=session,
         )
         request = self._understood(request, operators=operators)
-        result = self._assembly.trusted.backend.search(request, progress=progress)
-        self.on_search(result)
+        self._notes.check_trust()
+        result = self._backend.search(request, progress=progress)
+        if self.on_search is not None:
+            self.on_search(result)
         outside = None if result.hits else self._workspace.notes_outside()
         return result if outside is None else replace(result, reasons=(*result.reasons, outside))
 
@@ -228,7 +230,8 @@ class Memory:
             raise SearchDisabled(self._notes.disabled.message)
         request = make_query(query, self._today, **arguments)
         request = self._understood(request, operators=operators)
-        return self._assembly.trusted.backend.why_not(request, citation)
+        self._notes.check_trust()
+        return self._backend.why_not(request, citation)
 
     def _understood(self, query: Query, *, operators: bool) -> Query:
         """Return the query with the time that it names, and with its operators if they are to be read."""
@@ -251,7 +254,8 @@ class Memory:
             start: the first line, 1-based; None: the first one of the file.
             lines: the number of lines; None: to the end, within 100,000 characters.
         """
-        return self._assembly.trusted.backend.read(path, start=start, lines=lines)
+        self._notes.check_trust()
+        return self._backend.read(path, start=start, lines=lines)
 
     @checked
     def sync(

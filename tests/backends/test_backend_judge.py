@@ -138,7 +138,7 @@ def test_one_judge_serves_all_memories_of_a_process(env: MemoryEnv) -> None:
     two = opened(env)
     for memory in (one, two):
         memory.search("When does the plumber come?")
-    engines = {id(memory._assembly.trusted.backend.reranking._judge._engine) for memory in (one, two)}  # type: ignore[attr-defined]
+    engines = {id(memory._assembly.backend.reranking._judge._engine) for memory in (one, two)}  # type: ignore[attr-defined]
     assert len(engines) == 1
 
 

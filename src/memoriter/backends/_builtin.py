@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from memoriter.backends._background import index_words, last_run, run_in_background
 from memoriter.backends._changes import content_changes
 from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
-from memoriter.backends._health import are_to_come, explain_hits, health_of
+from memoriter.backends._health import WARMING, are_to_come, explain_hits, health_of
 from memoriter.backends._indexing import Indexing
-from memoriter.backends._query_vectors import lines_of, query_vectors, texts_of, typed_query, unsearched
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch, work_until
-from memoriter.errors import IndexBusy
+from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
 from memoriter.search import (
+    EmbeddedLine,
     SearchSettings,
     Trace,
+    TypedQuery,
     certainty_of,
     clean_query,
     deciding,
@@ -33,10 +34,13 @@ from memoriter.sync import Task, background_of
 from memoriter.types import Diagnostic, SearchResult, search_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
     from threading import Event
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from memoriter.backends._context import BackendSettings, Clocks
     from memoriter.backends._embedding import Embedding
@@ -44,13 +48,14 @@ if TYPE_CHECKING:
     from memoriter.backends._protocol import WatchRun
     from memoriter.backends._reranking import Reranking
     from memoriter.search import CosineBaseline
-    from memoriter.store import Snapshot, Store
+    from memoriter.store import Passages, Snapshot, Store
     from memoriter.sync import IndexJob, Progress
     from memoriter.types import (
         BackgroundRun,
         CompactReport,
         Estimate,
         Excerpt,
+        Hit,
         ModelSpec,
         PassageMap,
         Query,
@@ -61,7 +66,11 @@ if TYPE_CHECKING:
     )
     from memoriter.workspace import Workspace
 
+    Vectors = list[NDArray[np.float32]]
+    """Each of them (dims,), unit length."""
+
 log = logging.getLogger(__name__)
+
 _T = TypeVar("_T")
 
 PATIENCE = 60.0
@@ -163,12 +172,12 @@ class BuiltinBackend:
         with watch.stage("embed"):
             texts: list[tuple[str, Role]] = [(text, "query")] if text else []
             if query.lines:
-                texts = texts_of(query)
-            vectors, problem = query_vectors(self._context, index, texts, deadline, hasty=hasty)
+                texts = _texts_of(query)
+            vectors, problem = _query_vectors(self._context, index, texts, deadline, hasty=hasty)
         asked = f"{query.intent} {text}".lstrip()
         rescoring = self.reranking and self.reranking.question(asked, deadline, watch, hasty=hasty)
         vector = vectors[0] if vectors else None
-        typed = typed_query(query, vectors) if query.lines else None
+        typed = _typed_query(query, vectors) if query.lines else None
         question = Question(text, query, vector, deadline, watch, rescoring, typed)
         ranking, repairs = self._rank_verified(index, question, most=RANKINGS if query.update else 1)
         if rescoring is not None and rescoring.fetch():
@@ -177,7 +186,7 @@ class BuiltinBackend:
             observe(index, question, ranking)
         hits = ranking.hits
         time = query.time
-        missed = unsearched(query, vectors, problem) if query.lines else None
+        missed = _unsearched(query, vectors, problem) if query.lines else None
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, missed))]
         reasons += [rescoring.problem] if rescoring and rescoring.problem else []
         serving = vectors is not None if texts else self._context.serving(index)
@@ -232,7 +241,9 @@ class BuiltinBackend:
         with question.watch.stage("rank"):
             typed = question.typed
             ranked = partial(
-                partial(rank, verified, question.text, question.vector) if typed is None else lines_of(verified, typed),
+                partial(rank, verified, question.text, question.vector)
+                if typed is None
+                else _lines_of(verified, typed),
                 now=now,
                 explain=question.query.explain,
                 trace=traces.append,
@@ -463,3 +474,70 @@ class BuiltinBackend:
         if self.reranking is not None:
             self.reranking.close()
         self._context.close()
+
+
+def _texts_of(query: Query) -> list[tuple[str, Role]]:
+    """Return the texts whose vectors a typed query needs, with their roles. A hypothetical answer is a passage."""
+    return [(each.text, "document" if each.kind == "hyde" else "query") for each in query.lines if each.kind != "lex"]
+
+
+def _query_vectors(
+    context: BackendContext, index: Store, texts: Sequence[tuple[str, Role]], deadline: Deadline, *, hasty: bool
+) -> tuple[Vectors | None, Diagnostic | None]:
+    """Return the vectors of the texts, all of one model, and a diagnostic if the provider failed or is replaced.
+
+    Args:
+        context: the backend.
+        index: the open index.
+        texts: the texts with their roles; without any, nothing is embedded.
+        deadline: the deadline of the search.
+        hasty: whether time is short, so that a late response does not count against the provider.
+
+    Returns:
+        None instead of the vectors if one of them is not available.
+    """
+    embedding = context.embedding
+    if not texts:
+        return [], None
+    if embedding.warming:
+        return None, WARMING
+    while embedding.current.spec is not None and index.vectors():
+        if deadline.passed and not all(embedding.knows(*each) for each in texts):
+            return None, Diagnostic("deadline", "The deadline left no time for vector search.", "Ask again.")
+        try:
+            return [embedding.query_vector(text, deadline, role) for text, role in texts], embedding.failed
+        except EmbeddingError as error:
+            late = hasty and isinstance(error, TransientFailure)
+            if late or not embedding.fall_back(error):
+                return None, Diagnostic(error.code, error.message, error.remedy)
+        # The index must hold the vectors of the model that embeds the query.
+        context.follow_provider(index)
+    return None, embedding.current.problem or embedding.failed or embedding.paused
+
+
+def _typed_query(query: Query, vectors: Vectors | None) -> TypedQuery:
+    """Return the lines of a typed query with their vectors."""
+    left = iter(vectors or ())
+    return TypedQuery(
+        [EmbeddedLine(each, None if each.kind == "lex" else next(left, None)) for each in query.lines], query.intent
+    )
+
+
+def _lines_of(reader: Passages, typed: TypedQuery) -> Callable[..., tuple[Hit, ...]]:
+    """Return the ranking of a typed query, which takes the settings and the keyword arguments of `rank`."""
+    from memoriter.search import rank_lines
+
+    return partial(rank_lines, reader, typed)
+
+
+def _unsearched(query: Query, vectors: Vectors | None, problem: Diagnostic | None) -> Diagnostic | None:
+    """Return the diagnostic about the lines that were not searched because there are no vectors.
+
+    None if all were, and if a problem says why there are none.
+    """
+    kinds = list(dict.fromkeys(each.kind for each in query.lines if each.kind != "lex"))
+    if vectors is not None or not kinds or problem is not None:
+        return None
+    names = " and ".join(f"`{kind}`" for kind in kinds)
+    message = f"The lines of the type {names} were not searched, because vector search is not available."
+    return Diagnostic("lines_unsearched", message, "Write a `lex` line with words, or run `memoriter doctor`.")

@@ -347,7 +347,10 @@ class Embedding:
                     self._slots.pop(is_fallback, None)
             elif slot.spec is None and self._recently_worked(slot):  # another process may have learned the model
                 slot.spec_checked = False
-        if (problem := self.current.problem or self.paused) is not None:
+        slot = self.current
+        is_service = slot.choice is not None and slot.choice.kind == "remote"
+        problem = slot.problem or (self.paused if is_service else None)
+        if problem is not None:
             self.fall_back(ProviderUnavailable(problem.message, remedy=problem.remedy))
 
     def _recently_worked(self, slot: Slot) -> bool:

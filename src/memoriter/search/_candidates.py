@@ -9,7 +9,7 @@ from math import log1p
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from memoriter.folding import fold_name
+from memoriter.folding import fold_name, has_numbers
 from memoriter.records import COUNTED_OF_FILE
 from memoriter.search._forms import FORM, query_forms
 from memoriter.search._proposals import Proposals, make_room
@@ -237,7 +237,7 @@ def weigh_query(reader: Passages, text: str, terms: Sequence[str]) -> tuple[Weig
         return weigh((), {}, chunks=0, mean_length=1.0), {}
     frequency = dict(reader.document_frequency([*terms, FORM]))
     has_forms = frequency[FORM] > 0
-    possible = query_forms(text, marked=has_forms)
+    possible = query_forms(text) if has_forms or not text.isascii() or has_numbers(text) else {}
     forms = {
         term: [form for form in possible[term] if has_forms or not form.startswith(FORM)]
         for term in terms

@@ -66,7 +66,7 @@ def classic_candidates(
 
 
 def _rows_with_any(
-    reader: Store, phrases: Sequence[str], *, filters: Filters, limit: int
+    reader: Passages, phrases: Sequence[str], *, filters: Filters, limit: int
 ) -> Sequence[tuple[int, float]]:
     """Return rows that have a keyword of the query, those with most of them first, each with its best rank.
 

@@ -48,7 +48,7 @@ def terms_of_day(day: date) -> list[str]:
 def terms_of_text(text: str) -> list[str]:
     """Return the terms of the months that a note mentions, each once, in the form of `terms_of_day`."""
     mentions = [*_named_months(text), *_iso_months(text)]
-    return list(dict.fromkeys(term for _, terms in mentions for term in terms))
+    return list(dict.fromkeys([term for _, terms in mentions for term in terms]))
 
 
 def extract_months(text: str) -> tuple[str, list[str]]:

@@ -17,7 +17,7 @@ from operator import attrgetter
 from threading import local
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.folding import clean, fold_letters, has_numbers
+from memoriter.folding import clean, fold_letters
 from memoriter.search._terms import parts_of, term_of, terms_of, tokenize
 
 if TYPE_CHECKING:
@@ -79,15 +79,8 @@ def _forms_of(token: str, languages: tuple[str, ...]) -> tuple[str, ...]:
     return (*stems, *(form for word in words for form in _with_two_letters(word)))
 
 
-def query_forms(text: str, *, marked: bool = True) -> Mapping[str, tuple[str, ...]]:
-    """Return the forms of the words of a query that notes may contain instead, by the term of the word.
-
-    Args:
-        text: the query.
-        marked: whether passages have forms (`FORM`); if not, there are only other words and parts of numbers.
-    """
-    if not marked and text.isascii() and not has_numbers(text):
-        return {}
+def query_forms(text: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the forms of the words of a query that notes may contain instead, by the term of the word."""
     tokens = tokenize(clean(text))
     words = (word for token in tokens for word in _parts(token.text))
     forms = {term_of(word): _possible_forms(word) for word in words}

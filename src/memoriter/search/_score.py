@@ -150,7 +150,8 @@ def weigh(
     idf: list[float] = []
     for term in used:
         least = COMMON_SHARE * corpus if is_common(term) else 0.0
-        n = max(least, *(float(frequency.get(each, 0)) for each in (term, *present[term])))
+        counts = [frequency.get(each, 0) for each in (term, *present[term])]
+        n = max(least, *map(float, counts))
         idf.append(math.log(1 + (corpus - n + 0.5) / (n + 0.5)))
     weights = {each: weight for term, weight in zip(used, idf, strict=True) for each in (*present[term], term)}
     links: list[tuple[bytes, tuple[int, ...]]] = []
@@ -170,7 +171,7 @@ def weigh(
         sum(idf),
         weights,
         tuple(links),
-        has_unknown_name=bool(unknown_numbers(terms, absent)),
+        has_unknown_name=bool(absent and unknown_numbers(terms, absent)),
     )
 
 
@@ -219,7 +220,7 @@ def keyword_score(own: Saturations, before: Saturations, after: Saturations, que
         right = _term_value(after.get(term))
         share = ECHO_SHARE * (left + right) if term in own else NEIGHBOUR_SHARE * max(left, right)
         borrowed += share * query.idf[term]
-    matched = tuple(dict.fromkeys(query.terms[term] for term in own))
+    matched = tuple({query.terms[term]: None for term in own})
     coverage = covered / query.total
     saturation = saturated / query.total
     neighbours = borrowed / query.total

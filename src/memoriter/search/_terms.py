@@ -21,7 +21,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from functools import cache, lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -84,8 +84,8 @@ def analyse(text: str) -> list[str]:
 
 def terms_of(text: str, tokens: Sequence[Token]) -> list[str]:
     """Return the terms of a text with these tokens, in order and with repetitions."""
-    own = chain.from_iterable(token.terms for token in tokens)
-    parts = chain.from_iterable(token.parts for token in tokens if token.parts)
+    own = [term for token in tokens for term in token.terms]
+    parts = [part for token in tokens if token.parts for part in token.parts]
     return [*own, *parts, *terms_of_text(text)]
 
 
@@ -117,8 +117,9 @@ def unknown_numbers(terms: Iterable[str], absent: Iterable[str]) -> list[str]:
     Single digits, ordinals, decades, times, dates and ranges are none, nor are days and years beside a month.
     """
     numbers = [term for term in absent if _DIGIT.search(term) and term[0] != "@" and not _NO_NUMBER.fullmatch(term)]
-    is_dated = any(term[0] == "@" for term in terms)
-    return [term for term in numbers if not (is_dated and _OF_DATE.fullmatch(term))]
+    if numbers and any(term[0] == "@" for term in terms):
+        return [term for term in numbers if not _OF_DATE.fullmatch(term)]
+    return numbers
 
 
 _DIGIT = re.compile(r"\d")
@@ -138,8 +139,8 @@ def _common_stems() -> frozenset[str]:
 
 def tokenize(cleaned: str) -> list[Token]:
     """Return the tokens of a text as `folding.clean` returns it."""
-    if not has_numbers(cleaned):
-        return _words(cleaned)
+    if not has_numbers(cleaned) and cleaned.isascii():
+        return list(map(_word_token, _ASCII_TOKEN.findall(cleaned)))
     tokens = list[Token]()
     position = 0
     for start, end, number in numbers_in(cleaned):

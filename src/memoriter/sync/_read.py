@@ -15,7 +15,7 @@ from memoriter.types import Diagnostic, SyncReport
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from memoriter.environment import Stopwatch
     from memoriter.records import IndexedFile
@@ -46,15 +46,6 @@ def unreadable_diagnostics(skipped: Iterable[Skipped]) -> tuple[Diagnostic, ...]
     count = "1 path is" if len(faulty) == 1 else f"{len(faulty)} paths are"
     remedy = "Repair it, move it away, or name it in .memoryignore; `memoriter status -v` lists all."
     return (Diagnostic("notes_left_out", f"{count} left out: {named}{more}.", remedy),)
-
-
-def undecoded(paths: Collection[str]) -> tuple[Diagnostic, ...]:
-    """Return a diagnostic that names the files with bytes other than UTF-8, if there are any."""
-    if not paths:
-        return ()
-    named = ", ".join(sorted(paths)[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
-    message = f"Bytes that are not UTF-8 are read as U+FFFD in: {named}."
-    return (Diagnostic("not_utf8", message, "Save it as UTF-8, in an editor or with iconv."),)
 
 
 QUICK_CHUNKS = 2_000
@@ -233,12 +224,18 @@ def _index_transcript(
 
 def undecoded_of(index: Store) -> tuple[Diagnostic, ...]:
     """Return a diagnostic for files that had bytes other than UTF-8 when they were indexed."""
-    return undecoded(_marked(index, UNDECODED).keys())
+    marks = index.metas(UNDECODED)
+    paths = sorted(_marked(index, marks, UNDECODED)) if marks else []
+    if not paths:
+        return ()
+    named = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+    message = f"Bytes that are not UTF-8 are read as U+FFFD in: {named}."
+    return (Diagnostic("not_utf8", message, "Save it as UTF-8, in an editor or with iconv."),)
 
 
 def faulty_front_matter(index: Store) -> tuple[Diagnostic, ...]:
     """Return a diagnostic that names the lines of front matter that are no YAML, if there are any."""
-    marked = _marked(index, FAULTY)
+    marked = _marked(index, index.metas(FAULTY), FAULTY)
     if not marked:
         return ()
     named = [f"{path} ({'lines' if ',' in lines else 'line'} {lines})" for path, lines in sorted(marked.items())]
@@ -248,12 +245,9 @@ def faulty_front_matter(index: Store) -> tuple[Diagnostic, ...]:
     return (Diagnostic("front_matter", message, remedy),)
 
 
-def _marked(index: Store, mark: str) -> dict[str, str]:
+def _marked(index: Store, marks: Mapping[str, str], mark: str) -> dict[str, str]:
     """Return the values of a mark by the paths of files that are indexed."""
-    marks = index.metas(mark)
-    if not marks:
-        return {}
-    files = index.files()
+    files = index.files() if marks else {}
     return {path: value for key, value in marks.items() if (path := key.removeprefix(mark)) in files}
 
 

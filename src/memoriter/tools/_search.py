@@ -57,8 +57,8 @@ OUTPUT = output_schema(
     "SearchResult",
     "Unavailable",
     fields=(
-        "results outcome provider model mode citations fallback reasons health truncatedBy understood unavailable error "
-        "warning action origin"
+        "results outcome provider model mode citations fallback reasons health truncatedBy understood "
+        "unavailable error warning action origin"
     ),
     required="results",
     of_lists={"results": HIT},

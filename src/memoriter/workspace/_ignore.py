@@ -68,7 +68,7 @@ _LEFTOVER = re.compile(
     re.DOTALL,
 )
 """Hidden files, and files that editors and browsers leave next to a note."""
-_CERTAIN = re.compile(
+_SYNC_COPY = re.compile(
     r"\.sync-conflict-"  # Syncthing
     r"|[\[(][^()\[\]]*conflict(?:ed|ing)? copy|_conflict(?:ed)?[_ ]copy"  # Dropbox, Nextcloud, Obsidian Sync
     r"|\((?:case|selective sync|unicode encoding|whitespace) conflict"  # Dropbox
@@ -82,7 +82,7 @@ _CERTAIN = re.compile(
     r"|_(?:backup|base|local|remote)_\d{2,}\.",  # git mergetool
     re.IGNORECASE,
 )
-_BESIDE = re.compile(
+COPY_NAME = re.compile(
     r"(?P<stem>.+?)(?: \(\d{1,3}\)"  # Google Drive
     r"|-(?:DESKTOP|LAPTOP|WIN|PC|SURFACE)-[A-Z0-9]{3,15}(?:-\d)?"  # OneDrive, after the name of a computer
     r"|-[\w-]{0,20}(?:MacBook|iMac|Mac-mini)[\w-]{0,20}"
@@ -266,12 +266,8 @@ def built_in_exclusion(name: str, *, folder: bool) -> str | None:
         return "hidden folder" if name.startswith(".") else "folder of a tool" if _is_tool_folder(name) else None
     if name.startswith("."):
         return "hidden file"
-    return "left behind by an editor or a sync tool" if _LEFTOVER.fullmatch(name) or is_sync_copy(name) else None
-
-
-def is_sync_copy(name: str) -> bool:
-    """Return whether a sync program certainly gave a file its name."""
-    return _CERTAIN.search(name) is not None
+    left = _LEFTOVER.fullmatch(name) or _SYNC_COPY.search(name)
+    return "left behind by an editor or a sync tool" if left else None
 
 
 def sync_copy_of(original: str) -> str:
@@ -287,7 +283,7 @@ def original_beside(file: str) -> str | None:
     Args:
         file: path on disk.
     """
-    match = _BESIDE.fullmatch(os.path.basename(file))
+    match = COPY_NAME.fullmatch(os.path.basename(file))
     if match is None:
         return None
     name = match["stem"] + match["suffix"]
@@ -430,7 +426,7 @@ class Rules:
             return self
         chain = self.chain
         try:
-            chain += tuple((len(prefix), rules) for rules in vault_rules(folder))
+            chain += tuple([(len(prefix), rules) for rules in vault_rules(folder)])
         except (OSError, TypeError, ValueError, RecursionError) as error:
             message = f"{getattr(error, 'strerror', None) or 'it is no JSON with valid expressions'}. {_EXCLUDED}"
             return replace(self, fault=RulesFault("unreadable", message, OBSIDIAN_FILE))

@@ -19,6 +19,7 @@ from memoriter.types import Diagnostic, Skipped, Source
 from memoriter.values import dataclass, field
 from memoriter.workspace._confined import changed_ns, stamp_of
 from memoriter.workspace._ignore import (
+    COPY_NAME,
     IGNORE_FILE,
     LOGSEQ,
     RULES_NAMES,
@@ -94,7 +95,7 @@ class Walk:
             self._walk_tree(area, _ScannedFolder(path, (), prefix, rules), real_path(path))
         elif not stat.S_ISREG(status.st_mode):
             self._skip(area.cited, "special", "it is not a plain file")
-        elif not is_note(path, area.suffixes) and not is_note(area.cited, area.suffixes):
+        elif not (path.endswith(area.suffixes) or is_note(path, area.suffixes) or is_note(area.cited, area.suffixes)):
             self._skip(area.cited, "not_markdown", area.suffix_rule)
         elif not area.is_long_term or (status.st_dev, status.st_ino) not in self._inodes:
             # On a disk that ignores case, MEMORY.md and memory.md are one file.
@@ -119,7 +120,8 @@ class Walk:
                 last = depth == len(area.names)
                 if stat.S_ISLNK(status.st_mode):
                     return self._skip(area.cited, "symlink", _SYMLINK)
-                if why := rules.excludes(prefix + name, folder=not last or stat.S_ISDIR(status.st_mode)):
+                folder = not last or stat.S_ISDIR(status.st_mode)
+                if (rules.chain or rules.fault) and (why := rules.excludes(prefix + name, folder=folder)):
                     return self._skip(area.cited, "ignored", why)
                 if stat.S_ISDIR(status.st_mode):
                     self.folders[path] = status.st_ino
@@ -178,11 +180,11 @@ class Walk:
             self._skip(cited + name, "unreadable", fault)
         elif rules.chain and (why := rules.excludes(prefix + name, folder=folder)):
             self._skip(cited + name, "ignored", why)
-        elif not folder and (original := original_beside(entry.path)):
+        elif not folder and COPY_NAME.fullmatch(name) and (original := original_beside(entry.path)):
             self._skip(cited + name, "ignored", sync_copy_of(original))
         elif entry.is_symlink():
             self._skip(cited + name, "symlink", _SYMLINK)
-        elif folder or is_note(name, area.suffixes):
+        elif folder or name.endswith(area.suffixes) or is_note(name, area.suffixes):
             return False
         elif (area.listed and not area.configured) or name.lower().endswith(_NOTE_LIKE):
             self._skip(cited + name, "not_markdown", area.suffix_rule)
