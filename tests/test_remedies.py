@@ -220,8 +220,10 @@ def test_every_command_that_is_advised_exists_and_takes_what_it_is_given() -> No
             found = command.get_command(context, part)
             assert found, f"{where}: there is no command {name!r}"
             command = found
-        filled = [word if word.startswith("-") else "7" for word in words]
-        arguments = [param for param in command.params if isinstance(param, click.Argument) and param.required]
+        named = [param for param in command.params if isinstance(param, click.Argument)]
+        values = iter(param.type.choices[0] if isinstance(param.type, click.Choice) else "7" for param in named)
+        filled = [word if word.startswith("-") else next(values, "7") for word in words]
+        arguments = [param for param in named if param.required]
         needed = [param.type.choices[0] if isinstance(param.type, click.Choice) else "x" for param in arguments]
         takes_all = any(not word.startswith("-") for word in words)
         command.make_context(name, filled if takes_all else [*filled, *needed], context)
@@ -319,6 +321,8 @@ def test_a_code_that_is_not_written_where_it_is_told_is_that_of_an_error() -> No
         "self.error.code",
         "stored_code(code)",
         "stored_code(self.code)",
+        "stored_code(failures.code)",
+        "reason.code",
     }  # `code` is that of an error, or UNKNOWN
 
 

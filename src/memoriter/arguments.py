@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 _S = TypeVar("_S", bound="Closable")
 _SHOWN = 200
 
-Rule = tuple[str, "type | Callable[[Any], bool]"]
+Rule = tuple[str, "type[Any] | Callable[[Any], bool]"]
 """What is allowed, in words, and its type, or a function that returns whether a value is."""
 
 
@@ -97,24 +97,30 @@ def _parameters(method: Callable[..., object]) -> tuple[dict[str, Parameter], tu
     return {each.name: each for each in parameters if each.kind is not Parameter.VAR_KEYWORD}, (*FILTERS,) * free
 
 
-def _is_number(value: Any, low: float, high: float) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high
+def _is_share(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _whole(low: int, high: float = inf) -> Rule:
-    words = f"a whole number from {low} to {high:,}" if high < inf else f"a whole number from {low}"
-    return (
-        words,
-        lambda value: hasattr(value, "__index__") and not isinstance(value, bool) and low <= int(value) <= high,
-    )
+    def is_whole(value: Any) -> bool:
+        return hasattr(value, "__index__") and not isinstance(value, bool) and low <= int(value) <= high
+
+    return f"a whole number from {low} to {high:,}" if high < inf else f"a whole number from {low}", is_whole
 
 
 def _choice(*values: str) -> Rule:
-    return " or ".join(map(repr, values)), lambda value: isinstance(value, str) and value in values
+    def is_choice(value: Any) -> bool:
+        return isinstance(value, str) and value in values
+
+    return " or ".join(map(repr, values)), is_choice
 
 
 def _are_texts(value: Any) -> bool:
     return isinstance(value, Collection) and all(isinstance(each, str) for each in cast("Collection[object]", value))
+
+
+def _are_sources(value: Any) -> bool:
+    return _are_texts(value) and not isinstance(value, str) and {*value} <= {"memory", "sessions"}
 
 
 def _has_words(value: object) -> bool:
@@ -132,16 +138,12 @@ def _is_event(value: object) -> bool:
 _TEXT: Rule = ("a text", str)
 _FLAG: Rule = ("True or False", bool)
 _FUNCTION: Rule = ("a function", callable)
-_DAY: Rule = ("a day", lambda _: True)  # `make_query` reads it, and raises the error
+_DAY: Rule = ("a day", object)  # `make_query` reads it, and raises the error
 _MAY_BE_NONE = frozenset({"expected"})
-SOURCES = ("memory", "sessions")
 FILTERS: dict[str, Rule] = {
     "max_results": _whole(1, 1_000),
-    "min_score": ("a number from 0 to 1", lambda value: _is_number(value, 0, 1)),
-    "sources": (
-        "a list of 'memory' and 'sessions'",
-        lambda value: _are_texts(value) and not isinstance(value, str) and set(value) <= {*SOURCES},
-    ),
+    "min_score": ("a number from 0 to 1", _is_share),
+    "sources": ("a list of 'memory' and 'sessions'", _are_sources),
     "since": _DAY,
     "until": _DAY,
     "on": _DAY,

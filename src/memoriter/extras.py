@@ -38,7 +38,7 @@ PACKAGES: dict[Extra, tuple[str, ...]] = {
     "onnx": ("httpx2", "onnxruntime", "tokenizers"),
     "postgres": ("pgvector", "psycopg", "psycopg_pool"),
     "remote": ("httpx2",),
-    "serve": (*_MCP, *_WATCH, *_PAGES, "prometheus_client"),
+    "serve": (*_MCP, *_WATCH, *_PAGES, "prometheus_client", "segno"),
     "watch": _WATCH,
 }
 """The modules of each extra in `pyproject.toml`. The extra `all` is the sum of them."""

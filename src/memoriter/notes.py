@@ -22,7 +22,8 @@ from memoriter.config import (
     workspace_key,
 )
 from memoriter.environment import local_time, read_environment
-from memoriter.errors import SearchDisabled, WorkspaceNotFound
+from memoriter.errors import SearchDisabled, UsageError, WorkspaceNotFound
+from memoriter.folding import fold_name
 from memoriter.permissions import make_private_folder, owners_of, unwritable_part
 from memoriter.types import Diagnostic, Remembered
 from memoriter.values import dataclass
@@ -131,6 +132,8 @@ class Notes:
 
         Raises UsageError, PathRefused and WriteError.
         """
+        if section is not None and not fold_name(section):
+            raise UsageError(f"The heading {section!r} has no words.", remedy="Give the words of a heading.")
         written = self.trusted_workspace.remember(
             text, to=to, origin=origin, now=self.now(), again=again, section=section or ""
         )

@@ -261,7 +261,8 @@ def test_claude_codes_transcripts_of_the_workspace_are_searched_when_named(env):
     name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in str(env.notes.resolve()))
     file = env.base / "user/.claude/projects" / name / "c.jsonl"
     file.parent.mkdir(parents=True)
-    file.write_text(claude_code("user", "The parrot is called Zazu."), encoding="utf-8")
+    line = claude_code("user", "The parrot is called Zazu.", cwd=str(env.notes.resolve()))
+    file.write_text(line, encoding="utf-8")
     memory = env.open(**ON, sessionPaths=["claude-code"])
     answer = SEARCH.run(memory, {"query": "parrot Zazu"})
     assert answer["results"][0]["path"] == "sessions/claude-code/c.jsonl"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.memory import Memory
+from memoriter.notes import Notes
 
 if TYPE_CHECKING:
     from conftest import Program
@@ -22,7 +22,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
         def read(*_: Any, **__: Any) -> None:
             raise error
 
-        monkeypatch.setattr(Memory, "read", read)
+        monkeypatch.setattr(Notes, "read", read)
 
     return fail
 

@@ -119,7 +119,7 @@ def test_an_editor_that_is_no_command_is_an_error_that_names_the_variable(
     monkeypatch.setenv(name, value)
     refused = program("search", "ledger", "--open")
     assert (refused.exit_code, refused.out) == (2, "")
-    assert f"{name} is {value!r}, which is not a command: no " in refused.err
+    assert f"The variable {name} is {value!r}, which is not a command: no " in refused.err
 
 
 @pytest.mark.parametrize(

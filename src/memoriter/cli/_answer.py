@@ -339,7 +339,7 @@ def find_editor(environ: Mapping[str, str]) -> str:
         try:
             split(command)
         except ValueError as error:
-            message = f"{name} is {command!r}, which is not a command: {sentence(str(error).lower())}"
+            message = f"The variable {name} is {command!r}, which is not a command: {sentence(str(error).lower())}"
             raise UsageError(message, remedy=f"Correct {name}: quotation marks come in pairs.") from error
         return command
     raise UsageError(

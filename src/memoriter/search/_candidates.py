@@ -237,7 +237,9 @@ def weigh_query(reader: Passages, text: str, terms: Sequence[str]) -> tuple[Weig
         return weigh((), {}, chunks=0, mean_length=1.0), {}
     frequency = dict(reader.document_frequency([*terms, FORM]))
     has_forms = frequency[FORM] > 0
-    possible = query_forms(text) if has_forms or not text.isascii() or has_numbers(text) else {}
+    possible: Mapping[str, tuple[str, ...]] = {}
+    if has_forms or not text.isascii() or has_numbers(text):
+        possible = query_forms(text)
     forms = {
         term: [form for form in possible[term] if has_forms or not form.startswith(FORM)]
         for term in terms

@@ -247,7 +247,9 @@ def faulty_front_matter(index: Store) -> tuple[Diagnostic, ...]:
 
 def _marked(index: Store, marks: Mapping[str, str], mark: str) -> dict[str, str]:
     """Return the values of a mark by the paths of files that are indexed."""
-    files = index.files() if marks else {}
+    if not marks:
+        return {}
+    files = index.files()
     return {path: value for key, value in marks.items() if (path := key.removeprefix(mark)) in files}
 
 

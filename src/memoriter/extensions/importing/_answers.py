@@ -15,7 +15,7 @@ updatedOf | list of text | the earlier imports that added the changed notes
 present | integer | texts that were there already
 kept | list of text | notes that you edited and that differ from the export; they stay as they are
 leftOut | integer | number of all that was not imported
-notRestored | integer | of those, notes of an export of memoriter that could not be put back
+notRestored | integer | of those, exported notes that could not be put back
 reasons | list of [LeftOut] | the first 20 of them
 samples | list of [Sample] | up to 5 of the notes
 
