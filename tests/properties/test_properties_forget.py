@@ -56,7 +56,7 @@ PIECES = st.sampled_from(
             "| a | b |",
             "|---|---|",
         ),
-        *("Anna: hello", "[x]: y", "text", "\0", "\ud800", "\r", "\x0b", "\x85", "\u2028", "\ufeff", "", "", " "),
+        *("Anna: hello", "[x]: y", "text", "\r", "\x0b", "\x85", "\u2028", "\ufeff", "", "", " "),
     ]
 )
 END = st.sampled_from(["\n", "\n", "\n", "\r\n", "\n\n"])

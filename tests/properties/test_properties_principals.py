@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from starlette.responses import Response
 
 from memoriter.access import AccessMiddleware, Authenticator, CallerLimits, Origins, ServedMemory
-from memoriter.discovery import SCOPES, Limits, ScopedToken
+from memoriter.discovery import SCOPES, Limits, ScopedToken, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +43,8 @@ class KnownTokens:
 
     by_value: dict[str, ScopedToken]
 
-    def find(self, value: str) -> ScopedToken | None:
-        return self.by_value.get(value)
+    def with_digest(self, digest: str) -> ScopedToken | None:
+        return next((each for value, each in self.by_value.items() if digest_of(value) == digest), None)
 
 
 def ask(app: Any, method: str, path: str, token: str | None) -> tuple[int, dict[str, Any]]:
