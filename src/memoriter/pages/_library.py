@@ -172,7 +172,10 @@ def _facts_of(source: Source, known: Facts | None) -> Facts:
             text = opened.read(LONGEST_READ).decode("utf-8", "replace")
     front = read_front_matter(text)
     lines = text.split("\n")
-    found = [*(front.tags if front else ()), *tags_in(lines[front.lines if front else 0 :])]
+    found = [
+        *(front.tags if front else ()),
+        *tags_in(line for at, line in enumerate(lines) if front is None or at not in front.lines),
+    ]
     return Facts(stamp, tuple(dict.fromkeys(tag.lower() for tag in found)), tuple(_links_in(lines)))
 
 

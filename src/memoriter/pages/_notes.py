@@ -103,7 +103,7 @@ async def shown_note(visit: Visit, note: Mapping[str, Any], first: int) -> dict[
 def _about_text(path: str, text: str, first: int) -> dict[str, Any]:
     """Return the title, the tags and the day of a note, and whether its text begins with its title."""
     front = read_front_matter(text) if first == 1 else None
-    body = text.split("\n")[front.lines if front else 0 :]
+    body = [line for at, line in enumerate(text.split("\n")) if front is None or at not in front.lines]
     heading = next((line for line in body if line.strip()), "")
     has_title = heading.startswith("# ")
     title = (front.title if front else "") or (heading[2:].strip() if has_title else "") or name_of(path)
