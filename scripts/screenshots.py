@@ -11,7 +11,7 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from browser import PHONE, opened, running_browser, screenshot
 from long_term import configure_long_term
@@ -25,7 +25,8 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 LARGEST = 200_000
 """Bytes of a picture at most."""
-WINDOW = {"width": 1_000, "height": 700}
+WINDOW = {"width": 1_100, "height": 700}
+WIDE = {"width": 1_280, "height": 640}
 QUESTION = "which database did we choose for the ledger?"
 
 
@@ -50,50 +51,45 @@ class Shot:
     name: str
     path: str
     options: dict[str, Any] = field(default_factory=dict)
-    edited: tuple[str, str] | None = None
-    """Text that is replaced in the field of an edited note, before the changes are shown."""
-    long_term: bool = False
-    """Whether the server has long-term memories, some of which wait in the inbox."""
+    notes: Literal["example", "memories", "none"] = "example"
+    """Which notes the server has: those of the example, also with long-term memories, or none."""
+    keys: tuple[str, ...] = ()
+    """Keys that are pressed first."""
     clicked: tuple[str, ...] = ()
-    """Selectors of what is clicked first."""
+    """Selectors of what is clicked after that."""
     awaited: str = "main"
     """The selector of what has to be there afterwards."""
 
     def prepare(self, tab: Tab) -> None:
+        tab.page.locator("#frame .light").wait_for()
+        tab.page.wait_for_load_state("networkidle")
+        for key in self.keys:
+            tab.page.keyboard.press(key)
         for selector in self.clicked:
             tab.page.locator(selector).first.click()
-            tab.page.wait_for_selector(self.awaited)
-        if self.edited:
-            text = tab.page.input_value("#text")
-            assert self.edited[0] in text, self.edited[0]
-            tab.page.fill("#text", text.replace(*self.edited))
-            tab.page.get_by_role("button", name="Show the changes").click()
-            tab.page.locator(".changes").wait_for()
-            tab.page.locator(".actions").scroll_into_view_if_needed()
+        tab.page.wait_for_selector(self.awaited)
+        tab.page.wait_for_timeout(500)  # a health that is loaded, and a pane that follows
 
 
+NOTE = "/notes?path=memory/projects/ledger-storage.md"
 SHOTS = (
-    Shot("search", f"/search?q={QUESTION}"),
+    Shot("search", f"/search?q={QUESTION}", {"viewport": WIDE}, awaited="#preview .answer"),
     Shot("search-explained", f"/search?q={QUESTION}&explain=1", {"color_scheme": "dark"}),
     Shot("search-phone", f"/search?q={QUESTION}", {"viewport": PHONE}),
     Shot("why-not", f"/search/why-not?q={QUESTION}&path=memory/2025-06-11.md&line=5"),
-    Shot("notes", "/notes?path=memory/projects/ledger-storage.md"),
-    Shot(
-        "edit",
-        "/notes/edit?path=memory/projects/ledger-storage.md",
-        edited=("Chosen over CockroachDB and MySQL.", "Chosen over CockroachDB and MySQL, because of its locks."),
-    ),
-    Shot("timeline", "/timeline?year=2025"),
-    Shot("inbox", "/inbox", long_term=True, clicked=("button.main",), awaited="#outcome"),
+    Shot("first", "/search", {"viewport": WINDOW | {"height": 480}}, "none"),
+    Shot("notes", NOTE),
+    Shot("edit", f"{NOTE}#L7", keys=("e",), awaited="#text"),
+    Shot("days", "/days?day=2025-06-11"),
+    Shot("memories", "/memories", notes="memories", keys=("j", "a"), awaited="#outcome"),
     Shot(
         "memories-phone",
         "/memories",
         {"viewport": PHONE, "color_scheme": "dark"},
-        long_term=True,
+        "memories",
         clicked=("#memories summary",),
     ),
     Shot("health", "/status", {"viewport": WINDOW | {"height": 590}}),
-    Shot("map", "/map?similarity=0.97"),
 )
 """All pictures. A page adds its own."""
 
@@ -102,21 +98,22 @@ def main(names: list[str]) -> None:
     """Take the pictures with these names, or all of them."""
     shots = [shot for shot in SHOTS if not names or shot.name in names]
     IMAGES.mkdir(exist_ok=True)
-    for long_term in (False, True):
-        if chosen := [shot for shot in shots if shot.long_term == long_term]:
+    for notes in ("example", "memories", "none"):
+        if chosen := [shot for shot in shots if shot.notes == notes]:
             with tempfile.TemporaryDirectory() as folder:
-                take(chosen, environment(Path(folder), long_term=long_term))
+                take(chosen, environment(Path(folder), notes))
 
 
-def environment(folder: Path, *, long_term: bool) -> MemoryEnv:
-    """Return an environment with a copy of the example workspace, and with long-term memories if these are wanted."""
+def environment(folder: Path, notes: str) -> MemoryEnv:
+    """Return an environment with a copy of the example workspace, with long-term memories, or without notes."""
     env = MemoryEnv.at(folder, {})
+    if notes == "none":
+        return env
     shutil.copytree(ROOT / "examples" / "workspace", env.notes, dirs_exist_ok=True)
-    if long_term:
+    if notes == "memories":
         configure_long_term(env, provider="auto")
         env.write("memory/long-term.md", MEMORIES)
         env.write("memory/inbox.md", CANDIDATES)
-        return env
     subprocess.run(env.command("-w", str(env.notes), "index"), env=env.environment(), check=True)
     return env
 

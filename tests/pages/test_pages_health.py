@@ -40,7 +40,7 @@ def test_a_server_that_works_says_so_and_what_it_leaves_out(env: MemoryEnv, owne
     (env.notes / "memory" / "link.md").symlink_to(env.notes / "MEMORY.md")
     owner.post("/index")
     text = owner.http.get("/status").text
-    assert "Searches use words only, because no provider of vectors is configured." in text
+    assert "All 4 notes are searchable. Nothing leaves this computer." in text
     assert "memory/link.md" in text
     assert "Nothing was spent at a service" in text
     assert "Waiting for vectors: passages that get a vector at the next indexing" in text
@@ -99,9 +99,9 @@ def test_a_missing_key_has_its_remedy_and_no_button_that_cannot_help(browser: Br
         tab.expect_text(".problem[data-code]", "What to do: Set remote.apiKey")
         tab.expect_text(".problem[data-code]", "start it again")
         assert tab.page.locator("[data-code] button").count() == 0
-        tab.go("/map?similarity=0.97")
-        tab.expect_text("#picture .notice", "There is no key for OpenAI.")
-        assert "memoriter index" not in tab.text("#picture")
+        tab.go("/status/near-copies")
+        tab.expect_text("#copies .notice", "There is no key for OpenAI.")
+        assert "memoriter index" not in tab.text("#copies")
 
 
 @pytest.mark.slow
@@ -127,6 +127,7 @@ def test_a_service_that_refuses_the_key_is_explained_and_asked_again_after_it_is
             tab.page.get_by_role("button", name="Index now").first.click()
             tab.expect_text("#outcome", "Indexed")
             tab.expect_text("#summary", "Everything works")
+            tab.page.locator("#details > summary").click()
             tab.expect_text("#retrievers ~ dl", "Vectorswork")
 
 
@@ -136,6 +137,7 @@ def test_progress_and_changes_by_others_appear_by_themselves(browser: Browser, t
     env.configure(provider="none")
     env.run("index")
     with health_of(browser, env) as tab:
+        tab.page.locator("#details > summary").click()
         before = tab.page.locator("#index ~ dl dd").first.inner_text()
         env.many(40, "later")
         with ApiClient(tab.url, (env.home / "token").read_text().strip()) as other:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memoriter.pages._editing import difference, with_endings
+from memoriter.pages._editing import difference, merged, with_endings
 from memoriter.pages._markdown import rendered
 
 TEXTS = st.text(st.sampled_from("ab \n\r#-"), max_size=60)
@@ -71,3 +73,35 @@ def test_a_link_to_a_note_leads_to_its_page(link: str, address: str) -> None:
 @pytest.mark.parametrize("link", ["[x](/etc/passwd)", "[x](../../b.md)", "[x](//example.org/b.md)", "[x](a.pdf)"])
 def test_a_link_to_anything_else_on_the_machine_leads_nowhere(link: str) -> None:
     assert "href" not in rendered(link, path="memory/a.md")
+
+
+@given(TEXTS, TEXTS)
+def test_merging_with_a_side_that_changed_nothing_returns_the_other(base: str, other: str) -> None:
+    assert merged(base, base, other) == other
+    assert merged(base, other, base) == other
+    assert merged(base, other, other) == other
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_both_sides_of_a_merge_are_equal_and_no_new_line_is_lost(base: str, mine: str, theirs: str) -> None:
+    both = merged(base, mine, theirs)
+    assert both == merged(base, theirs, mine)
+    if both is not None:
+        kept = Counter(both.split("\n"))
+        for side in (mine, theirs):
+            added = Counter(side.split("\n")) - Counter(base.split("\n"))
+            assert set(added) <= set(kept)
+
+
+@pytest.mark.parametrize(
+    ("base", "mine", "theirs"),
+    [
+        ("one\ntwo\nthree", "ONE\ntwo\nthree", "one\nTWO\nthree"),
+        ("one\ntwo", "one\nmine\ntwo", "one\ntheirs\ntwo"),
+        ("one", "one\nmine", "one\ntheirs"),
+        ("one\ntwo", "two", "ONE\ntwo"),
+    ],
+)
+def test_changes_to_the_same_lines_or_lines_side_by_side_are_not_merged(base: str, mine: str, theirs: str) -> None:
+    assert merged(base, mine, theirs) is None
+    assert merged(base, theirs, mine) is None

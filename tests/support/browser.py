@@ -83,13 +83,16 @@ class Tab:
 
     def serious_faults(self) -> list[str]:
         """What axe finds that keeps people out."""
+        return [fault for fault in self.faults() if fault.startswith(("serious", "critical"))]
+
+    def faults(self) -> list[str]:
+        """Everything that axe finds."""
         from axe_playwright_python.sync_playwright import Axe
 
         found: dict[str, Any] = Axe().run(self.page).response
         return [
-            f"{fault['id']}: {fault['help']}: {[node['html'][:200] for node in fault['nodes'][:3]]}"
+            f"{fault['impact']} {fault['id']}: {fault['help']}: {[node['html'][:200] for node in fault['nodes'][:3]]}"
             for fault in found["violations"]
-            if fault["impact"] in {"serious", "critical"}
         ]
 
     def overflow(self) -> int:

@@ -236,7 +236,7 @@ SURFACES: dict[str, Sequence[Callable[[Principal, Principal], object]]] = {
         lambda own, other: own.post("/api/v1/ltm/edit", id=other.candidate, text="I am somebody else."),
         lambda own, other: own.post("/api/v1/ltm/restore", **_candidate(other), memory=other.id),
         lambda own, _: own.post("/api/v1/search", query=QUESTION) + own.get("/api/v1/status"),
-        lambda own, _: "".join(own.get(path) for path in ("/memories", "/inbox", "/timeline", "/health")),
+        lambda own, _: "".join(own.get(path) for path in ("/memories", "/days", "/search?q=memory", "/notes")),
     ),
     "hook": (
         lambda own, _: own.hook("session-start"),

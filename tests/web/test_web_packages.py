@@ -41,11 +41,11 @@ def test_a_package_adds_to_the_answer_about_a_day(owner: ApiClient) -> None:
 def test_a_package_adds_a_page_at_its_place_in_the_navigation(owner: ApiClient) -> None:
     text = owner.http.get("/diary").text
     assert "<p>Monday: rain.</p>" in text
-    places = [text.index(f">{name}</a>") for name in ("Notes", "Diary", "Timeline")]
+    places = [text.index(f">{name}</a>") for name in ("Notes", "Diary", "Days")]
     assert places == sorted(places)
 
 
-def test_a_package_adds_to_the_timeline(owner: ApiClient, env: MemoryEnv) -> None:
+def test_a_package_adds_to_the_days(owner: ApiClient, env: MemoryEnv) -> None:
     env.write("memory/2020-01-01.md", "# 2020-01-01\n\n- Sun.\n")
     today = owner.get("/day").json()["day"]
-    assert "<li>Monday: rain.</li>" in owner.http.get(f"/timeline?day={today}").text
+    assert "<li>Monday: rain.</li>" in owner.http.get(f"/days?day={today}").text

@@ -11,13 +11,14 @@ from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
 from memoriter.access._record import FIELDS, TOOL, RequestRecord, name_of_caller
 from memoriter.access._run import Run
 from memoriter.access._shares import Permit, Shares
-from memoriter.access._small_page import small_page
+from memoriter.access._small_page import PAGE_POLICY, small_page
 
 __all__ = [
     "CONSENT_PATH",
     "DEVICE_PATH",
     "FIELDS",
     "OPEN_PATH",
+    "PAGE_POLICY",
     "PROBLEM_TYPE",
     "SIGN_IN_PATH",
     "SIGN_OUT_PATH",

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from memoriter.access._browser import SIGN_IN_PATH
 from memoriter.access._origins import PROGRAM_PATHS
 from memoriter.access._problem import PROBLEM_TYPE
-from memoriter.access._small_page import small_page
+from memoriter.access._small_page import PAGE_POLICY, small_page
 
 if TYPE_CHECKING:
     from starlette.types import Message, Scope, Send
@@ -73,6 +73,7 @@ def with_error_page(send: Send) -> Send:
         headers = MutableHeaders(scope=start)
         headers["content-type"] = "text/html; charset=utf-8"
         headers["content-length"] = str(len(page))
+        headers["content-security-policy"] = PAGE_POLICY
         await send(start)
         await send({"type": "http.response.body", "body": page})
 

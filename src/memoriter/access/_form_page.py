@@ -7,9 +7,11 @@ from html import escape
 from starlette.responses import Response
 
 from memoriter.access._browser import SIGN_IN_PATH
-from memoriter.access._small_page import small_page
+from memoriter.access._small_page import STYLE_SOURCE, small_page
 
-FORM_POLICY = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+FORM_POLICY = (
+    f"default-src 'none'; style-src {STYLE_SOURCE}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 FORM_HEADERS = {
     "Content-Security-Policy": FORM_POLICY,
     # With `no-referrer`, a browser would hide the origin of a form, which proves that a page of this server sent it.

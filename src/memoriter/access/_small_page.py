@@ -1,8 +1,32 @@
-"""One small page of HTML that loads nothing, which needs no session."""
+"""One small page of HTML that loads nothing, which needs no session, and looks like the others."""
 
 from __future__ import annotations
 
+from base64 import b64encode
+from hashlib import sha256
 from html import escape
+
+STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{margin:0;font:1rem/1.55 system-ui,sans-serif;background:#f5f6f8;color:#1c2128}"
+    "main{max-width:34rem;margin:12vh auto 0;padding:2rem;background:#fff;border:1px solid #dde1e6;border-radius:12px}"
+    "h1{margin:0 0 1rem;font-size:1.5rem;line-height:1.25}"
+    "code{padding:.1rem .3rem;background:#f5f6f8;border-radius:4px}"
+    "a,button,input{display:inline-block;margin-top:.5rem;padding:.4rem .9rem;border:1px solid #868f9a;"
+    "border-radius:8px;"
+    "color:inherit;font:inherit;background:none;text-decoration:none;max-width:100%;box-sizing:border-box}"
+    "svg{max-width:100%;height:auto}table{border-collapse:collapse}td,th{text-align:start;padding:.2rem .8rem .2rem 0}"
+    "@media(max-width:40rem){main{margin:1rem}}"
+    "@media(prefers-color-scheme:dark){body{background:#14181d;color:#e3e7ec}"
+    "main{background:#1c2127;border-color:#313942}code{background:#14181d}}"
+)
+"""How the page looks. It stands in the page, because files of the server need a session."""
+STYLE_SOURCE = f"'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'"
+"""What allows this style alone in a Content-Security-Policy."""
+PAGE_POLICY = (
+    f"default-src 'none'; style-src {STYLE_SOURCE}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The Content-Security-Policy of the page."""
 
 
 def small_page(
@@ -28,7 +52,8 @@ def small_page(
 <title>{escape(title)} · memoriter</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-{moves}</head>
+{moves}<style>{STYLE}</style>
+</head>
 <body>
 <main>
 <h1>{escape(title)}</h1>

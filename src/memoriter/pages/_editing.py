@@ -82,6 +82,38 @@ def with_endings(original: str, edited: str) -> str:
     return "".join(text + end for text, end in zip(texts[:-1], kept, strict=False)) + texts[-1]
 
 
+def merged(base: str, mine: str, theirs: str) -> str | None:
+    r"""Return a text with the changes of both, or None if they touch the same lines or lines side by side.
+
+    >>> merged("one\ntwo\nthree", "ONE\ntwo\nthree", "one\ntwo\nTHREE")
+    'ONE\ntwo\nTHREE'
+    >>> merged("one", "mine", "theirs") is None
+    True
+    """
+    old = _lines(base)
+    changes = sorted([*_changes(old, _lines(mine)), *_changes(old, _lines(theirs))])
+    result: list[str] = []
+    done = 0
+    previous: tuple[int, int, list[str]] | None = None
+    for change in changes:
+        if change == previous:
+            continue
+        start, end, new = change
+        if previous is not None and start <= previous[1]:
+            return None
+        result += [*old[done:start], *new]
+        done = end
+        previous = change
+    return "\n".join([*result, *old[done:]])
+
+
+def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield which lines are replaced, and by which."""
+    for tag, start, end, new_start, new_end in _opcodes(old, new):
+        if tag != "equal":
+            yield start, end, [*new[new_start:new_end]]
+
+
 def _lines(text: str) -> list[str]:
     return text.split("\n")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError, UsageError
+from memoriter.pages._near_copies import near_copies
 from memoriter.pages._page import Page, PageRoute
 from memoriter.pages._remedies import all_actions, problems_of
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from starlette.responses import Response
 
@@ -78,6 +79,7 @@ async def _render(
     template = "health/_state.html" if visit.fragment == "state" else "health/page.html"
     return await visit.render(
         template,
+        sentence=sentence_of(status, problems),
         state=status,
         parts=parts,
         problems=problems,
@@ -87,6 +89,47 @@ async def _render(
         skipped=status["skipped"][:MOST_SKIPPED],
         actions=[action for action in all_actions() if action.offered and visit.caller.allows(action.scope)],
     )
+
+
+async def frame(visit: Visit) -> Response:
+    """Return the dot of the header with its sentence, and how much waits on other pages."""
+    status = await visit.attempt("status")
+    problems = problems_of(status, [], visit.caller) if status else []
+    waiting = {page.path: await page.waiting(visit) for page in visit.pages if page.waiting}
+    return await visit.render(
+        "_frame.html",
+        works=bool(status) and not any(not problem.transient for problem in problems),
+        busy=bool(problems),
+        sentence=sentence_of(status, problems) if status else "The state of the memory is not known.",
+        waiting=waiting,
+    )
+
+
+async def ready(visit: Visit) -> Response:
+    """Return how many notes can be asked already, for a page that is open while they are indexed."""
+    status = await visit.attempt("status")
+    total = await visit.with_memory("read", lambda memory: visit.library.listing(memory).tree.files)
+    return await visit.render("search/_ready.html", asked=status["files"] if status else 0, total=total)
+
+
+def sentence_of(status: Mapping[str, Any], problems: Sequence[Problem]) -> str:
+    """Return what a person wants to know of the state: whether all is found, and whether text leaves the machine."""
+    files: int = status["files"]
+    notes = f"{files:,} {'note' if files == 1 else 'notes'}"
+    leaves = (
+        f"Text is sent to {status['endpoint']}." if status.get("leavesMachine") else "Nothing leaves this computer."
+    )
+    serious = next((problem for problem in problems if not problem.transient), None)
+    if serious is not None:
+        return f"{serious.message} {leaves}"
+    if not files:
+        return f"There are no notes yet. {leaves}"
+    if status["stale"]:
+        changed: int = status["stale"]
+        return f"{notes}; {changed:,} changed and will be found after the next search. {leaves}"
+    if pending := status["health"]["pending"]:
+        return f"All {notes} are found by their words; the meaning of {pending:,} passages is computed. {leaves}"
+    return f"{'The note is' if files == 1 else f'All {notes} are'} searchable. {leaves}"
 
 
 def works_still(status: Mapping[str, Any]) -> str:
@@ -107,6 +150,13 @@ def works_still(status: Mapping[str, Any]) -> str:
 PAGE = Page(
     "Health",
     "See whether everything works, and mend what does not.",
-    (PageRoute("/status", show), PageRoute("/status/act", act, ("POST",))),
+    (
+        PageRoute("/status", show),
+        PageRoute("/status/act", act, ("POST",)),
+        PageRoute("/status/frame", frame),
+        PageRoute("/status/ready", ready),
+        PageRoute("/status/near-copies", near_copies),
+    ),
     place=70,
+    in_navigation=False,
 )

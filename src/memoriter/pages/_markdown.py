@@ -13,61 +13,105 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from memoriter.pages._addresses import address_of
-from memoriter.pages._wiki import WIKI, WikiNotes, add_wiki_links, anchor_of, section_anchor
+from memoriter.pages._obsidian import add_obsidian_forms, callout_of, task_of
+from memoriter.pages._picture_links import PICTURES, is_picture
+from memoriter.pages._wiki import WIKI, NoteNames, add_wiki_links, anchor_of, section_anchor
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from memoriter.search import Marker
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 TAGS = {
-    *("a", "blockquote", "br", "code", "del", "em", "hr", "li", "ol", "p", "pre"),
-    *("s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
+    *("a", "blockquote", "br", "code", "del", "details", "div", "em", "hr", "img", "li", "mark", "ol", "p", "pre"),
+    *("s", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul"),
     *HEADINGS,
 }
 ATTRIBUTES = {
-    "a": {"href", "title", "id", "class", "tabindex", "aria-hidden"},
+    "a": {"href", "title", "id", "class", "tabindex", "aria-hidden", "rel"},
+    "blockquote": {"class"},
+    "code": {"class"},
+    "details": {"class"},
+    "div": {"class", "tabindex", "role", "aria-label"},
+    "img": {"src", "alt", "loading"},
     "ol": {"start"},
-    "pre": {"tabindex"},
+    "pre": {"tabindex", "class", "role", "aria-label"},
+    "strong": {"class"},
+    "span": {"class", "role", "aria-label"},
+    "th": {"scope"},
     **{heading: {"id"} for heading in HEADINGS},
 }
 SCHEMES = {"http", "https", "mailto"}
-"""Schemes of links. Pictures are not shown, because they would be loaded from elsewhere."""
+"""Schemes of links."""
+SOURCE_FORMS = {"mermaid": "Mermaid diagram", "math": "Formula", "latex": "Formula"}
+"""Languages of fences that other programs draw; here, their text is shown with a label."""
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\r?\n)*?---[ \t]*(?:\r?\n|$)")
+_PROPERTY = re.compile(r"([^\s:#][^:]{0,80}):(?:\s+(.*)|\s*)$")
 _LONE_RETURN = re.compile(r"\r(?!\n)")
+NO_NAMES = NoteNames()
 
 
-def rendered(text: str, *, first: int | None = None, path: str = "", notes: Collection[str] = ()) -> Markup:
-    """Return Markdown as HTML that runs nothing and loads nothing.
+def rendered(
+    text: str,
+    *,
+    first: int | None = None,
+    path: str = "",
+    names: NoteNames = NO_NAMES,
+    marker: Marker | None = None,
+    answer: Collection[int] = (),
+) -> Markup:
+    """Return Markdown as HTML that runs nothing and loads nothing from elsewhere.
 
     Args:
         text: whole lines of a note.
         first: the number of the first line; each line then has an anchor such as `L5`. None: lines have no numbers.
         path: the path of the note, to which links to other notes are relative; empty: they lead nowhere.
-        notes: the paths of all notes, among which `[[wiki links]]` find theirs.
+        names: the names of all notes, among which `[[wiki links]]` find theirs.
+        marker: matches words to mark; None: none are marked, and comments are shown.
+        answer: numbers of lines that stand out; without `first`, the text begins with line 1.
     """
     text = _LONE_RETURN.sub(" ", text)  # Markdown would count it as the end of a line
-    anchors = _Anchors(first)
+    lines = _Lines(first, answer, marker)
     front = _FRONT_MATTER.match(text) if first == 1 else None
-    parts = [_code(front[0].splitlines(), anchors, 1)] if front else []
+    parts = [_properties(front[0].splitlines(), lines)] if front else []
     offset = front[0].count("\n") if front else 0
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
-    add_wiki_links(parser, WikiNotes(notes, path))
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    add_obsidian_forms(parser, comments=marker is None)
+    add_wiki_links(parser, names, path)
     tokens = parser.parse(text[front.end() :] if front else text)
-    number = (first or 1) + offset
-    _prepare(tokens, anchors, number, path)
+    _prepare(tokens, lines, (first or 1) + offset, path)
     parts += [str(parser.renderer.render(tokens, parser.options, {}))]
-    parts += [anchors.rest((first or 1) + text.count("\n"))]
-    clean = nh3.clean("".join(parts), tags=TAGS, attributes=ATTRIBUTES, url_schemes=SCHEMES, link_rel="noreferrer")
+    parts += [lines.rest((first or 1) + text.count("\n"))]
+    clean = nh3.clean(
+        "".join(parts),
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        url_schemes=SCHEMES,
+        link_rel=None,  # set where a link leads elsewhere: each line of a note is a link, too
+        attribute_filter=_only_own_pictures,
+    )
     return Markup(clean)  # noqa: S704 - sanitised above
 
 
-class _Anchors:
-    """The anchors of lines, each of which is made once and in order."""
+def _only_own_pictures(tag: str, attribute: str, value: str) -> str | None:
+    return None if tag == "img" and attribute == "src" and not value.startswith(f"{PICTURES}?") else value
 
-    def __init__(self, first: int | None) -> None:
+
+class _Lines:
+    """The lines of a text: their anchors, each of which is made once and in order, and which of them stand out."""
+
+    def __init__(self, first: int | None, answer: Collection[int], marker: Marker | None) -> None:
         self._next = first
+        self._answer = answer
+        self._marker = marker
 
-    def at(self, line: int) -> str:
+    @property
+    def are_numbered(self) -> bool:
+        """Whether each line has its number beside it."""
+        return self._next is not None
+
+    def anchor(self, line: int) -> str:
         """Return the anchor of a line with its number, after those of lines before it that have none yet."""
         if self._next is None or line < self._next:
             return ""
@@ -75,12 +119,43 @@ class _Anchors:
         self._next = line + 1
         return f'{before}<a class="line" id="L{line}" href="#L{line}" tabindex="-1" aria-hidden="true">{line}</a>'
 
+    def begin(self, line: int) -> str:
+        """Return what stands before the text of a line."""
+        return self.anchor(line) + ('<span class="answer">' if line in self._answer else "")
+
+    def end(self, line: int) -> str:
+        """Return what stands after the text of a line."""
+        return "</span>" if line in self._answer else ""
+
+    def marked(self, text: str) -> Iterator[tuple[str, bool]]:
+        """Yield the parts of a text, each with whether it is a word to mark."""
+        if self._marker is None:
+            yield text, False
+        else:
+            yield from self._marker.parts(text)
+
     def rest(self, last: int) -> str:
         """Return the anchors of the lines at the end that have none yet."""
         return "" if self._next is None else "".join(f'<a id="L{each}"></a>' for each in range(self._next, last + 1))
 
 
-def _prepare(tokens: Sequence[Token], anchors: _Anchors, first: int, path: str) -> None:
+def _properties(rows: Sequence[str], lines: _Lines) -> str:
+    """Return front matter as a closed table of its keys and values, as they are written."""
+    table: list[list[str]] = []
+    for number, row in enumerate(rows[1:-1], 2):
+        found = _PROPERTY.match(row)
+        if found:
+            table.append([f"{lines.anchor(number)}{escape(found[1].strip())}", str(escape(found[2] or ""))])
+        elif table:
+            table[-1][1] += f"{lines.anchor(number)}{'<br>' if table[-1][1] else ''}{escape(row.strip())}"
+    body = "".join(f'<tr><th scope="row">{key}</th><td>{value}</td></tr>' for key, value in table)
+    return (
+        f'<details class="front"><summary>{lines.anchor(1)}Properties</summary><table><tbody>{body}</tbody></table>'
+        f"{lines.anchor(len(rows))}</details>\n"
+    )
+
+
+def _prepare(tokens: Sequence[Token], lines: _Lines, first: int, path: str) -> None:
     """Put the anchors of lines into the tokens of a document, and let its links lead to pages of this server."""
     row: int | None = None
     anchors_taken: dict[str, int] = {}
@@ -88,7 +163,12 @@ def _prepare(tokens: Sequence[Token], anchors: _Anchors, first: int, path: str) 
         start = first + token.map[0] if token.map else None
         match token.type:
             case "inline":
-                _prepare_inline(token, anchors, start if start is not None else row, path)
+                before = [each.type for each in tokens[max(0, at - 2) : at]]
+                if before == ["list_item_open", "paragraph_open"]:
+                    task_of(token)
+                elif before == ["blockquote_open", "paragraph_open"]:
+                    callout_of(tokens[at - 2], token)
+                _prepare_inline(token, lines, start if start is not None else row, path)
                 row = None
             case "tr_open":
                 row = start
@@ -96,28 +176,61 @@ def _prepare(tokens: Sequence[Token], anchors: _Anchors, first: int, path: str) 
                 token.attrs["id"] = _free(section_anchor(_plain_text(tokens[at + 1])), anchors_taken)
             case "fence" | "code_block" if start is not None:
                 is_fence = token.type == "fence"
-                opening = anchors.at(start) if is_fence else ""
+                opening = lines.anchor(start) if is_fence else ""
                 rows = token.content.removesuffix("\n").split("\n")
+                label = SOURCE_FORMS.get(token.info.strip().lower().partition(" ")[0], "")
                 token.type = "html_block"
-                token.content = opening + _code(rows, anchors, start + is_fence)
+                token.content = opening + _code(rows, lines, start + is_fence, label)
             case _:
                 pass
 
 
-def _prepare_inline(token: Token, anchors: _Anchors, start: int | None, path: str) -> None:
+def _prepare_inline(token: Token, lines: _Lines, start: int | None, path: str) -> None:
     children: list[Token] = []
     line = start
     if line is not None:
-        children += _html(anchors.at(line))
+        children += _html(lines.begin(line))
     for child in token.children or ():
         if child.type == "link_open" and child.info != WIKI:
             _lead_to_page(child, path)
-        children.append(child)
-        if child.type in {"softbreak", "hardbreak"} and line is not None:
-            child.type = "hardbreak"  # otherwise, the numbers of short lines would be at the same place
+        if child.type == "image":
+            children += _html(_shown_picture(child, path))
+        elif child.type == "text":
+            children += _marked(child, lines)
+        elif child.type in {"softbreak", "hardbreak"} and line is not None:
+            if lines.are_numbered:
+                child.type = "hardbreak"  # otherwise, the numbers of short lines would be at the same place
+            children += _html(lines.end(line))
+            children.append(child)
             line += 1
-            children += _html(anchors.at(line))
+            children += _html(lines.begin(line))
+        else:
+            children.append(child)
+    if line is not None:
+        children += _html(lines.end(line))
     token.children = children
+
+
+def _marked(token: Token, lines: _Lines) -> Iterator[Token]:
+    for text, is_marked in lines.marked(token.content):
+        if is_marked:
+            yield Token("html_inline", "", 0, content=f"<mark>{escape(text)}</mark>")
+        elif text:
+            yield Token("text", "", 0, content=text)
+
+
+def _shown_picture(token: Token, path: str) -> str:
+    """Return a picture of the notes, or a link to one that is elsewhere, which is not loaded."""
+    source = str(token.attrs.get("src", ""))
+    parts = urlsplit(source)
+    name = unquote(parts.path)
+    alt = token.content or posixpath.basename(name)
+    if parts.scheme in SCHEMES:
+        return f'<a href="{escape(source)}" rel="noreferrer">{escape(alt or source)}</a>'
+    if parts.scheme or parts.netloc or not path or not is_picture(name):
+        return str(escape(alt or source))
+    address = address_of(PICTURES, name=name, **{"from": path})
+    return f'<img src="{escape(address)}" alt="{escape(alt)}" loading="lazy">'
 
 
 def _plain_text(inline: Token) -> str:
@@ -146,10 +259,17 @@ def _html(text: str) -> Iterable[Token]:
     return [Token("html_inline", "", 0, content=text)] if text else []
 
 
-def _code(rows: Sequence[str], anchors: _Anchors, first: int) -> str:
+def _code(rows: Sequence[str], lines: _Lines, first: int, label: str = "") -> str:
     """Return lines of code, which can be scrolled by keyboard."""
-    lines = "\n".join(f"{anchors.at(first + at)}{escape(row)}" for at, row in enumerate(rows))
-    return f'<pre tabindex="0"><code>{lines}</code></pre>\n'
+    shown = "\n".join(
+        lines.begin(first + at)
+        + "".join(f"<mark>{escape(text)}</mark>" if is_marked else str(escape(text)) for text, is_marked in parts)
+        + lines.end(first + at)
+        for at, parts in enumerate(map(lines.marked, rows))
+    )
+    named = f' role="region" aria-label="{label}"' if label else ""
+    title = f'<span class="label">{label}</span>' if label else ""
+    return f'{title}<pre tabindex="0"{named}><code>{shown}</code></pre>\n'
 
 
 def _lead_to_page(link: Token, path: str) -> None:
@@ -157,6 +277,7 @@ def _lead_to_page(link: Token, path: str) -> None:
     address = str(link.attrs.get("href", ""))
     parts = urlsplit(address)
     if parts.scheme:
+        link.attrs["rel"] = "noreferrer"
         return
     anchor = anchor_of(unquote(parts.fragment))
     if address.startswith("#"):

@@ -1,4 +1,4 @@
-"""Editing a note: the text, its changes, and a conflict with somebody who wrote meanwhile. Nothing is overwritten."""
+"""Editing a note: its text, a change that somebody else saved meanwhile, and merging both. Nothing is overwritten."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.errors import PathRefused, UsageError
-from memoriter.ids import bytes_hash
-from memoriter.pages._editing import difference, with_endings
+from memoriter.pages._editing import difference, merged, with_endings
+from memoriter.pages._note_files import path_for
+from memoriter.pages._pane import name_of
 from memoriter.values import dataclass
 from memoriter.web import NoteConflict
 
@@ -21,8 +22,12 @@ if TYPE_CHECKING:
 
 LONGEST_NOTE = 4_000_000
 """Characters of a note that can be edited, as of a request of the API."""
-EDITOR = "editor"
+EDITOR = "article"
 """The id of the element that a script replaces."""
+MOST_COPIES = 100
+"""Names that are tried for a copy."""
+TRIES = 5
+"""Attempts to save a text while others save, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +47,18 @@ class EditedNote:
     """The text in the field, which is the owner's."""
     expected: str
     """The hash of the note that this text is to replace; empty: the note must not exist."""
-    changes: Sequence[DiffRow] | None = None
-    """From the note to the text; None: they were not asked for."""
+    line: str = ""
+    """The line at which the field opens."""
+    changes: Sequence[DiffRow] = ()
+    """After a conflict, from the present text to the text in the field."""
     present: str | None = None
     """After a conflict, the text of the note as it is now; None: there is no note."""
     state: Literal["expected", "changed", "created", "deleted"] = "expected"
     """What others have done to the note since it was opened."""
 
     @property
-    def reviewed(self) -> str:
-        """The hash of the text whose changes are shown; only this text can be saved."""
-        return "" if self.changes is None else _hash(self.text)
+    def name(self) -> str:
+        return name_of(self.path)
 
     @property
     def rows(self) -> int:
@@ -64,27 +70,74 @@ async def edit(visit: Visit) -> Response:
     """Return the page with the text of a note to edit, or of a new note."""
     path = visit.parameter("path")
     note = await whole_note(visit, path)
-    return await _page(visit, EditedNote(path, note.text, note.hash or ""))
+    await _keep(visit, path, note)
+    return await _page(visit, EditedNote(path, note.text, note.hash or "", visit.parameter("line")))
+
+
+async def new(visit: Visit) -> Response:
+    """Lead to the editor of a new note, by its name or its path."""
+    path = path_for(visit.parameter("name"), visit.parameter("folder"))
+    return visit.redirect("/notes/edit", path=path)
 
 
 async def send_edit(visit: Visit) -> Response:
-    """Show the changes of an edited text or, if they were shown, save it, unless the note has changed."""
+    """Save an edited text; a change that somebody else saved meanwhile is merged, unless it touches the same lines."""
     fields = await visit.form()
     path = fields.get("path", "")
+    line = fields.get("line", "")
+    anchor = f"L{line}" if line.isascii() and line.isdigit() else ""
+    if fields.get("act") == "copy":
+        return await _save_copy(visit, path, fields.get("text", ""))
     expected = fields.get("expected", "")
-    note = await whole_note(visit, path)
-    text = await visit.compute(lambda: with_endings(note.text, fields.get("text", "")))
-    edited = EditedNote(path, text, expected)
-    if (note.hash or "") != expected:
-        return await _conflict(visit, edited, note)
-    if fields.get("act") == "save" and fields.get("reviewed") == _hash(text):
+    text = fields.get("text", "")
+    done = "saved"
+    for _ in range(TRIES):
+        note = await whole_note(visit, path)
+        text = await visit.compute(lambda note=note: with_endings(note.text, fields.get("text", "")))
+        if (note.hash or "") != expected:
+            both = await _merged(visit, path, expected, note, fields.get("text", ""))
+            if both is None:
+                return await _conflict(visit, EditedNote(path, text, expected), note)
+            text = both
+            done = "merged"
         try:
-            await visit.perform("replace", path=path, text=text, expected=expected or None)
+            await visit.perform("replace", path=path, text=text, expected=note.hash)
         except NoteConflict:
-            return await _conflict(visit, edited, await whole_note(visit, path))
-        return visit.redirect("/notes", path=path, done="saved")
-    changes = await visit.compute(lambda: difference(note.text, text))
-    return await _page(visit, replace(edited, changes=changes))
+            continue
+        return visit.redirect("/notes", anchor, path=path, done=done)
+    return await _conflict(visit, EditedNote(path, text, expected), await whole_note(visit, path))
+
+
+async def _merged(visit: Visit, path: str, expected: str, note: NoteText, typed: str) -> str | None:
+    """Return the present text with the changes of the edited one; None: they cannot be merged."""
+    root = await visit.with_memory("read", lambda memory: memory.place.workspace, quick=True)
+    base = visit.library.opened_text(root, path, expected)
+    if base is None or note.hash is None:
+        return None
+    return await visit.compute(lambda: merged(base, with_endings(base, typed), note.text))
+
+
+async def _save_copy(visit: Visit, path: str, typed: str) -> Response:
+    """Save a text as a new note beside the one that somebody else has changed."""
+    stem = path.removesuffix(".md")
+    for number in range(1, MOST_COPIES):
+        copy = f"{stem} (my version{f' {number}' if number > 1 else ''}).md"
+        try:
+            await visit.perform("replace", path=copy, text=typed.replace("\r\n", "\n"), expected=None)
+        except NoteConflict:
+            continue
+        return visit.redirect("/notes", path=copy, done="copied")
+    raise UsageError("There are too many copies of this note.", remedy="Delete some of them.")
+
+
+async def _keep(visit: Visit, path: str, note: NoteText) -> None:
+    if note.hash is not None:
+        digest = note.hash
+        await visit.with_memory(
+            "read",
+            lambda memory: visit.library.keep_opened(memory.place.workspace, path, digest, note.text),
+            quick=True,
+        )
 
 
 async def whole_note(visit: Visit, path: str) -> NoteText:
@@ -124,13 +177,10 @@ async def _conflict(visit: Visit, edited: EditedNote, note: NoteText) -> Respons
     conflict: dict[str, Any] = {"state": "changed" if edited.expected else "created", "present": note.text}
     if note.hash is None:
         conflict = {"state": "deleted"}
+    await _keep(visit, edited.path, note)
     return await _page(visit, replace(edited, expected=note.hash or "", changes=changes, **conflict), 409)
 
 
 async def _page(visit: Visit, edited: EditedNote, status: int = 200) -> Response:
     template = "notes/_edit.html" if visit.fragment == EDITOR else "notes/edit.html"
     return await visit.render(template, status, edited=edited)
-
-
-def _hash(text: str) -> str:
-    return bytes_hash(text.encode("utf-8", "replace"))

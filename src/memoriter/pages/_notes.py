@@ -3,34 +3,59 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.pages._markdown import rendered
-from memoriter.pages._note_edits import edit, send_edit
+from memoriter.pages._note_edits import edit, new, send_edit
+from memoriter.pages._note_files import ask_forget, ask_name, delete, forget, put_back, rename
 from memoriter.pages._page import Page, PageRoute
-from memoriter.pages._tree import tree_of
+from memoriter.pages._pane import branch, name_of, pane_of, tags
+from memoriter.pages._picture_links import PICTURES
+from memoriter.pages._pictures import picture
+from memoriter.pages._tree import folder_at
 from memoriter.web import problem_of
+from memoriter.workspace import read_front_matter, tags_in
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.responses import Response
 
+    from memoriter.memory import Memory
     from memoriter.pages._page import Visit
 
-MOST_FILES = 10_000
-"""Files that the tree shows at most."""
+PREVIEW_BEFORE = 12
+"""Lines before the line of a hit that the preview shows."""
+PREVIEW_LINES = 90
+MOST_BACKLINKS = 50
+"""Lines that link to the note and are shown."""
+DONE = {
+    "saved": "Saved.",
+    "merged": "Saved, together with a change that was made elsewhere meanwhile.",
+    "copied": "Your text is saved as this copy. The other note is as it was.",
+    "appended": "Added.",
+    "existing": "The entry was already there, and nothing was added.",
+    "renamed": "Renamed. Links to the old name are as they were.",
+    "restored": "The note is back.",
+}
+"""What was done, by the parameter of the address."""
 
 
 async def show(visit: Visit) -> Response:
     """Return the page with the tree of files and, if the address names one, a note."""
     path = visit.parameter("path")
-    listed = await visit.perform("files", limit=MOST_FILES)
+    folder = visit.parameter("folder")
+    if visit.fragment == "found":
+        return await visit.render("pane/_found.html", **await pane_of(visit, path, folder))
+    pane = await pane_of(visit, path, folder)
     values: dict[str, Any] = {
-        "tree": tree_of(listed["files"], path or visit.parameter("folder")),
-        "total": listed["total"],
-        "left_out": listed["total"] - len(listed["files"]),
-        "path": path,
         "query": visit.parameter("q"),
-        "done": visit.parameter("done"),
+        "done": DONE.get(visit.parameter("done"), ""),
+        "deleted": visit.library.deleted.of(visit.caller.key) if not path else [],
+        "just_deleted": visit.parameter("deleted"),
+        "folder": folder_at(pane["tree"], folder) if folder else None,
+        **pane,
     }
     if not path:
         return await visit.render("notes/page.html", note=None, problem=None, **values)
@@ -40,21 +65,95 @@ async def show(visit: Visit) -> Response:
     except MemoriterError as error:
         problem = problem_of(error, "The note")
         return await visit.render("notes/page.html", problem.status, note=None, problem=problem, **values)
-    text = str(note["text"])
     if any(reason["code"] == "no_such_note" for reason in note.get("reasons", ())):
         may_create = path.lower().endswith(".md") and visit.caller.allows("write")
         missing: dict[str, Any] = {"is_missing": True, "may_create": may_create}
         return await visit.render("notes/page.html", 404, note=note, problem=None, **missing, **values)
+    return await visit.render("notes/page.html", problem=None, **await shown_note(visit, note, first), **values)
+
+
+async def shown_note(visit: Visit, note: Mapping[str, Any], first: int) -> dict[str, Any]:
+    """Return what the templates of a note need, from the answer of the operation `get`."""
+    path = str(note["path"])
+    text = str(note["text"])
     is_markdown = note["hash"] is not None or path.lower().endswith(".md")
     as_text = not is_markdown or visit.parameter("view") == "text"
-    # A long note takes long to render, and requests of other callers do not wait for it.
-    paths = [each["path"] for each in listed["files"]]
-    html = None if as_text else await visit.compute(lambda: rendered(text, first=first, path=path, notes=paths))
+
+    def about(memory: Memory) -> dict[str, Any]:
+        names = visit.library.listing(memory).names
+        # A long note takes long to render, and requests of other callers do not wait for it.
+        html = None if as_text else rendered(text, first=first, path=path, names=names)
+        return {"html": html, **_about_text(path, text, first), **_addresses(memory, visit, path)}
+
     lines = [*enumerate(text.removesuffix("\n").split("\n"), first)] if as_text and text else []
     after = first + text.count("\n") + (0 if text.endswith("\n") else 1) if note.get("truncated") else None
-    more: dict[str, Any] = {"first": first, "after": after, "as_text": as_text, "is_markdown": is_markdown}
-    more |= {"is_missing": False, "not_text": note["hash"] is None and path.lower().endswith(".md") and bool(text)}
-    return await visit.render("notes/page.html", note=note, problem=None, html=html, lines=lines, **more, **values)
+    return {
+        "note": note,
+        "lines": lines,
+        "first": first,
+        "after": after,
+        "as_text": as_text,
+        "is_markdown": is_markdown,
+        "is_missing": False,
+        "not_text": note["hash"] is None and path.lower().endswith(".md") and bool(text),
+        **await visit.with_memory("read", about),
+    }
+
+
+def _about_text(path: str, text: str, first: int) -> dict[str, Any]:
+    """Return the title, the tags and the day of a note, and whether its text begins with its title."""
+    front = read_front_matter(text) if first == 1 else None
+    body = [line for at, line in enumerate(text.split("\n")) if front is None or at not in front.lines]
+    heading = next((line for line in body if line.strip()), "")
+    has_title = heading.startswith("# ")
+    title = (front.title if front else "") or (heading[2:].strip() if has_title else "") or name_of(path)
+    tags = list(dict.fromkeys([*(front.tags if front else ()), *tags_in(body)]))
+    day = front.day.isoformat() if front and front.day else ""
+    return {"title": title, "has_title": has_title and (heading[2:].strip() == title), "tags": tags[:12], "day": day}
+
+
+def _addresses(memory: Memory, visit: Visit, path: str) -> dict[str, str]:
+    """Return the addresses that open a note in programs of this machine; only its owner gets them."""
+    file = memory.file_of(path) if visit.caller.is_owner else None
+    if file is None:
+        return {"obsidian": "", "editor": ""}
+    root = memory.place.workspace
+    in_vault = any((folder / ".obsidian").is_dir() for folder in (root, *root.parents))
+    obsidian = f"obsidian://open?path={quote(str(file), safe='')}" if in_vault else ""
+    return {"obsidian": obsidian, "editor": f"vscode://file{quote(file.as_posix())}"}
+
+
+async def preview(visit: Visit) -> Response:
+    """Return the part of a note around a line, for the pane beside the hits."""
+    path = visit.parameter("path")
+    line = _number(visit.parameter("line")) or 1
+    first = max(1, line - PREVIEW_BEFORE)
+    note = await visit.perform("get", path=path, start=first, lines=PREVIEW_LINES)
+    is_markdown = path.lower().endswith(".md")
+    html = None
+    if is_markdown:
+        html = await visit.with_memory(
+            "read",
+            lambda memory: rendered(
+                str(note["text"]),
+                first=first,
+                path=path,
+                names=visit.library.listing(memory).names,
+                answer=(line,) if visit.parameter("line") else (),
+            ),
+        )
+    lines = [*enumerate(str(note["text"]).split("\n"), first)] if html is None else []
+    values: dict[str, Any] = {"path": path, "name": name_of(path), "line": visit.parameter("line"), "html": html}
+    return await visit.render("notes/_preview.html", note=note, lines=lines, query=visit.parameter("q"), **values)
+
+
+async def links(visit: Visit) -> Response:
+    """Return the lines that link to a note."""
+    path = visit.parameter("path")
+    found = await visit.with_memory("read", lambda memory: visit.library.links_to(memory, path))
+    template = "notes/_links.html" if visit.fragment else "notes/links.html"
+    named = [(each, name_of(each.path)) for each in found[:MOST_BACKLINKS]]
+    return await visit.render(template, path=path, name=name_of(path), links=named, left_out=len(found) - len(named))
 
 
 async def append(visit: Visit) -> Response:
@@ -78,9 +177,21 @@ PAGE = Page(
     "Read and correct the notes.",
     (
         PageRoute("/notes", show),
+        PageRoute("/notes/preview", preview),
+        PageRoute("/notes/branch", branch),
+        PageRoute("/notes/tags", tags),
+        PageRoute("/notes/links", links),
+        PageRoute(PICTURES, picture),
         PageRoute("/notes/edit", edit),
+        PageRoute("/notes/new", new),
         PageRoute("/notes/change", send_edit, ("POST",)),
         PageRoute("/notes/append", append, ("POST",)),
+        PageRoute("/notes/rename", ask_name),
+        PageRoute("/notes/renamed", rename, ("POST",)),
+        PageRoute("/notes/delete", delete, ("POST",)),
+        PageRoute("/notes/restore", put_back, ("POST",)),
+        PageRoute("/notes/forget", ask_forget),
+        PageRoute("/notes/forgotten", forget, ("POST",)),
     ),
     place=20,
 )

@@ -13,11 +13,14 @@ from memoriter.pages._addresses import address_of
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from starlette.requests import Request
 
     from memoriter.access import Caller
+    from memoriter.discovery import Scope
+    from memoriter.memory import Memory
+    from memoriter.pages._library import Library
     from memoriter.pages._templates import Templates
     from memoriter.web import OperationRunner
 
@@ -60,6 +63,10 @@ class Page:
     """The first one is the address in the navigation, and answers GET without parameters."""
     place: int = 100
     """Where the page stands in the navigation: pages with a lower number stand before it."""
+    in_navigation: bool = True
+    """Whether the navigation has it; other pages lead to one that is not there."""
+    waiting: Callable[[Visit], Awaitable[int]] | None = None
+    """Returns how many things wait for a decision on it, which its name in the navigation shows."""
 
     @property
     def path(self) -> str:
@@ -67,14 +74,28 @@ class Page:
         return self.routes[0].path
 
 
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What all requests of a server share."""
+
+    pages: Sequence[Page]
+    runner: OperationRunner
+    templates: Templates
+    library: Library
+
+
 class Visit:
     """One request of a page."""
 
-    def __init__(self, request: Request, page: Page, runner: OperationRunner, templates: Templates) -> None:
+    def __init__(self, request: Request, page: Page, site: Site) -> None:
         self.request = request
         self.page = page
-        self._runner = runner
-        self._templates = templates
+        self.pages = site.pages
+        """All pages."""
+        self.library = site.library
+        """What the pages know of the notes between two requests."""
+        self._runner = site.runner
+        self._templates = site.templates
 
     @property
     def caller(self) -> Caller:
@@ -115,6 +136,13 @@ class Visit:
             MemoriterError: the operation failed, or the caller may not run it.
         """
         return await self._runner.perform(name, self.caller, **values)
+
+    async def with_memory(self, scope: Scope, work: Callable[[Memory], _T], *, quick: bool = False) -> _T:
+        """Return the result of work on the memory in a thread; the caller must have the scope. Raises OutOfScope.
+
+        Quick work takes no longer than reading a note, and does not wait for searches.
+        """
+        return await self._runner.with_memory(self.caller, scope, work, quick=quick)
 
     async def compute(self, work: Callable[[], _T]) -> _T:
         """Return the result of work that takes long, in a thread of the caller's share."""

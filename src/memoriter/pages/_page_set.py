@@ -47,8 +47,6 @@ class PageSet:
     """What the page Health can do about problems."""
     day_items: str = ""
     """The template with what the answer `day` has of the package, as items of the list of what was captured."""
-    day_notice: str = ""
-    """The template below that list."""
 
 
 @cache

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from memoriter.pages._page import PROBLEM, Visit
+from memoriter.pages._library import Library
+from memoriter.pages._page import PROBLEM, Site, Visit
 from memoriter.pages._page_set import page_sets
 from memoriter.pages._static import StaticFiles
 from memoriter.pages._table import all_pages
@@ -61,9 +62,8 @@ def _page_routes(run: Run, events: Events) -> tuple[Sequence[Route], Sequence[st
         static.address,
         [each.folder / "templates" for each in added],
         day_items=[each.day_items for each in added if each.day_items],
-        day_notices=[each.day_notice for each in added if each.day_notice],
     )
-    runner = OperationRunner(run, events)
+    site = Site(pages, OperationRunner(run, events), templates, Library())
 
     async def first(_: Request) -> Response:
         return RedirectResponse(pages[0].path, 303)
@@ -72,24 +72,23 @@ def _page_routes(run: Run, events: Events) -> tuple[Sequence[Route], Sequence[st
     paths = ["/"]
     for page in pages:
         for each in page.routes:
-            answer = _answer(page, each, runner, templates)
+            answer = _answer(page, each, site)
             routes.append(Route(each.path, answer, methods=[*each.methods]))
             paths.append(each.path)
     return routes, paths
 
 
-def _answer(
-    page: Page, route: PageRoute, runner: OperationRunner, templates: Templates
-) -> Callable[[Request], Awaitable[Response]]:
+def _answer(page: Page, route: PageRoute, site: Site) -> Callable[[Request], Awaitable[Response]]:
     """Return the function that answers the requests of a route; each error becomes a page with its remedy."""
 
     async def answer(request: Request) -> Response:
-        visit = Visit(request, page, runner, templates)
+        visit = Visit(request, page, site)
         try:
             response = await route.answer(visit)
         except Exception as error:  # noqa: BLE001 - each error becomes a page
             response = await problem_page(visit, error)
-        response.headers.update(HEADERS)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
         return response
 
     return answer

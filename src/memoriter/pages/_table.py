@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memoriter.pages import _days as days
 from memoriter.pages import _health as health
-from memoriter.pages import _map as passage_map
 from memoriter.pages import _notes as notes
 from memoriter.pages import _search as search
-from memoriter.pages import _timeline as timeline
 from memoriter.pages._page_set import page_sets
 
 if TYPE_CHECKING:
     from memoriter.pages._page import Page
 
-PAGES = (search.PAGE, notes.PAGE, timeline.PAGE, passage_map.PAGE, health.PAGE)
+PAGES = (search.PAGE, notes.PAGE, days.PAGE, health.PAGE)
 """The pages of memoriter itself."""
 
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "templates"
 FIELDS = {
-    "--path": "“File, folder or pattern”",
-    "--source": "“Source”",
-    "--since": "“From day”",
-    "--until": "“To day”",
-    "--on": "“From day” and “To day”",
+    "--path": "the filter “in …”",
+    "--source": "“Kind”",
+    "--since": "“From”",
+    "--until": "“To”",
+    "--on": "“From” and “To”",
 }
 """The names of the filters on the page Search, by the options of the command line."""
 _OPTION = re.compile(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*")
@@ -56,7 +56,7 @@ class Templates:
         values.update(pages=pages, static=static, address=address_of, api=BASE, **more)
         filters.update(figure=figure, day=day, markdown=rendered, code=with_code)
 
-    def render(self, name: str, **values: Any) -> str:
+    def render(self, name: str, /, **values: Any) -> str:
         """Return the text of a template with these values. Raises jinja2.UndefinedError if one is missing."""
         return self._environment.get_template(name).render(**values)
 
@@ -80,7 +80,7 @@ def in_page_words(text: str) -> str:
     """Return a text in which the options of the command line have the names that they have on pages.
 
     >>> in_page_words("Leave out --path. Or ask again with --from 54 (from) or less.")
-    'Leave out “File, folder or pattern”. Or ask again with line 54 or less.'
+    'Leave out the filter “in …”. Or ask again with line 54 or less.'
     """
     text = _FROM.sub(r"line \1", text)
     return _OPTION.sub(lambda found: FIELDS.get(found[0], found[0]), text)

@@ -1,18 +1,18 @@
-"""The tree of all files that are memory."""
+"""The tree of the files that are memory, of which a page has the open branches only."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator
 
 MOST_DEPTH = 32
 """Folders within folders that are shown; the names of those further down are part of the names of files."""
-MOST_OPEN = 1_000
-"""With more files than this, only the folders that lead to the open one show what they contain."""
+MOST_IN_BRANCH = 500
+"""Files of one folder that are listed at once."""
 
 
 @dataclass(slots=True)
@@ -22,40 +22,54 @@ class Folder:
     path: str
     """With a slash at the end; empty: the root."""
     name: str
-    open: bool
-    """Whether its content is listed."""
-    current: bool = False
-    """Whether the open note is below it."""
     files: int = 0
     """The files in it and in folders below it."""
     folders: dict[str, Folder] = field(default_factory=dict)
     notes: list[tuple[str, str]] = field(default_factory=list)
     """Paths and names of the files in it."""
 
+    @property
+    def shown(self) -> list[tuple[str, str]]:
+        """The files that are listed, with names without `.md`."""
+        return [(path, name.removesuffix(".md")) for path, name in self.notes[:MOST_IN_BRANCH]]
 
-def tree_of(files: Iterable[Mapping[str, Any]], current: str) -> Folder:
-    """Return the tree of files in the JSON form of the API.
+    @property
+    def left_out(self) -> int:
+        """The files that are not listed."""
+        return max(0, len(self.notes) - MOST_IN_BRANCH)
 
-    Args:
-        files: the files, sorted by path.
-        current: the path of the open note or folder; empty: there is none.
-    """
-    paths = [str(each["path"]) for each in files]
-    all_open = len(paths) <= MOST_OPEN
-    root = Folder("", "", open=True)
+
+def tree_of(paths: Iterable[str]) -> Folder:
+    """Return the tree of files by their paths."""
+    root = Folder("", "")
     for path in paths:
-        names = path.split("/")
-        folders = names[:-1][:MOST_DEPTH]
-        name = "/".join(names[len(folders) :])
+        *folders, name = path.split("/")
         here = root
         here.files += 1
-        for each in folders:
-            below = f"{here.path}{each}/"
-            is_current = current.startswith(below)
+        for each in folders[:MOST_DEPTH]:
             if each not in here.folders:
-                here.folders[each] = Folder(below, each, all_open or is_current, is_current)
+                here.folders[each] = Folder(f"{here.path}{each}/", each)
             here = here.folders[each]
             here.files += 1
-        if here.open:
-            here.notes.append((path, name))
+        here.notes.append((path, "/".join([*folders[MOST_DEPTH:], name])))
     return root
+
+
+def folder_at(root: Folder, path: str) -> Folder | None:
+    """Return the folder at a path with a slash at its end; None: there is none."""
+    here: Folder | None = root
+    for name in path.split("/")[:-1]:
+        here = here.folders.get(name) if here else None
+    return here
+
+
+def matching(paths: Iterable[str], words: str, most: int) -> Iterator[str]:
+    """Yield the first paths that contain all words, in any case: those with all words in the file name come first.
+
+    >>> [*matching(["a/plan.md", "plan/b.md", "c.md"], "PLAN", 9)]
+    ['a/plan.md', 'plan/b.md']
+    """
+    wanted = words.casefold().split()
+    found = [path for path in paths if all(word in path.casefold() for word in wanted)]
+    by_name = [path for path in found if all(word in path.rpartition("/")[2].casefold() for word in wanted)]
+    yield from list(dict.fromkeys([*by_name, *found]))[:most]

@@ -8,6 +8,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from memoriter.pages._addresses import address_of
+from memoriter.pages._picture_links import is_picture
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -45,62 +46,75 @@ def anchor_of(fragment: str) -> str:
     return section_anchor(fragment)
 
 
-class WikiNotes:
-    """The notes to which the wiki links of one note lead."""
+class NoteNames:
+    """The names of all notes, by which links find them."""
 
-    def __init__(self, paths: Collection[str], path: str) -> None:
-        """Take the paths of all notes, and that of the note with the links."""
-        self._paths = paths
-        self._path = path
-        self._by_name: defaultdict[str, list[str]] | None = None
+    def __init__(self, paths: Collection[str] = ()) -> None:
+        self._by_name: defaultdict[str, list[str]] = defaultdict(list)
+        for path in sorted(paths, key=lambda each: (len(each), each)):
+            self._by_name[posixpath.basename(plain_name(path))].append(path)
 
-    def address(self, target: str) -> str | None:
-        """Return the address of the note that a link names, with its section; None: there is no such note."""
-        name, _, section = target.partition("#")
-        path = self._find(name.strip()) if name.strip() else self._path
-        return address_of("/notes", anchor_of(section.strip()), path=path) if path else None
-
-    def _find(self, name: str) -> str | None:
-        """Return the note that is named by its path from this note or from the root, or else by the end of its path."""
-        wanted = _plain(name)
-        beside = posixpath.normpath(posixpath.join(posixpath.dirname(_plain(self._path)), wanted))
+    def find(self, name: str, path: str) -> str | None:
+        """Return the note that a link names by its path from another note or from the root, or by its end."""
+        wanted = plain_name(name)
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(plain_name(path)), wanted))
         ending = posixpath.normpath("/" + wanted)
-        found = [each for each in self._called(posixpath.basename(wanted)) if f"/{_plain(each)}".endswith(ending)]
-        exact = (each for place in (beside, ending[1:]) for each in found if _plain(each) == place)
+        called = self._by_name.get(posixpath.basename(wanted), [])
+        found = [each for each in called if f"/{plain_name(each)}".endswith(ending)]
+        exact = (each for place in (beside, ending[1:]) for each in found if plain_name(each) == place)
         return next(exact, found[0] if found else None)
 
-    def _called(self, name: str) -> list[str]:
-        """Return the notes with a name, the shortest path first."""
-        if self._by_name is None:
-            self._by_name = defaultdict(list)
-            for path in sorted(self._paths, key=lambda each: (len(each), each)):
-                self._by_name[posixpath.basename(_plain(path))].append(path)
-        return self._by_name.get(name, [])
 
-
-def _plain(path: str) -> str:
+def plain_name(path: str) -> str:
+    """Return a path or the name of a note as links are compared: without `.md`, in small letters."""
     return path.lower().removesuffix(".md")
 
 
-def add_wiki_links(parser: MarkdownIt, notes: WikiNotes) -> None:
-    """Let a parser read `[[note]]`, `[[note#section]]` and `[[note|text]]`; one to no note stays as it is written."""
+def wiki_address(names: NoteNames, target: str, path: str) -> str | None:
+    """Return the address of the note that a link names, with its section; None: there is no such note."""
+    name, _, section = target.partition("#")
+    found = names.find(name.strip(), path) if name.strip() else path
+    return address_of("/notes", anchor_of(section.strip()), path=found) if found else None
+
+
+def add_wiki_links(parser: MarkdownIt, names: NoteNames, path: str) -> None:
+    """Let a parser read `[[note]]`, `[[note#section]]`, `[[note|text]]` and `![[embeds]]`.
+
+    A link to no note stays as it is written. An embedded picture is shown, and an embedded note is a link.
+    """
 
     def read(state: StateInline, silent: bool) -> bool:
-        if not state.src.startswith("[[", state.pos):
+        embeds = state.src.startswith("![[", state.pos)
+        if not embeds and not state.src.startswith("[[", state.pos):
             return False
-        end = state.src.find("]]", state.pos + 2, state.pos + LONGEST_LINK)
-        inner = state.src[state.pos + 2 : end] if end >= 0 else ""
-        target, bar, text = inner.partition("|")
-        address = notes.address(target) if target and "\n" not in inner and "[" not in inner else None
+        start = state.pos + 2 + embeds
+        end = state.src.find("]]", start, start + LONGEST_LINK)
+        inner = state.src[start:end] if end >= 0 else ""
+        if not inner or "\n" in inner or "[" in inner:
+            return False
+        target, _, text = (part.strip() for part in inner.partition("|"))
+        if embeds and is_picture(target):
+            if not silent:
+                _push_picture(state, target, text)
+            state.pos = end + 2
+            return True
+        address = wiki_address(names, target, path) if target else None
         if address is None:
             return False
         if not silent:
             link = state.push("link_open", "a", 1)
             link.attrs = {"href": address}
             link.info = WIKI
-            state.push("text", "", 0).content = text.strip() if bar and text.strip() else target.strip()
+            state.push("text", "", 0).content = text or target
             state.push("link_close", "a", -1)
         state.pos = end + 2
         return True
+
+    def _push_picture(state: StateInline, target: str, text: str) -> None:
+        picture = state.push("image", "img", 0)
+        is_size = text.replace("x", "").isdigit()  # Obsidian's width, such as 300 or 300x200
+        picture.attrs = {"src": target, "alt": "" if is_size else text}
+        picture.content = "" if is_size else text
+        picture.children = []
 
     parser.inline.ruler.before("link", "wiki", read)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memoriter.access import Caller, Run
+    from memoriter.discovery import Scope
     from memoriter.memory import Memory
     from memoriter.web._events import Events
     from memoriter.web._operation import Operation
@@ -63,6 +64,24 @@ class OperationRunner:
     async def compute(self, caller: Caller, work: Callable[[], _Answer]) -> _Answer:
         """Return the result of work that needs no memory, in a thread of the caller's share."""
         return await self._run(lambda _: work(), caller=caller)
+
+    async def with_memory(
+        self, caller: Caller, scope: Scope, work: Callable[[Memory], _Answer], *, quick: bool
+    ) -> _Answer:
+        """Return the result of work on the memory in a thread, for pages that need more than the API offers.
+
+        Args:
+            caller: who asks.
+            scope: what the caller must be allowed to do.
+            work: gets the memory.
+            quick: whether it takes no longer than reading a note.
+
+        Raises:
+            OutOfScope: the caller may not do that.
+            MemoriterError: as `work`.
+        """
+        require(caller, scope)
+        return await self._run(work, caller=caller, quick=quick)
 
     async def perform(self, name: str, caller: Caller, **values: Any) -> Any:
         """Return the answer of an operation as JSON values.

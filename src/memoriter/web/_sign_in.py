@@ -13,6 +13,7 @@ from memoriter.access import (
     CONSENT_PATH,
     DEVICE_PATH,
     OPEN_PATH,
+    PAGE_POLICY,
     SIGN_IN_PATH,
     SIGN_OUT_PATH,
     authenticator_of,
@@ -105,7 +106,7 @@ class SignIn:
         """End the session of the browser."""
         self._sessions.close(request.cookies.get(self._sessions.cookie, ""))
         page = small_page("Signed out", link=("", SIGN_IN_PATH, "Sign in again"))
-        response = Response(page, media_type="text/html")
+        response = Response(page, headers={"Content-Security-Policy": PAGE_POLICY}, media_type="text/html")
         response.delete_cookie(self._sessions.cookie, path="/", httponly=True, samesite="strict")
         return response
 
@@ -155,4 +156,4 @@ def _qr_code(url: str) -> str:
 def _continuing() -> Response:
     """Return the page that opens the first page by itself."""
     page = small_page("The session is open", link=("", "/", "Continue to the pages"), refresh=True)
-    return Response(page, media_type="text/html")
+    return Response(page, headers={"Content-Security-Policy": PAGE_POLICY}, media_type="text/html")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._forget import Removal, RemovedPassage, all_of, apply_removal, blocks_with, holds, lines_of
     from memoriter.workspace._hit_authors import author_of_hit, hit_authors
     from memoriter.workspace._noise import noisy_lines
-    from memoriter.workspace._note import Note, read_front_matter, read_note
+    from memoriter.workspace._note import Note, read_front_matter, read_note, tags_in
     from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, items_of, scan_blocks
     from memoriter.workspace.transcripts import (
         OpenTranscript,
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         entry_of,
         log_form,
         recover,
+        remove,
         replace,
         unfinished,
     )
@@ -121,11 +122,13 @@ __all__ = [
     "read_front_matter",
     "read_note",
     "recover",
+    "remove",
     "replace",
     "scan_blocks",
     "skeleton",
     "split_citation",
     "standing_of",
+    "tags_in",
     "transcripts_of",
     "unfinished",
     "visible",
@@ -141,7 +144,7 @@ def __getattr__(name: str) -> Any:
         "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "apply_removal"},
         "_hit_authors": {"author_of_hit", "hit_authors"},
         "_noise": {"noisy_lines"},
-        "_note": {"Note", "read_front_matter", "read_note"},
+        "_note": {"Note", "read_front_matter", "read_note", "tags_in"},
         "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "items_of", "scan_blocks"},
         "transcripts": {
             "OpenTranscript",
@@ -172,7 +175,17 @@ def __getattr__(name: str) -> Any:
             "without_injected",
             "without_mark",
         },
-        "writing": {"Appended", "Unfinished", "append", "entry_of", "log_form", "recover", "replace", "unfinished"},
+        "writing": {
+            "Appended",
+            "Unfinished",
+            "append",
+            "entry_of",
+            "log_form",
+            "recover",
+            "remove",
+            "replace",
+            "unfinished",
+        },
     }
     for module, names in lazy.items():
         if name in names:

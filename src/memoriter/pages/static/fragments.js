@@ -4,7 +4,7 @@
 //   <form data-fragment data-live>  also sends it while someone types
 //   <form … data-address>           (GET) also puts the parameters into the address bar
 //   <a data-fragment="ID" href>     loads the address into the element ID
-//   <details data-fragment="ID" data-source="ADDRESS">  loads once, when it is opened
+//   <details data-source="ADDRESS">  loads into its last element once, when it is opened
 //
 // Without this script, forms and links load whole pages, which have the same content.
 
@@ -26,7 +26,7 @@ export async function load(target, address, options = {}) {
   target.setAttribute("aria-busy", "true");
   const isForm = options.method === "POST";
   const fail = (reason) => (isForm ? keep(target, reason) : target.replaceChildren(alertOf(reason)));
-  const headers = { "Memoriter-Fragment": target.id, ...(options.headers ?? {}) };
+  const headers = { "Memoriter-Fragment": target.id || "part", ...(options.headers ?? {}) };
   try {
     const response = await fetch(address, { ...options, headers, signal: request.signal });
     const location = response.headers.get("Memoriter-Location");
@@ -56,7 +56,7 @@ export async function load(target, address, options = {}) {
 }
 
 /** Go to an address, and load the page again if only its anchor differs. */
-function go(address) {
+export function go(address) {
   const next = new URL(address, window.location.href);
   const same = next.pathname === window.location.pathname && next.search === window.location.search;
   window.location.assign(next);
@@ -70,14 +70,18 @@ function parsed(text) {
   return template.content;
 }
 
-/** Replace the content of an element, and keep the focus where an element with the same id is. */
+/** Replace the content of an element, and keep the focus and what is open where an element with the same id is. */
 function show(target, text) {
   const content = parsed(text);
+  for (const each of target.querySelectorAll("details[id][open]")) {
+    const same = content.querySelector(`details#${CSS.escape(each.id)}`);
+    if (same !== null) same.open = true;
+  }
   const focused = target.contains(document.activeElement) ? document.activeElement.id : "";
   target.replaceChildren(content);
   if (focused !== "") document.getElementById(focused)?.focus();
   const state = target.querySelector("[role=status], [role=alert]");
-  document.getElementById("spoken").textContent = state?.textContent.trim().replace(/\s+/g, " ") ?? "";
+  if (target.id !== "frame") document.getElementById("spoken").textContent = state?.textContent.trim().replace(/\s+/g, " ") ?? "";
   target.dispatchEvent(new CustomEvent("fragment", { bubbles: true }));
 }
 
@@ -150,7 +154,7 @@ document.addEventListener("toggle", (event) => {
   const source = details.dataset?.source;
   if (source === undefined || !details.open) return;
   delete details.dataset.source;
-  load(document.getElementById(details.dataset.fragment), source);
+  load(details.lastElementChild, source);
 }, true);
 
 let waiting;

@@ -53,12 +53,12 @@ def test_memories_are_filtered_as_someone_types(open_tab: Callable[..., Tab]) ->
     tab.page.fill("#text", "POSTGRES")
     tab.expect_text("#memories", "1 of 3")
     assert tab.page.locator("#spoken").text_content() == "1 of 3 memories."
-    tab.expect_text("#meanings", "Importance: from 0 to 1")
     assert shown(tab) == ["The ledger runs on PostgreSQL."]
     tab.page.locator("#memories summary").click()
     tab.expect_text("#memories details li", "MySQL")
     tab.page.fill("#text", "")
     tab.expect_text("#memories", "3 of 3")
+    tab.page.locator("summary", has_text="More filters").click()
     tab.page.select_option("#status", "superseded")
     tab.expect_text("#memories", "1 of 3")
     assert shown(tab) == ["The ledger runs on MySQL."]
@@ -67,15 +67,35 @@ def test_memories_are_filtered_as_someone_types(open_tab: Callable[..., Tab]) ->
 
 def test_memories_are_shown_as_they_were_on_an_earlier_day(open_tab: Callable[..., Tab]) -> None:
     tab = open_tab("/memories")
+    tab.page.locator("summary", has_text="More filters").click()
     tab.page.locator("#slider").focus()
     tab.page.keyboard.press("Home")
     tab.expect_text("#memories", "at the end of 2026-01-10")
     assert (shown(tab), "replaced" in tab.text("#memories ol")) == (["The ledger runs on MySQL."], False)
     plain = open_tab("/memories", java_script_enabled=False)
+    plain.page.locator("summary", has_text="More filters").click()
     assert not plain.page.locator("#slider").is_visible()
     plain.page.fill("#as_of", "2026-02-10")
-    plain.page.get_by_role("button", name="Show").click()
+    plain.page.get_by_role("button", name="Show").last.click()
     plain.expect_text("#memories", "2 of 2")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_a_memory_is_added_and_changed_and_keeps_its_earlier_words(
+    owner: ApiClient, open_tab: Callable[..., Tab], *, scripts: bool
+) -> None:
+    tab = open_tab("/memories", java_script_enabled=scripts)
+    tab.page.locator("summary", has_text="Add a memory").click()
+    tab.page.fill("#add", "The boat is called Vega.")
+    tab.page.get_by_role("button", name="Remember").click()
+    tab.expect_text("main [role=status]", "Remembered.")
+    tab.page.get_by_role("link", name="Edit: The boat is called Vega.").click()
+    tab.page.fill("#changed", "The boat is called Altair since May.")
+    tab.page.get_by_role("button", name="Save").click()
+    tab.expect_text("main [role=status]", "Changed. The earlier words are kept")
+    listed = {each["text"]: each["status"] for each in owner.get("/ltm/list").json()}
+    assert listed["The boat is called Vega."] == "superseded"
+    assert listed["The boat is called Altair since May."] == "active"
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])

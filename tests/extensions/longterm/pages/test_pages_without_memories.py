@@ -21,15 +21,22 @@ def owner(server: Serving) -> Iterator[ApiClient]:
         yield client
 
 
-def test_pages_without_long_term_memories_say_what_to_do(owner: ApiClient) -> None:
-    for page in ("/inbox", "/memories"):
-        answer = owner.http.get(page)
-        assert (answer.status_code, "<code>memoriter config set plugins.slots.memory" in answer.text) == (200, True)
-        assert "`" not in answer.text.partition("<main")[2]
+def test_memories_that_are_off_are_one_sentence_and_a_button_that_turns_them_on(
+    env: MemoryEnv, owner: ApiClient
+) -> None:
+    text = owner.http.get("/memories").text
+    main, _, details = text.partition("<main")[2].partition("Details")
+    assert "They are off." in main
+    assert "plugins" not in main
+    assert "<code>memoriter config set plugins.slots.memory" in details
+    assert "`" not in main + details
+    answer = owner.http.post("/memories/turn-on", data={}, follow_redirects=True)
+    assert "They work once the server is started again." in answer.text
+    assert "memory-lancedb" in env.run("--json", "config", "get", "plugins.slots.memory").json["value"]
 
 
-def test_a_day_says_that_long_term_memories_are_not_shown(env: MemoryEnv, owner: ApiClient) -> None:
+def test_a_day_without_long_term_memories_does_not_repeat_that_they_are_off(env: MemoryEnv, owner: ApiClient) -> None:
     env.write("memory/2025-04-01.md", "# Day\n\n- An entry.\n")
-    text = owner.http.get("/timeline", params={"day": "2025-04-01"}).text
-    assert "Nothing that was captured on this day is stored." in text
-    assert "Long-term memories are not shown: Long-term memories are off" in text
+    text = owner.http.get("/days", params={"day": "2025-04-01"}).text
+    assert "<li>An entry.</li>" in text
+    assert "Long-term memories" not in text

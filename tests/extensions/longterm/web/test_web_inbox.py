@@ -105,6 +105,6 @@ def test_no_row_of_another_principal_is_shown(tmp_path: Path) -> None:
         for path in ("/day", "/days", "/ltm/inbox", "/captures"):
             assert "Bob" not in alice.get(path).text
         with ApiClient(server.url, token_of_scope(env, "bob", "read", "--principal", "bob")) as bob:
-            for path in ("/api/v1/day", "/api/v1/captures", "/api/v1/ltm/withheld", "/timeline", "/inbox", "/memories"):
+            for path in ("/api/v1/day", "/api/v1/captures", "/api/v1/ltm/withheld", "/days", "/memories"):
                 answer = bob.http.get(path)
                 assert (answer.status_code, answer.json()["code"]) == (403, "principal")

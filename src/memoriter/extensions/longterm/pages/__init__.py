@@ -1,4 +1,4 @@
-"""The pages Inbox and Memories, and what the pages Timeline and Health have of long-term memories."""
+"""The page Memories, and what the pages Days and Health have of long-term memories."""
 
 from memoriter.extensions.longterm.pages._table import PAGES
 

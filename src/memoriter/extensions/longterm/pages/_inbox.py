@@ -1,4 +1,4 @@
-"""The page Inbox: decide about captured statements, withheld memories and records, and take decisions back."""
+"""The inbox on the page Memories: decide about captured statements, withheld memories and records, and undo it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import MemoriterError, UsageError, WriteConflict
 from memoriter.extensions.longterm._records import CATEGORIES
-from memoriter.pages import Page, PageRoute
+from memoriter.extensions.longterm.pages._memory_list import list_values
 from memoriter.web import problem_of
 
 if TYPE_CHECKING:
@@ -21,21 +21,17 @@ if TYPE_CHECKING:
     """What was done on the page: `title` and `text` for people, `kind`, and what taking it back needs."""
 
 SHOWN = 100
-"""Candidates, withheld memories, records and paths that are shown at once."""
+"""Candidates, withheld memories and records that are shown at once."""
 KEPT = 50
 """Decisions that can be taken back, the latest."""
 
 
-async def show(visit: Visit) -> Response:
-    """Return what waits for a decision."""
-    return await _page(visit, [], {})
-
-
 async def decide(visit: Visit) -> Response:
-    """Do what a button of the page stands for, and return the page with what was done."""
+    """Do what a button of the inbox stands for, and return the page with what was done."""
     form = await visit.form()
     act, _, target = form.get("act", "").partition(":")
     done = list[Any]()
+    error: MemoriterError | None = None
     try:
         done = _done_of(form.get("done", "[]"))
         if act == "undo":
@@ -44,52 +40,56 @@ async def decide(visit: Visit) -> Response:
             done = [*done, await ACTS[act](visit, form, target)][-KEPT:]
         else:
             raise UsageError(f"The page has no button {act!r}.", remedy="Load the page again.")
-    except MemoriterError as error:
-        return await _page(visit, done, form, error)
-    return await _page(visit, done, form)
-
-
-async def _page(
-    visit: Visit, done: list[Done], form: Mapping[str, str], error: MemoriterError | None = None
-) -> Response:
-    """Return the page with what was typed into it before; an error of an act is shown above the rest."""
-    problem = problem_of(error, f"The page {visit.page.name}") if error else None
-    off = None
-    candidates = list[Any]()
-    withheld = list[Any]()
-    try:
-        candidates = await visit.perform("inbox")
-        withheld = await visit.perform("withheldMemories")
     except MemoriterError as failure:
-        off = problem_of(failure, f"The page {visit.page.name}")
+        error = failure
+    values = await inbox_values(visit, done, form, error)
+    status = values["problem"].status if values["problem"] else 200
+    if visit.fragment == "inbox":
+        return await visit.render("memories/_inbox.html", status, **values)
+    shown = await list_values(visit)
+    return await visit.render("memories/page.html", status, told="", collects=True, **shown, **values)
+
+
+async def waiting(visit: Visit) -> int:
+    """Return the number of statements that wait for a decision."""
+    return len(await visit.attempt("inbox") or ())
+
+
+async def inbox_values(
+    visit: Visit, done: list[Done], form: Mapping[str, str], error: MemoriterError | None = None
+) -> dict[str, Any]:
+    """Return what the template of the inbox needs, with what was typed into it before.
+
+    Args:
+        visit: the request.
+        done: what was done on the page.
+        form: the fields of the form.
+        error: why an act failed, which is shown above the rest.
+    """
+    candidates: list[Any] = await visit.attempt("inbox") or []
+    withheld: list[Any] = await visit.attempt("withheldMemories") or []
     memories: list[dict[str, Any]] = await visit.attempt("listMemories", limit=10_000) or []
     older: dict[str, str] = {each["id"]: each["text"] for each in memories}
     captures = await visit.attempt("captures")
-    status = await visit.attempt("status")
-    return await visit.render(
-        "inbox/_inbox.html" if visit.fragment == "inbox" else "inbox/page.html",
-        problem.status if problem else 200,
-        problem=problem,
-        off=off,
-        candidates=[
+    return {
+        "problem": problem_of(error, f"The page {visit.page.name}") if error else None,
+        "candidates": [
             {**_shown(each, form), "older": older.get(each.get("supersedes", ""), "")} for each in candidates[:SHOWN]
         ],
-        waiting=len(candidates),
-        withheld=withheld[:SHOWN],
-        withheld_count=len(withheld),
-        captures=[{**each, "seen": json.dumps(each["text"])} for each in captures["captures"][:SHOWN]]
+        "waiting": len(candidates),
+        "withheld": withheld[:SHOWN],
+        "withheld_count": len(withheld),
+        "captures": [{**each, "seen": json.dumps(each["text"])} for each in captures["captures"][:SHOWN]]
         if captures
         else [],
-        capture_count=len(captures["captures"]) if captures else 0,
-        skipped=status["skipped"][:SHOWN] if status else [],
-        skipped_count=len(status["skipped"]) if status else 0,
-        trust=status["trust"] if status else "",
-        categories=CATEGORIES,
-        done=done,
-        kept=json.dumps(done),
-        may_decide=visit.caller.allows("admin"),
-        may_write=visit.caller.allows("write"),
-    )
+        "capture_count": len(captures["captures"]) if captures else 0,
+        "categories": CATEGORIES,
+        "done": done,
+        "kept": json.dumps(done),
+        "opened": bool(form),  # what was decided about and comes back is in view
+        "may_decide": visit.caller.allows("admin"),
+        "may_write": visit.caller.allows("write"),
+    }
 
 
 def _shown(candidate: dict[str, Any], form: Mapping[str, str]) -> dict[str, Any]:
@@ -252,11 +252,3 @@ def _done_of(text: str) -> list[Done]:
     fields = {"kind", "title", "text"}
     plain = cast("list[Any]", rows) if isinstance(rows, list) else []
     return [each for each in plain if isinstance(each, dict) and fields <= cast("Done", each).keys()]
-
-
-PAGE = Page(
-    "Inbox",
-    "Decide what is remembered, and see what is withheld.",
-    (PageRoute("/inbox", show), PageRoute("/inbox/decide", decide, ("POST",))),
-    place=40,
-)

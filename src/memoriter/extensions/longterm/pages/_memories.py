@@ -1,84 +1,115 @@
-"""The page Memories: long-term memories with filters, what replaced them, earlier days, and forgetting."""
+"""The page Memories: what waits for a decision, and long-term memories to see, add, change and forget."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import MemoriterError, UsageError
+from memoriter.errors import UsageError
 from memoriter.extensions.longterm._records import CATEGORIES
+from memoriter.extensions.longterm.pages._inbox import decide, inbox_values, waiting
+from memoriter.extensions.longterm.pages._memory_list import MOST, ORIGINS, list_values
+from memoriter.extras import require
 from memoriter.pages import Page, PageRoute
-from memoriter.web import problem_of
+from memoriter.settings_file import write_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from starlette.responses import Response
 
+    from memoriter.memory import Memory
     from memoriter.pages import Visit
 
-ORIGINS = {
-    "owner": "you wrote it",
-    "agent": "an agent wrote it",
-    "tool": "a tool returned it",
-    "token": "it came with a token that is not yours",
-    "web": "from the web",
-    "import": "imported, or from a project",
+FILE = "memoriter.json5"
+"""The user's settings in the home, if no other file is in force."""
+LONG_TERM = "memory-lancedb"
+"""The name of the plugin in the settings."""
+
+DONE = {
+    "stored": "Remembered.",
+    "existing": "A memory says the same already.",
+    "changed": "Changed. The earlier words are kept as its earlier version.",
+    "turned-on": "Memories are turned on. They work once the server is started again.",
+    "collecting": "Statements of conversations will wait here once the server is started again.",
 }
-STATUSES = {"active": "current", "superseded": "replaced by a newer one"}
-FILTERS = ("text", "category", "origin", "status", "as_of")
-MOST = 10_000
-SHOWN = 200
-"""Memories that are shown at once, the newest."""
+"""What was done, by the parameter of the address."""
+SLOT = ("plugins", "slots", "memory")
+CAPTURE = ("plugins", "entries", "memory-lancedb", "config", "autoCapture")
 
 
 async def show(visit: Visit) -> Response:
-    """Return the memories that the filters in the address select, the newest first."""
-    filters = {name: visit.parameter(name) for name in FILTERS}
-    values: dict[str, Any] = {"filters": filters, "categories": CATEGORIES, "origins": ORIGINS, "statuses": STATUSES}
-    given = {name: value for name, value in filters.items() if value}
-    as_of = {"as_of": filters["as_of"]} if filters["as_of"] else {}
-    status = 200
-    problem = None
-    everything = list[dict[str, Any]]()
-    found = list[dict[str, Any]]()
-    try:
-        everything = await visit.perform("listMemories", limit=MOST, **as_of)
-        found = everything if given.keys() <= as_of.keys() else await visit.perform("listMemories", limit=MOST, **given)
-    except MemoriterError as error:
-        problem = problem_of(error, f"The page {visit.page.name}")
-        status = problem.status if problem.status != 409 else 200  # settings that have no long-term memories
-    days = await visit.attempt("listMemories", limit=MOST) if as_of and problem is None else everything
-    newest = found[: -SHOWN - 1 : -1]
-    memories = await visit.compute(lambda: [{**each, "chain": chain_of(each, everything)} for each in newest])
-    template = "memories/_list.html" if visit.fragment == "memories" else "memories/page.html"
+    """Return the statements that wait for a decision, and the memories that the filters in the address select."""
+    values = await list_values(visit)
+    off: Any = values["off"]
+    status = 200 if off is None or values["is_off"] else off.status
+    if visit.fragment == "memories":
+        return await visit.render("memories/_list.html", status, **values)
+    inbox = await inbox_values(visit, [], {})
+    done = DONE.get(visit.parameter("done"), "")
     return await visit.render(
-        template,
-        status,
-        **values,
-        problem=problem,
-        memories=memories,
-        count=len(found),
-        total=len(everything),
-        first=min((each["createdAt"][:10] for each in days or []), default=""),
-        may_forget=visit.caller.allows("write"),
+        "memories/page.html", status, told=done, collects=await _collects(visit), **values, **inbox
     )
 
 
-def chain_of(memory: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return all memories that replaced one another with this one, the oldest first; empty: it stands alone."""
-    by_id = {each["id"]: each for each in known}
-    newer = {each["supersedes"]: each["id"] for each in known if each.get("supersedes")}
-    first = memory["id"]
-    seen = {memory["id"]}
-    while (older := by_id.get(first, {}).get("supersedes")) in by_id and older not in seen:
-        first = older
-        seen.add(older)
-    chain: dict[str, Mapping[str, Any]] = {}
-    current = str(first)
-    while current in by_id and current not in chain:
-        chain[current] = by_id[current]
-        current = newer.get(current, "")
-    return [*chain.values()] if len(chain) > 1 else []
+async def _collects(visit: Visit) -> bool:
+    """Return whether statements of conversations wait for a decision."""
+
+    def setting(memory: Memory) -> str | bool:
+        return memory.configuration.settings.plugins.entries.memory_lancedb.config.auto_capture
+
+    return bool(await visit.with_memory("read", setting))
+
+
+async def turn_on(visit: Visit) -> Response:
+    """Write the setting that turns long-term memories on, or the one that lets statements wait for a decision."""
+    form = await visit.form()
+    collects = form.get("what") == "statements"
+
+    def act(memory: Memory) -> None:
+        require("longterm", "Long-term memories")
+        configuration = memory.configuration
+        slot = configuration.settings.plugins.slots.memory
+        names = [slot] if isinstance(slot, str) else list(slot)
+        kept = [name for name in names if name not in {"none", LONG_TERM}] or ["memory-core"]
+        values: dict[tuple[str, ...], Any] = {CAPTURE: "inbox"} if collects else {SLOT: [*kept, LONG_TERM]}
+        write_settings(configuration.path or memory.environment.home / FILE, values)
+
+    await visit.with_memory("admin", act)
+    return visit.redirect("/memories", done="collecting" if collects else "turned-on")
+
+
+async def add(visit: Visit) -> Response:
+    """Store a statement that somebody wrote on the page."""
+    form = await visit.form()
+    stored = await visit.perform("storeMemory", text=_statement(form), category=form.get("category") or "other")
+    return visit.redirect("/memories", done="stored" if stored["stored"] else "existing")
+
+
+async def edit(visit: Visit) -> Response:
+    """Return the page on which the words of a memory are changed."""
+    memory = await _memory(visit, visit.parameter("id"))
+    return await visit.render("memories/edit.html", memory=memory, categories=CATEGORIES)
+
+
+async def change(visit: Visit) -> Response:
+    """Store the new words of a memory, which replace the earlier ones."""
+    form = await visit.form()
+    memory = await _memory(visit, form.get("id", ""))
+    text = _statement(form)
+    category = form.get("category") or memory["category"]
+    if (text, category) == (memory["text"], memory["category"]):
+        return visit.redirect("/memories")
+    stored = await visit.perform(
+        "storeMemory", text=text, category=category, importance=memory["importance"], supersedes=memory["id"]
+    )
+    return visit.redirect("/memories", done="changed" if stored["stored"] else "existing")
+
+
+def _statement(form: Mapping[str, str]) -> str:
+    text = form.get("text", "").replace("\r\n", "\n").strip()
+    if not text:
+        raise UsageError("The memory is empty.", remedy="Write one sentence.")
+    return text
 
 
 async def ask(visit: Visit) -> Response:
@@ -110,11 +141,17 @@ async def _memory(visit: Visit, identifier: str) -> dict[str, Any]:
 
 PAGE = Page(
     "Memories",
-    "See the long-term memories, what replaced them, and forget some.",
+    "Decide what is remembered, and see, correct and forget memories.",
     (
         PageRoute("/memories", show),
+        PageRoute("/memories/decide", decide, ("POST",)),
+        PageRoute("/memories/turn-on", turn_on, ("POST",)),
+        PageRoute("/memories/add", add, ("POST",)),
+        PageRoute("/memories/edit", edit),
+        PageRoute("/memories/change", change, ("POST",)),
         PageRoute("/memories/forget", ask),
         PageRoute("/memories/receipt", forget, ("POST",)),
     ),
-    place=50,
+    place=40,
+    waiting=waiting,
 )

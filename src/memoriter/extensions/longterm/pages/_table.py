@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoriter.extensions.longterm.pages import _inbox as inbox
 from memoriter.extensions.longterm.pages import _memories as memories
 from memoriter.pages import Action, PageSet
 
@@ -18,13 +17,12 @@ def _report(answer: Mapping[str, Any]) -> str:
 
 
 PAGES = PageSet(
-    pages=(inbox.PAGE, memories.PAGE),
+    pages=(memories.PAGE,),
     folder=Path(__file__).parent,
     actions=(
         Action(
             "ltm-rebuild", "Rebuild long-term memories", "memoriter ltm rebuild", "rebuildMemories", "admin", _report
         ),
     ),
-    day_items="timeline_items.html",
-    day_notice="timeline_notice.html",
+    day_items="day_items.html",
 )

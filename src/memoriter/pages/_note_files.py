@@ -1,0 +1,168 @@
+"""What is done with a whole note: forget lines of it, rename it, delete it, and put it back."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from memoriter.api_json import forgotten_json
+from memoriter.errors import PathRefused, UsageError, WriteConflict
+from memoriter.ids import bytes_hash
+from memoriter.workspace import is_client_memory, remove, replace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from starlette.responses import Response
+
+    from memoriter.backends import ForgetPlan
+    from memoriter.memory import Memory
+    from memoriter.pages._page import Visit
+
+
+async def delete(visit: Visit) -> Response:
+    """Delete a note that has not changed since it was shown, and lead to the button that puts it back."""
+    form = await visit.form()
+    path = form.get("path", "")
+
+    def act(memory: Memory) -> str:
+        file, content = _file_of(memory, path)
+        remove(file, expected=form.get("expected", "") or bytes_hash(content))
+        return visit.library.deleted.add(path, file, content, visit.caller.key)
+
+    key = await visit.with_memory("admin", act)
+    return visit.redirect("/notes", folder=_folder(path), deleted=key)
+
+
+async def put_back(visit: Visit) -> Response:
+    """Write a deleted note again, unless another one has its name now."""
+    form = await visit.form()
+
+    def act(_: Memory) -> str:
+        note = visit.library.deleted.get(form.get("key", ""), visit.caller.key)
+        replace(note.file, note.content, expected=None)
+        visit.library.deleted.drop(note.key)
+        return note.path
+
+    path = await visit.with_memory("admin", act)
+    return visit.redirect("/notes", path=path, done="restored")
+
+
+async def ask_name(visit: Visit) -> Response:
+    """Return the question for the new name of a note."""
+    path = visit.parameter("path")
+    links = await visit.with_memory("admin", lambda memory: visit.library.links_to(memory, path))
+    return await visit.render("notes/rename.html", path=path, links=links)
+
+
+async def rename(visit: Visit) -> Response:
+    """Give a note another path. A note that is there is never replaced."""
+    form = await visit.form()
+    path = form.get("path", "")
+    new = path_for(form.get("name", ""), _folder(path))
+
+    def act(memory: Memory) -> None:
+        file, content = _file_of(memory, path)
+        digest = bytes_hash(content)
+        excerpt = memory.read(path, lines=1)
+        if excerpt.hash != digest:
+            raise UsageError(f"The note {path!r} is not text in UTF-8.", remedy="Rename it in a file manager.")
+        if new == path:
+            return
+        memory.replace(new, content.decode("utf-8-sig"), expected=None)
+        created = memory.file_of(new)
+        assert created is not None
+        try:
+            changed_ns = file.stat().st_mtime_ns
+            remove(file, expected=digest)
+        except (WriteConflict, OSError):
+            remove(created, expected=bytes_hash(created.read_bytes()))  # the note keeps its old name
+            raise
+        with suppress(OSError):
+            os.utime(created, ns=(changed_ns, changed_ns))  # it is as old as before
+
+    await visit.with_memory("admin", act)
+    return visit.redirect("/notes", path=new, done="renamed")
+
+
+async def ask_forget(visit: Visit) -> Response:
+    """Return the plan of forgetting lines of a note: what would be removed from where. Nothing is changed."""
+    citation = citation_of(visit.parameter("path"), visit.parameter("line"), visit.parameter("end"))
+    plan = await visit.with_memory("admin", lambda memory: memory.plan_forget(citation))
+    return await visit.render(
+        "notes/forget.html",
+        path=visit.parameter("path"),
+        line=visit.parameter("line"),
+        end=visit.parameter("end") or visit.parameter("line"),
+        plan=plan,
+        shown=shown_plan(plan),
+    )
+
+
+async def forget(visit: Visit) -> Response:
+    """Forget what the plan showed, unless the note has changed since, and return the receipt."""
+    form = await visit.form()
+    citation = citation_of(form.get("path", ""), form.get("line", ""), form.get("end", ""))
+
+    def act(memory: Memory) -> dict[str, Any]:
+        plan = memory.plan_forget(citation)
+        if [each.hash for each in plan.notes] != [form.get("expected", "")]:
+            raise WriteConflict("The note has changed since the plan was shown, so nothing was forgotten.")
+        receipt = forgotten_json(memory.forget(plan))
+        visit.library.drop_texts(form.get("path", ""))
+        return receipt
+
+    receipt = await visit.with_memory("admin", act)
+    whole = not form.get("line")
+    return await visit.render("notes/forgotten.html", path=form.get("path", ""), receipt=receipt, whole=whole)
+
+
+def shown_plan(plan: ForgetPlan) -> list[tuple[int, str]]:
+    """Return the lines that a plan removes, with their numbers."""
+    rows: list[tuple[int, str]] = []
+    for note in plan.notes:
+        for passage in note.passages:
+            rows += enumerate(passage.text.rstrip("\n").split("\n"), passage.start_line)
+    return rows
+
+
+def citation_of(path: str, line: str, end: str) -> str:
+    """Return a path with lines, as cited. Raises UsageError if the lines are no numbers."""
+    if not line:
+        return path
+    if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in filter(None, (line, end))):
+        raise UsageError("The lines are no numbers.", remedy="Give the first and the last line.")
+    return f"{path}#L{line}-L{end or line}"
+
+
+def path_for(name: str, folder: str) -> str:
+    """Return the path of a new note. Raises UsageError if the name is empty.
+
+    >>> path_for("A plan", "memory/work/"), path_for("people/Ada.md", "memory/")
+    ('memory/work/A plan.md', 'people/Ada.md')
+    """
+    plain = name.strip().strip("/")
+    if not plain:
+        raise UsageError("The name is empty.", remedy="Write at least one letter.")
+    path = plain if "/" in plain or plain.endswith(".md") else f"{folder}{plain}"
+    return posixpath.normpath(path if path.endswith(".md") else f"{path}.md")
+
+
+def _folder(path: str) -> str:
+    folder, slash, _ = path.rpartition("/")
+    return folder + slash
+
+
+def _file_of(memory: Memory, path: str) -> tuple[Path, bytes]:
+    """Return the file of a note and its content. Raises PathRefused."""
+    cited = memory.read(path, lines=1).path
+    if is_client_memory(cited):
+        raise PathRefused(
+            f"Another program keeps {path!r}, and memoriter does not write there.", remedy="Change it there."
+        )
+    file = memory.file_of(path) if path.lower().endswith(".md") else None
+    if file is None:
+        raise PathRefused(f"There is no note {path!r}.", remedy="Name a Markdown file of the memory.")
+    return file, file.read_bytes()
