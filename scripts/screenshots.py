@@ -74,9 +74,6 @@ class Shot:
 
 SHOTS = (
     Shot("search", f"/search?q={QUESTION}"),
-    Shot("search-explained", f"/search?q={QUESTION}&explain=1", {"color_scheme": "dark"}),
-    Shot("search-phone", f"/search?q={QUESTION}", {"viewport": PHONE}),
-    Shot("why-not", f"/search/why-not?q={QUESTION}&path=memory/2025-06-11.md&line=5"),
     Shot("notes", "/notes?path=memory/projects/ledger-storage.md"),
     Shot(
         "edit",
@@ -93,7 +90,6 @@ SHOTS = (
         clicked=("#memories summary",),
     ),
     Shot("health", "/status", {"viewport": WINDOW | {"height": 590}}),
-    Shot("map", "/map?similarity=0.97"),
 )
 """All pictures. A page adds its own."""
 
