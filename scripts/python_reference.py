@@ -82,6 +82,15 @@ def signature(node: Function) -> str:
     return f"{keyword} {node.name}(\n{inner}){returned}"
 
 
+def type_of(annotation: ast.expr) -> str:
+    """Return a type without what is said of it: `int | None` for `Annotated[int | None, …]`."""
+    match annotation:
+        case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, *_])):
+            return ast.unparse(kind)
+        case _:
+            return ast.unparse(annotation)
+
+
 def described(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
     """Yield the public fields of a class, with their types and what the text below each says."""
     for node, after in zip(body, [*body[1:], None], strict=True):
@@ -89,7 +98,7 @@ def described(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
             text = ""
             if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
                 text = " ".join(str(after.value.value).split())
-            yield f"`{node.target.id}: {ast.unparse(node.annotation)}`", text
+            yield f"`{node.target.id}: {type_of(node.annotation)}`", text
 
 
 def is_property(node: Function) -> bool:
@@ -100,7 +109,7 @@ def is_property(node: Function) -> bool:
 def class_part(name: str, node: ast.ClassDef) -> Iterator[str]:
     """Yield the parts of a class: its text, its fields and its methods."""
     bases = ", ".join(map(ast.unparse, node.bases))
-    yield f"### {name}" + (f"\n\n`class {name}({bases})`" if bases and bases != "Protocol" else "")
+    yield f"### {name}" + (f"\n\n`class {name}({bases})`" if bases not in {"", "Protocol", "Record"} else "")
     yield text_of(ast.get_docstring(node))
     fields = list(described(node.body))
     methods = [
@@ -140,6 +149,12 @@ def error_lines(names: list[str], module: Any) -> str:
     )
 
 
+def shown_in(name: str) -> str:
+    """Return the module on the page that describes a name: the first that has it, `memoriter` only if no other has."""
+    modules = [*list(MODULES)[1:], "memoriter"]
+    return next(module for module in modules if name in names_of(import_module(module)))
+
+
 def module_parts(name: str, line: str) -> Iterator[str]:
     """Yield the parts of a module."""
     module = import_module(name)
@@ -153,8 +168,7 @@ def module_parts(name: str, line: str) -> Iterator[str]:
     for each in names:
         value = getattr(module, each)
         node = definition(value)
-        home = getattr(value, "__module__", "")
-        if name == "memoriter" and not home.startswith(("memoriter.memory", "memoriter.async_memory")):
+        if shown_in(each) != name:
             elsewhere.append(f"`{each}`")
         elif isinstance(node, ast.ClassDef):
             yield from same_as_memory(each, node) if each == "AsyncMemory" else class_part(each, node)
@@ -165,7 +179,7 @@ def module_parts(name: str, line: str) -> Iterator[str]:
         elif name != "memoriter.tools":
             yield from constant_part(each, value)
     if elsewhere:
-        yield f"Also here, from the modules below: {', '.join(elsewhere)}."
+        yield f"From the other modules: {', '.join(elsewhere)}."
 
 
 def constant_part(name: str, value: Any) -> Iterator[str]:

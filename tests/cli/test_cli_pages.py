@@ -62,7 +62,8 @@ def called(words: list[str]) -> tuple[list[click.Command], list[str]]:
 def test_a_command_of_a_page_takes_what_it_is_given(page: str, line: str) -> None:
     chain, words = called(shlex.split(line))
     assert len(chain) > 1, page
-    context = chain[-1].make_context(str(chain[-1].name), words, click.Context(main, obj={}))
+    above = click.Context(main, obj={}, help_option_names=["-h", "--help"])
+    context = chain[-1].make_context(str(chain[-1].name), words, above)
     key = context.params.get("key") if chain[1].name == "config" else None
     assert key is None or setting_names(str(key), KEYS), page
 

@@ -46,7 +46,7 @@ $ memoriter config set extraSuffixes .markdown .txt --here
 $ memoriter config unset maxResults
 ```
 
-These commands accept the *short form* of a setting: the shortest end of its name that is enough to find it. `[]` is
+These commands accept the *short* name of a setting: the shortest end of its name that is enough to find it. `[]` is
 each item of a list, and the commands set the whole list. `<id>` is a name that you choose. A setting without a
 default is not set. *Not yet* is a setting that memoriter accepts without having its feature; `memoriter config check`
 names those.
@@ -347,7 +347,7 @@ def line(prefix: str, key: str) -> str:
     row = ROWS[key]
     name = key.removeprefix(prefix)
     short = short_key(key)
-    about = [row.type] if short == name else [f"short form `{short}`", row.type]
+    about = [row.type] if short == name else [f"short `{short}`", row.type]
     about += [] if row.default in (None, "") else [f"default `{json.dumps(row.default)}`"]
     return f"- `{name}` ({'; '.join(about)}): {row.description.rstrip('.')}.{effect_text(key)}"
 
