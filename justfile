@@ -109,15 +109,18 @@ questions:
 api:
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/test_conventions.py
 
-# write the generated parts of docs/, after a change of help texts, settings, limits or prices
+# write docs/reference, after a change of help texts, settings, docstrings, limits or prices
 docs:
     {{ python }} tests/cli/test_cli_help.py
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/embed/test_embed_docs.py
     {{ python }} tests/config/test_config_every_key.py
+    {{ python }} tests/mcp_server/test_mcp_docs.py
+    {{ python }} scripts/python_reference.py
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/cli/test_cli_json_page.py
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/web/test_web_docs.py
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/test_translations.py
 
-# run the commands of the start pages in docs/start, and write what they print; names of pages select them
+# run the commands of the pages in docs, and write what they print; names of pages select them
 start-pages *PAGES:
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/e2e/test_e2e_start_pages.py "$@"
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/test_translations.py
@@ -130,10 +133,11 @@ screenshots *NAMES:
 site:
     {{ python }} -m venv build/site-env
     build/site-env/bin/python -m pip install --quiet --require-hashes -r requirements/docs.txt
+    rm -rf build/pages && mkdir -p build/pages/benchmarks
+    cp -R docs build/pages/ && cp -R benchmarks/*.md benchmarks/results build/pages/benchmarks/
     build/site-env/bin/zensical build --clean --strict
-    ! grep -rE '<(script|img|link)[^>]+(src|href)="https?:' build/site/docs --include='*.html'
-    mkdir -p build/site/benchmarks/results
-    cp benchmarks/results/speed.json benchmarks/results/speed.svg benchmarks/results/long-term.json benchmarks/results/postgres.json benchmarks/results/postgres.svg build/site/benchmarks/results/
+    ! grep -rE '<(script|img|link)[^>]+(src|href)="https?:' build/site --include='*.html'
+    printf '<!doctype html><meta http-equiv="refresh" content="0; url=docs/index.html">' >build/site/index.html
 
 # test the adapters with the real agent frameworks, in environments of their own, and check their types there
 integrations *ARGS:
@@ -148,11 +152,11 @@ bench-check:
     {{ python }} -m benchmarks --check --quick --sizes 10000 --only peer
     {{ python }} -m benchmarks --check --quick --sizes 2000 --only items,command,cold,sync,churn,web
 
-# measure the index on PostgreSQL beside SQLite, with two replicas, and write docs/scale.md; --quick only prints figures
+# measure the index on PostgreSQL beside SQLite, with two replicas, and write benchmarks/scale.md; --quick only prints figures
 bench-postgres *ARGS:
     {{ python }} -m benchmarks.postgres --date "$(date +%F)" --json benchmarks/results/postgres.json "$@"; equal=$?; {{ python }} -m benchmarks.scale_page; exit $equal
 
-# measure long-term memories at scale in half an hour or more, and write docs/scale.md; fails if a bound does not hold
+# measure long-term memories at scale in half an hour or more, and write benchmarks/scale.md; fails if a bound does not hold
 bench-longterm:
     {{ python }} -m benchmarks.long_term --sizes 10000,100000,1000000 --bucket-sizes 1000,10000,100000,1000000 --date "$(date +%F)" --json benchmarks/results/long-term.json >/dev/null; held=$?; {{ python }} -m benchmarks.scale_page; exit $held
 
@@ -160,9 +164,9 @@ bench-longterm:
 eval *ARGS:
     {{ python }} -m memoriter eval run tests/e2e/sets "$@"
 
-# copy the tables of the reports that `just eval … --report DIR` wrote into docs/results.md: just results DIR...
+# copy the tables of the reports that `just eval … --report DIR` wrote into benchmarks/results.md: just results DIR...
 results *DIRS:
-    {{ python }} scripts/paste_tables.py docs/results.md "$@"
+    {{ python }} scripts/paste_tables.py benchmarks/results.md "$@"
 
 # write the bundled model as a GGUF file, which QMD can use: just gguf multilingual-e5-small.gguf
 gguf FILE:
@@ -170,7 +174,7 @@ gguf FILE:
 
 # measure what long-term memories capture, recall, replace and resist, and write the report
 eval-longterm:
-    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/support/long_term_report.py | tee docs/long-term-report.md
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/support/long_term_report.py | tee benchmarks/long-term-report.md
 
 # show the notes of the next release
 changelog:

@@ -1,4 +1,4 @@
-"""The page `docs/scale.md` from the figures of `benchmarks.long_term`."""
+"""The page `benchmarks/scale.md` from the figures of `benchmarks.long_term`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _INTRODUCTION = """# Long-term memories at scale
 These figures were measured{date}: {cores} cores of an x86-64 server ({processor}), {memory:.0f} GB,
 Python {python}. A load above 2 means that other programs used the machine at the same time, and that times of the
 clock are longer than on an idle machine: compare CPU times and ratios. `just bench-longterm` measures them;
-[long-term.json](../benchmarks/results/long-term.json) contains the same figures. The vectors are made up: {dimensions}
+[long-term.json](results/long-term.json) contains the same figures. The vectors are made up: {dimensions}
 dimensions, around 2,000 topics.
 
 ## Tables of different sizes

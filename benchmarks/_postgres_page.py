@@ -1,4 +1,4 @@
-"""The part of `docs/scale.md` on PostgreSQL, and its picture, from the figures of `benchmarks.postgres`."""
+"""The part of `benchmarks/scale.md` on PostgreSQL, and its picture, from the figures of `benchmarks.postgres`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _COLOURS = {"sqlite": ("#0969da", "#54aeff", "#0a3069"), "postgres": ("#bc4c00",
 _DASHES = ("", "6 3", "2 3")
 _INTRODUCTION = """## The index on PostgreSQL
 
-[PostgreSQL](postgres.md) is for a memory that many hosts share. For one person, SQLite is faster and needs no server.
+[PostgreSQL](../docs/server.md#keep-the-index-on-postgresql) is for a memory that many hosts share. For one person,
+SQLite is faster and needs no server.
 In the folder of a workspace, such as `examples/workspace`, this command line puts its index on the server that
 `DATABASE_URL` names:
 
@@ -34,7 +35,7 @@ These are the results of one run for each size{date}: {cores} cores of an x86-64
 Python {python}, PostgreSQL on the same machine with `shared_buffers` of {buffers}. Other programs used the machine at
 the same time (see the load), so times of the clock are several times what an idle machine needs: compare CPU times,
 and both stores of one size. `just bench-postgres` repeats it;
-[postgres.json](../benchmarks/results/postgres.json) contains the same figures.
+[postgres.json](results/postgres.json) contains the same figures.
 
 Each client is a process of its own on that machine. It searches by meaning and by word, again and again without a
 pause; the time to embed the question is not included. The vectors are made up from the words of each text, with
@@ -70,9 +71,7 @@ def page(figures: dict[str, Any]) -> str:
     )
     lines = [text, *_table(figures["sizes"]), "", *_notes(figures)]
     if len(figures["sizes"]) > 1:
-        lines.append(
-            f"![Time of a search with both stores, by passages and clients](../benchmarks/results/{PICTURE})\n"
-        )
+        lines.append(f"![Time of a search with both stores, by passages and clients](results/{PICTURE})\n")
     lines += [*_replicas(figures["sizes"]), *_forecast(figures["sizes"])]
     return "\n".join(lines)
 

@@ -2,7 +2,7 @@
 
 Without options, memories are stored by calls of their own, as agents do: fragments, versions, size and memory of the
 process must not grow with the number of calls. With `--sizes` or `--bucket-sizes`, tables of these sizes are filled and
-measured on the disk and on a local S3 server, and the page `docs/scale.md` is printed. `--json` keeps the figures;
+measured on the disk and on a local S3 server, and `benchmarks/scale.md` is printed. `--json` keeps the figures;
 what the file has is not measured again.
 """
 

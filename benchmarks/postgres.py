@@ -2,7 +2,7 @@
 
 Both stores are filled in turns and searched by 1, 16 and 64 processes, so that both meet the same load of the machine.
 Two replicas are made of the server of one size. `--json` keeps the figures; what the file has is not measured again.
-The page `docs/scale.md` is written by `python -m benchmarks.scale_page`.
+The page `benchmarks/scale.md` is written by `python -m benchmarks.scale_page`.
 """
 
 from __future__ import annotations

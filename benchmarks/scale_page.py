@@ -1,4 +1,4 @@
-"""`python -m benchmarks.scale_page`: the page `docs/scale.md` and its picture, from the figures in the repository.
+"""`python -m benchmarks.scale_page`: `benchmarks/scale.md` and its picture, from the figures in the repository.
 
 `just bench-postgres` and `just bench-longterm` measure, and then write the page again.
 """
@@ -15,7 +15,7 @@ from benchmarks import _postgres_page as postgres
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGE = ROOT / "docs" / "scale.md"
+PAGE = ROOT / "benchmarks" / "scale.md"
 _INTRODUCTION = """# At scale
 
 Two measurements with many entries: the passages of notes, in an index on PostgreSQL beside SQLite, and long-term

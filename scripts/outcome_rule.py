@@ -3,7 +3,7 @@
     .venv/bin/python scripts/outcome_rule.py collect CACHE FILE SETS...
     .venv/bin/python scripts/outcome_rule.py fit FILE READ
 
-SETS are files or folders with sets of notes (docs/evaluation.md), CACHE is the folder of `memoriter eval --cache`.
+SETS are files or folders with sets (benchmarks/evaluation.md), CACHE is the folder of `memoriter eval --cache`.
 `collect` writes a line of JSON for each question. `fit` prints, with each family of sets left out in turn, the weight
 of the judge in the order of the hits, and the rule that calls an answer a match, if the judge reads READ candidates.
 """

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/how-it-works.md as SVG files in docs/images: `python scripts/pictures.py`.
+"""Draw the pictures of the pages as SVG files in docs/images: `python scripts/pictures.py`.
 
 A picture is a grid of boxes and the arrows between them. Its colours follow the reader's light or dark mode.
 """
@@ -110,44 +110,47 @@ def _box(box: Box) -> list[str]:
 PICTURES = {
     "from-note-to-index": Picture(
         "From a note to the index",
-        "A note is split into chunks at its headings and paragraphs. Each chunk goes into a keyword index by its words "
-        "and into a vector index by its meaning. Both are in one SQLite file, which can be deleted at any time.",
+        "A note is split into passages at its headings and paragraphs. Each passage is indexed by its words and by its "
+        "meaning. Both are in one SQLite file, which can be deleted at any time.",
         {
             "note": Box(0, 0.5, "Your note\na Markdown file", "kept"),
-            "chunks": Box(1, 0.5, "Chunks\nlists, paragraphs, tables\nwith their headings"),
+            "passages": Box(1, 0.5, "Passages\nlists, paragraphs, tables\nwith their headings"),
             "words": Box(2, 0, "Words\nanalysed by language"),
             "meaning": Box(2, 1, "Meaning\na vector of the model"),
             "index": Box(3, 0.5, "Index\none SQLite file,\nsafe to delete"),
         },
-        (("note", "chunks"), ("chunks", "words"), ("chunks", "meaning"), ("words", "index"), ("meaning", "index")),
+        (
+            *(("note", "passages"), ("passages", "words"), ("passages", "meaning")),
+            *(("words", "index"), ("meaning", "index")),
+        ),
     ),
     "from-question-to-answer": Picture(
         "From a question to an answer",
-        "A search first indexes changed notes. Then the keyword retriever and the vector retriever propose chunks, "
-        "which get one score each. Limits and diversity choose the hits, and the outcome reports whether they answer.",
+        "A search first indexes changed notes. Then a search by words and one by meaning propose passages, which get "
+        "one score each. The best are the matches, and the outcome says whether they answer.",
         {
             "question": Box(0, 0.5, "Question\nfilters, operators", "kept"),
             "changes": Box(1, 0.5, "Changed notes\nare indexed first"),
-            "words": Box(2, 0, "Keyword retriever\nproposes chunks"),
-            "meaning": Box(2, 1, "Vector retriever\nproposes chunks"),
-            "score": Box(3, 0.5, "One score, 0 to 1\nfor each chunk"),
-            "hits": Box(4, 0.5, "Hits and outcome\nmatch, weak or none", "kept"),
+            "words": Box(2, 0, "Search by words\nproposes passages"),
+            "meaning": Box(2, 1, "Search by meaning\nproposes passages"),
+            "score": Box(3, 0.5, "One score, 0 to 1\nfor each passage"),
+            "matches": Box(4, 0.5, "Matches and outcome\nmatch, weak or none", "kept"),
         },
         (
             *(("question", "changes"), ("changes", "words"), ("changes", "meaning")),
-            *(("words", "score"), ("meaning", "score"), ("score", "hits")),
+            *(("words", "score"), ("meaning", "score"), ("score", "matches")),
         ),
     ),
     "trust": Picture(
         "What an agent gets from notes",
-        "Your own notes are quoted and reach the agent. Notes of a project that you trust are quoted with a label, and "
-        "orders to the model are withheld. Notes of other repositories are neither read nor written by an agent.",
+        "Your own notes are quoted and reach the agent. Notes of a project that you trust are quoted with a "
+        "label. Notes of other repositories are neither read nor written by an agent.",
         {
             "own": Box(0, 0, "Your own notes", "kept"),
             "trusted": Box(0, 1, "A project\nthat you trust"),
             "other": Box(0, 2, "Another repository", "refused"),
             "quoted": Box(1, 0, "Quoted\nhidden characters shown"),
-            "labelled": Box(1, 1, "Quoted and labelled\norders are withheld"),
+            "labelled": Box(1, 1, "Quoted\nwith a label"),
             "unread": Box(1, 2, "Neither read\nnor written", "refused"),
             "agent": Box(2, 0.5, "The agent\nreads information,\nnot instructions", "kept"),
         },
@@ -156,11 +159,68 @@ PICTURES = {
 }
 
 
+NOTE = "memory/projects/ledger-storage.md"
+QUESTION = "which database did we choose for the ledger?"
+MEANT = range(5, 8)
+LAST = 11
+LONGEST = 56
+"""The picture of Home: a question, the note that answers it, the lines that do, its last line, and its longest one."""
+CARD_STYLE = """\
+text { font: 15px system-ui, sans-serif; fill: #1f2328 }
+.code { font: 13px ui-monospace, SFMono-Regular, Menlo, monospace }
+.pale { fill: #6e7781 }
+.on { fill: #fff }
+.card { fill: #fff; stroke: #d0d7de }
+.bar { fill: #f6f8fa }
+.asked { fill: #4051b5 }
+.meant { fill: #fff8c5 }
+.best { fill: #1a7f37 }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3 }
+.pale { fill: #8b949e }
+.on { fill: #fff }
+.card { fill: #0d1117; stroke: #30363d }
+.bar { fill: #161b22 }
+.meant { fill: #3b3208 }
+}"""
+
+
+def answer() -> str:
+    """Return the picture of Home: a question, and the note of the examples that answers it."""
+    lines = (FOLDER.parents[1] / "examples" / "workspace" / NOTE).read_text(encoding="utf-8").splitlines()[:LAST]
+    height = 132 + 24 * len(lines)
+    top = 119 + 24 * (MEANT[0] - 1)
+    rows = [f'<rect class="meant" x="17" y="{top}" width="526" height="{24 * len(MEANT)}"/>']
+    for number, line in enumerate(lines, 1):
+        y = 112 + 24 * number
+        short = line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+        rows.append(f'<text class="code pale" x="32" y="{y}">{number}</text>')
+        rows.append(f'<text class="code" x="64" y="{y}">{escape(short)}</text>')
+    card = height - 72
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 {height + 8}" {LABELS}>',
+        '<title id="title">A question and its answer</title>',
+        f'<desc id="description">Asked: {QUESTION} Found: {NOTE}, lines 5 to 7, marked in the note.</desc>',
+        f"<style>{CARD_STYLE}</style>",
+        '<rect class="asked" x="88" y="8" width="456" height="44" rx="22"/>',
+        f'<text class="on" x="316" y="35" text-anchor="middle">{QUESTION}</text>',
+        f'<rect class="card" x="16.5" y="72.5" width="527" height="{card}" rx="10"/>',
+        '<path class="bar" d="M17,112 V83 a10,10 0 0 1 10,-10 H533 a10,10 0 0 1 10,10 V112z"/>',
+        f'<text class="code" x="32" y="97">{NOTE}</text>',
+        '<rect class="best" x="440" y="81" width="88" height="23" rx="11.5"/>',
+        '<text class="on" x="484" y="97" text-anchor="middle" style="font-size:12px">best match</text>',
+        *rows,
+        "</svg>",
+    ]
+    return "\n".join([*parts, ""])
+
+
 def main() -> None:
     """Write all pictures."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, picture in PICTURES.items():
         (FOLDER / f"{name}.svg").write_text(picture.svg(), encoding="utf-8")
+    (FOLDER / "answer.svg").write_text(answer(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/ranking_constants.py CACHE SETS...
 
-SETS are files or folders with sets of notes (docs/evaluation.md), CACHE is the folder of `memoriter eval --cache`,
+SETS are files or folders with sets (benchmarks/evaluation.md), CACHE is the folder of `memoriter eval --cache`,
 whose vectors are used again. Sets with the same name up to a digit, such as `w1` and `w2`, or up to a slash, are one
 family. One constant is varied at a time. A row has the means over the families of note@3, lines@1 and nDCG@10, and the
 names of the families without which its value is the best by the mean of the three; `*` marks the value of the product.

@@ -74,9 +74,6 @@ class Shot:
 NOTE = "/notes?path=memory/projects/ledger-storage.md"
 SHOTS = (
     Shot("search", f"/search?q={QUESTION}", {"viewport": WIDE}, awaited="#preview .answer"),
-    Shot("search-explained", f"/search?q={QUESTION}&explain=1", {"color_scheme": "dark"}),
-    Shot("search-phone", f"/search?q={QUESTION}", {"viewport": PHONE}),
-    Shot("why-not", f"/search/why-not?q={QUESTION}&path=memory/2025-06-11.md&line=5"),
     Shot("first", "/search", {"viewport": WINDOW | {"height": 480}}, "none"),
     Shot("notes", NOTE),
     Shot("edit", f"{NOTE}#L7", keys=("e",), awaited="#text"),

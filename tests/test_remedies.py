@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "memoriter"
-PAGE = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
 
 ERRORS = {name: kind for name, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, MemoriterError)}
 CODES = {kind.code for kind in ERRORS.values()}
@@ -287,7 +287,7 @@ EXTRA = re.compile(r"(?:memoriter|-e '\.)\[([\w,-]+)\]")
 
 def test_every_extra_that_is_named_can_be_installed() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "changelog.d").glob("*.md")]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "changelog.d").glob("*.md")]
     pages += (ROOT / "examples").rglob("*.*")
     everything = [*texts(), *((str(page), page.read_text(encoding="utf-8")) for page in pages if page.is_file())]
     named = {
@@ -298,7 +298,7 @@ def test_every_extra_that_is_named_can_be_installed() -> None:
     assert {extra for _, extra in named} - blanks == set(extras)
 
 
-# docs/health.md
+# docs/reference/errors.md
 
 
 OF_THE_SCREEN = {"internal", "interrupted", "system", "failed"}
@@ -371,4 +371,5 @@ def test_every_command_option_and_setting_of_the_page_exists() -> None:
 
 def test_the_page_gives_the_figures_of_the_program() -> None:
     assert CANARIES == 8
-    assert "eight passages at random" in PAGE
+    page = (ROOT / "docs" / "trouble.md").read_text(encoding="utf-8")
+    assert re.search(r"searches for eight\s+passages at random", page)

@@ -1,4 +1,4 @@
-"""docs/scale.md is what the kept figures give, and its calculation continues the line through what was measured."""
+"""benchmarks/scale.md is what the kept figures give, and its calculation continues the line through them."""
 
 from __future__ import annotations
 

@@ -8,11 +8,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 import memoriter
-from memoriter.cli import main
 
 ROOT = Path(memoriter.__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
@@ -28,7 +26,8 @@ def pages_of(entries: list[Any]) -> list[str]:
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
-    pages = [str(file.relative_to(ROOT / "docs")) for file in (ROOT / "docs").rglob("*.md")]
+    files = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
+    pages = [file.relative_to(ROOT).as_posix() for file in files]
     assert sorted(pages_of(PROJECT["nav"])) == sorted(pages)
 
 
@@ -36,23 +35,15 @@ def test_the_site_is_set_to_load_nothing_from_elsewhere_and_to_open_from_a_folde
     assert PROJECT["theme"]["font"] is False
     assert "offline" not in PROJECT["plugins"]  # it adds a script from a public server
     assert PROJECT["use_directory_urls"] is False
-    assert not {"extra_javascript", "extra_css"} & PROJECT.keys()
+    assert "extra_javascript" not in PROJECT
+    assert all((ROOT / style).is_file() for style in PROJECT["extra_css"])
 
 
-def test_the_commands_of_the_start_page_exist() -> None:
-    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^memoriter (?:-w \S+ |--openclaw )?([a-z-]+)", page, re.MULTILINE)
-    assert isinstance(main, click.Group)
-    assert len(commands) >= 6
-    assert set(commands) <= set(main.list_commands(click.Context(main)))
-
-
-def test_the_reference_shows_every_module_that_is_stable() -> None:
-    stable = (ROOT / "docs" / "library.md").read_text(encoding="utf-8").partition("## What is stable")[2]
-    modules = re.findall(r"^\| `(memoriter[.a-z]*)` \|", stable, re.MULTILINE)
-    reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"^::: (\S+)$", reference, re.MULTILINE)) == sorted(modules)
-    assert len(modules) == 5
+def test_the_reference_of_python_is_that_of_the_docstrings_of_every_stable_module() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "python_reference.py"), run_name="python_reference")
+    assert script["PAGE"].read_text(encoding="utf-8") == script["page"](), "Run `just docs`."
+    stable = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").partition("## What is stable")[2]
+    assert re.findall(r"^\| `(memoriter[.a-z]*)` \|", stable, re.MULTILINE) == list(script["MODULES"])
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -64,13 +55,20 @@ def test_a_picture_is_the_one_that_the_script_draws_and_can_be_read_by_everybody
     assert "prefers-color-scheme: dark" in drawn
     lines = [line for box in PICTURES[name].boxes.values() for line in box.text.split("\n")]
     assert max(map(len, lines)) * 7 < WIDTH  # a letter of 13 pixels is about seven wide
-    page = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+    page = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "docs").glob("*.md"))
     assert re.search(rf"!\[[^]]{{20,}}\]\(images/{name}\.svg\)", page), "with a text for those who do not see it"
 
 
-def test_the_start_pages_are_linked_from_the_readme_and_the_first_page() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    first = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    names = [file.name for file in (ROOT / "docs" / "start").glob("*.md")]
-    assert len(names) == 5
-    assert [name for name in names if f"docs/start/{name}" not in readme or f"(start/{name})" not in first] == []
+def test_the_picture_of_home_is_the_one_that_the_script_draws_of_a_note_of_the_examples() -> None:
+    drawn = (ROOT / "docs" / "images" / "answer.svg").read_text(encoding="utf-8")
+    assert drawn == SCRIPT["answer"]()
+    assert "PostgreSQL 16" in drawn
+    assert all(part in drawn for part in ("<title", "<desc", "prefers-color-scheme: dark"))
+
+
+def test_home_and_the_readme_lead_to_every_page() -> None:
+    names = {file.name for file in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert len(names) == 12
+    for page, folder in ((ROOT / "README.md", "docs/"), (ROOT / "docs" / "index.md", "")):
+        text = page.read_text(encoding="utf-8")
+        assert [name for name in names if f"]({folder}{name}" not in text] == []

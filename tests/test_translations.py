@@ -1,4 +1,4 @@
-"""The pages in other languages: the same commands and outputs as in English, block by block, and the same sections."""
+"""Home and Install in other languages: the blocks, sections and links of the English pages."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LANGUAGES = {"ko": "README.ko.md", "zh": "README.zh-CN.md"}
-ENGLISH = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "start").glob("*.md"))]
+LANGUAGES = ("ko", "zh")
+ENGLISH = [ROOT / "docs" / "index.md", ROOT / "docs" / "install.md"]
 BLOCK = re.compile(r"(?ms)^```(\w+)\n(.*?)^```$")
 LINK = re.compile(r"\]\(([^)#]+\.md)(?:#[^)]*)?\)")
 SCRIPTS = {"ko": r"[가-힣]", "zh": r"[\u4e00-\u9fff]"}
@@ -17,8 +17,6 @@ SCRIPTS = {"ko": r"[가-힣]", "zh": r"[\u4e00-\u9fff]"}
 
 def translated(page: Path, language: str) -> Path:
     """Return the counterpart of an English page."""
-    if page.parent == ROOT:
-        return ROOT / LANGUAGES[language]
     return ROOT / "docs" / language / page.relative_to(ROOT / "docs")
 
 
@@ -77,7 +75,7 @@ def test_a_translation_links_to_the_same_pages(english: Path, page: Path, langua
         assert [file for file in found if not file.is_file()] == []
         names = {file.relative_to(ROOT).as_posix() for file in found}
         plain = {re.sub(rf"^docs/(?:{'|'.join(LANGUAGES)})/", "docs/", name) for name in names}
-        return {name for name in plain if not name.startswith("README")} - {"docs/index.md"}
+        return plain - {page.relative_to(ROOT).as_posix() for page in ENGLISH}
 
     assert targets(page) == targets(english), language
 
@@ -89,11 +87,14 @@ def test_no_line_of_a_chinese_paragraph_breaks_between_two_characters(page: Path
     assert re.findall(r"[\u3000-\u9fff\uff00-\uffef]\n *[\u3000-\u9fff\uff00-\uffef].*", prose) == []
 
 
-def test_the_readmes_link_to_each_other() -> None:
-    readmes = ["README.md", *LANGUAGES.values()]
-    for name in readmes:
-        others = [other for other in readmes if other != name]
-        assert [other for other in others if f"]({other})" not in text_of(ROOT / name)] == []
+def test_the_readme_and_each_page_lead_to_the_other_languages() -> None:
+    readme = text_of(ROOT / "README.md")
+    assert [language for language in LANGUAGES if f"](docs/{language}/index.md)" not in readme] == []
+    for page in {english for english, _, _ in PAIRS} | {other for _, other, _ in PAIRS}:
+        linked = {(page.parent / link).resolve() for link in LINK.findall(text_of(page))}
+        name = page.name
+        counterparts = {ROOT / "docs" / name, *(ROOT / "docs" / language / name for language in LANGUAGES)}
+        assert counterparts - {page} <= linked
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 `TABLES` has a block for each object: its name and a sentence, then one field a line, as `name | type | meaning`, and
 where a field can be missing, `| when it is absent`. A type in square brackets is another object. Words with `|` between
 them are the only values of a text, and a `share` is a number from 0 to 1. The JSON of values (`memoriter.api_json`),
-the schemas of the OpenAPI document and the page docs/json.md follow; extensions have tables of their own.
+the schemas of the OpenAPI document and the page docs/reference/json.md follow; extensions have tables of their own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memoriter.values import dataclass
 
 TABLES = """
 Reason: A diagnostic: what is wrong, and what to do.
-code | text | a stable word; [Health](health.md) lists all of them
+code | text | a stable word; [Errors](errors.md) lists all of them
 message | text | the cause, as a sentence
 remedy | text | the next step, as a sentence; empty if there is none
 
@@ -52,7 +52,7 @@ Fallback: Which provider failed, and why.
 from | text | provider that should have answered
 reason | text | why it did not
 
-Certainty: [How certain](search.md#what-is-called-a-match) it is that the first hit answers.
+Certainty: [How certain](../search.md#how-sure-it-is) it is that the first hit answers.
 value | number | the sum of its score, its meaning score, and a share of what the judge says
 threshold | number | the value that a match exceeds
 
@@ -180,7 +180,7 @@ skipped | list of [Skipped] | paths that are left out
 
 Skipped: A path that is not memory.
 path | text | the path
-reason | text | [a stable word](health.md#paths-that-are-left-out)
+reason | text | [a stable word](errors.md#paths-that-are-left-out)
 message | text | the cause
 
 Started: The answer of `index --background`.
@@ -643,7 +643,7 @@ type | text | a URN with the code
 title | text | the name of the status
 status | integer | the status
 detail | text | the cause
-code | text | [a stable word](http-api.md#refusals)
+code | text | [a stable word](http.md#refusals)
 remedy | text | the next step
 errors | list of [FieldError] | the wrong fields | for other refusals than `usage`
 needed | text | the scope that is needed | for other refusals than `scope`

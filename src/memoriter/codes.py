@@ -1,4 +1,4 @@
-"""The codes of diagnostics, errors and skipped paths: stable words for programs, explained in docs/health.md."""
+"""The codes of diagnostics, errors and skipped paths, stable words for programs: docs/reference/errors.md."""
 
 from __future__ import annotations
 

@@ -1,14 +1,11 @@
-"""The examples on the page about agents run as shown."""
+"""The programs on the page about Python run as shown."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoriter.agent._coding import CONTEXT_CHARS
-from memoriter.coding_hooks import HOOKS
 from memoriter.hookspecs import AgentEnd, Message
 from memoriter.plugins import Installed, load_plugins, services_for
 
@@ -17,23 +14,18 @@ if TYPE_CHECKING:
 
     from memoriter import Memory
 
-PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-
-
-def test_the_settings_of_claude_code_name_every_hook() -> None:
-    (text,) = blocks("json")
-    hooks = json.loads(text)["hooks"]
-    commands = {event: rows[0]["hooks"][0]["command"] for event, rows in hooks.items()}
-    assert commands == {event: f"memoriter hook {word}" for event, word in HOOKS.items()}
+def program(words: str) -> str:
+    """Return the program of the page that contains these words."""
+    (code,) = [code for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if words in code]
+    return code
 
 
 def test_the_program_runs(notes: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORITER_HOME", str(home))
-    code, _ = blocks("python")
+    code = program("ask_the_model")
     prompts = list[str]()
 
     def ask_the_model(system_prompt: str, before: str, message: str) -> str:
@@ -48,7 +40,7 @@ def test_the_program_runs(notes: Path, home: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_plugin_runs(memory: Memory) -> None:
-    _, code = blocks("python")
+    code = program("hookimpl")
     names: dict[str, Any] = {}
     exec(code, names)
     plugin = type("Plugin", (), {name: staticmethod(names[name]) for name in ("recall_sources", "listeners")})
@@ -58,7 +50,3 @@ def test_the_plugin_runs(memory: Memory) -> None:
     _, source = plugins.recall_sources(memory)
     (passage,) = source.recall("I bought a kettle.", audience="private", deadline_ms=1)
     assert (passage.text, passage.citation, plugins.reasons) == ("a kettle", "said#0", [])
-
-
-def test_the_numbers_are_those_of_the_code() -> None:
-    assert f"at most {CONTEXT_CHARS:,} characters" in PAGE

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from conftest import Program
 
-DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 FOLDER = Path(sys.modules["memoriter.cli"].__file__ or "").parent
 EXTENSIONS = FOLDER.parent / "extensions"
 INTRODUCTION = """\
-# The command line
+# Commands
 
 <!-- Written by `just docs` from the help of each command. -->
 
@@ -36,9 +36,9 @@ INTRODUCTION = """\
 | 1 | The command failed |
 | 2 | The request is invalid: change an option, a path, the query or a setting |
 
-With `--json`, stdout contains the answer as JSON. A failure is `{"error": {"code", "message", "remedy"}}`. All other
-output goes to stderr, also a question. memoriter asks one only if stdin and stderr are terminals, and neither `--json`
-nor `--quiet` is given. On a terminal, text is wrapped to its width, and the citation of a hit is a link to its file.
+With `--json`, stdout is the [answer as JSON](json.md); everything else goes to stderr. memoriter asks a question only
+if stdin and stderr are terminals, and without `--json` and `--quiet`. On a terminal, the citation of a match is a
+link to its file.
 
 | environment variable | meaning |
 |---|---|
@@ -50,27 +50,12 @@ nor `--quiet` is given. On a terminal, text is wrapped to its width, and the cit
 | `FORCE_COLOR` | if not empty: colours in pipes and files too, unless `NO_COLOR` is set; never in JSON or `lines` |
 | `MEMORITER_BACKGROUND` | `on` or `off`: commands may finish the index in the background (not where `CI` is set) |
 | `MEMORITER_HOOK_SECONDS` | the seconds that a prompt waits for its memory (default 0.8) |
+| `MEMORITER_SERVER` | `off`: commands and hooks ignore a running server |
 | `OPENCLAW_STATE_DIR`, `OPENCLAW_CONFIG_PATH` | with `--openclaw`: OpenClaw's state folder and configuration file |
 
-## Hits for other programs
-
-`memoriter search --format lines` prints one `path:line:text` per hit, as `grep -n` does. The path is relative to the
-current folder, or absolute if the note is outside. The line is the one with the most words of the question.
-
-```sh
-vim -q <(memoriter search --format lines release train)
-memoriter search --format lines release train | fzf --delimiter : --preview 'tail -n +{2} {1}'
-```
-
-`memoriter search --open` opens the first hit in your editor, and `--open 2` the second. These editors open it at its
-line: vi, vim, nvim, nano, Emacs, micro, Kakoune, joe, mg, VS Code, VSCodium, Cursor, Windsurf, Sublime Text, Zed and
-Helix.
-
-## A passage that is not found
-
-`memoriter why-not "QUESTION" PATH#L12` names the stage of a search that lost the passage, and tries the smallest change
-that brings it back. The exit code is 0 whether or not the passage is found; with `--json`, `found` tells which.
-[docs/search.md](search.md#why-a-passage-is-not-found) describes the stages and every field.
+Every command takes `--help`, and the options of `memoriter` itself: `-w`, `-C`, `--config`, `--openclaw`, `--agent`,
+`--json`, `-q` and `-v`, before or after its name. `memoriter search --open` knows the line option of vi, vim, nvim,
+nano, Emacs, micro, Kakoune, joe, mg, VS Code, VSCodium, Cursor, Windsurf, Sublime Text, Zed and Helix.
 
 ## Shell completion
 
@@ -109,11 +94,20 @@ def help_of(path: tuple[str, ...], command: click.Command) -> str:
     return command.get_help(context).rstrip()
 
 
+EVERYWHERE = re.compile(r"^  -h, --help .*\n?|^\n?  -w/--workspace, (?:.+\n?)+", re.MULTILINE)
+"""The lines of a help that all commands have in common."""
+
+
+def shown_help(path: tuple[str, ...], command: click.Command) -> str:
+    """The help of a command, without the lines that all have."""
+    return re.sub(r"\n*Options:\n*\Z", "", EVERYWHERE.sub("", help_of(path, command)).rstrip())
+
+
 def page() -> str:
     """The documentation of every command."""
     parts = [INTRODUCTION, f"## memoriter\n\n```text\n{help_of((), main)}\n```\n"]
     for path, command in EVERY:
-        parts.append(f"## memoriter {' '.join(path)}\n\n```text\n{help_of(path, command)}\n```\n")
+        parts.append(f"## memoriter {' '.join(path)}\n\n```text\n{shown_help(path, command)}\n```\n")
     return "\n".join(parts)
 
 

@@ -1,7 +1,11 @@
-"""docs/json.md has every field of the JSON of commands, tools and operations, and no other; `just docs` writes it."""
+"""docs/reference/json.md has every field of the JSON of commands, tools and operations, and no other.
+
+`just docs` writes it.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -30,21 +34,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from conftest import Program
-    from memoriter.answers import ObjectTable
+    from memoriter.answers import FieldRow, ObjectTable
 
-PAGE = Path(memoriter.__file__).parents[2] / "docs" / "json.md"
+PAGE = Path(memoriter.__file__).parents[2] / "docs" / "reference" / "json.md"
 INTRODUCTION = """\
-# Every JSON field
+# JSON
 
 <!-- `just docs` writes this page. -->
 
-Every command accepts `--json`, and the [HTTP API](http-api.md) and the tools of agents answer with the same objects.
-Names of fields are in camelCase. A field whose last column is empty is always there. New versions may add fields, so
-ignore those that you do not know.
+Every command accepts `--json`, and the [HTTP API](http.md) and the tools of agents answer with the same objects. `[]`
+after a type is a list, and `?` a field that can be missing. New versions may add fields, so ignore those that you do
+not know.
 
 A command that fails prints `{"error": …}` with an [Error](#error). Its exit code is 1, or 2 if you must change the
-request. The HTTP API answers with a [Problem](#problem). The [codes](health.md) of errors and diagnostics are stable;
-their messages may change.
+request. The HTTP API answers with a [Problem](#problem). The [codes](errors.md) are stable; messages may change.
 """
 SETTINGS = """{
   agents: {defaults: {memorySearch: {provider: "fake"}}}, plugins: {slots: {memory: ["memory-core", "memory-lancedb"]}},
@@ -53,12 +56,13 @@ PASSAGE = "memory/2026-02-10.md#L3"
 
 
 def linked(text: str) -> str:
-    return NAME.sub(lambda match: f"[{match[1]}](#{match[1].lower()})", text)
+    short = re.sub(r"list of (\[?\w+\]?)", r"\1[]", text).replace(" or null", "/null")
+    return NAME.sub(lambda match: f"[{match[1]}](#{match[1].lower()})", short)
 
 
-def two_columns(heading: str, lines: str) -> str:
-    rows = [f"| `{name}` | {linked(answer)} |" for name, answer in (line.split(" | ") for line in lines.split("\n"))]
-    return "\n".join([heading, "|---|---|", *rows])
+def answers(lines: str) -> str:
+    pairs = [line.split(" | ") for line in lines.strip().split("\n")]
+    return "\n".join(f"- `{name}`: {linked(answer)}" for name, answer in pairs)
 
 
 def operations() -> str:
@@ -68,17 +72,18 @@ def operations() -> str:
 def shown_type(text: str) -> str:
     """Return a type as the page shows it."""
     if "|" in text:
-        *others, last = [f"`{value}`" for value in text.split("|")]
-        return f"{', '.join(others)} or {last}"
+        return "/".join(f"`{value}`" for value in text.split("|"))
     return linked(text.replace("share", "number"))
 
 
+def field_line(row: FieldRow) -> str:
+    absent = f"; missing {row.absent}" if row.absent else ""
+    return f"- `{row.name}{'?' if row.absent else ''}` {shown_type(row.type)}: {row.meaning}{absent}"
+
+
 def object_part(table: ObjectTable) -> str:
-    parts = [f"### {table.name}", linked(table.text)]
-    if table.fields:
-        rows = [f"| `{row.name}` | {shown_type(row.type)} | {row.meaning} | {row.absent} |" for row in table.fields]
-        parts.append("\n".join(["| field | type | meaning | absent |", "|---|---|---|---|", *rows]))
-    return "\n\n".join(parts)
+    fields = "\n".join(map(field_line, table.fields))
+    return f"### {table.name}\n\n{linked(table.text)}\n\n{fields}".rstrip()
 
 
 def page() -> str:
@@ -86,14 +91,14 @@ def page() -> str:
     parts = [
         INTRODUCTION.strip(),
         "## Commands",
-        two_columns("| command | answer |", COMMANDS.strip()),
+        answers(COMMANDS),
         "## Tools of agents",
-        two_columns("| tool | answer |", TOOLS.strip()),
-        "## Operations of the HTTP API",
-        two_columns("| operation, below `/api/v1` | answer |", operations()),
+        answers(TOOLS),
+        "## Operations of the HTTP API, below `/api/v1`",
+        answers(operations()),
         "## Events of the HTTP API",
-        "[`GET /events`](http-api.md#events) sends these; `data` is one line of JSON.",
-        two_columns("| event | data |", EVENTS.strip()),
+        "[`GET /events`](http.md#events) sends these; `data` is one line of JSON.",
+        answers(EVENTS),
         "## Objects",
         *(object_part(table) for table in OBJECTS.values()),
     ]
@@ -126,7 +131,7 @@ def test_every_command_tool_and_operation_has_its_answer() -> None:
 
 def test_every_event_of_the_watcher_is_on_the_page_and_in_the_description_of_the_api() -> None:
     names = {line.split(" | ")[0] for line in EVENTS.strip().split("\n")}
-    described = (PAGE.parent / "http-api.md").read_text(encoding="utf-8").split("\n## Events\n")[1].split("\n## ")[0]
+    described = (PAGE.parent / "http.md").read_text(encoding="utf-8").split("\n## Events\n")[1].split("\n## ")[0]
 
     assert set(get_args(WatchKind)) <= names
     assert all(f"`{name}`" in described for name in names)

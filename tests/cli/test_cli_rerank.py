@@ -186,7 +186,8 @@ def test_a_file_that_comes_with_a_folder_chooses_no_reranker(env: MemoryEnv, ser
 
 # the page about it
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reranking.md").read_text(encoding="utf-8")
+SERVICES = (Path(__file__).parents[2] / "docs" / "reference" / "services.md").read_text(encoding="utf-8")
+PAGE = SERVICES.partition("\n## Rerankers\n")[2]
 
 
 def blocks(language: str) -> list[str]:

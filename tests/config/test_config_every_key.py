@@ -30,14 +30,14 @@ LONG_TERM_ON = {
     "agents.defaults.memorySearch.provider": "fake",
 }
 CAPTURING = {**LONG_TERM_ON, f"{LONG_TERM}config.autoCapture": True}
-PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 INTRODUCTION = """\
-# All settings
+# Settings
 
 <!-- Written by `just docs` from the schema. -->
 
 The settings are in `~/.memoriter/memoriter.json5`, a JSON5 file with OpenClaw's keys. `memoriter config path` prints
-its path. A folder of notes can have a few of its own in `.memoriter.json5` ([docs/folders.md](folders.md)).
+its path. A folder of notes can have a few of its own in `.memoriter.json5` ([Search](../search.md#choose-the-folder)).
 
 ```console
 $ memoriter config show --changed
@@ -46,10 +46,10 @@ $ memoriter config set extraSuffixes .markdown .txt --here
 $ memoriter config unset maxResults
 ```
 
-These commands accept the *short form* of a setting: the shortest end of its name that is enough to find it. `[]` stands
-for each item of a list, and the commands set the whole list. `<id>` stands for a name that you choose. A setting
-without a default is not set. *not yet* means that memoriter accepts the setting but does not include its feature;
-`memoriter config check` names such settings.
+These commands accept the *short* name of a setting: the shortest end of its name that is enough to find it. `[]` is
+each item of a list, and the commands set the whole list. `<id>` is a name that you choose. A setting without a
+default is not set. *Not yet* is a setting that memoriter accepts without having its feature; `memoriter config check`
+names those.
 """
 GROUPS = (
     (
@@ -63,13 +63,17 @@ GROUPS = (
     (f"{SEARCH}sync.", "Changes of files", "Below `agents.defaults.memorySearch.sync`."),
     ("agents.", "Agents", "Below `agents`."),
     ("memory.", "Memory in general", "Below `memory`."),
-    ("memory.qmd.", "QMD", "Below `memory.qmd`: the program QMD as the search engine; see [docs/qmd.md](qmd.md)."),
+    (
+        "memory.qmd.",
+        "QMD",
+        "Below `memory.qmd`: see [QMD as the search engine](../openclaw.md#qmd-as-the-search-engine).",
+    ),
     ("models.", "Model services", "Below `models`."),
     ("plugins.", "Plugins", "Below `plugins`."),
     (
         "trust.",
         "Trust",
-        "Below `trust`: [whose words are put before a turn](agents.md#what-a-model-sees-of-your-notes).",
+        "Below `trust`: [whose words are put before a turn](../connect.md#what-a-model-sees-of-your-notes).",
     ),
 )
 """The beginning of the keys in each part of the page, its heading, and its first line."""
@@ -330,25 +334,22 @@ def short_key(key: str) -> str:
     raise AssertionError(key)
 
 
-def default_text(value: Any) -> str:
-    return "" if value in (None, "") else f"`{json.dumps(value)}`"
-
-
 def effect_text(key: str) -> str:
+    """Return what is to be said of when a setting acts; nothing of one that always does."""
     effect = effect_of(setting_key(key))
-    always = effect.kind == "acts" or effect.condition.startswith("always")
-    return "always" if always else effect.condition if effect.kind == "acts when" else "not yet"
+    if effect.kind == "acts" or effect.condition.startswith("always"):
+        return ""
+    return f" *Acts if {effect.condition}.*" if effect.kind == "acts when" else " *Not yet.*"
 
 
-def table(prefix: str, keys: list[str]) -> str:
-    lines = ["| setting | short form | type | default | what it does | when it acts |", "|---|---|---|---|---|---|"]
-    for key in keys:
-        row = ROWS[key]
-        short = short_key(key)
-        cells = [f"`{key.removeprefix(prefix)}`", f"`{short}`", row.type, default_text(row.default)]
-        cells += [row.description, effect_text(key)]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines)
+def line(prefix: str, key: str) -> str:
+    """Return the line of a setting: its name, its short form if that is another, type, default and meaning."""
+    row = ROWS[key]
+    name = key.removeprefix(prefix)
+    short = short_key(key)
+    about = [row.type] if short == name else [f"short `{short}`", row.type]
+    about += [] if row.default in (None, "") else [f"default `{json.dumps(row.default)}`"]
+    return f"- `{name}` ({'; '.join(about)}): {row.description.rstrip('.')}.{effect_text(key)}"
 
 
 def page() -> str:
@@ -359,7 +360,8 @@ def page() -> str:
         inner = [other for other, _, _ in GROUPS if other.startswith(prefix) and other != prefix]
         keys = [key for key in left if key.startswith(prefix) and not key.startswith(tuple(inner))]
         left = [key for key in left if key not in keys]
-        parts.append(f"## {title}\n\n{text}\n\n{table(prefix, keys)}\n")
+        lines = "\n".join(line(prefix, key) for key in keys)
+        parts.append(f"## {title}\n\n{text}\n\n{lines}\n")
     assert left == [], left
     return "\n".join(parts)
 

@@ -1,6 +1,6 @@
-"""What docs/postgres.md shows is what its commands print, on a real server; run as a program, this writes it.
+"""What docs/server.md shows of PostgreSQL is what its commands print, on a real server; as a program, this writes it.
 
-The command line of docs/scale.md, which is on that page too, puts the example workspace on a server.
+The command line of benchmarks/scale.md, which is on that page too, puts the example workspace on a server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from memoriter.environment import host_name
 from postgres_server import postgres_dsn
 from start_pages import ROOT, Shell, Step, results, rewritten, without_fractions
 
-PAGE = ROOT / "docs" / "postgres.md"
+PAGE = ROOT / "docs" / "server.md"
+BLOCK = re.compile(r'(?ms)^```(console) title="with a database"\n(.*?)^```$')
 DATABASE = f"page_{os.getpid()}"
 SHOWN_SERVER = "db.example.com/notes:memoriter"
 SHOWN_HOST = "laptop"
@@ -59,7 +60,7 @@ def test_one_command_line_puts_the_example_workspace_on_postgresql_with_the_same
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell = shell_with_a_database(tmp_path)
-    for step, printed in results(PAGE, shell):
+    for step, printed in results(PAGE, shell, BLOCK):
         assert without_fractions(printed) == without_fractions(step.shown), step.command
     monkeypatch.setenv("DATABASE_URL", shell.environment["DATABASE_URL"])
     on_server = answers_of(shell)
@@ -96,7 +97,7 @@ def test_what_the_page_lets_an_administrator_run_is_enough_for_a_user_without_ot
 
 
 def test_both_pages_have_the_same_command_line() -> None:
-    assert only_command(PAGE) == only_command(ROOT / "docs" / "scale.md")
+    assert only_command(PAGE) == only_command(ROOT / "benchmarks" / "scale.md")
 
 
 def only_command(page: Path) -> str:
@@ -107,5 +108,5 @@ def only_command(page: Path) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
-        written = rewritten(PAGE, shell_with_a_database(Path(scratch).resolve()))
+        written = rewritten(PAGE, shell_with_a_database(Path(scratch).resolve()), BLOCK)
     PAGE.write_text(written, encoding="utf-8")

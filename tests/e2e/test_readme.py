@@ -59,26 +59,6 @@ def test_the_readme_shows_at_least_four_answers():
     assert len(STEPS) >= 4
 
 
-def test_the_inbox_of_the_readme_gets_its_statement_and_a_service_without_a_key_is_explained(tmp_path):
-    block = next(block for block in re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL) if "inbox.md" in block)
-    settings = [shlex.split(line)[1:] for line in block.splitlines() if " config set " in line]
-    (written,) = re.findall(r"^echo '(.*)' >> examples/workspace/(.*)$", block, flags=re.MULTILINE)
-    workspace = tmp_path / "workspace"
-    shutil.copytree(ROOT / "examples" / "workspace", workspace)
-    with (workspace / written[1]).open("a", encoding="utf-8") as inbox:
-        inbox.write(written[0] + "\n")
-
-    for words in settings:
-        memoriter(tmp_path / "home", *words)
-    waiting = memoriter(tmp_path / "home", "-w", str(workspace), "ltm", "inbox").stdout
-
-    assert len(settings) == 2
-    assert written[0].partition("] ")[2] in waiting
-    memoriter(tmp_path / "home", "config", "set", "provider", "openai")
-    state = memoriter(tmp_path / "home", "-w", str(workspace), "status", "--json").stdout
-    assert re.search(r"no key for OpenAI|extra 'remote'", state)
-
-
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not all(map(shutil.which, ("taskset", "nice"))), reason="needs taskset and nice")
 def test_the_first_command_on_one_busy_core_is_right_or_says_that_it_is_not_ready(tmp_path):

@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     from memoriter.embed import Choice
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "providers.md"
+PAGE = ROOT / "docs" / "reference" / "services.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PRIVACY = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
+OF_RERANKERS = "Rerankers"
+"""The heading of the part that `tests/cli/test_cli_rerank.py` checks."""
 KEYS = {
     "OPENAI_API_KEY": "o",
     "GEMINI_API_KEY": "g",
@@ -100,7 +102,7 @@ def blocks(language: str) -> Iterator[tuple[str, str]]:
     heading = ""
     for line, kind, content in re.findall(r"^#+ ([^\n]*)$|^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL):
         heading = line or heading
-        if kind == language:
+        if kind == language and heading != OF_RERANKERS:
             yield heading, content
 
 
@@ -128,8 +130,8 @@ def test_every_configuration_of_the_page_is_a_whole_file_that_chooses_what_its_h
     assert found == EXPECTED
 
 
-def test_the_readme_shows_how_to_stay_on_this_machine(tmp_path: Path) -> None:
-    (shown,) = re.findall(r"^```json5\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def test_the_page_on_privacy_shows_how_to_stay_on_this_machine(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"^```json5\n(.*?)^```$", PRIVACY, re.MULTILINE | re.DOTALL)
     assert Shown.of(chosen(shown, tmp_path, KEYS)) == Shown("bundled", "bundled")
 
 
@@ -201,7 +203,7 @@ def test_the_line_before_notes_leave_the_machine_is_the_one_of_the_page(
     output_of("config", "set", "provider", "openai")
     notes = str(home.parent / "notes")
     notice, status = [content for heading, content in blocks("text") if heading == "`auto`"]
-    assert notice in README
+    assert notice in PRIVACY
     assert notice in output_of("-w", notes, "index")
     assert notice not in output_of("-w", notes, "index")
     assert status in output_of("-w", notes, "status")

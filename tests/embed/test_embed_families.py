@@ -55,8 +55,8 @@ def test_every_template_has_one_place_for_the_text(family: Family) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_the_page_about_providers_shows_every_template(family: Family) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "providers.md").read_text("utf-8")
+def test_the_page_about_services_shows_every_template(family: Family) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "services.md").read_text("utf-8")
     for template in (family.query, family.document):
         for line in template.replace("|", "\\|").replace("{text}", "…").splitlines():
             assert f"`{line}`" in page or line == "…"

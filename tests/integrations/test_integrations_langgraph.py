@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "integrations.md"
+PAGE = ROOT / "docs" / "python.md"
 TEXTS = st.text(st.characters(exclude_categories=[]), max_size=40) | st.sampled_from(
     [
         "|",
@@ -116,7 +116,9 @@ def test_the_page_shows_a_note_as_the_store_writes_it(memory: Memory, monkeypatc
 
 
 def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
-    (program,) = re.findall(r"(?ms)^## LangGraph\n\n```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"))
+    (program,) = re.findall(
+        r"(?ms)^```python\n((?:(?!^```).)*MemoriterStore(?:(?!^```).)*)^```", PAGE.read_text(encoding="utf-8")
+    )
     (tmp_path / "notes").mkdir()
     environ = {"HOME": str(tmp_path), "MEMORITER_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT / "src")}
     environ |= {name: os.environ[name] for name in ("PATH", "MEMORITER_BACKGROUND") if name in os.environ}

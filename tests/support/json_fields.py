@@ -62,8 +62,8 @@ config path | a line of text, also with `--json`
 init | a line of text, also with `--json`
 mcp | messages of MCP; the tools are below
 hook | what the client of the hook expects
-eval run | [the report of an evaluation](evaluation.md)
-eval tune | [the settings that were tried](evaluation.md)
+eval run | [the report of an evaluation](../../benchmarks/evaluation.md)
+eval tune | [the settings that were tried](../../benchmarks/evaluation.md)
 """
 TOOLS = """
 memory_search | [SearchResult], or [Unavailable]

@@ -1,8 +1,8 @@
-"""The start pages: run every command of a page in a folder of its own, and compare or write what it prints.
+"""The pages with examples: run every command of a page in a folder of its own, and compare or write what it prints.
 
-A block of `console` holds commands, each after `$ `, and below each what it prints. A block of another language whose
-first line is `# NAME` is a file that the page makes. A command that ends in `&` is a server, which runs until the page
-ends.
+A block of `console` holds commands, each after `$ `, and below each what it prints; one with a title is for another
+test. A block of another language whose first line is `# NAME` is a file that the page makes. A command that ends in
+`&` is a server, which runs until the page ends.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs" / "start"
-PAGES = sorted(FOLDER.glob("*.md"))
+DOCS = ROOT / "docs"
+NAMES = ("index", "install", "search", "connect", "python", "memories", "server", "privacy", "openclaw")
+PAGES = [DOCS / f"{name}.md" for name in NAMES]
 BLOCK = re.compile(r"(?ms)^```(\w+)\n(.*?)^```$")
 STEP = re.compile(r"(?m)^\$ ")
 HOME = "/home/me"
@@ -36,7 +37,9 @@ VOLATILE = (
     (re.compile(r"main-[0-9a-f]{8}\.sqlite"), "main-0a1b2c3d.sqlite"),
     (re.compile(r"\bmem_[\w-]{43}"), "mem_…"),
     (re.compile(r"(?<=code=)[\w-]{43}"), "…"),
+    (re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "3f2a91c0-…"),
     (re.compile(r"(?<=- )\d\d:\d\d(?= )"), TIME),
+    (re.compile(r"(?<=until )\d{4}-\d\d-\d\d"), "2026-04-01"),
 )
 """What differs in every run, and what a page shows instead."""
 FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?!\.?\d)")
@@ -163,10 +166,10 @@ class Shell:
         return text if not text or text.endswith("\n") else f"{text}\n"
 
 
-def results(page: Path, shell: Shell) -> Iterator[tuple[Step, str]]:
+def results(page: Path, shell: Shell, blocks: re.Pattern[str] = BLOCK) -> Iterator[tuple[Step, str]]:
     """Run the commands of a page in order, and return each with what it prints. The shell is closed at the end."""
     try:
-        for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        for language, block in blocks.findall(page.read_text(encoding="utf-8")):
             if language == "console":
                 yield from ((step, shell.run(step)) for step in steps_of(block))
             elif name := re.match(r"# (\S+)\n", block):
@@ -175,16 +178,17 @@ def results(page: Path, shell: Shell) -> Iterator[tuple[Step, str]]:
         shell.close()
 
 
-def rewritten(page: Path, shell: Shell) -> str:
+def rewritten(page: Path, shell: Shell, blocks: re.Pattern[str] = BLOCK) -> str:
     """Return the page with what its commands print now."""
-    printed = results(page, shell)
+    printed = results(page, shell, blocks)
 
     def block_again(match: re.Match[str]) -> str:
         if match[1] != "console":
             return match[0]
         lines = [f"$ {step.command}\n{next(printed)[1]}" for step in steps_of(match[2])]
-        return f"```console\n{''.join(lines)}```"
+        first = match[0].partition("\n")[0]
+        return f"{first}\n{''.join(lines)}```"
 
-    text = BLOCK.sub(block_again, page.read_text(encoding="utf-8"))
+    text = blocks.sub(block_again, page.read_text(encoding="utf-8"))
     assert next(printed, None) is None
     return text

@@ -1,4 +1,7 @@
-"""The requests of docs/http-api.md get the answers that are shown there, and the page names every operation."""
+"""The requests of docs/reference/http.md get the answers that are shown there, and it has every operation.
+
+`just docs` writes the list of operations.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from web_client import api_of
 if TYPE_CHECKING:
     import httpx2
 
-PAGE = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text(encoding="utf-8")
+    from memoriter.web import Request
+
+FILE = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
+PAGE = FILE.read_text(encoding="utf-8")
 STEPS = re.findall(r"^\$ (curl .*)\n(\{.*\})$", PAGE, re.MULTILINE)
 
 
@@ -63,11 +69,35 @@ def test_the_page_shows_what_is_answered(tmp_path: Path) -> None:
             assert agrees(json.loads(shown), real), (command, real)
 
 
-def test_the_page_names_every_operation_with_its_scope() -> None:
-    rows = {
-        (method, path): scope
-        for operations, scope in re.findall(r"^\| (`(?:GET|POST) .*?) \| (read|write|admin) \|", PAGE, re.MULTILINE)
-        for method, path in re.findall(r"`(GET|POST) ([\w/-]+)`", operations)
-    }
-    assert rows.pop(("GET", "/events")) == "read"
-    assert rows == {(each.method, each.path): each.scope for each in all_operations().values()}
+def parameters(request: type[Request]) -> str:
+    """Return the parameters of an operation, the optional ones with a question mark."""
+    fields = request.model_fields.values()
+    names = [f"`{field.alias}{'' if field.is_required() else '?'}`" for field in fields]
+    return f" Takes {', '.join(names)}." if names else ""
+
+
+def operations() -> str:
+    """Return a line for each operation."""
+    lines = [
+        f"- `{each.method} {each.path}` ({each.scope}): {each.summary}{parameters(each.request)}"
+        for each in all_operations().values()
+    ]
+    return "\n".join([*lines, "- `GET /events` (read): Follow [events](#events)."])
+
+
+def page() -> str:
+    """Return the page with its list of operations."""
+    return re.sub(
+        r"(<!-- operations: [^\n]*-->\n).*?(<!-- /operations -->)",
+        lambda found: f"{found[1]}\n{operations()}\n\n{found[2]}",
+        PAGE,
+        flags=re.DOTALL,
+    )
+
+
+def test_the_page_has_every_operation_with_its_scope_and_parameters() -> None:
+    assert page() == PAGE, "Run `just docs`."
+
+
+if __name__ == "__main__":
+    FILE.write_text(page(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""docs/json.md has every field that the operations of the HTTP API answer with, and no other."""
+"""docs/reference/json.md has every field that the operations of the HTTP API answer with, and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page on health says of paths that are left out is what a scan reports of them."""
+"""What the page on errors says of paths that are left out is what a scan reports of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from memoriter.workspace import ExtraPath, TranscriptFolder, Transcripts, Workspace
 from odd_files import posix_only
 
-PAGE = (Path(__file__).parents[2] / "docs" / "health.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## Paths that are left out\n")[2].partition("\n## ")[0]
 ROWS = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", SECTION, re.MULTILINE))
 

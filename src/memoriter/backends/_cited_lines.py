@@ -231,4 +231,4 @@ def _scan_remedy(reason: SkipReason, path: str, workspace: Workspace) -> str:
         case "outside":
             return "Name it in extraPaths."
         case _:
-            return "See docs/health.md, or put a plain file there that can be read."
+            return "See docs/reference/errors.md, or put a plain file there that can be read."

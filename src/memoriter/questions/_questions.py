@@ -92,12 +92,12 @@ def fields_of(value: Any, *required: str, where: str) -> Fields:
         UsageError: if it is not an object, or a field is missing.
     """
     if not isinstance(value, dict):
-        raise UsageError(f"{where}: {value!r} is not an object.", remedy="See docs/evaluation.md for the shape.")
+        raise UsageError(f"{where}: {value!r} is not an object.", remedy="See benchmarks/evaluation.md for the shape.")
     fields = cast("Fields", value)
     if missing := [name for name in required if name not in fields]:
         raise UsageError(
             f"{where}: {', '.join(missing)} is missing in {sorted(fields)}.",
-            remedy="See docs/evaluation.md for the shape.",
+            remedy="See benchmarks/evaluation.md for the shape.",
         )
     return fields
 
@@ -109,5 +109,5 @@ def rows_of(value: Any, where: str) -> list[Any]:
         UsageError: if it is not a list.
     """
     if not isinstance(value, list):
-        raise UsageError(f"{where} is not a list.", remedy="See docs/evaluation.md for the shape.")
+        raise UsageError(f"{where} is not a list.", remedy="See benchmarks/evaluation.md for the shape.")
     return cast("list[Any]", value)

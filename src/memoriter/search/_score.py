@@ -4,7 +4,7 @@ raw = w·v + (1 − w)·k^1.25, where *v* measures how far the vectors of the ch
 those of unrelated chunks, and *k* is the share of the query's terms that the chunk contains (and, with a lower weight,
 its neighbours). *w* is higher if no chunk contains the query's words. The terms are weighted by Sparck Jones' idf and
 Robertson's BM25 with k1 = 1.2, b = .75 as in FTS5. The constants were measured on conversations, on encyclopaedic
-questions in four languages, on eight sets of notes and on the example workspace (docs/results.md).
+questions in four languages, on eight sets of notes and on the example workspace (benchmarks/results.md).
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Skipped(Record):
 
     path: str
     reason: SkipReason
-    """A stable word; docs/health.md says what to do. `outside` occurs only for a path that was requested."""
+    """A stable word; docs/reference/errors.md says what to do. `outside` occurs only for a path that was requested."""
     message: str
 
 

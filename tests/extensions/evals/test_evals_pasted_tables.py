@@ -35,7 +35,9 @@ def test_a_table_replaces_the_one_with_its_title_and_other_numbers(tmp_path):
 
 def test_every_table_of_the_page_of_results_can_be_replaced_by_its_title():
     script = runpy.run_path(str(SCRIPT))
-    titles = [match["title"] for match in script["TABLE"].finditer((ROOT / "docs" / "results.md").read_text("utf-8"))]
+    titles = [
+        match["title"] for match in script["TABLE"].finditer((ROOT / "benchmarks" / "results.md").read_text("utf-8"))
+    ]
     keys = list(map(script["key_of"], titles))
     assert "w#: programs" not in keys
     assert len(set(keys)) == len(keys) > 10

@@ -14,7 +14,7 @@ from long_term import long_term_env
 from memoriter.extensions.longterm.api import ORIGINS, least_trusted
 from memoriter.extensions.longterm.rules import PACKS, Recalled, find_statements, replaces, switches
 
-REPORT = Path(__file__).parents[3] / "docs" / "long-term-report.md"
+REPORT = Path(__file__).parents[3] / "benchmarks" / "long-term-report.md"
 TURNS = report.samples("turns.jsonl")
 ATTACKS = report.samples("attacks.jsonl")
 OWN = ["I live in Bergen.", "I prefer tea to coffee."]

@@ -1,7 +1,8 @@
 """The judge: it reads a question and lines of a note together, and says whether the lines answer, and which of them.
 
 It is a cross-encoder on the released 4-bit codes of the retriever, with scales, biases, norms and positions of its own
-and three small matrices: `docs/model.md`. A pair is one sequence: `<s> query: Q </s> </s> passage: HEADING LINES </s>`.
+and three small matrices: `benchmarks/model.md`. A pair is one sequence:
+`<s> query: Q </s> </s> passage: HEADING LINES </s>`.
 """
 
 from __future__ import annotations

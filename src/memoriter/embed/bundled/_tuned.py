@@ -2,7 +2,7 @@
 
 Only the scale of each block of 32 weights, the biases, the norms and the positions were trained (Kim et al. 2023,
 "Memory-Efficient Fine-Tuning of Compressed Large Language Models via sub-4-bit Integer Quantization"). A patch holds
-these: the new scale is the old one times 1 + gain. `docs/model.md` says what was trained on what.
+these: the new scale is the old one times 1 + gain. `benchmarks/model.md` says what was trained on what.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def _detect(value: Any, where: str) -> Format:
             raise NotASet(
                 f"{where} is not a set: it is neither an object with `docs` and `queries` or with `workspace`, nor "
                 "a list of LongMemEval.",
-                remedy="See docs/evaluation.md for the forms; a list of questions is given with --questions.",
+                remedy="See benchmarks/evaluation.md for the forms; a list of questions is given with --questions.",
             )
 
 

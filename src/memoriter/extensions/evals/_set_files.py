@@ -67,7 +67,7 @@ def load_sets(paths: Sequence[Path], names: Collection[str] = (), form: Format |
     if not documents and not notes:
         raise UsageError(
             f"None of the JSON files is a set: {', '.join(map(str, left_out[:3]))}.",
-            remedy="See docs/evaluation.md for the forms.",
+            remedy="See benchmarks/evaluation.md for the forms.",
         )
     return LoadedSets(tuple(documents), tuple(notes), tuple(left_out))
 

@@ -146,8 +146,8 @@ def run(
         memoriter eval run ~/datasets/notes --baselines
 
     It asks the questions of eval.md in your folder of notes, or those of published sets: JSON files, or folders in the
-    form of BEIR, in a folder and its subfolders. docs/evaluation.md describes the forms. memoriter keeps the vectors,
-    so that the second run is fast.
+    form of BEIR, in a folder and its subfolders. benchmarks/evaluation.md describes the forms. memoriter keeps the
+    vectors, so that the second run is fast.
     Next: memoriter search --explain.
     """
     if paths and (questions or unanswerable):

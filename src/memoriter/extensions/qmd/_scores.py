@@ -1,4 +1,4 @@
-"""Scores of QMD on one scale. What QMD prints differs in meaning from command to command; see docs/qmd.md."""
+"""Scores of QMD on one scale. What QMD prints differs in meaning from command to command; see docs/openclaw.md."""
 
 from __future__ import annotations
 

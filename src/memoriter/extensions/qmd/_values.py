@@ -45,7 +45,7 @@ class QmdHit:
     snippet: str
     title: str
     score: float
-    """0..1, comparable across rankings as far as that is possible; see docs/qmd.md."""
+    """0..1, comparable across rankings as far as that is possible; see docs/openclaw.md."""
     raw_score: float
     """The score that QMD printed."""
     ranking: Ranking
