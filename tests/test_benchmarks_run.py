@@ -292,7 +292,7 @@ def test_the_published_results_are_of_one_complete_run() -> None:
     assert set(recorded["sizes"]) >= {1_000, 10_000, 100_000}
     assert recorded["date"] in drawn
     assert recorded["machine"]["processor"] in drawn
-    assert "benchmarks/results/speed.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "(results/speed.svg)" in (ROOT / "benchmarks" / "performance.md").read_text(encoding="utf-8")
 
 
 def test_the_same_seed_gives_the_same_notes() -> None:

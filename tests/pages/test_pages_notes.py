@@ -115,7 +115,7 @@ def test_links_lead_to_sections_and_wiki_links_to_notes(open_tab: Callable[..., 
     assert tab.page.get_by_role("link", name="../plan").get_attribute("href") == "/notes?path=memory/plan.md"
     for name in ("there", "beside"):
         tab.go("/notes?path=memory/work/wiki.md")
-        tab.page.get_by_role("link", name=name).click()
+        tab.page.get_by_role("link", name=name, exact=True).click()
         tab.page.wait_for_url("**/notes?path=memory/work/target.md#section-some-heading")
         tab.expect_text("#section-some-heading:target", "Some Heading")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memoriter.service_guard import doubling
 from servers import KEY
 from servers.compatible import CompatibleServer
 from servers.first_contact import FAULTS
@@ -22,7 +23,7 @@ def test_a_watcher_reports_a_provider_as_mended_only_after_an_answer(
     watched: WatchedWorkspace, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     monkeypatch.setattr("memoriter.embed.remote._http.FIRST_WAIT", 0.01)
-    monkeypatch.setattr("memoriter.backends._service_records.FIRST_SECONDS", 0.0)  # however slow the machine is
+    monkeypatch.setattr("memoriter.backends._embedding.PATIENCE", doubling(0.0, 0.0))  # however slow the machine is
     with CompatibleServer() as server:
         server.always = FAULTS[fault]
         watched.write("MEMORY.md", "The anchor is in the shed.\n")
