@@ -121,7 +121,6 @@ class Principal:
             app = serve_app(
                 self.env.open(),
                 token=lambda: TOKEN,
-                secret="0" * 64,
                 tickets=self.env.home / "serve",
                 sessions=sessions,
                 more=lambda run: server_routes(run, events, sessions),

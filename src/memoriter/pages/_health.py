@@ -122,10 +122,10 @@ def sentence_of(status: Mapping[str, Any], problems: Sequence[Problem]) -> str:
     serious = next((problem for problem in problems if not problem.transient), None)
     if serious is not None:
         return f"{serious.message} {leaves}"
+    changed: int = status["stale"]
     if not files:
-        return f"There are no notes yet. {leaves}"
-    if status["stale"]:
-        changed: int = status["stale"]
+        return f"There are no notes yet. {leaves}" if not changed else f"No note is indexed yet. {leaves}"
+    if changed:
         return f"{notes}; {changed:,} changed and will be found after the next search. {leaves}"
     if pending := status["health"]["pending"]:
         return f"All {notes} are found by their words; the meaning of {pending:,} passages is computed. {leaves}"
