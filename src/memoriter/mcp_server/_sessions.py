@@ -113,7 +113,9 @@ class SessionLimits:
                 headers.append((name, value))
         if not accepted and scope["method"] == "POST":
             headers.append((b"accept", ANY_TYPE))
-        return {**scope, "path": self._path, "raw_path": self._path.encode(), "headers": headers}
+        # The same scope, in which the server notes the tool for the log.
+        scope.update(path=self._path, raw_path=self._path.encode(), headers=headers)
+        return scope
 
     def _dropping_ended(self, name: str, method: str, send: Send) -> Send:
         """Wrap `send` to drop a session that its client ended or that was idle for too long."""
