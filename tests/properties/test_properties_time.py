@@ -22,7 +22,7 @@ from memoriter.extensions.longterm._candidates import parse_inbox
 from memoriter.extensions.longterm._item import clean_text, comments_of
 from memoriter.extensions.longterm._lookup import same_words
 from memoriter.extensions.longterm._scoring import coverage
-from memoriter.extensions.longterm.pages._memories import chain_of
+from memoriter.extensions.longterm.pages._memory_list import chain_of
 from memoriter.extensions.longterm.rules import Recalled, classic_capture, find_statements, replaces
 from memoriter.extensions.longterm.rules._own import own_text
 from memoriter.ids import normalize
