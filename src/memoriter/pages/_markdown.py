@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
@@ -76,10 +77,8 @@ def rendered(
     front = _FRONT_MATTER.match(text) if first == 1 else None
     parts = [_properties(front[0].splitlines(), lines)] if front else []
     offset = front[0].count("\n") if front else 0
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    add_obsidian_forms(parser, comments=marker is None)
-    add_wiki_links(parser, names, path)
-    tokens = parser.parse(text[front.end() :] if front else text)
+    parser = _parser(comments=marker is None)
+    tokens = parser.parse(text[front.end() :] if front else text, {"names": names, "path": path})
     _prepare(tokens, lines, (first or 1) + offset, path)
     parts += [str(parser.renderer.render(tokens, parser.options, {}))]
     parts += [lines.rest((first or 1) + text.count("\n"))]
@@ -92,6 +91,15 @@ def rendered(
         attribute_filter=_only_own_pictures,
     )
     return Markup(clean)  # noqa: S704 - sanitised above
+
+
+@cache
+def _parser(*, comments: bool) -> MarkdownIt:
+    """Return the parser for notes, which is made once: its rules take longer to prepare than a passage to read."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    add_obsidian_forms(parser, comments=comments)
+    add_wiki_links(parser)
+    return parser
 
 
 def _only_own_pictures(tag: str, attribute: str, value: str) -> str | None:

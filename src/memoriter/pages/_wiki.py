@@ -77,10 +77,11 @@ def wiki_address(names: NoteNames, target: str, path: str) -> str | None:
     return address_of("/notes", anchor_of(section.strip()), path=found) if found else None
 
 
-def add_wiki_links(parser: MarkdownIt, names: NoteNames, path: str) -> None:
+def add_wiki_links(parser: MarkdownIt) -> None:
     """Let a parser read `[[note]]`, `[[note#section]]`, `[[note|text]]` and `![[embeds]]`.
 
-    A link to no note stays as it is written. An embedded picture is shown, and an embedded note is a link.
+    A link to no note stays as it is written. An embedded picture is shown, and an embedded note is a link. The
+    environment of a text has the `names` of all notes, and the `path` of the note with the text.
     """
 
     def read(state: StateInline, silent: bool) -> bool:
@@ -98,7 +99,7 @@ def add_wiki_links(parser: MarkdownIt, names: NoteNames, path: str) -> None:
                 _push_picture(state, target, text)
             state.pos = end + 2
             return True
-        address = wiki_address(names, target, path) if target else None
+        address = wiki_address(state.env["names"], target, state.env["path"]) if target else None
         if address is None:
             return False
         if not silent:

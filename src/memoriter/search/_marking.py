@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memoriter.folding import clean, clean_with_places
 from memoriter.search._forms import query_forms
 from memoriter.search._terms import pieces_of, query_terms, tokenize
-from memoriter.values import dataclass
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from memoriter.search._terms import Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,10 @@ class Marker:
     """The words of a query, as notes may contain them."""
 
     terms: frozenset[str]
+    _known: dict[str, list[tuple[int, int, str]]] = field(
+        default_factory=dict[str, list[tuple[int, int, str]]], compare=False, repr=False
+    )
+    """What `_in_token` has found in each word: the words of passages are few, and come again."""
 
     def parts(self, text: str) -> Iterator[tuple[str, bool]]:
         """Yield the parts of a text in order, each with whether it is a word of the query."""
@@ -46,15 +53,26 @@ class Marker:
         position = 0
         for token in tokenize(cleaned):
             position = cleaned.index(token.text, position)
-            for start, end, term in pieces_of(token):
-                if term in self.terms:
-                    yield position + start, position + end, term
-                elif form := next((form for form in self._forms_of(token.text[start:end]) if form in self.terms), None):
-                    yield position + start, position + end, form
+            known = self._known.get(token.text)
+            if known is None:
+                known = self._known[token.text] = list(self._in_token(token))
+            for start, end, term in known:
+                yield position + start, position + end, term
             position += len(token.text)
 
-    def _forms_of(self, word: str) -> Iterator[str]:
-        return (form for forms in query_forms(word).values() for form in forms)
+    def _in_token(self, token: Token) -> Iterator[tuple[int, int, str]]:
+        """Yield the start and the end of each word of the query in a token, and its term."""
+        for start, end, term in pieces_of(token):
+            if term in self.terms:
+                yield start, end, term
+            elif form := next((form for form in _forms_of(token.text[start:end]) if form in self.terms), None):
+                yield start, end, form
+
+
+@lru_cache(maxsize=8_192)
+def _forms_of(word: str) -> tuple[str, ...]:
+    """Return the forms of a word; the words of passages are few, and come again."""
+    return tuple(form for forms in query_forms(word).values() for form in forms)
 
 
 def _add(spans: list[tuple[int, int]], start: int, end: int) -> None:
