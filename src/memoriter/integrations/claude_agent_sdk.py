@@ -79,7 +79,7 @@ class MemoryHooks:
 
     def _answer(self, given: dict[str, Any]) -> dict[str, Any]:
         name = str(given["hook_event_name"])
-        event = read_hook(HOOKS[name], json.dumps(given))
+        event = read_hook(HOOKS[name], json.dumps(given).encode("ascii"))
         session = self._memory.session(event.session, audience=self._audience)
         if name == COMPACTION:
             self._compacted.add(event.session)
