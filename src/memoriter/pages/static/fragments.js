@@ -183,3 +183,9 @@ for (const name of ["input", "change", "compositionend"]) {
     waiting = setTimeout(() => sendLater(target), PAUSE_MS);
   });
 }
+
+// What was typed into a search box before this script was there is sent now.
+for (const form of document.querySelectorAll("form[data-live]")) {
+  const question = form.elements.q;
+  if (question !== undefined && question.value !== question.defaultValue) send(form);
+}
