@@ -11,7 +11,6 @@ from memoriter.discovery._channel import (
     Reply,
     Unanswered,
     delegate,
-    same,
 )
 from memoriter.discovery._target import (
     TargetMemory,
@@ -63,7 +62,6 @@ __all__ = [
     "redeem_ticket",
     "renewed_token",
     "resolve_target",
-    "same",
     "settings_digest",
     "token_for",
     "unregister",

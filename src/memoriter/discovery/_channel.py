@@ -8,7 +8,6 @@ They are written by hand, because `http.client` takes longer to import than all 
 
 from __future__ import annotations
 
-import hmac
 import json
 import os
 from typing import TYPE_CHECKING, cast
@@ -44,11 +43,6 @@ NOT_OURS = (ValueError, IndexError, TypeError, RecursionError)
 TAKEN_SECONDS = 1.0
 """The usual value of `Call.taken_seconds`."""
 DONE = {200, 204}
-
-
-def same(one: str, other: str) -> bool:
-    """Return whether two texts are equal, in constant time."""
-    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
