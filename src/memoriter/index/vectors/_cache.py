@@ -309,10 +309,3 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
         size -= length
     connection.executemany("DELETE FROM embedding_cache WHERE id = ?", evicted)
     return len(evicted)
-
-
-def drop_set(connection: Database, vector_set: VectorSet) -> None:
-    """Delete every vector of a set."""
-    connection.execute("DELETE FROM embedding_cache WHERE set_id = ?", (vector_set.id,))
-    _forget_complete_items(connection)
-    increment(connection, "overwritten")
