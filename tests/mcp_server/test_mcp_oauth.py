@@ -212,6 +212,8 @@ def test_somebody_who_is_not_signed_in_is_asked_to_sign_in_first_and_comes_back_
         asked = http.get(f"{address}&again=1", headers=page)
         assert (asked.status_code, "Chat wants to use these notes" in asked.text) == (401, True)
         form = {"origin": server.url, "sec-fetch-site": "same-origin"}
+        mistyped = http.post("/sign-in", data={"token": f"{token}x", "after": address}, headers=form)
+        assert (mistyped.status_code, f'name="after" value="{address}"' in mistyped.text) == (401, True)
         signed = http.post("/sign-in", data={"token": token, "after": address}, headers=form)
         assert signed.headers["location"] == address
         elsewhere = http.post("/sign-in", data={"token": token, "after": "https://evil.example"}, headers=form)

@@ -2,7 +2,7 @@
 
 from memoriter.access._browser import CONSENT_PATH, DEVICE_PATH, OPEN_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, BrowserSessions
 from memoriter.access._caller import Caller, caller_of, is_still_known, known_caller
-from memoriter.access._form_page import form_page, sign_in_page
+from memoriter.access._form_page import FormTooLong, form_page, read_form, sign_in_page
 from memoriter.access._identity import Authenticator, authenticator_of
 from memoriter.access._middleware import AccessMiddleware, ServedMemory, limit_reached
 from memoriter.access._origins import Origins, is_local
@@ -28,6 +28,7 @@ __all__ = [
     "BrowserSessions",
     "Caller",
     "CallerLimits",
+    "FormTooLong",
     "LimitReached",
     "Origins",
     "Permit",
@@ -46,6 +47,7 @@ __all__ = [
     "name_of_caller",
     "problem_json",
     "problem_response",
+    "read_form",
     "sign_in_page",
     "small_page",
 ]

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from html import escape
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 
 from memoriter.access._browser import SIGN_IN_PATH
 from memoriter.access._small_page import STYLE_SOURCE, small_page
+from memoriter.errors import UsageError
 
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+MOST_FIELDS = 1_000
+"""Fields of a form at most."""
 FORM_POLICY = (
     f"default-src 'none'; style-src {STYLE_SOURCE}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -17,6 +25,10 @@ FORM_HEADERS = {
     # With `no-referrer`, a browser would hide the origin of a form, which proves that a page of this server sent it.
     "Referrer-Policy": "same-origin",
 }
+
+
+class FormTooLong(UsageError):
+    """A form that is longer than its page accepts."""
 
 
 def sign_in_page(problem: str = "", status: int = 200, *, after: str = "") -> Response:
@@ -49,3 +61,26 @@ def form_page(
     """Return a small page that may send a form to this server; the arguments are those of `small_page`."""
     page = small_page(title, *paragraphs, link=link, body=body, refresh=refresh)
     return Response(page, status, FORM_HEADERS, "text/html")
+
+
+async def read_form(request: Request, longest: int) -> dict[str, str]:
+    """Return the fields of a form that was sent; of a repeated field, the last one.
+
+    Args:
+        request: the request.
+        longest: the most bytes of the form.
+
+    Raises:
+        FormTooLong: It has more bytes, or more fields than `MOST_FIELDS`.
+    """
+    received = bytearray()
+    async for part in request.stream():
+        received += part
+        if len(received) > longest:
+            raise FormTooLong(f"The form is longer than {longest:,} bytes.", remedy="Send less at once.")
+    try:
+        pairs = parse_qsl(received.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError as error:
+        message = f"The form has more than {MOST_FIELDS:,} fields."
+        raise FormTooLong(message, remedy="Send less at once.") from error
+    return dict(pairs)

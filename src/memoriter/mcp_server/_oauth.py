@@ -12,7 +12,7 @@ import secrets
 from collections import OrderedDict
 from html import escape
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from mcp.server.auth.provider import (
     AccessToken,
@@ -31,7 +31,17 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 from starlette.routing import Route
 
-from memoriter.access import CONSENT_PATH, Caller, caller_of, form_page, known_caller, problem_response, sign_in_page
+from memoriter.access import (
+    CONSENT_PATH,
+    Caller,
+    FormTooLong,
+    caller_of,
+    form_page,
+    known_caller,
+    problem_response,
+    read_form,
+    sign_in_page,
+)
 from memoriter.discovery import TokenFile
 from memoriter.errors import MemoriterError
 from memoriter.permissions import replace_private
@@ -107,10 +117,10 @@ class OAuth(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, Ac
         self._clients = self._read_clients()
         self._requests = OrderedDict[str, _Request]()
         self._grants = OrderedDict[str, _Grant]()
-
-    @property
-    def routes(self) -> Sequence[Route]:
+        self.routes: Sequence[Route] = self._make_routes()
         """The routes of the protocol, and the page for the person."""
+
+    def _make_routes(self) -> Sequence[Route]:
         return [
             *create_auth_routes(
                 self,
@@ -176,12 +186,10 @@ class OAuth(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, Ac
 
     async def decide(self, request: Request) -> Response:
         """Send the person's browser back to the client, with what was decided."""
-        received = bytearray()
-        async for part in request.stream():
-            received += part
-            if len(received) > LONGEST_FORM:
-                return problem_response(413, "too_large", "The form is too long.", "Go back, and answer again.")
-        fields = dict(parse_qsl(received.decode("ascii", "replace"), keep_blank_values=True))
+        try:
+            fields = await read_form(request, LONGEST_FORM)
+        except FormTooLong as error:
+            return problem_response(413, "too_large", error.message, "Go back, and answer again.")
         caller = caller_of(request.scope)
         name = fields.get("request", "")
         waiting = self._waiting(name)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qsl
 
 from starlette.responses import RedirectResponse, Response
 
-from memoriter.access import caller_of
-from memoriter.errors import MemoriterError, UsageError
+from memoriter.access import caller_of, read_form
+from memoriter.errors import MemoriterError
 from memoriter.pages._addresses import address_of
 from memoriter.values import dataclass
 
@@ -34,12 +33,6 @@ PROBLEM = "Memoriter-Problem"
 """The header with the code of a problem, if the answer has nothing but the problem."""
 LONGEST_FORM = 12 * 1024 * 1024
 """Bytes of a form at most: a note of 4 million characters, encoded."""
-MOST_FIELDS = 1_000
-"""Fields of a form at most."""
-
-
-class FormTooLong(UsageError):
-    """A form that is longer than the pages accept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +106,7 @@ class Visit:
 
     async def form(self) -> Mapping[str, str]:
         """Return the fields of a form that was sent; of a repeated field, the last one. Raises FormTooLong."""
-        received = bytearray()
-        async for part in self.request.stream():
-            received += part
-            if len(received) > LONGEST_FORM:
-                raise FormTooLong(f"The form is longer than {LONGEST_FORM:,} bytes.", remedy="Send less at once.")
-        try:
-            pairs = parse_qsl(received.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
-        except ValueError as error:
-            message = f"The form has more than {MOST_FIELDS:,} fields."
-            raise FormTooLong(message, remedy="Send less at once.") from error
-        return dict(pairs)
+        return await read_form(self.request, LONGEST_FORM)
 
     async def perform(self, name: str, **values: Any) -> Any:
         """Return the answer of an operation of the HTTP API as JSON values.

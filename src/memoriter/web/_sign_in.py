@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -16,11 +15,13 @@ from memoriter.access import (
     PAGE_POLICY,
     SIGN_IN_PATH,
     SIGN_OUT_PATH,
+    FormTooLong,
     authenticator_of,
     caller_of,
     form_page,
     is_local,
     problem_response,
+    read_form,
     sign_in_page,
     small_page,
 )
@@ -89,18 +90,18 @@ class SignIn:
 
     async def sign_in(self, request: Request) -> Response:
         """Open a session with the rights of a token that a form sent."""
-        received = bytearray()
-        async for part in request.stream():
-            received += part
-            if len(received) > LONGEST_FORM:
-                return sign_in_page("This is longer than any token.", 413)
-        fields = dict(parse_qsl(received.decode("ascii", "replace")))
+        try:
+            fields = await read_form(request, LONGEST_FORM)
+        except FormTooLong:
+            return sign_in_page("This is longer than any token.", 413)
+        after = fields.get("after", "")
+        after = after if AFTER.fullmatch(after) else ""
         authenticator = authenticator_of(request.scope)
         value = authenticator.sign_in(fields.get("token", "").strip())
         if value is None:
-            return sign_in_page("No token is like this: it was mistyped, has expired, or was revoked.", 401)
-        after = fields.get("after", "")
-        return self._with_cookie(request, RedirectResponse(after if AFTER.fullmatch(after) else "/", 303), value)
+            message = "No token is like this: it was mistyped, has expired, or was revoked."
+            return sign_in_page(message, 401, after=after)
+        return self._with_cookie(request, RedirectResponse(after or "/", 303), value)
 
     def sign_out(self, request: Request) -> Response:
         """End the session of the browser."""
