@@ -76,9 +76,20 @@ def test_stdout_carries_the_protocol_only_whatever_is_printed(env: MemoryEnv) ->
     assert [message["id"] for message in seen if "result" in message] == [1, 2]
 
 
+SLOW_DISK = """
+import time
+from memoriter.workspace import Workspace
+load = Workspace.load
+def slow(self, source):
+    time.sleep(0.05)
+    return load(self, source)
+Workspace.load = slow
+"""
+
+
 def test_the_server_ends_when_its_input_is_closed_in_the_middle_of_a_first_index(env: MemoryEnv) -> None:
     env.many(2000)
-    with start(env) as server:
+    with start(env, SLOW_DISK) as server:
         assert server.stdin
         assert server.stdout
         server.stdin.write(request(1, "initialize", HELLO))
