@@ -131,12 +131,12 @@ def test_a_batch_that_comes_late_is_used_and_not_sent_again(env: MemoryEnv, serv
     env.many(5)
     env.wait()
     memory = env.open()
-    memory.search("manyword1", deadline_ms=HASTY)
+    memory.search("manyword1", deadline_ms=3 * HASTY)
     assert memory.status().pending == 5
     server.let_go.set()
     ended(server)
     env.wait(700)
-    result = memory.search("manyword2")
+    result = memory.search("manyword2", deadline_ms=60_000)
     assert (result.mode, memory.status().pending) == ("hybrid", 0)
     documents = [text for text in server.texts if "manything" in text]
     assert len(documents) == len(set(documents)) == 5

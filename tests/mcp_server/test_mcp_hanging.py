@@ -40,7 +40,7 @@ def service() -> Iterator[HeldServer]:
 @pytest.fixture
 def env(tmp_path: Path, service: HeldServer) -> MemoryEnv:
     env = MemoryEnv.at(tmp_path)
-    env.configure(**compatible(service), query={"deadlineMs": 1_000})
+    env.configure(**compatible(service), query={"deadlineMs": 3_000})
     return env
 
 

@@ -18,7 +18,7 @@ from mcp_endpoints import LIMIT
 from memoriter.access import Caller, Shares
 from memoriter.discovery import Limits, TokenFile
 from memoriter.mcp_server._sessions import MOST_SESSIONS
-from memoriter.mcp_server._shared import MOST_OF_EACH, SharedMemory
+from memoriter.mcp_server._shared import MOST_OF_EACH, MOST_OF_OTHERS, SharedMemory
 from memoriter.web._app import STREAMS_OF_EACH
 from web_client import BASE, ApiClient, api_of
 from web_stream import connected
@@ -193,18 +193,19 @@ class Held:
         await anyio.to_thread.run_sync(self.shared.close)
 
 
-async def until_as_many_run_as_may(held: Held) -> None:
-    before = -1
-    while before != held.running:
-        before = held.running
-        await asyncio.sleep(0.05)
+async def until_running(held: Held, number: int) -> None:
+    """Wait until so many requests run, and a little longer for those that must not."""
+    with anyio.fail_after(LIMIT):
+        while held.running < number:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
 
 
 def test_one_caller_has_a_few_threads_and_the_others_wait_for_none_of_its_requests(env: MemoryEnv) -> None:
     async def run() -> None:
         held = Held(env)
         asked = [held.ask(reader("greedy")) for _ in range(64)]
-        await until_as_many_run_as_may(held)
+        await until_running(held, MOST_OF_EACH)
         assert held.running == MOST_OF_EACH
         assert await held.is_answered(OWNER)
         assert await held.is_answered(reader("other"))
@@ -220,7 +221,8 @@ def test_all_other_callers_together_leave_the_threads_of_the_owner_free(env: Mem
     async def run() -> None:
         held = Held(env)
         asked = [held.ask(reader(f"greedy-{number % 16}")) for number in range(64)]
-        await until_as_many_run_as_may(held)
+        await until_running(held, MOST_OF_OTHERS)
+        assert held.running == MOST_OF_OTHERS
         assert await held.is_answered(OWNER)
         held.may_go_on.set()
         await asyncio.gather(*asked)
@@ -234,7 +236,7 @@ def test_a_caller_that_cancels_its_requests_gets_no_more_threads(env: MemoryEnv)
         held = Held(env)
         for _ in range(5):
             asked = [held.ask(reader("greedy")) for _ in range(8)]
-            await until_as_many_run_as_may(held)
+            await until_running(held, MOST_OF_EACH)
             for each in asked:
                 each.cancel()
             await asyncio.gather(*asked, return_exceptions=True)

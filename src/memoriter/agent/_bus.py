@@ -185,11 +185,11 @@ class HookBus:
             else:
                 calls.append(_ListenerThread(listener, event))
         began = self.monotonic()
-        longest = inf
-        if isinstance(event, BeforeAgentStart) and event.seconds is not None:
-            longest = event.seconds
+        turn_seconds = event.seconds if isinstance(event, BeforeAgentStart) else None
         for call in calls:
-            limit = min(longest, OBSERVING_SECONDS if call.listener.timeout is None else call.listener.timeout)
+            limit = OBSERVING_SECONDS if call.listener.timeout is None else call.listener.timeout
+            if turn_seconds is not None:  # whoever grants a turn more time than a listener usually has means it
+                limit = turn_seconds
             if diagnostic := self._wait_for(call, began + limit - self.monotonic()):
                 reasons.append(diagnostic)
             else:
