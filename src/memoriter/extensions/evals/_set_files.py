@@ -27,17 +27,13 @@ class LoadedSets:
 
 
 def load_sets(paths: Sequence[Path], names: Collection[str] = (), form: Format | None = None) -> LoadedSets:
-    """Return the sets at several paths.
+    """Return the sets at several paths: files, folders in the form of BEIR, or folders with sets.
 
     A JSON file that is found in a folder, and that no name selects, is left out if it has none of the known forms.
-
-    Args:
-        paths: files, folders in the form of BEIR, or folders with sets; see `set_files`.
-        names: the sets to return; empty: all.
-        form: the form of all sets; None: what each contains decides.
+    Without names, all sets are returned; without a form, what each set contains decides.
 
     Raises:
-        UsageError: if there are none, a name is in no path, or a set cannot be read.
+        UsageError: there are none, a name is in no path, or a set cannot be read.
     """
     found = [set_files(path) for path in paths]
     known = sorted({name for files in found for name in files})
@@ -77,17 +73,11 @@ def _is(name: str, names: Collection[str]) -> bool:
 
 
 def set_files(path: Path) -> dict[str, Path]:
-    """Return the files at a path that may be sets, by name.
+    """Return the files at a path that may be sets, by name. Raises UsageError if there are none.
 
     They are the JSON files and BEIR folders of a folder and of its subfolders, but not of hidden ones, and no deeper.
     The name is that of the file without `.json`, or that of the folder; the second set of a name in a subfolder is
     called `subfolder/name`.
-
-    Args:
-        path: a file, a folder in the form of BEIR, or a folder with sets.
-
-    Raises:
-        UsageError: if there are none.
     """
     if path.is_file() or is_beir(path):
         return {_name(path): path}

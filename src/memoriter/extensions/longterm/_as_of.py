@@ -47,12 +47,8 @@ def memories_at(
     """Return the memories as they were at a time: later ones are left out, and what they replaced is current again.
 
     A memory that is current now was so at all times: what had replaced it meanwhile was forgotten. One that the note
-    calls superseded, and that nothing replaced, stays superseded.
-
-    Args:
-        memories: the memories to return.
-        at: seconds since 1970; None: now.
-        known: all memories, whose links tell when a memory was replaced.
+    calls superseded, and that nothing replaced, stays superseded. The links of all `known` memories tell when one was
+    replaced. The time is in seconds since 1970; None: now.
     """
     if at is None:
         return list(memories)
@@ -70,9 +66,7 @@ def memories_at(
 def replacements(known: Iterable[LongTermMemory], at: float | None) -> dict[str, str]:
     """Return the id of the first replacement of each superseded memory, by the id of the older one.
 
-    Args:
-        known: all memories as they are now.
-        at: seconds since 1970, to leave out later replacements; None: now.
+    Replacements after `at`, in seconds since 1970, are left out; None: now.
     """
     memories = sorted(known, key=lambda each: each.created_at, reverse=True)
     newer = {each.supersedes: each.id for each in memories if each.supersedes and (at is None or each.created_at <= at)}

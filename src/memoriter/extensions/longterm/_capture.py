@@ -51,12 +51,7 @@ class LongTermCapture:
     """Listens for the end of turns. Only the words of the user count, and only in conversations of the owner alone."""
 
     def __init__(self, opened: Callable[[], LongTermMemories], settings: CaptureSettings) -> None:
-        """Create the listener; nothing is opened yet.
-
-        Args:
-            opened: returns the long-term memories.
-            settings: what is captured, and where it goes.
-        """
+        """Create the listener; nothing is opened yet."""
         self._opened = opened
         self._settings = settings
 
@@ -67,8 +62,7 @@ class LongTermCapture:
     def capture(self, event: AgentEnd) -> Captured | None:
         """Capture the statements of a turn, and return a line for each.
 
-        Raises:
-            MemoriterError: a note cannot be read or written.
+        Raises MemoriterError: a note cannot be read or written.
         """
         if not event.success or event.audience != "private":
             return None

@@ -34,14 +34,10 @@ def check_replaceable(memory: LongTermMemory, known: Collection[LongTermMemory])
 
 
 def after_forgetting(memory: LongTermMemory, left: Collection[LongTermMemory]) -> list[LongTermMemory]:
-    """Return the memories that change when one is forgotten, as they are then.
+    """Return the memories that change when one is forgotten and all others are left, as they are then.
 
     What replaced the forgotten memory replaces what that one had replaced. If nothing does, the older memory is current
     again.
-
-    Args:
-        memory: the forgotten memory.
-        left: all others.
     """
     newer = [replace(each, supersedes=memory.supersedes) for each in left if each.supersedes == memory.id]
     if newer or not memory.supersedes or any(each.supersedes == memory.supersedes for each in left):

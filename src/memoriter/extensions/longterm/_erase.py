@@ -33,17 +33,9 @@ def erase(
     opened: Callable[[], LongTermStore],
     change: Callable[[LongTermMemory], None],
 ) -> LongTermForgotten:
-    """Delete a memory and return the receipt.
+    """Delete a memory and return the receipt. Raises WriteError: nothing was deleted.
 
-    Args:
-        memory: the memory.
-        parts: what it is stored in.
-        note: the file with its line.
-        opened: returns the database.
-        change: writes a changed memory into the note and the database.
-
-    Raises:
-        WriteError: nothing was deleted.
+    `opened` returns the database, and `change` writes a changed memory into the note and the database.
     """
     parts.own.remove(memory)
     lines, left = _erase_lines(memory, parts, note)

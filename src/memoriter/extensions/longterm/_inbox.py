@@ -72,11 +72,8 @@ class InboxFile:
     ) -> None:
         """Open the inbox; nothing is read or written yet.
 
-        Args:
-            workspace: the folder of notes.
-            wall: seconds since 1970.
-            days: days after which candidates are dropped.
-            own: what is the owner's in the folder of a project; None: the folder is the owner's.
+        Candidates are dropped after `days`. `own` tells what is the owner's in the folder of a project; None: all of
+        it.
         """
         self._workspace = workspace
         self._wall = wall
@@ -122,11 +119,8 @@ class InboxFile:
     def accept(self, ids: Sequence[str], memories: LongTermMemories) -> Acceptance:
         """Store candidates as memories and take them out of the inbox, each as soon as it is stored.
 
-        Accepting is approving: what the owner has not written keeps its origin, and is recalled automatically.
-
-        Args:
-            ids: ids or their beginnings, or `all`.
-            memories: where they are stored.
+        Accepting is approving: what the owner has not written keeps its origin, and is recalled automatically. The ids
+        may be beginnings of ids, or `all` alone.
 
         Raises:
             UsageError: an id is unknown or ambiguous; nothing was accepted.
@@ -291,10 +285,6 @@ def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str,
 
 def candidate_of_json(value: Mapping[str, Any], memories: LongTermMemories) -> Candidate:
     """Return the candidate that `candidate_json` has written; `expiresAt` is not read.
-
-    Args:
-        value: the members of the candidate.
-        memories: whose inbox it is for.
 
     Raises:
         UsageError: a member has no value that a candidate can have.

@@ -379,11 +379,9 @@ class LanceStore:
 
 
 def _condition(principal: str, trusted: Collection[Origin] | None) -> str:
-    """Return the condition for all memories of a principal, or only for those that `is_current` accepts.
+    """Return the condition for all memories of a principal.
 
-    Args:
-        principal: whose memories.
-        trusted: whose words, besides those of the owner, `is_current` accepts without approval; None: all memories.
+    With `trusted`, it holds only for those that `is_current` accepts: of the owner, of these authors, or approved.
     """
     every = f"principal = {keys.quoted(principal)}"
     if trusted is None:

@@ -29,10 +29,8 @@ log = logging.getLogger(__name__)
 def writers_lock(folder: Path) -> Generator[bool]:
     """Hold the lock of all writers of a database, and yield whether the file system has locks.
 
-    The system releases the lock of a process that is killed.
-
-    Raises:
-        IndexUnavailable: another process holds it for longer than `LOCK_SECONDS`.
+    The system releases the lock of a process that is killed. Raises IndexUnavailable: another process holds it for
+    longer than `LOCK_SECONDS`.
     """
     from filelock import FileLock, Timeout
 
@@ -60,11 +58,6 @@ def create(database: Any, name: str, schema: Any) -> Any:
     LanceDB looks twice whether the table exists. If another process creates it in between, which only happens without
     the lock of all writers, LanceDB replaces it by an empty one as its next version. The rows of the version before are
     then added again.
-
-    Args:
-        database: the connection.
-        name: of the table.
-        schema: of the table.
 
     Raises:
         RuntimeError: nothing was created.

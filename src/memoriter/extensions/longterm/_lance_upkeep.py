@@ -90,12 +90,9 @@ def index_words(table: Any) -> None:
 
 
 def optimize(table: Any, kept: float, exact_below: int) -> None:
-    """Merge small files, and bring the indexes up to date.
+    """Merge small files, drop versions older than `kept` seconds, and bring the indexes up to date.
 
-    Args:
-        table: the table.
-        kept: age in seconds from which earlier versions are dropped.
-        exact_below: number of rows from which the vectors and the ids get an index.
+    From `exact_below` rows, the vectors and the ids get an index.
     """
 
     def run() -> None:
@@ -176,18 +173,10 @@ def indexed_vectors(table: Any) -> int:
 def nearest(
     table: Any, vector: Any, condition: str, limit: int, *, exact_below: int, columns: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the rows with the most similar vectors among those that fulfil a condition.
+    """Return the rows with the most similar vectors among those that fulfil a condition of SQL.
 
-    All vectors are compared, unless the condition holds for at least `exact_below` rows. The index is not used for
-    few rows among many: the partitions that it reads may hold none of them.
-
-    Args:
-        table: the table.
-        vector: what the vectors are compared with.
-        condition: which rows may be returned, as SQL.
-        limit: number of rows at most.
-        exact_below: number of rows below which all vectors are compared.
-        columns: what is read of each row; `_distance` is 1 minus the cosine.
+    All vectors are compared, unless the condition holds for at least `exact_below` rows. The index is not used for few
+    rows among many: the partitions that it reads may hold none of them. The column `_distance` is 1 minus the cosine.
     """
     query = table.search(vector).distance_type("cosine").where(condition, prefilter=True).limit(limit)
     query = query.select([*columns])

@@ -22,8 +22,7 @@ _ENDS = ".!\u3002\uff01\uff0e"
 def memory_named(identifier: str, memories: Iterable[LongTermMemory]) -> LongTermMemory:
     """Return the memory with an id, or the only one whose id begins so.
 
-    Raises:
-        UsageError: there is none, or several; or the text is no beginning of an id.
+    Raises UsageError: there is none, or several; or the text is no beginning of an id.
     """
     if not is_beginning_of_id(identifier):
         message = f"{identifier!r} is not the id of a memory, nor its first {SHORTEST_ID} characters."

@@ -266,11 +266,7 @@ class LongTermMemories:
     def memories(self, *, as_of: AsOf = None) -> list[LongTermMemory]:
         """Return all memories in the order of their creation: those of the note, and of others that share them.
 
-        Args:
-            as_of: a time or a day, to see the memories as they were then; None: now.
-
-        Raises:
-            UsageError: `as_of` is no day.
+        With `as_of`, they are as they were then. Raises UsageError if that is no day.
         """
         at = moment_of(as_of, self.parts.wall())
         own = [entry.memory for entry in self.entries()]

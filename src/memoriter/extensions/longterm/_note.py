@@ -79,10 +79,7 @@ def entry_text(memory: LongTermMemory) -> str:
 def parse_note(text: str, rules: NoteRules, authors: Sequence[str] = ()) -> list[NoteEntry]:
     """Return the memories of a note in its order. Of several items with the same id, the later ones get new ids.
 
-    Args:
-        text: the note.
-        rules: what is true where the note does not say otherwise.
-        authors: who wrote each line, as far as its mark or the record of what came with tokens says.
+    `authors` tells who wrote each line, as far as its mark or the record of what came with tokens says.
     """
     entries = list[NoteEntry]()
     used = set[str]()

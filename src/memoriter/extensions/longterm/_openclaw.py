@@ -66,11 +66,8 @@ def import_openclaw(memories: LongTermMemories, folder: Path) -> Imported:
 def openclaw_memories(memories: LongTermMemories, *, as_of: AsOf = None) -> list[LongTermMemory]:
     """Return the memories of the table of OpenClaw that the settings name, without those that were copied already.
 
-    They are in the order of their creation, and have the origin `import`. Without such a table, there are none.
-
-    Args:
-        memories: the long-term memories whose settings name the table.
-        as_of: a time or a day, after which memories are left out; None: now.
+    They are in the order of their creation, and have the origin `import`; those after `as_of` are left out. Without
+    such a table, there are none.
 
     Raises:
         UsageError: `as_of` is no day.

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
     """Make the database hold what the note says: new and edited items are added, deleted ones are removed.
 
-    Args:
-        memories: the long-term memories.
-        everything: whether to compute all vectors again.
+    With `everything`, all vectors are computed again.
 
     Raises:
         WriteError: the note could not be written.

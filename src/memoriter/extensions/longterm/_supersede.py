@@ -59,13 +59,7 @@ def neighbours(memories: LongTermMemories, text: str) -> Neighbours:
 
 
 def replaced_by(near: Neighbours, text: str, category: Category) -> LongTermMemory | None:
-    """Return the memory that a statement replaces, or None.
-
-    Args:
-        near: the memories near the statement, from `neighbours`.
-        text: the statement.
-        category: its category.
-    """
+    """Return the memory near a statement that the statement replaces, or None."""
     for each in near.near:
         older = each.memory.text
         if each.similarity >= SIMILAR and (

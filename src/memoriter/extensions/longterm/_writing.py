@@ -68,8 +68,7 @@ class NoteFile:
     def change(self, changes: Mapping[str, LongTermMemory | None]) -> int:
         """Replace or remove (None) memories by their ids, and return how many of them the note has.
 
-        Raises:
-            WriteError: the note is unchanged.
+        Raises WriteError: the note is unchanged.
         """
         for number in range(TRIES):
             content, entries = self.parsed()

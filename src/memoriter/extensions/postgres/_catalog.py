@@ -70,10 +70,6 @@ def _listed(connection: Connection, row: tuple[Any, ...]) -> StoredIndex:
 def drop_space(settings: ServerSettings, name: str) -> None:
     """Delete a memory with its tables, in one transaction. Notes are not touched.
 
-    Args:
-        settings: where the server is.
-        name: of the memory, as `list_spaces` returns it.
-
     Raises:
         IndexBusy: another process uses the memory, or searches of others left no moment to delete its tables.
         IndexUnavailable: the server does not answer, or it is a replica.

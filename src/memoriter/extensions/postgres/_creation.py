@@ -33,13 +33,7 @@ def check_extension(connection: LimitedConnection, place: str) -> None:
 
 
 def no_extension(place: str, *, installed: bool, reason: str = "") -> IndexUnavailable:
-    """Return the error of a database without pgvector.
-
-    Args:
-        place: its name for messages.
-        installed: whether the files of the extension are on the server.
-        reason: the sentence with which the server refused to add it.
-    """
+    """Return the error of a database without pgvector, with the sentence with which the server refused to add it."""
     statement = "`CREATE EXTENSION vector;`"
     if installed:
         remedy = f"Let an administrator run {statement} there."

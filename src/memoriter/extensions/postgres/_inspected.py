@@ -42,12 +42,7 @@ class InspectedStore(PostgresStore):
 
     @classmethod
     def inspect(cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]) -> InspectedStore:
-        """Open the space of a name; it is empty if it, or the schema, does not exist.
-
-        Args:
-            settings: where the server is.
-            name: of the space: the workspace and the agent.
-            clock: returns seconds since 1970.
+        """Open the space of a workspace and an agent; it is empty if it, or the schema, does not exist.
 
         Raises:
             IndexUnavailable: the server does not answer, something is missing there, or the user may not use the space.

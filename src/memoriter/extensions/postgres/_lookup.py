@@ -30,11 +30,8 @@ class Space(NamedTuple):
 def find_space(connection: LimitedConnection, place: str, name: str, role: str) -> Space | None:
     """Return a space, or None if there is none of the name.
 
-    Args:
-        connection: in autocommit mode, with the schema first in its search path.
-        place: the name of the server, for messages.
-        name: of the space.
-        role: the role that shall own it; empty: the user of the connection, or the role that owns it already.
+    The connection is in autocommit mode, with the schema first in its search path. `role` shall own the space; empty:
+    the user of the connection, or the role that owns it already.
 
     Raises:
         IndexUnavailable: it belongs to a role of which the user is not a member; the user is not a member of `role`, or

@@ -27,11 +27,6 @@ def check_sessions(connection: LimitedConnection, connect: Callable[[], LimitedC
     Locks, settings, prepared statements and `LISTEN` belong to a session, so that the store would give wrong answers.
     To find out, a second connection is opened: if it uses the session of the first one, which is still open, sessions
     are shared. Call this if the process number of a connection is not that of its session, as with such a proxy.
-
-    Args:
-        connection: one in autocommit mode.
-        connect: returns another one.
-        name: of the server, for the message.
     """
     import psycopg
 

@@ -83,11 +83,7 @@ def quoted(name: str) -> str:
 
 
 def shared_statements(vector_type: str) -> list[str]:
-    """Return the statements that make an empty schema a store.
-
-    Args:
-        vector_type: the type `vector` of pgvector with its schema.
-    """
+    """Return the statements that make an empty schema a store; `vector_type` is given with its schema."""
     made = [statement for statement in SHARED.format(version=VERSION).split(";\n") if statement.strip()]
     for table, columns in TABLES.items():
         made.append(

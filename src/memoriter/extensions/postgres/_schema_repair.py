@@ -37,9 +37,7 @@ def check_columns(connection: LimitedConnection, schema: str, place: str) -> Non
 def restore_vectors(connection: LimitedConnection, vector_type: str) -> None:
     """Add the column of vectors again if it went with the extension; rows without any vector go.
 
-    Args:
-        connection: in a transaction, with the rights of the owner of the tables.
-        vector_type: the type `vector` of pgvector with its schema.
+    The connection is in a transaction, with the rights of the owner of the tables.
     """
     lacking = (
         "SELECT NOT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors')"

@@ -195,8 +195,8 @@ class Server:
     def prepare(self, *, create: bool) -> bool:
         """Check the server and its schema, and return whether the schema exists; `create` makes it on a primary server.
 
-        Raises:
-            IndexUnavailable: the server, its version, pgvector or a right is missing; the remedy names the statement.
+        Raises IndexUnavailable: the server, its version, pgvector or a right is missing; the remedy names the
+        statement.
         """
         with self.connection() as connection:
             if connection.info.server_version < OLDEST_SERVER:

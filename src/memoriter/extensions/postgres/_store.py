@@ -68,12 +68,7 @@ class PostgresStore(SurroundingsReader):
 
     @classmethod
     def open(cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]) -> Self:
-        """Open the space of a name, and create it and the schema if needed. On a replica, it can only be read.
-
-        Args:
-            settings: where the server is.
-            name: of the space: the workspace and the agent.
-            clock: returns seconds since 1970.
+        """Open the space of a workspace and an agent; create it and the schema if needed. A replica can only be read.
 
         Raises:
             IndexUnavailable: the server does not answer, or something is missing there.

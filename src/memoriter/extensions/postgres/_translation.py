@@ -65,13 +65,7 @@ _STARTING = re.compile("starting up|shutting down|recovery mode|not yet acceptin
 
 
 def translated(error: psycopg.Error, name: str, settings: ServerSettings) -> IndexUnavailable:
-    """Return the error of the index for one of the server, or of the way to it.
-
-    Args:
-        error: what psycopg raised.
-        name: of the server, for messages.
-        settings: where the server is.
-    """
+    """Return the error of the index for one of the server, or of the way to it."""
     import psycopg
     from psycopg_pool import PoolTimeout
 

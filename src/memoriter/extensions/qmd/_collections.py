@@ -46,12 +46,8 @@ class Folder:
 def folders_of(plan: QmdPlan, agent: str, home: Path, layout: Layout, suffixes: Iterable[str]) -> tuple[Folder, ...]:
     """Return the collections of an agent.
 
-    Args:
-        plan: the settings.
-        agent: the name of the agent.
-        home: QMD's private home, which holds exported sessions unless the settings name a folder.
-        layout: which files of the workspace are notes. In a folder of notes, that is all of them.
-        suffixes: the suffixes of notes.
+    QMD's private home holds exported sessions unless the settings name a folder. The layout tells which files of the
+    workspace are notes; in a folder of notes, that is all of them with the suffixes of notes.
     """
     folders: list[Folder] = []
     for each in plan.collections:

@@ -207,16 +207,9 @@ class QmdDriver:
     def read(
         self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 100_000
     ) -> Excerpt:
-        """Read lines of a file of a collection, as `Workspace.read` does.
+        """Read lines of a file of a collection, as `Workspace.read` does. Raises PathRefused if it is none.
 
-        Args:
-            path: the path of a hit: relative to the workspace, or `qmd/<collection>/<relative path>`.
-            start: first line, 1-based.
-            lines: number of lines.
-            max_chars: limit of the text in characters.
-
-        Raises:
-            PathRefused: the path is not a file of a collection.
+        The path is that of a hit: relative to the workspace, or `qmd/<collection>/<relative path>`.
         """
         workspace = self._place.workspace
         folders = self._folders()
@@ -262,8 +255,7 @@ class QmdDriver:
     def _freshen(self) -> tuple[Diagnostic, ...]:
         """Index what changed before a search, and return a notice if the answer may not include it.
 
-        Raises:
-            QmdFailure: nothing was ever indexed, and that fails.
+        Raises QmdFailure: nothing was ever indexed, and that fails.
         """
         state = self._home.state()
         wait = self._plan.schedule.update_timeout_ms / 1000

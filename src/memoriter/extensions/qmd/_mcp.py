@@ -47,16 +47,7 @@ class _Server:
     """Whether it was killed because it printed too much for one request."""
 
     def call(self, method: str, params: Mapping[str, Any], *, deadline: Callable[[], float]) -> Any:
-        """Return the result of a request.
-
-        Args:
-            method: the method.
-            params: its parameters.
-            deadline: returns the seconds that are left.
-
-        Raises:
-            QmdFailure: there is no usable reply in time.
-        """
+        """Return the result of a request. Raises QmdFailure if there is no usable reply in time."""
         self.number += 1
         self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": dict(params)})
         while (seconds := deadline()) > 0:

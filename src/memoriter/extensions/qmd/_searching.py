@@ -56,17 +56,7 @@ class Searcher:
     """Asks QMD for its number of vectors, within so many seconds; raises QmdFailure."""
 
     def search(self, text: str, folders: Sequence[Folder], limit: int, deadline: Deadline) -> QmdAnswer:
-        """Return the hits of a query.
-
-        Args:
-            text: the query.
-            folders: the collections to search; all of them exist.
-            limit: the number of hits.
-            deadline: when the answer must be there.
-
-        Raises:
-            QmdFailure: there is no usable answer.
-        """
+        """Return the hits of a query in collections that exist. Raises QmdFailure: there are none in time."""
         vectors = self._vectors(text, deadline)
         planned = first_search(self.plan.search_mode, text, generates=self._generates, embeds=vectors > 0)
         if planned is None or limit < 1 or not folders:

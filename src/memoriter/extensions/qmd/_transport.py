@@ -18,15 +18,7 @@ class Transport(Protocol):
     """Asks QMD."""
 
     def rows(self, search: Search, *, timeout: float) -> list[Row]:
-        """Return the results of a search, best first.
-
-        Args:
-            search: the search.
-            timeout: seconds.
-
-        Raises:
-            QmdFailure: there is no usable answer.
-        """
+        """Return the results of a search, best first. Raises QmdFailure if there is no usable answer in time."""
         ...
 
     def close(self) -> None:

@@ -101,14 +101,9 @@ class Updates:
         return newest > max(state.exported.values(), default=0)
 
     def update(self, *, force: bool, wait: float = 0.0) -> QmdUpdated:
-        """Index what changed.
+        """Index what changed, with `force` even shortly after the last update.
 
-        Args:
-            force: update even shortly after the last update.
-            wait: seconds to wait for another process that is updating.
-
-        Raises:
-            QmdFailure: the update failed.
+        Another process that is updating is waited for up to `wait` seconds. Raises QmdFailure: the update failed.
         """
         from filelock import FileLock, Timeout
 

@@ -21,9 +21,7 @@ def open_database(files: Files, name: str) -> Generator[ForeignTables]:
     """Open a copy of a database, with what its write-ahead log holds.
 
     The copy is in a private temporary folder: to read a database where it is, SQLite may have to write beside it.
-
-    Raises:
-        UsageError: it is not a database.
+    Raises UsageError: it is not a database.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.db"

@@ -239,12 +239,7 @@ class _Reading:
 
 
 def replaces(old: str, new: str) -> bool:
-    """Return whether the newer of two statements of the same category replaces the older one.
-
-    Args:
-        old: the older statement.
-        new: the newer statement.
-    """
+    """Return whether the newer of two statements of the same category replaces the older one."""
     before = _read(old)
     after = _read(new)
     if before.words == after.words or re.search(_ADDITIVE, _plain(new)):
