@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.errors import IndexUnavailable, sentence
 from memoriter.extensions.postgres import _vectors
 from memoriter.extensions.postgres._files import Place
-from memoriter.extensions.postgres._lookup import FOREIGN, find_space
+from memoriter.extensions.postgres._requirements import FOREIGN, find_space
 from memoriter.extensions.postgres._schema import TABLES, partitions
 from memoriter.types import Diagnostic
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from memoriter.errors import IndexUnavailable
 from memoriter.extensions.postgres._graphs import NONE, Graphs
-from memoriter.extensions.postgres._lookup import find_space
+from memoriter.extensions.postgres._requirements import find_space
 from memoriter.extensions.postgres._server import Server
 from memoriter.extensions.postgres._state import State
 from memoriter.extensions.postgres._store import PostgresStore
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.extensions.postgres._files import Place
-    from memoriter.extensions.postgres._server import Connection
-    from memoriter.extensions.postgres._settings import ServerSettings
+    from memoriter.extensions.postgres._server import Connection, ServerSettings
     from memoriter.extensions.postgres._vectors import VectorSet
     from memoriter.records import IndexedFile, ScoringRow, StoredChunk
     from memoriter.store import Snapshot
