@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends import Embedding, MemoryBackend
     from memoriter.config import LongTerm, MemorySearch
-    from memoriter.extensions.longterm._store import LongTermStore
+    from memoriter.extensions.longterm._results import LongTermStore
     from memoriter.hookspecs import PluginContext
     from memoriter.workspace import Workspace
 

@@ -15,7 +15,7 @@ from memoriter.types import Diagnostic
 if TYPE_CHECKING:
     from memoriter.extensions.longterm._memories import LongTermMemories
     from memoriter.extensions.longterm._records import LongTermMemory
-    from memoriter.extensions.longterm._store import LongTermStore
+    from memoriter.extensions.longterm._results import LongTermStore
 
 
 def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:

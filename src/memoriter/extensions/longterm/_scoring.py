@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.extensions.longterm._records import LongTermMemory
-    from memoriter.extensions.longterm._store import Found
+    from memoriter.extensions.longterm._results import Found
     from memoriter.types import ModelSpec
 
 DEMOTION = 0.5

@@ -23,8 +23,7 @@ from memoriter.extensions.longterm.rules._classic import (
     utf16_length,
 )
 from memoriter.extensions.longterm.rules._cues import CONTACT, Cue, cues, own_words
-from memoriter.extensions.longterm.rules._own import own_text
-from memoriter.extensions.longterm.rules._quotations import FOREIGN, NAME
+from memoriter.extensions.longterm.rules._own import FOREIGN, NAME, own_text
 from memoriter.values import dataclass
 from memoriter.workspace import visible
 
