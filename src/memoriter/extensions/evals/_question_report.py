@@ -8,8 +8,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from memoriter.extensions.evals._formats import is_foreign_kind
-from memoriter.extensions.evals._metrics import Estimate, auc, estimate, estimate_auc, mean, ndcg, quality, recall
-from memoriter.extensions.evals._table import Table
+from memoriter.extensions.evals._metrics import (
+    Estimate,
+    Table,
+    auc,
+    estimate,
+    estimate_auc,
+    mean,
+    ndcg,
+    quality,
+    recall,
+)
 from memoriter.questions import AnswerLines
 from memoriter.values import dataclass
 

@@ -7,9 +7,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
-from memoriter.extensions.evals._metrics import SEED, Estimate, estimate, mean, ndcg
+from memoriter.extensions.evals._metrics import SEED, Estimate, Table, estimate, estimate_cells, mean, ndcg
 from memoriter.extensions.evals._question_report import DEPTH, ask
-from memoriter.extensions.evals._table import Table, estimate_cells
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:

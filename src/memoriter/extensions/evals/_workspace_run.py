@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.app import assemble
 from memoriter.extensions.evals._baselines import BASELINES, Passage, Passages
-from memoriter.extensions.evals._metrics import Estimate, estimate
+from memoriter.extensions.evals._metrics import Cell, Estimate, Table, estimate, estimate_cells
 from memoriter.extensions.evals._question_report import (
     DEPTH,
     OURS,
@@ -21,7 +21,6 @@ from memoriter.extensions.evals._question_report import (
     shares_of,
     shortened,
 )
-from memoriter.extensions.evals._table import Cell, Table, estimate_cells
 from memoriter.ids import bytes_hash
 from memoriter.index import InspectedIndex
 from memoriter.memory import Memory
@@ -33,9 +32,8 @@ if TYPE_CHECKING:
 
     from memoriter.config import MemorySearch
     from memoriter.environment import Environment
-    from memoriter.extensions.evals._baselines import Baseline
+    from memoriter.extensions.evals._baselines import Baseline, OtherPrograms, ProgramFigures, ProgramResult
     from memoriter.extensions.evals._formats import NotesSet
-    from memoriter.extensions.evals._programs import OtherPrograms, ProgramFigures, ProgramResult
     from memoriter.questions import EvalQuestion
     from memoriter.sync import Progress
 

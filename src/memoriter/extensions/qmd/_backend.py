@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from memoriter.config import in_home
 from memoriter.errors import QmdMissing
 from memoriter.extensions.qmd._cache import ProgramCache, cache_key
-from memoriter.extensions.qmd._driver import QmdDriver, QmdPlace
-from memoriter.extensions.qmd._engine import NAME, QmdProgram
+from memoriter.extensions.qmd._driver import NAME, QmdDriver, QmdPlace
+from memoriter.extensions.qmd._engine import QmdProgram
 from memoriter.extensions.qmd._fallback import FallbackBackend
 from memoriter.extensions.qmd._plan import plan_qmd
 from memoriter.service_guard import ServiceGuard, doubling
