@@ -14,6 +14,7 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from memoriter.records import StoredIndex
+    from memoriter.store import Store
     from memoriter.store_setup import StorePlace
 
 
@@ -23,11 +24,12 @@ class PostgresDriver:
 
     place: StorePlace
 
-    def __call__(self, *, inspect: bool) -> PostgresStore:
+    def __call__(self, *, inspect: bool) -> Store:
         open_it = InspectedStore.inspect if inspect else PostgresStore.open
         store = open_it(self._server, self._space, clock=self.place.env.wall)
-        vector = self.place.settings.store.vector
-        store.may_use_graphs = vector.enabled and vector.engine != "exact"
+        if isinstance(store, PostgresStore):
+            vector = self.place.settings.store.vector
+            store.may_use_graphs = vector.enabled and vector.engine != "exact"
         return store
 
     def runs_in_background(self) -> bool:
