@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.extensions.longterm._scoring import is_current
-from memoriter.extensions.longterm._store import Found, StoreState
+from memoriter.extensions.longterm._results import Found, StoreState
 from memoriter.search import analyse, query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from memoriter.extensions.longterm._records import LongTermMemory, Origin
-    from memoriter.extensions.longterm._store import Vector
+    from memoriter.extensions.longterm._results import Vector
 
     Rows = dict[tuple[str, str], tuple[LongTermMemory, Vector]]
 

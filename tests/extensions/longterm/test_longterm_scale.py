@@ -19,7 +19,7 @@ import long_term_writer
 from long_term_store import InMemoryStore
 from long_term_writer import PRINCIPAL, Writers, table
 from memoriter.errors import IndexUnavailable
-from memoriter.extensions.longterm._lance_keys import create
+from memoriter.extensions.longterm._lance_upkeep import create
 from memoriter.extensions.longterm.api import LanceStore, LongTermMemory
 from s3 import bucket_options
 
@@ -227,7 +227,7 @@ def test_a_write_waits_for_that_of_another_process_and_fails_in_words(
     vector = random_vectors(1, 7, long_term_writer.DIMENSIONS)[0]
     store.store([memory(0)], [vector])
     program = (
-        "import sys; from pathlib import Path; from memoriter.extensions.longterm._lance_keys import writers_lock\n"
+        "import sys; from pathlib import Path; from memoriter.extensions.longterm._lance_upkeep import writers_lock\n"
         "with writers_lock(Path(sys.argv[1])): print('held', flush=True), sys.stdin.read()\n"
     )
     command = [sys.executable, "-c", program, where]

@@ -251,21 +251,6 @@ def test_an_owner_gives_a_memory_to_a_role_and_only_then_others_find_it(
                 assert rows_of(connection, table) == [], table
 
 
-def own_by_name(connection: psycopg.Connection, version: int) -> None:
-    """Make the schema one of an earlier version, in which the name of a role owned a space."""
-    for table in ("spaces", "editions", *TABLES):
-        connection.execute(sql.SQL("DROP POLICY members ON {}").format(sql.Identifier(table)))
-    connection.execute("DROP POLICY administration ON spaces")
-    connection.execute("DROP FUNCTION keep_others_out")
-    connection.execute("ALTER TABLE spaces NO FORCE ROW LEVEL SECURITY")
-    connection.execute("ALTER TABLE spaces ALTER owner TYPE name USING pg_get_userbyid(owner)")
-    connection.execute("ALTER TABLE spaces FORCE ROW LEVEL SECURITY")
-    member = "pg_has_role(to_regrole(quote_ident(owner)), 'USAGE')"
-    connection.execute(f"CREATE POLICY members ON spaces USING ({member})".encode())
-    connection.execute("CREATE POLICY administration ON spaces TO CURRENT_USER USING (true) WITH CHECK (true)")
-    connection.execute("UPDATE schema_version SET version = %s", (version,))
-
-
 @pytest.mark.slow
 def test_a_role_that_is_renamed_keeps_its_memories_and_its_old_name_gives_nobody_access(
     tenants: Tenants, opened: Callable[..., PostgresStore]
@@ -296,18 +281,14 @@ def test_a_role_that_is_renamed_keeps_its_memories_and_its_old_name_gives_nobody
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("before", [None, 4])
 def test_a_role_with_the_name_of_one_that_was_dropped_gets_none_of_its_memories(
-    tenants: Tenants, opened: Callable[..., PostgresStore], before: int | None
+    tenants: Tenants, opened: Callable[..., PostgresStore]
 ) -> None:
     store = opened(tenants.anna, "of anna")
     fill(store, "secret")
     opened(tenants.keeper, "of the keeper")
     space = store._state.space
     store.close()
-    if before is not None:  # an earlier version has the name, and the update comes after it was given away
-        with tenants.connect(tenants.keeper) as connection:
-            own_by_name(connection, before)
     tenants.administer("DROP OWNED BY {}", tenants.anna)
     tenants.administer("DROP ROLE {}", tenants.anna)
     tenants.administer("CREATE ROLE {} LOGIN", tenants.anna)
@@ -367,31 +348,6 @@ def test_objects_that_pass_to_another_role_take_no_memory_along(
         assert texts(opened(tenants.anna, "of anna"), "mine") == ["mine", "refused mine"]
     finally:
         tenants.administer("REASSIGN OWNED BY {} TO {}", tenants.ben, tenants.keeper)
-
-
-@pytest.mark.slow
-def test_an_update_of_the_schema_keeps_its_owner_out_of_the_memories_of_others(
-    tenants: Tenants, opened: Callable[..., PostgresStore]
-) -> None:
-    store = opened(tenants.anna, "of anna")
-    fill(store, "secret")
-    fill(opened(tenants.keeper, "of the keeper"), "own")
-    gone = opened(tenants.ben, "of ben")
-    with tenants.connect(tenants.keeper) as connection:
-        for table in (*partitions(store._state.space), *partitions(gone._state.space)):
-            name = sql.Identifier(table)
-            connection.execute(sql.SQL("DROP POLICY members ON {}").format(name))
-            connection.execute(sql.SQL("ALTER TABLE {} DISABLE ROW LEVEL SECURITY").format(name))
-        own_by_name(connection, version=3)
-        table = f"chunks_of_{store._state.space}"
-        assert connection.execute(sql.SQL("SELECT text FROM {}").format(sql.Identifier(table))).fetchall()
-        connection.execute("UPDATE spaces SET owner = 'nobody at all' WHERE name = 'of ben'")
-    own = opened(tenants.keeper, "of the keeper")
-    with tenants.connect(tenants.keeper) as connection:
-        for table in (*partitions(store._state.space), *partitions(gone._state.space)):
-            assert rows_of(connection, table) == [], table
-    assert texts(own, "own") == ["own", "refused own"]
-    assert texts(opened(tenants.anna, "of anna"), "secret") == ["secret", "refused secret"]
 
 
 @pytest.mark.slow

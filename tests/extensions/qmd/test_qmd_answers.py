@@ -26,7 +26,7 @@ from memoriter.extensions.qmd._queries import (
     typed_lines,
     word_lines,
 )
-from memoriter.extensions.qmd._scores import mapped_scores
+from memoriter.extensions.qmd._searching import mapped_scores
 
 SEARCH_MODES = st.sampled_from(["search", "vsearch", "query"])
 RANKINGS = st.sampled_from(["words", "any_word", "fused", "meaning", "reranked"])

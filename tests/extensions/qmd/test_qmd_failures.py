@@ -85,7 +85,7 @@ def test_a_missing_program_is_named(memory: QmdMemory) -> None:
     with pytest.raises(QmdMissing, match=r"There is no program '.*/qmd', which memory\.backend") as raised:
         driver.search("ledger")
     assert "npm install -g @tobilu/qmd" in raised.value.remedy
-    assert driver.status().binary is None
+    assert driver.status().binary == ""
     assert driver.status().last_error is not None
 
 

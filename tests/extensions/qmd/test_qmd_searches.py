@@ -94,7 +94,7 @@ def test_a_folder_that_is_away_for_a_while_keeps_its_files(memory: QmdMemory, qm
 def test_a_single_file_can_be_named(memory: QmdMemory) -> None:
     memory.write("../papers/cables [1].md", "# Cables\n\nThe blue cable leads to the attic.\n")
     driver = memory.driver(limits=PATIENT, paths=(QmdPath(path="../papers/cables [1].md", name="papers"),))
-    assert driver.status().collections[-1].path == memory.folder / "papers"
+    assert driver.status().collections[-1].path == str(memory.folder / "papers")
     assert driver.status().collections[-1].pattern == "cables \\[1\\].md"
 
 

@@ -112,15 +112,7 @@ def _sample(items: Sequence[T], count: int, draw: random.Random, *, always: bool
 
 
 def parse_dataset(value: Any, file: Path) -> Dataset:
-    """Return one set, without the questions that have no relevant document.
-
-    Args:
-        value: the value in the JSON file.
-        file: the file, for its name and messages.
-
-    Raises:
-        UsageError: if it has another shape.
-    """
+    """Return one set, without the questions that have no relevant document. Raises UsageError: it has another shape."""
     where = file.name
     fields = fields_of(value, "docs", "queries", where=where)
     documents = tuple(_parse_document(row, where) for row in rows_of(fields["docs"], where))

@@ -64,16 +64,7 @@ class VectorStore:
         return self.folder / f"vectors-{fingerprint(self.spec)}.npz"
 
     def vectors(self, texts: Mapping[bytes, str], role: Role, progress: Callable[[Progress], None]) -> Rows:
-        """Return a vector (dims,) for each key, without the texts that the provider refuses.
-
-        Args:
-            texts: the texts by key.
-            role: document or query.
-            progress: called after each batch.
-
-        Raises:
-            EmbeddingError: if the provider fails.
-        """
+        """Return a vector (dims,) for each key, without the texts that the provider refuses. Raises EmbeddingError."""
         stored = self._load()
         missing = {key: text for key, text in texts.items() if key not in stored}
         if missing:

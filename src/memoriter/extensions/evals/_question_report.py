@@ -8,8 +8,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from memoriter.extensions.evals._formats import is_foreign_kind
-from memoriter.extensions.evals._metrics import Estimate, auc, estimate, estimate_auc, mean, ndcg, quality, recall
-from memoriter.extensions.evals._table import Table
+from memoriter.extensions.evals._metrics import (
+    Estimate,
+    Table,
+    auc,
+    estimate,
+    estimate_auc,
+    mean,
+    ndcg,
+    quality,
+    recall,
+)
 from memoriter.questions import AnswerLines
 from memoriter.values import dataclass
 
@@ -103,14 +112,8 @@ def ask(
 ) -> tuple[QuestionResult, ...]:
     """Search a workspace for every question with its own settings, but without its minimum score.
 
-    The results therefore include the hits below the minimum score.
-
-    Args:
-        memory: the workspace.
-        questions: the questions.
-        left_out: path of a note whose hits do not count, because it contains the questions.
-        deep: whether to search once more for ten hits, if the settings say fewer.
-        progress: called while notes are indexed.
+    The results therefore include the hits below the minimum score. Hits of the note `left_out` do not count, because it
+    contains the questions. With `deep`, a search whose settings say fewer than ten hits is repeated for ten.
     """
     memory.sync(progress=progress)
     query = memory.settings.query

@@ -8,7 +8,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from memoriter.extensions.evals._baselines import BASELINES, Passage, Passages
-from memoriter.extensions.evals._metrics import Estimate, Quality, auc, estimate, ndcg, quality, recall
+from memoriter.extensions.evals._metrics import (
+    Estimate,
+    Quality,
+    Table,
+    auc,
+    estimate,
+    estimate_cells,
+    ndcg,
+    quality,
+    recall,
+)
 from memoriter.extensions.evals._pool import (
     DEPTH,
     OURS,
@@ -20,7 +30,6 @@ from memoriter.extensions.evals._pool import (
     VectorStore,
     question_key,
 )
-from memoriter.extensions.evals._table import Table, estimate_cells
 from memoriter.ids import text_key
 from memoriter.search import clean_query
 from memoriter.sync import ChunkingSettings, texts_of

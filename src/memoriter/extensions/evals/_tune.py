@@ -7,9 +7,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
-from memoriter.extensions.evals._metrics import SEED, Estimate, estimate, mean, ndcg
+from memoriter.extensions.evals._metrics import SEED, Estimate, Table, estimate, estimate_cells, mean, ndcg
 from memoriter.extensions.evals._question_report import DEPTH, ask
-from memoriter.extensions.evals._table import Table, estimate_cells
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -174,17 +173,13 @@ def tune(
     """Return the best change of settings, and its gain by cross-validation with `FOLDS` folds, `REPEATS` times.
 
     For each fold, the change that is best on the other folds is measured on it. The gain is the mean over all
-    questions, each in the fold that had no part in the choice.
+    questions, each in the fold that had no part in the choice. `report` is called with the settings that are tried
+    next.
 
     Minimum scores are tried only with at least `FEWEST_OF_GROUP` questions with an answer, and as many without.
 
-    Args:
-        cases: the workspaces with their questions.
-        progress: called while notes are indexed.
-        report: called with the settings that are tried next.
-
     Raises:
-        UsageError: if there are fewer than `FEWEST` questions.
+        UsageError: there are fewer than `FEWEST` questions.
     """
     questions = [question for case in cases for question in case.questions]
     if len(questions) < FEWEST:
@@ -214,11 +209,9 @@ def _ask(case: TuneCase, change: Change, progress: Callable[[Progress], None] | 
 
 
 def choose(values: dict[Change, list[float]], questions: Sequence[EvalQuestion]) -> Tuned:
-    """Return the best change by the values of each question, and its gain on held-out questions.
+    """Return the best change by its value for each question, and its gain on held-out questions.
 
-    Args:
-        values: for each change, a value for each question; the first change is that of no settings.
-        questions: the questions.
+    The first change is that of no settings.
     """
     now = next(iter(values.values()))
     order = list(range(len(questions)))

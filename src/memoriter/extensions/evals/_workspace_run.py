@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.app import assemble
 from memoriter.extensions.evals._baselines import BASELINES, Passage, Passages
-from memoriter.extensions.evals._metrics import Estimate, estimate
+from memoriter.extensions.evals._metrics import Cell, Estimate, Table, estimate, estimate_cells
 from memoriter.extensions.evals._question_report import (
     DEPTH,
     OURS,
@@ -21,7 +21,6 @@ from memoriter.extensions.evals._question_report import (
     shares_of,
     shortened,
 )
-from memoriter.extensions.evals._table import Cell, Table, estimate_cells
 from memoriter.ids import bytes_hash
 from memoriter.index import InspectedIndex
 from memoriter.memory import Memory
@@ -33,9 +32,8 @@ if TYPE_CHECKING:
 
     from memoriter.config import MemorySearch
     from memoriter.environment import Environment
-    from memoriter.extensions.evals._baselines import Baseline
+    from memoriter.extensions.evals._baselines import Baseline, OtherPrograms, ProgramFigures, ProgramResult
     from memoriter.extensions.evals._formats import NotesSet
-    from memoriter.extensions.evals._programs import OtherPrograms, ProgramFigures, ProgramResult
     from memoriter.questions import EvalQuestion
     from memoriter.sync import Progress
 
@@ -188,19 +186,12 @@ def measure_workspace(
 ) -> WorkspaceResult:
     """Ask all questions of every system.
 
-    Args:
-        open_memory: opens the memory of the workspace.
-        name: what the report calls the workspace.
-        answerable: questions with answers.
-        unanswerable: questions without.
-        baselines: whether simple searches and other ways to rank are compared.
-        scratch: an existing folder for an index that only the measurement needs.
-        programs: other programs to measure; they are asked the questions with answers only.
-        left_out: path of a note that no system may find, because it contains the questions.
-        progress: called while notes are indexed.
+    `baselines` adds simple searches and other ways to rank, whose index goes into the folder `scratch`. Other programs
+    are asked the questions with answers only. No system may find the note `left_out`, because it contains the
+    questions.
 
     Raises:
-        EmbeddingError: if the provider fails.
+        EmbeddingError: the provider fails.
     """
     questions = (*answerable, *unanswerable)
 
@@ -290,13 +281,8 @@ def notes_workspace(
 ) -> Generator[tuple[OpenMemory, Path]]:
     """Write the notes of a set into a folder, and yield what opens their memory, and its configuration file.
 
-    Except for the provider and the layout, every setting has its default. Notes that are files stay where they are.
-
-    Args:
-        notes: the set.
-        cache: the folder in which the notes and their index are kept for the next run.
-        provider: the provider of the vectors.
-        env: the environment, for the keys and the home of the provider.
+    Except for the provider and the layout, every setting has its default. Notes that are files stay where they are. The
+    others and their index are kept below `cache` for the next run.
     """
     texts = "\0".join(part for note in notes.notes for part in note)
     content = str(notes.folder) if notes.folder else texts

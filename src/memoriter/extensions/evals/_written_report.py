@@ -55,15 +55,7 @@ def write_report(
 ) -> list[Path]:
     """Write `report.md`, `results.json` and the charts into a folder, which is created, and return the files.
 
-    Args:
-        folder: the folder; files of the same names are replaced.
-        asked: results on notes.
-        measured: results on sets of documents.
-        lines: the tables in Markdown.
-        values: the results as JSON values.
-
-    Raises:
-        OSError: if a file cannot be written.
+    Files of the same names are replaced. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     charts = {
@@ -117,12 +109,9 @@ def _bars(figures: Mapping[str, Mapping[str, Estimate | None]], figure: str, our
 
 
 def chart(title: str, bars: Sequence[Bar], *, shares: bool) -> str:
-    """Return an SVG file with one bar for each row.
+    """Return an SVG file with one bar for each row, from the top.
 
-    Args:
-        title: what the bars show.
-        bars: the bars, from the top; for a logarithmic axis all values are above 0.
-        shares: whether the axis goes from 0 to 1, else it is logarithmic.
+    The axis goes from 0 to 1 for `shares`; else it is logarithmic, and all values are above 0.
     """
     height = TOP + ROW * len(bars) + 44
     axis = (0.0, 1.0) if shares else _decades([bar.value for bar in bars])

@@ -1,9 +1,18 @@
 """Evaluation of retrieval quality: metrics, sets of questions, runs through the real engine, and reports."""
 
+from memoriter.extensions.evals._baselines import OtherPrograms, ProgramFigures, ProgramResult, ProgramsOf
 from memoriter.extensions.evals._datasets import Dataset
-from memoriter.extensions.evals._formats import FORMATS, NotesSet, load_set, with_foreign
+from memoriter.extensions.evals._formats import (
+    FORMATS,
+    LoadedSets,
+    NotesSet,
+    load_set,
+    load_sets,
+    set_files,
+    with_foreign,
+)
+from memoriter.extensions.evals._metrics import Table
 from memoriter.extensions.evals._pool import VectorStore
-from memoriter.extensions.evals._programs import OtherPrograms, ProgramFigures, ProgramResult, ProgramsOf
 from memoriter.extensions.evals._question_report import QuestionsReport, ask
 from memoriter.extensions.evals._run import (
     DatasetResult,
@@ -14,8 +23,6 @@ from memoriter.extensions.evals._run import (
     system_table,
     values,
 )
-from memoriter.extensions.evals._set_files import LoadedSets, load_sets, set_files
-from memoriter.extensions.evals._table import Table
 from memoriter.extensions.evals._tune import TuneCase, Tuned, tune
 from memoriter.extensions.evals._workspace_run import (
     WorkspaceResult,

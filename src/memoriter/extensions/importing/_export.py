@@ -1,4 +1,7 @@
-"""Export all notes of a folder as a ZIP archive: the bytes of each, and a list with origins, times and hashes."""
+"""Export all notes of a folder as a ZIP archive: the bytes of each, and a list with origins, times and hashes.
+
+The archive has the `.memoryignore` files of the folder, too, and a restored folder gets them back.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,22 @@ import json
 import os
 import stat
 import zipfile
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any
 
-from memoriter.errors import PathRefused, UsageError, WriteError, sentence
-from memoriter.extensions.importing._ignore_files import ignore_files
+from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash
+from memoriter.layout import FOLDER, TOOL_FOLDERS
 from memoriter.permissions import open_private
+from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
-from memoriter.workspace import marked_entries, read_note
+from memoriter.workspace import marked_entries, read_note, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from memoriter.layout import Layout
     from memoriter.workspace import Workspace
 
 VERSION = 1
@@ -37,6 +41,11 @@ _KINDS = (
 _FIRST_YEAR = 1980
 _LAST_YEAR = 2107
 """Of a time in a ZIP archive."""
+
+IGNORE_FILE = ".memoryignore"
+LONGEST = 1 << 20
+"""Bytes of an ignore file that counts."""
+_MOST_FOLDERS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +70,8 @@ def export_notes(
 ) -> Exported:
     """Write all notes of a folder into a new ZIP archive that only its owner can read.
 
-    Args:
-        workspace: the folder of notes.
-        file: the archive.
-        force: whether to replace a file of this name; anything else than a plain file stays.
-        progress: called with the number of notes that are done, and of all.
+    With `force`, a plain file of this name is replaced. `progress` is called with the number of notes that are done,
+    and of all.
 
     Raises:
         UsageError: the file exists, or its folder does not.
@@ -87,7 +93,7 @@ def export_notes(
         raise WriteError(f"The export {str(file)!r} could not be written: {reason}") from error
     finally:
         draft.unlink(missing_ok=True)
-    return replace(exported, file=file)
+    return Exported(file, exported.notes, exported.bytes, exported.left_out)
 
 
 def _check_place(file: Path, *, force: bool) -> None:
@@ -191,3 +197,56 @@ def _entry(name: str, changed_ns: int) -> zipfile.ZipInfo:
     entry.external_attr = 0o600 << 16
     entry.compress_type = zipfile.ZIP_DEFLATED
     return entry
+
+
+def ignore_files(root: Path, layout: Layout) -> Iterator[tuple[str, bytes]]:
+    """Yield the path and the bytes of each ignore file that counts for the notes of a folder."""
+    pending = ["", *([f"{FOLDER}/"] if layout == "openclaw" else [])]
+    count = 0
+    while pending and count < _MOST_FOLDERS:
+        folder = pending.pop()
+        count += 1
+        try:
+            entries = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name == IGNORE_FILE:
+                try:
+                    yield f"{folder}{IGNORE_FILE}", read_plain(root / folder / IGNORE_FILE, LONGEST)
+                except OSError:
+                    continue
+            elif entry.is_dir(follow_symlinks=False) and _may_hold_notes(entry.name) and (folder or layout == "notes"):
+                pending.append(f"{folder}{entry.name}/")
+
+
+def restore_ignore_file(root: Path, path: str, content: bytes, *, dry_run: bool) -> bool:
+    """Write an ignore file, and return whether it is there now with this content.
+
+    Raises:
+        PathRefused: it is not the path of an ignore file below the folder.
+        WriteError: it could not be written.
+    """
+    *folders, name = path.split("/")
+    if name != IGNORE_FILE or "\\" in path or not all(_may_hold_notes(each) for each in folders):
+        raise PathRefused(f"The path {path!r} is not that of an ignore file.")
+    parents = [root.joinpath(*folders[: number + 1]) for number in range(len(folders))]
+    if any(parent.is_symlink() for parent in parents):
+        raise PathRefused(f"The path {path!r} leads through a link.")
+    file = root.joinpath(*folders, name)
+    try:
+        return read_plain(file, LONGEST) == content
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return False
+    if not dry_run:
+        try:
+            replace(file, content, expected=None)
+        except WriteConflict:
+            return False
+    return True
+
+
+def _may_hold_notes(folder: str) -> bool:
+    return bool(folder) and not folder.startswith(".") and folder.strip().lower() not in TOOL_FOLDERS

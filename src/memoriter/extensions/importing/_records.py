@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memoriter.ids import content_hash
 from memoriter.values import dataclass
@@ -83,36 +84,29 @@ class IgnoreFile:
 Record = Page | Entry | Original | LeftOut | NotesLayout | IgnoreFile
 
 
-class Format(Protocol):
-    """The export of one program. Each file of `formats` has one."""
+class Format(ABC):
+    """The export of one program."""
 
     name: str
     """As on the command line."""
     read_as: str
     """The version or the date of the form that it reads."""
-    owned: bool
+    owned = False
     """Whether the export can be the owner's own text, so that `own` is allowed."""
-
-    in_place: bool
+    in_place = False
     """Whether an export is a folder that stays where it is, so that a folder elsewhere is another one."""
-
-    local_ids: bool
+    local_ids = False
     """Whether ids are only unique within one file or folder, such as numbers and paths."""
-
-    inner: str
+    inner = ""
     """A regular expression for the archives inside an export whose files belong to it; others are files like any."""
 
-    def read(self, files: Files, *, own: bool) -> Iterator[Record]:
-        """Yield the records of an export, one at a time.
+    @abstractmethod
+    def read(self, files: Files) -> Iterator[Record]:
+        """Yield the records of an export, one at a time. Raises UsageError: it is not such an export, or broken."""
 
-        Args:
-            files: the export.
-            own: whether the owner wrote all of it.
-
-        Raises:
-            UsageError: it is not such an export, or it is broken.
-        """
-        ...
+    def read_own(self, files: Files) -> Iterator[Record]:
+        """Yield the records of an export that the owner wrote. Raises UsageError."""
+        return self.read(files)
 
 
 def moment(value: object) -> datetime | None:

@@ -13,11 +13,12 @@ from shlex import quote
 from typing import TYPE_CHECKING, assert_never
 
 from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError, sentence
+from memoriter.extensions.importing._export import restore_ignore_file
 from memoriter.extensions.importing._files import open_files
-from memoriter.extensions.importing._ignore_files import restore_ignore_file
 from memoriter.extensions.importing._known import entry_places, known_records
 from memoriter.extensions.importing._notes import (
     Run,
+    beginning,
     entries_note,
     entries_path,
     entry_key,
@@ -26,11 +27,12 @@ from memoriter.extensions.importing._notes import (
     page_key,
     page_note,
     page_path,
+    parts_of,
+    portions,
     read_imported,
     replace_lines,
     with_new_hash,
 )
-from memoriter.extensions.importing._parts import beginning, parts_of, portions
 from memoriter.extensions.importing._records import Entry, IgnoreFile, LeftOut, NotesLayout, Original, Page
 from memoriter.extensions.importing._sources import OtherSources, records_of, run_id, source_name
 from memoriter.ids import bytes_hash, content_hash
@@ -184,7 +186,7 @@ def _check(records: Iterator[Record], form: Format, path: Path, others: OtherSou
 
 def _of_another_program(form: Format, path: Path) -> UsageError | None:
     """Return the error for an export of another program, if it is one."""
-    from memoriter.extensions.importing._recognised import recognise
+    from memoriter.extensions.importing._sources import recognise
 
     if (other := recognise(path, form.name)) is None:
         return None

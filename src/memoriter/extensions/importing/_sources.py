@@ -6,10 +6,14 @@ comes from the same file or folder, or from a source that the owner named.
 
 from __future__ import annotations
 
+import re
+from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from memoriter.errors import UsageError
+from memoriter.errors import MemoriterError, UsageError
+from memoriter.extensions.importing._files import open_files
 from memoriter.extensions.importing._notes import (
     Run,
     entry_key,
@@ -17,10 +21,11 @@ from memoriter.extensions.importing._notes import (
     file_name,
     page_key,
     page_note,
+    parts_of,
     read_imported,
 )
-from memoriter.extensions.importing._parts import parts_of
-from memoriter.extensions.importing._records import Entry, Page
+from memoriter.extensions.importing._records import Entry, Original, Page
+from memoriter.extensions.importing.formats import FORMATS
 from memoriter.ids import content_hash
 
 if TYPE_CHECKING:
@@ -30,6 +35,12 @@ if TYPE_CHECKING:
     from memoriter.extensions.importing._files import Files
     from memoriter.extensions.importing._known import KnownRecord
     from memoriter.extensions.importing._records import Format, Record
+
+_BY_CONTENT = ("memoriter", "chatgpt", "claude", "gemini-takeout", "claude-mem", "mem0", "openclaw", "jsonl")
+"""Formats that read nothing of another program, the most particular first; those of Markdown files read any."""
+_FIRST_RECORDS = 20
+_LIST = re.compile(r"(?:.*/)?notes\.jsonl")
+_NOTION_PAGE = re.compile(r".* [0-9a-f]{32}\.(?:md|html)", re.IGNORECASE)
 
 
 def run_id(form: Format, path: Path, name: str) -> str:
@@ -58,7 +69,7 @@ def source_name(name: str) -> str:
 def records_of(form: Format, files: Files, *, own: bool, name: str) -> Generator[Record]:
     """Yield the records of an export with ids that are unique in it, and in the folder of a source that has a name."""
     seen = dict[str, str]()
-    for record in form.read(files, own=own):
+    for record in form.read_own(files) if own else form.read(files):
         if not isinstance(record, Page | Entry):
             yield record
             continue
@@ -118,3 +129,32 @@ class OtherSources:
                 f"the place where it was before, or run {undo} first."
             )
         return UsageError(message, remedy=remedy)
+
+
+def recognise(path: Path, given: str) -> str | None:
+    """Return the format of an export, if it is certain and not the given one; else None."""
+    if given == "memoriter" and _has_file(path, _LIST):  # it is damaged
+        return None
+    found = next((name for name in _BY_CONTENT if name != given and _reads(FORMATS[name], path)), None)
+    if found is None and given != "obsidian" and (path / ".obsidian").is_dir():
+        return "obsidian"
+    if found is None and given != "notion" and _has_file(path, _NOTION_PAGE):
+        return "notion"
+    return found
+
+
+def _reads(form: Format, path: Path) -> bool:
+    """Return whether a format finds text at the beginning of an export."""
+    try:
+        with open_files(path, form.inner) as files, closing(records_of(form, files, own=False, name="")) as records:
+            return any(isinstance(record, Page | Entry | Original) for record in islice(records, _FIRST_RECORDS))
+    except (MemoriterError, OSError):
+        return False
+
+
+def _has_file(path: Path, pattern: re.Pattern[str]) -> bool:
+    try:
+        with open_files(path, FORMATS["notion"].inner) as files:
+            return any(pattern.fullmatch(name) for name in files.names)
+    except (MemoriterError, OSError):
+        return False

@@ -65,12 +65,7 @@ class UndoPlan:
 
 
 def past_imports(root: Path, records: Path) -> list[PastImport]:
-    """Return the imports of a folder of notes, by format and id.
-
-    Args:
-        root: the folder of notes.
-        records: the private folder that `run_import` has as `locks`.
-    """
+    """Return the imports of a folder of notes, by format and id; `records` is what `run_import` has as `locks`."""
     found = dict[tuple[str, str], PastImport]()
     for note in imported_notes(root):
         key = note.front.source, note.front.run
@@ -87,12 +82,7 @@ def past_imports(root: Path, records: Path) -> list[PastImport]:
 
 
 def plan_undo(root: Path, identifier: str, records: Path) -> UndoPlan:
-    """Return what undoing an import would do.
-
-    Args:
-        root: the folder of notes.
-        identifier: the id of the import. That of a first import names all notes of its source.
-        records: the private folder that `run_import` has as `locks`.
+    """Return what undoing an import would do. The id of a first import names all notes of its source.
 
     Raises:
         UsageError: there is no such import, or a later one has changed the same notes.

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.agent import Captured, Listener
+from memoriter.errors import MemoriterError
 from memoriter.extensions.longterm._candidates import Candidate
 from memoriter.extensions.longterm._inbox import Acceptance, accept_above, inbox_of
 from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._memories import DUPLICATE
 from memoriter.extensions.longterm._records import Span
-from memoriter.extensions.longterm._supersede import neighbours, replaced_by
-from memoriter.extensions.longterm.rules import Recalled, Statement, classic_capture, classic_category, find_statements
+from memoriter.extensions.longterm._results import not_compared
+from memoriter.extensions.longterm.rules import (
+    Recalled,
+    Statement,
+    classic_capture,
+    classic_category,
+    find_statements,
+    replaces,
+    switches,
+)
 from memoriter.masking import mask
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
 
     from memoriter.agent import AgentEnd
     from memoriter.extensions.longterm._memories import LongTermMemories
+    from memoriter.extensions.longterm._records import Category, LongTermMemory
 
 MOST_PER_CONVERSATION = 3
 """Memories and candidates of one conversation, as in OpenClaw."""
@@ -29,6 +39,11 @@ SECONDS = 30.0
 CLASSIC_SCORE = 0.5
 """Score of a message that OpenClaw's rules keep; they do not tell how sure they are."""
 NAME = "memory-lancedb"
+
+NEIGHBOURS = 5
+"""Memories that are compared with a new statement."""
+SIMILAR = 0.2
+"""Lowest similarity above that of unrelated texts, 0..1, of a memory that is replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +66,7 @@ class LongTermCapture:
     """Listens for the end of turns. Only the words of the user count, and only in conversations of the owner alone."""
 
     def __init__(self, opened: Callable[[], LongTermMemories], settings: CaptureSettings) -> None:
-        """Create the listener; nothing is opened yet.
-
-        Args:
-            opened: returns the long-term memories.
-            settings: what is captured, and where it goes.
-        """
+        """Create the listener; nothing is opened yet."""
         self._opened = opened
         self._settings = settings
 
@@ -67,8 +77,7 @@ class LongTermCapture:
     def capture(self, event: AgentEnd) -> Captured | None:
         """Capture the statements of a turn, and return a line for each.
 
-        Raises:
-            MemoriterError: a note cannot be read or written.
+        Raises MemoriterError: a note cannot be read or written.
         """
         if not event.success or event.audience != "private":
             return None
@@ -182,3 +191,52 @@ class _Turn:
 
 def _span(number: int, statement: Statement) -> Span:
     return Span("user", number, statement.start, statement.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A current memory near a statement."""
+
+    memory: LongTermMemory
+    similarity: float
+    """0..1; 0 is unrelated, 1 the same text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The current memories that are most similar to a statement, the most similar first."""
+
+    near: tuple[Neighbour, ...] = ()
+    reasons: tuple[Diagnostic, ...] = ()
+    """Why memories were not compared with the statement."""
+
+
+def neighbours(memories: LongTermMemories, text: str) -> Neighbours:
+    """Return the current memories near a statement. Without vectors, only a memory with the same text is near."""
+    known = {entry.memory.id: entry.memory for entry in memories.entries() if entry.memory.status == "active"}
+    same = tuple(Neighbour(memory, 1.0) for memory in known.values() if memory.text == text)
+    if same or not known:
+        return Neighbours(same)
+    try:
+        vector = memories.embed([text])[0]
+        found = memories.opened().search(vector, principal=memories.parts.principal, limit=4 * NEIGHBOURS)
+        mean = memories.spec().background[0]
+    except MemoriterError as error:
+        return Neighbours(reasons=(not_compared(error),))
+    near = (
+        Neighbour(known[each.memory.id], min(max((each.similarity - mean) / (1 - mean), 0.0), 1.0))
+        for each in found
+        if each.memory.id in known
+    )
+    return Neighbours(tuple(near)[:NEIGHBOURS])
+
+
+def replaced_by(near: Neighbours, text: str, category: Category) -> LongTermMemory | None:
+    """Return the memory near a statement that the statement replaces, or None."""
+    for each in near.near:
+        older = each.memory.text
+        if each.similarity >= SIMILAR and (
+            switches(older, text) or (each.memory.category == category and replaces(older, text))
+        ):
+            return each.memory
+    return None

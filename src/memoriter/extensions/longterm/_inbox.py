@@ -19,8 +19,10 @@ from memoriter.extensions.longterm._candidates import (
     with_rejected,
     without_expired,
 )
+from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._records import CATEGORIES, Span, is_memory_id
 from memoriter.ids import bytes_hash
+from memoriter.masking import mask
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 
     from memoriter.extensions.longterm._memories import LongTermMemories
     from memoriter.extensions.longterm._own_statements import OwnStatements, OwnStatementsFile
-    from memoriter.extensions.longterm._records import Category
-    from memoriter.extensions.longterm._results import Stored
+    from memoriter.extensions.longterm._records import Category, LongTermMemory
+    from memoriter.extensions.longterm._results import LongTermForgotten, Stored
     from memoriter.workspace import Workspace
 
 TRIES = 5
@@ -72,11 +74,8 @@ class InboxFile:
     ) -> None:
         """Open the inbox; nothing is read or written yet.
 
-        Args:
-            workspace: the folder of notes.
-            wall: seconds since 1970.
-            days: days after which candidates are dropped.
-            own: what is the owner's in the folder of a project; None: the folder is the owner's.
+        Candidates are dropped after `days`. `own` tells what is the owner's in the folder of a project; None: all of
+        it.
         """
         self._workspace = workspace
         self._wall = wall
@@ -122,11 +121,8 @@ class InboxFile:
     def accept(self, ids: Sequence[str], memories: LongTermMemories) -> Acceptance:
         """Store candidates as memories and take them out of the inbox, each as soon as it is stored.
 
-        Accepting is approving: what the owner has not written keeps its origin, and is recalled automatically.
-
-        Args:
-            ids: ids or their beginnings, or `all`.
-            memories: where they are stored.
+        Accepting is approving: what the owner has not written keeps its origin, and is recalled automatically. The ids
+        may be beginnings of ids, or `all` alone.
 
         Raises:
             UsageError: an id is unknown or ambiguous; nothing was accepted.
@@ -292,10 +288,6 @@ def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str,
 def candidate_of_json(value: Mapping[str, Any], memories: LongTermMemories) -> Candidate:
     """Return the candidate that `candidate_json` has written; `expiresAt` is not read.
 
-    Args:
-        value: the members of the candidate.
-        memories: whose inbox it is for.
-
     Raises:
         UsageError: a member has no value that a candidate can have.
     """
@@ -335,3 +327,61 @@ def accept_above(inbox: InboxFile, memories: LongTermMemories, added: Sequence[C
         return inbox.accept(sure, memories) if sure else Acceptance()
     except MemoriterError as error:
         return Acceptance((), (Diagnostic(error.code, error.message, error.remedy),))
+
+
+def put_back(
+    inbox: InboxFile, candidate: Candidate, memories: LongTermMemories, *, stored: str = ""
+) -> LongTermForgotten | None:
+    """Put a candidate back into the inbox as it was before it was accepted, rejected or edited.
+
+    The candidate is written first, so nothing is lost if the rest fails.
+
+    Args:
+        inbox: where it waits again.
+        candidate: the candidate as it was.
+        memories: where it was stored.
+        stored: the id of the memory that accepting has stored, which is forgotten; empty: accepting stored none. An
+            older memory that it had replaced is current again.
+
+    Returns:
+        The receipt of the memory that was forgotten; None if there was none to forget.
+
+    Raises:
+        UsageError: there is no such memory, it says something else, or the candidate has expired. Nothing was changed.
+        WriteError: a note could not be written.
+    """
+    memory = _memory(memories, stored) if stored else None
+    if memory is not None and memory.text != mask(clean_text(candidate.text)):
+        message = f"The memory {memory.id} is not what this candidate became: its words are different."
+        raise UsageError(message, remedy="Give the `memory.id` of the answer that accepted the candidate.")
+    if memory is not None and memory.origin == "owner":
+        inbox.record([candidate])
+    inbox.put_back(candidate)
+    if memory is None:
+        return None
+    return memories.forget_id(memory.id)
+
+
+def withdraw_approval(memories: LongTermMemories, identifier: str) -> LongTermMemory:
+    """Withhold a memory again that somebody else wrote and the owner approved, and return it.
+
+    Raises:
+        UsageError: there is no such memory, or the owner wrote it.
+        WriteError: the note could not be written.
+    """
+    memory = _memory(memories, identifier)
+    if memory.origin == "owner":
+        remedy = "Forget it, if it must not be put before a turn."
+        raise UsageError("The memory needs no approval, because you wrote it.", remedy=remedy)
+    memories.parts.own.remove(memory)
+    withdrawn = replace(memory, approved=False)
+    memories.change(withdrawn)
+    return withdrawn
+
+
+def _memory(memories: LongTermMemories, identifier: str) -> LongTermMemory:
+    wanted = identifier.strip().lower()
+    found = next((entry.memory for entry in memories.entries() if entry.memory.id == wanted), None)
+    if found is None:
+        raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
+    return found

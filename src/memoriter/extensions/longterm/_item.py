@@ -164,10 +164,7 @@ def item_text(name: str, statement: Statement, number: float, values: Sequence[s
 def items_of(text: str, name: str, authors: Sequence[str] = ()) -> Iterator[Item]:
     """Yield the items of a note that have a text, in their order. An item ends where the text of another author begins.
 
-    Args:
-        text: the note.
-        name: the first word of the comments to read.
-        authors: who wrote each line; empty: what the marks in the note say.
+    The comments that are read begin with `name`. Without the authors of the lines, the marks in the note name them.
     """
     lines = text.split("\n")
     at = 0

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import IndexUnavailable, sentence
-from memoriter.extensions.longterm import _lance_keys as keys
 from memoriter.extensions.longterm import _lance_upkeep as upkeep
 from memoriter.extensions.longterm._records import LongTermMemory, Span, is_memory_id
-from memoriter.extensions.longterm._store import EXACT_BELOW, Found, StoreState
+from memoriter.extensions.longterm._results import EXACT_BELOW, Found, StoreState
 from memoriter.search import analyse, query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping, Sequence
 
     from memoriter.extensions.longterm._records import Origin
-    from memoriter.extensions.longterm._store import Vector
+    from memoriter.extensions.longterm._results import Vector
 
 TABLE = "memories"
 """The name of OpenClaw's table, and the beginning of the names of memoriter's: `memories_<fingerprint>`."""
@@ -82,7 +81,7 @@ class LanceStore:
         with self._working("written"), self._writing() as locked:
             opened = self._opened()  # a table without rows counts as false
             table = self._created() if opened is None else opened
-            keys.write(table, self._arrow(rows), ids, locked=locked)
+            upkeep.write(table, self._arrow(rows), ids, locked=locked)
         self._maintain_sometimes()
 
     def search(
@@ -120,7 +119,7 @@ class LanceStore:
     def delete(self, ids: Collection[str], *, principal: str) -> int:
         if not (wanted := _valid(ids)):
             return 0
-        condition = f"principal = {keys.quoted(principal)} AND id IN ({wanted})"
+        condition = f"principal = {upkeep.quoted(principal)} AND id IN ({wanted})"
         gone = set[str]()
         with self._working("written"):
             for name in self._table_names():
@@ -147,17 +146,17 @@ class LanceStore:
     def get(self, ids: Collection[str], *, principal: str) -> list[LongTermMemory]:
         if not (wanted := _valid(ids)):
             return []
-        return self._memories(f"principal = {keys.quoted(principal)} AND id IN ({wanted})")
+        return self._memories(f"principal = {upkeep.quoted(principal)} AND id IN ({wanted})")
 
     def memories(self, *, principal: str) -> list[LongTermMemory]:
-        return self._memories(f"principal = {keys.quoted(principal)}")
+        return self._memories(f"principal = {upkeep.quoted(principal)}")
 
     def vectors(self, ids: Sequence[str], *, principal: str) -> dict[str, Vector]:
         import numpy as np
 
         if not (wanted := _valid(ids)):
             return {}
-        rows = self._rows(f"principal = {keys.quoted(principal)} AND id IN ({wanted})", ("id", "vector"))
+        rows = self._rows(f"principal = {upkeep.quoted(principal)} AND id IN ({wanted})", ("id", "vector"))
         return {row["id"]: np.array(row["vector"], dtype=np.float32) for row in rows}
 
     def change(self, memory: LongTermMemory) -> None:
@@ -171,7 +170,7 @@ class LanceStore:
             for name in self._table_names():
                 if name not in (TABLE, self._name):
                     table = self._connected().open_table(name)
-                    if count := table.count_rows(f"principal = {keys.quoted(principal)}"):
+                    if count := table.count_rows(f"principal = {upkeep.quoted(principal)}"):
                         counts[name.removeprefix(f"{TABLE}_")] = count
         return counts
 
@@ -249,7 +248,7 @@ class LanceStore:
         return self._table
 
     def _created(self) -> Any:
-        self._table = keys.create(self._connected(), self._name, self._schema())
+        self._table = upkeep.create(self._connected(), self._name, self._schema())
         upkeep.index_words(self._table)
         return self._table
 
@@ -273,7 +272,7 @@ class LanceStore:
         number = arrow.float64()
         kinds: dict[str, Any] = {"importance": number, "createdAt": number, "approved": arrow.bool_()}
         fields = [arrow.field(name, kinds.get(name, text)) for name in _COLUMNS]
-        for position, name in enumerate(keys.KEY, start=1):
+        for position, name in enumerate(upkeep.KEY, start=1):
             key = {_PRIMARY_KEY: "true", f"{_PRIMARY_KEY}:position": str(position)}
             fields[_COLUMNS.index(name)] = arrow.field(name, text, nullable=False, metadata=key)
         fields.insert(2, arrow.field("vector", arrow.list_(arrow.float32(), self.dimensions)))
@@ -361,7 +360,7 @@ class LanceStore:
             yield False
             return
         self._connected()  # makes the folder
-        with keys.writers_lock(Path(self._place)) as locked:
+        with upkeep.writers_lock(Path(self._place)) as locked:
             yield locked
 
     @contextmanager
@@ -379,22 +378,20 @@ class LanceStore:
 
 
 def _condition(principal: str, trusted: Collection[Origin] | None) -> str:
-    """Return the condition for all memories of a principal, or only for those that `is_current` accepts.
+    """Return the condition for all memories of a principal.
 
-    Args:
-        principal: whose memories.
-        trusted: whose words, besides those of the owner, `is_current` accepts without approval; None: all memories.
+    With `trusted`, it holds only for those that `is_current` accepts: of the owner, of these authors, or approved.
     """
-    every = f"principal = {keys.quoted(principal)}"
+    every = f"principal = {upkeep.quoted(principal)}"
     if trusted is None:
         return every
-    origins = ", ".join(map(keys.quoted, ["owner", *sorted(trusted)]))
+    origins = ", ".join(map(upkeep.quoted, ["owner", *sorted(trusted)]))
     return f"{every} AND (origin IN ({origins}) OR approved) AND status = 'active'"
 
 
 def _valid(ids: Collection[str]) -> str:
     """Return the ids as a list of SQL; what is no id cannot be in a table, and is left out."""
-    return ", ".join(keys.quoted(each.lower()) for each in ids if is_memory_id(each))
+    return ", ".join(upkeep.quoted(each.lower()) for each in ids if is_memory_id(each))
 
 
 def _memory(row: dict[str, Any], trusted: Collection[Origin]) -> LongTermMemory:

@@ -1,4 +1,4 @@
-"""The upkeep of a LanceDB table: merge small files, index words and vectors, repeat writes that met other writers."""
+"""What LanceDB leaves to its users: whose row has a key, small files, indexes, and writers that meet others."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import os
 import sys
 import time
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from memoriter.errors import IndexUnavailable
+from memoriter.permissions import PRIVATE_FILE
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
+    from pathlib import Path
 
 T = TypeVar("T")
 
@@ -46,6 +50,15 @@ _READ_AHEAD_BYTES = 256 << 20
 _M_ARENA_MAX = -8
 """The parameter of `mallopt` that limits the number of heaps."""
 log = logging.getLogger(__name__)
+
+KEY = ("id", "principal")
+"""The columns that identify a row."""
+LOOKED_UP = 200
+"""Rows of one write at most whose keys are looked up in the index; the keys of more rows are compared with all."""
+LOCK_SECONDS = 60.0
+"""How long a write waits for another process, which holds the lock for the time of one write."""
+_LOCK = "memories.lock"
+_POLL_SECONDS = 0.005
 
 
 def retried(table: Any, write: Callable[[], T]) -> T:
@@ -90,12 +103,9 @@ def index_words(table: Any) -> None:
 
 
 def optimize(table: Any, kept: float, exact_below: int) -> None:
-    """Merge small files, and bring the indexes up to date.
+    """Merge small files, drop versions older than `kept` seconds, and bring the indexes up to date.
 
-    Args:
-        table: the table.
-        kept: age in seconds from which earlier versions are dropped.
-        exact_below: number of rows from which the vectors and the ids get an index.
+    From `exact_below` rows, the vectors and the ids get an index.
     """
 
     def run() -> None:
@@ -176,18 +186,10 @@ def indexed_vectors(table: Any) -> int:
 def nearest(
     table: Any, vector: Any, condition: str, limit: int, *, exact_below: int, columns: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the rows with the most similar vectors among those that fulfil a condition.
+    """Return the rows with the most similar vectors among those that fulfil a condition of SQL.
 
-    All vectors are compared, unless the condition holds for at least `exact_below` rows. The index is not used for
-    few rows among many: the partitions that it reads may hold none of them.
-
-    Args:
-        table: the table.
-        vector: what the vectors are compared with.
-        condition: which rows may be returned, as SQL.
-        limit: number of rows at most.
-        exact_below: number of rows below which all vectors are compared.
-        columns: what is read of each row; `_distance` is 1 minus the cosine.
+    All vectors are compared, unless the condition holds for at least `exact_below` rows. The index is not used for few
+    rows among many: the partitions that it reads may hold none of them. The column `_distance` is 1 minus the cosine.
     """
     query = table.search(vector).distance_type("cosine").where(condition, prefilter=True).limit(limit)
     query = query.select([*columns])
@@ -236,3 +238,103 @@ def give_back_memory() -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library has no such function
             ctypes.CDLL(None).malloc_trim(0)
+
+
+@contextmanager
+def writers_lock(folder: Path) -> Generator[bool]:
+    """Hold the lock of all writers of a database, and yield whether the file system has locks.
+
+    The system releases the lock of a process that is killed. Raises IndexUnavailable: another process holds it for
+    longer than `LOCK_SECONDS`.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(folder / _LOCK, mode=PRIVATE_FILE, poll_interval=_POLL_SECONDS, fallback_to_soft=False)
+    try:
+        lock.acquire(timeout=LOCK_SECONDS)
+    except Timeout as error:
+        message = (
+            f"Another process has been writing the long-term memories in {str(folder)!r} for {LOCK_SECONDS:.0f} s."
+        )
+        raise IndexUnavailable(message, remedy="Stop the other process, or try again.") from error
+    except OSError as error:  # some network file systems have no locks
+        log.info("the writers of %r are not locked: %s", str(folder), error)
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def create(database: Any, name: str, schema: Any) -> Any:
+    """Return the table of a name, which is created unless it exists.
+
+    LanceDB looks twice whether the table exists. If another process creates it in between, which only happens without
+    the lock of all writers, LanceDB replaces it by an empty one as its next version. The rows of the version before are
+    then added again.
+
+    Raises:
+        RuntimeError: nothing was created.
+        OSError: likewise.
+    """
+    table = _created_or_opened(database, name, schema)
+    if (created := table.version) > 1 and not table.count_rows():
+        table.checkout(created - 1)
+        rows = table.to_arrow()
+        table.checkout_latest()
+        if rows.num_rows:
+            log.info("%s rows are added again, which another process stored while the table was created", rows.num_rows)
+            write(table, rows, (), locked=False)
+    return table
+
+
+def _created_or_opened(database: Any, name: str, schema: Any) -> Any:
+    for _ in range(TRIES - 1):
+        try:
+            return database.create_table(name, schema=schema, exist_ok=True)
+        except (RuntimeError, OSError) as error:  # another process created it at the same moment
+            if not is_conflict(error):
+                raise
+    return database.create_table(name, schema=schema, exist_ok=True)
+
+
+def write(table: Any, rows: Any, keys: Sequence[tuple[str, str]], *, locked: bool) -> None:
+    """Add rows, or replace those with the same keys.
+
+    A merge compares the keys with those of all rows, and meets another merge of the same new key as a conflict, on
+    which it is repeated. An index of the ids makes a lookup much faster than that, but LanceDB does not notice such
+    conflicts if a merge uses the index. So new rows are simply added after a lookup, if no other writer can add them
+    meanwhile, and everything else is merged without the index.
+
+    Args:
+        table: the table, in its latest version.
+        rows: the rows as a table of Arrow.
+        keys: the id and the principal of each row; only needed with the lock.
+        locked: whether this process holds the lock of all writers.
+
+    Raises:
+        RuntimeError: nothing was written.
+        OSError: likewise.
+    """
+    if locked and len({*keys}) == len(keys) <= LOOKED_UP and has_index(table, ID_INDEX):
+        ids, principals = (", ".join(map(quoted, sorted({*part}))) for part in zip(*keys, strict=True))
+        condition = f"principal IN ({principals}) AND id IN ({ids})"
+        if not table.search().where(condition).select(["id"]).limit(1).to_list():
+            retried(table, lambda: table.add(rows))
+            return
+    retried(
+        table,
+        lambda: (
+            table.merge_insert([*KEY])
+            .when_matched_update_all()
+            .when_not_matched_insert_all()
+            .use_index(False)
+            .execute(rows)
+        ),
+    )
+
+
+def quoted(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"

@@ -7,20 +7,38 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, UsageError, sentence
-from memoriter.extensions.longterm._as_of import memories_at, moment_of, replacements
-from memoriter.extensions.longterm._chain import check_replaceable
-from memoriter.extensions.longterm._diagnostics import not_in_database, not_searchable, words_only
-from memoriter.extensions.longterm._erase import erase
+from memoriter.backends import ForgetRequest
+from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
+from memoriter.extensions.longterm._chain import (
+    after_forgetting,
+    check_replaceable,
+    memories_at,
+    moment_of,
+    replacements,
+)
 from memoriter.extensions.longterm._item import clean_text
-from memoriter.extensions.longterm._lookup import check_statement, memory_named, same_words
-from memoriter.extensions.longterm._note import NoteRules
-from memoriter.extensions.longterm._records import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, LongTermMemory, is_memory_id
-from memoriter.extensions.longterm._results import LongTermAnswer, LongTermForgotten, LongTermHit, Stored
+from memoriter.extensions.longterm._note import PATH, TRIES, NoteFile, NoteRules
+from memoriter.extensions.longterm._records import (
+    DEFAULT_CATEGORY,
+    DEFAULT_IMPORTANCE,
+    LongTermMemory,
+    check_statement,
+    is_memory_id,
+    memory_named,
+    same_words,
+)
+from memoriter.extensions.longterm._results import (
+    Found,
+    LongTermAnswer,
+    LongTermForgotten,
+    LongTermHit,
+    Stored,
+    not_in_database,
+    not_searchable,
+    words_only,
+)
 from memoriter.extensions.longterm._scoring import answer_of, answering, best, coverage, is_current, saying
-from memoriter.extensions.longterm._store import Found
 from memoriter.extensions.longterm._vector_file import key_of
-from memoriter.extensions.longterm._writing import NoteFile
 from memoriter.ids import fingerprint
 from memoriter.masking import mask
 from memoriter.types import Diagnostic
@@ -29,11 +47,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.environment import Deadline
-    from memoriter.extensions.longterm._as_of import AsOf
+    from memoriter.extensions.longterm._chain import AsOf
     from memoriter.extensions.longterm._note import NoteEntry
     from memoriter.extensions.longterm._parts import LongTermParts
     from memoriter.extensions.longterm._records import Category, Origin, Span
-    from memoriter.extensions.longterm._store import LongTermStore, Vector
+    from memoriter.extensions.longterm._results import LongTermStore, Vector
     from memoriter.types import ModelSpec
 
 DUPLICATE = 0.95
@@ -266,11 +284,7 @@ class LongTermMemories:
     def memories(self, *, as_of: AsOf = None) -> list[LongTermMemory]:
         """Return all memories in the order of their creation: those of the note, and of others that share them.
 
-        Args:
-            as_of: a time or a day, to see the memories as they were then; None: now.
-
-        Raises:
-            UsageError: `as_of` is no day.
+        With `as_of`, they are as they were then. Raises UsageError if that is no day.
         """
         at = moment_of(as_of, self.parts.wall())
         own = [entry.memory for entry in self.entries()]
@@ -412,5 +426,63 @@ class LongTermMemories:
         return []
 
     def _forget(self, memory: LongTermMemory) -> LongTermForgotten:
-        """Delete a memory from the note and everything that was made from it, then from the database."""
-        return erase(memory, self.parts, self.file, opened=self.opened, change=self.change)
+        """Delete a memory everywhere: in the note, in the index of the notes, and in every version of the database.
+
+        What it had replaced is current again, unless another memory replaces it. Raises WriteError: nothing is deleted.
+        """
+        parts = self.parts
+        parts.own.remove(memory)
+        lines, left = self._erase_lines(memory)
+        if memory.note != parts.note:
+            message = (
+                "Its line is in the note of another folder, and a rebuild there adds the memory to the database again."
+            )
+            left.append(Diagnostic("elsewhere", message, "Run `memoriter ltm forget` in that folder, too."))
+        try:
+            parts.vectors.remove([memory.id])
+        except OSError as error:
+            message = f"A copy of its vector is left: {sentence(error.strerror or error)}"
+            left.append(Diagnostic("write", message, "Delete that file."))
+        rows = 0
+        try:
+            store = self.opened()
+            rows = store.delete([memory.id], principal=parts.principal)
+            if rows:
+                store.maintain(erase=True)
+        except MemoriterError as error:
+            message = f"The memory may still be in the database {parts.database!r}: {error.message}"
+            left.append(Diagnostic(error.code, message, f"{error.remedy} Then run `memoriter ltm rebuild`."))
+        restored = self._mend_chain(memory, left)
+        return LongTermForgotten((memory,), lines=lines, rows=rows, restored=restored, left=tuple(left))
+
+    def _mend_chain(self, memory: LongTermMemory, left: list[Diagnostic]) -> tuple[LongTermMemory, ...]:
+        """Write what forgetting a memory changes in its chain, and return the memories that are current again."""
+        changed = after_forgetting(memory, [entry.memory for entry in self.entries()])
+        try:
+            for each in changed:
+                self.change(each)
+        except MemoriterError as error:
+            message = f"{PATH} still has links to the forgotten memory: {error.message}"
+            remedy = "Delete the word `superseded` from the comment of the older memory, if it is to be current again."
+            left.append(Diagnostic(error.code, message, remedy))
+            return ()
+        return tuple(each for each in changed if each.id == memory.supersedes)
+
+    def _erase_lines(self, memory: LongTermMemory) -> tuple[int, list[Diagnostic]]:
+        """Delete an item from the note and its passages from the index of notes; return the number of its lines."""
+        backend = self.parts.backend
+        for number in range(TRIES):
+            found = next((entry for entry in self.entries() if entry.memory.id == memory.id), None)
+            if found is None:
+                return 0, []
+            try:
+                plan = backend.plan_forget(ForgetRequest.of(f"{PATH}#L{found.start + 1}-L{found.end}", None, None))
+                planned = [passage.text for removal in plan.notes for passage in removal.passages]
+                if not any(memory.id in text or memory.text.split("\n")[0] in text for text in planned):
+                    continue  # the note has changed in between
+                return found.end - found.start, list(backend.forget(plan).left)
+            except WriteConflict:
+                if number == TRIES - 1:
+                    raise
+        message = f"{PATH!r} keeps changing, so the memory was not deleted."
+        raise WriteConflict(message, remedy="Run the command again.")

@@ -7,10 +7,12 @@ An item without a comment is a memory that the owner wrote by hand. `_item.py` h
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from memoriter.errors import WriteConflict
 from memoriter.extensions.longterm._item import comments_of, item_text, items_of, origin_of_mark
 from memoriter.extensions.longterm._own_statements import OwnStatements, statement_key
 from memoriter.extensions.longterm._records import (
@@ -20,12 +22,14 @@ from memoriter.extensions.longterm._records import (
     Origin,
     mark_of_principal,
 )
+from memoriter.ids import bytes_hash
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memoriter.extensions.longterm._item import Item
+    from memoriter.workspace import Workspace
 
 PATH = "memory/long-term.md"
 HEADER = """\
@@ -35,6 +39,9 @@ HEADER = """\
 
 """
 _COMMENT_NAME = "memory"
+
+TRIES = 5
+"""Attempts to write while other programs change the note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +86,7 @@ def entry_text(memory: LongTermMemory) -> str:
 def parse_note(text: str, rules: NoteRules, authors: Sequence[str] = ()) -> list[NoteEntry]:
     """Return the memories of a note in its order. Of several items with the same id, the later ones get new ids.
 
-    Args:
-        text: the note.
-        rules: what is true where the note does not say otherwise.
-        authors: who wrote each line, as far as its mark or the record of what came with tokens says.
+    `authors` tells who wrote each line, as far as its mark or the record of what came with tokens says.
     """
     entries = list[NoteEntry]()
     used = set[str]()
@@ -140,3 +144,73 @@ def _as_recorded(memory: LongTermMemory, rules: NoteRules) -> LongTermMemory:
         written = rules.origin != "owner" and key in rules.own.written
         memory = replace(memory, origin="owner" if written else memory.origin, approved=key in rules.own.approved)
     return replace(memory, author_trusted=memory.origin in rules.trusted)
+
+
+class NoteFile:
+    """`memory/long-term.md` of a folder of notes."""
+
+    def __init__(self, workspace: Workspace, rules: Callable[[], NoteRules]) -> None:
+        self._workspace = workspace
+        self._rules = rules
+        self._parsed: tuple[tuple[str, OwnStatements], list[NoteEntry]] = ("", OwnStatements()), []
+        self._lock = threading.Lock()
+
+    def content(self) -> bytes:
+        """Return the bytes of the note; none if it does not exist. Raises PathRefused."""
+        return self._workspace.content(PATH) or b""
+
+    def entries(self) -> list[NoteEntry]:
+        """Return the memories of the note."""
+        return self.parsed()[1]
+
+    def parsed(self) -> tuple[bytes, list[NoteEntry]]:
+        """Return the bytes of the note and its memories. A new item keeps its id until the note changes."""
+        content = self.content()
+        rules = self._rules()
+        key = bytes_hash(content), rules.own
+        with self._lock:
+            if self._parsed[0] != key:
+                text = decoded(content)
+                authors = self._workspace.authors(PATH, text.split("\n"))
+                self._parsed = key, parse_note(text, rules, authors)
+            return content, self._parsed[1]
+
+    def add(self, *memories: LongTermMemory) -> None:
+        """Append memories at once. Raises PathRefused, and WriteError if nothing was written."""
+        from memoriter.workspace.writing import Addition
+
+        before = ""
+
+        def compose(content: bytes) -> Addition:
+            nonlocal before
+            before = decoded(content)
+            return Addition("".join(map(entry_text, memories)), "" if content.strip() else HEADER)
+
+        self._workspace.append(PATH, compose)
+        if lines := "".join(entry_text(each) for each in memories if each.origin == "token").split("\n")[:-1]:
+            self._workspace.record_author(PATH, lines, before=before)
+
+    def change(self, changes: Mapping[str, LongTermMemory | None]) -> int:
+        """Replace or remove (None) memories by their ids, and return how many of them the note has.
+
+        Raises WriteError: the note is unchanged.
+        """
+        for number in range(TRIES):
+            content, entries = self.parsed()
+            count = sum(entry.memory.id in changes for entry in entries)
+            if not count:
+                return 0
+            try:
+                text = edited_note(decoded(content), entries, changes)
+                self._workspace.replace(PATH, text, expected=bytes_hash(content))
+            except WriteConflict:
+                if number == TRIES - 1:
+                    raise
+            else:
+                return count
+        return 0
+
+
+def decoded(content: bytes) -> str:
+    """Return the text of a note; invalid bytes become U+FFFD."""
+    return content.decode("utf-8-sig", "replace")

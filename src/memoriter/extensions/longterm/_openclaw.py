@@ -10,8 +10,7 @@ from uuid import UUID
 
 from memoriter.errors import EmbeddingError, IndexUnavailable, UsageError, sentence
 from memoriter.extensions.longterm import _lance_upkeep as upkeep
-from memoriter.extensions.longterm._as_of import memories_at, moment_of
-from memoriter.extensions.longterm._diagnostics import words_only
+from memoriter.extensions.longterm._chain import memories_at, moment_of
 from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._lance import TABLE
 from memoriter.extensions.longterm._records import (
@@ -21,7 +20,7 @@ from memoriter.extensions.longterm._records import (
     LongTermMemory,
     is_memory_id,
 )
-from memoriter.extensions.longterm._results import Imported, LongTermAnswer, LongTermHit, OpenClawState
+from memoriter.extensions.longterm._results import Imported, LongTermAnswer, LongTermHit, OpenClawState, words_only
 from memoriter.extensions.longterm._scoring import answer_of, answering, coverage
 from memoriter.masking import mask
 from memoriter.types import Diagnostic
@@ -30,10 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from memoriter.extensions.longterm._as_of import AsOf
+    from memoriter.extensions.longterm._chain import AsOf
     from memoriter.extensions.longterm._memories import LongTermMemories
     from memoriter.extensions.longterm._records import Category
-    from memoriter.extensions.longterm._store import Vector
+    from memoriter.extensions.longterm._results import Vector
 
 SCHEMA_ROW = "__schema__"
 """The id of a row with which OpenClaw creates its table; it is no memory."""
@@ -66,11 +65,8 @@ def import_openclaw(memories: LongTermMemories, folder: Path) -> Imported:
 def openclaw_memories(memories: LongTermMemories, *, as_of: AsOf = None) -> list[LongTermMemory]:
     """Return the memories of the table of OpenClaw that the settings name, without those that were copied already.
 
-    They are in the order of their creation, and have the origin `import`. Without such a table, there are none.
-
-    Args:
-        memories: the long-term memories whose settings name the table.
-        as_of: a time or a day, after which memories are left out; None: now.
+    They are in the order of their creation, and have the origin `import`; those after `as_of` are left out. Without
+    such a table, there are none.
 
     Raises:
         UsageError: `as_of` is no day.

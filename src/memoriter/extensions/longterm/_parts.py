@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from memoriter.backends import Embedding, MemoryBackend
     from memoriter.config import LongTerm, MemorySearch
-    from memoriter.extensions.longterm._store import LongTermStore
+    from memoriter.extensions.longterm._results import LongTermStore
     from memoriter.hookspecs import PluginContext
     from memoriter.workspace import Workspace
 
@@ -126,10 +126,7 @@ def database_place(settings: LongTerm, home: Path, user_home: Path) -> str:
 def openclaw_folder(settings: LongTerm, database: str, state: Path | None) -> Path | None:
     """Return the folder with the table of OpenClaw's plugin that the settings name; None: they name none.
 
-    Args:
-        settings: the settings of the plugin.
-        database: what `database_place` returns for them.
-        state: OpenClaw's state folder if the configuration is OpenClaw's, which has the default place of the table.
+    If the configuration is OpenClaw's, the table has a default place in its folder `state`.
     """
     if settings.db_path:
         folder = None if "://" in database else Path(database)
@@ -141,8 +138,7 @@ def openclaw_folder(settings: LongTerm, database: str, state: Path | None) -> Pa
 def principal_of(settings: LongTerm, note: str) -> str:
     """Return whose memories they are: the configured principal, or that of the folder of notes.
 
-    Raises:
-        ConfigError: the configured principal could be that of a folder, or is too long.
+    Raises ConfigError: the configured principal could be that of a folder, or is too long.
     """
     chosen = (settings.principal or "").strip()
     if chosen.startswith(OWN_FOLDER) or not chosen.isprintable() or len(chosen) > LONGEST_PRINCIPAL:

@@ -15,15 +15,13 @@ from memoriter.types import Diagnostic
 if TYPE_CHECKING:
     from memoriter.extensions.longterm._memories import LongTermMemories
     from memoriter.extensions.longterm._records import LongTermMemory
-    from memoriter.extensions.longterm._store import LongTermStore
+    from memoriter.extensions.longterm._results import LongTermStore
 
 
 def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
     """Make the database hold what the note says: new and edited items are added, deleted ones are removed.
 
-    Args:
-        memories: the long-term memories.
-        everything: whether to compute all vectors again.
+    With `everything`, all vectors are computed again.
 
     Raises:
         WriteError: the note could not be written.

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from memoriter.agent import Audience
     from memoriter.extensions.longterm._memories import LongTermMemories
     from memoriter.extensions.longterm._records import LongTermMemory
-    from memoriter.extensions.longterm._results import LongTermHit
-    from memoriter.extensions.longterm._store import Vector
+    from memoriter.extensions.longterm._results import LongTermHit, Vector
     from memoriter.types import ModelSpec
 
 LIMIT = 3

@@ -37,10 +37,8 @@ def count_memories(number: int) -> str:
 def memory_line(memory: LongTermMemory, replaced: Mapping[str, str] | None = None, mark: str = "") -> Line:
     """Return a memory as one line that ends with its id.
 
-    Args:
-        memory: the memory.
-        replaced: the ids of what replaced superseded memories, by the ids of these.
-        mark: what else there is to say about it; empty: nothing.
+    `replaced` has the ids of what replaced superseded memories, by the ids of these; `mark` is what else there is to
+    say.
     """
     newer = (replaced or {}).get(memory.id, "")[:SHORT_ID]
     superseded = [f"superseded by {newer}" if newer else "superseded"] if memory.status == "superseded" else []

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.extensions.longterm._records import LongTermMemory
-    from memoriter.extensions.longterm._store import Found
+    from memoriter.extensions.longterm._results import Found
     from memoriter.types import ModelSpec
 
 DEMOTION = 0.5
@@ -27,11 +27,8 @@ NEAREST = 3
 def answering(memory: LongTermMemory, cosine: float, words: str, background: tuple[float, float]) -> LongTermHit:
     """Return a memory with its score for a question: how far it stands out from unrelated texts of the model.
 
-    Args:
-        memory: the memory.
-        cosine: of its vector and that of the question.
-        words: the question, if shared words raise the score, else empty.
-        background: mean and deviation of the cosine of unrelated texts.
+    The words are those of the question, if shared words raise the score. The background is the mean and the deviation
+    of the cosine of unrelated texts.
     """
     mean, deviation = background
     similarity = min(max((cosine - mean) / max(deviation, 1e-6) / FULL_DEVIATIONS, 0.0), 1.0)

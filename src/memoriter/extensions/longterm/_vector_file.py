@@ -18,7 +18,7 @@ from memoriter.permissions import make_private_folder
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from memoriter.extensions.longterm._store import Vector
+    from memoriter.extensions.longterm._results import Vector
 
     Rows = dict[str, tuple[str, Vector]]
 

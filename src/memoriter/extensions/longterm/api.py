@@ -1,9 +1,16 @@
 """Long-term memories: single statements with vectors, which an agent stores, recalls and forgets."""
 
-from memoriter.extensions.longterm._as_of import AsOf
 from memoriter.extensions.longterm._candidates import Candidate, Inbox
+from memoriter.extensions.longterm._chain import AsOf
 from memoriter.extensions.longterm._exchange import export_markdown, export_rows, import_text
-from memoriter.extensions.longterm._inbox import InboxFile, candidate_json, candidate_of_json, inbox_of
+from memoriter.extensions.longterm._inbox import (
+    InboxFile,
+    candidate_json,
+    candidate_of_json,
+    inbox_of,
+    put_back,
+    withdraw_approval,
+)
 from memoriter.extensions.longterm._json import (
     forgotten_memories_json,
     hit_json,
@@ -13,7 +20,6 @@ from memoriter.extensions.longterm._json import (
     stored_json,
 )
 from memoriter.extensions.longterm._lance import LanceStore
-from memoriter.extensions.longterm._lookup import is_beginning_of_id
 from memoriter.extensions.longterm._memories import LongTermMemories
 from memoriter.extensions.longterm._note import PATH
 from memoriter.extensions.longterm._openclaw import import_openclaw, openclaw_memories, search_openclaw
@@ -29,22 +35,24 @@ from memoriter.extensions.longterm._records import (
     Span,
     Speaker,
     Status,
+    is_beginning_of_id,
     is_memory_id,
     least_trusted,
 )
 from memoriter.extensions.longterm._results import (
+    Found,
     Imported,
     LongTermAnswer,
     LongTermForgotten,
     LongTermHit,
     LongTermStats,
+    LongTermStore,
     OpenClawState,
     Rebuilt,
     Stored,
+    StoreState,
 )
 from memoriter.extensions.longterm._scoring import NEAREST
-from memoriter.extensions.longterm._store import Found, LongTermStore, StoreState
-from memoriter.extensions.longterm._undo import put_back, withdraw_approval
 from memoriter.extensions.longterm.plugin import LongTermPlugin
 
 __all__ = [

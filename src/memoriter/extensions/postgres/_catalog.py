@@ -14,8 +14,7 @@ from memoriter.extensions.postgres._tenants import IS_MEMBER
 from memoriter.records import StoredIndex
 
 if TYPE_CHECKING:
-    from memoriter.extensions.postgres._server import Connection
-    from memoriter.extensions.postgres._settings import ServerSettings
+    from memoriter.extensions.postgres._server import Connection, ServerSettings
 
 READING_MILLISECONDS = 1_000
 """How long a memory that is being compacted may delay the list."""
@@ -25,8 +24,6 @@ LOCK_MILLISECONDS = 500
 Deleting tables locks those of all memories for a moment.
 """
 TRIES = 20
-_FIRST_TIME = 1e15
-"""The least number of an epoch that is a time, in microseconds since 1970; earlier versions counted."""
 
 
 def list_spaces(settings: ServerSettings) -> list[StoredIndex]:
@@ -64,15 +61,11 @@ def _listed(connection: Connection, row: tuple[Any, ...]) -> StoredIndex:
     with suppress(psycopg.errors.LockNotAvailable), connection.transaction():
         connection.execute("SELECT set_config('lock_timeout', %s, true)", (str(READING_MILLISECONDS),))
         ((passages, vectors, size),) = connection.execute(statement.encode(), (partitions(space),)).fetchall()
-    return StoredIndex(name, owner, passages, vectors, size, epoch / 1e6 if epoch >= _FIRST_TIME else None)
+    return StoredIndex(name, owner, passages, vectors, size, epoch / 1e6 if epoch else None)
 
 
 def drop_space(settings: ServerSettings, name: str) -> None:
     """Delete a memory with its tables, in one transaction. Notes are not touched.
-
-    Args:
-        settings: where the server is.
-        name: of the memory, as `list_spaces` returns it.
 
     Raises:
         IndexBusy: another process uses the memory, or searches of others left no moment to delete its tables.

@@ -67,17 +67,9 @@ class Notifier:
 
 
 def changes(server: Server, state: State, stop: Event) -> Generator[str]:
-    """Yield the name of the content now, and after each change, until `stop` is set.
+    """Yield the name of the content now, and within a second after each change, until `stop` is set.
 
-    It has a connection of its own, outside the pool.
-
-    Args:
-        server: the server.
-        state: has the number of the space.
-        stop: ends this within a second, unless the server hangs.
-
-    Raises:
-        IndexUnavailable: the connection broke, or there is none.
+    It has a connection of its own, outside the pool. Raises IndexUnavailable: that one broke, or there is none.
     """
     with closing(server.connect()) as connection, server.translating():
         yield from _followed(connection, server.settings.schema, state, stop)

@@ -30,12 +30,8 @@ class Condition(NamedTuple):
 def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str], kinds: Collection[str]) -> Condition:
     """Return the condition of all filters but those on phrases.
 
-    Args:
-        filters: the filters.
-        space: the space.
-        edition: the content of the space.
-        paths: the paths of all files, of which a pattern selects some; read only if there is one.
-        kinds: the kinds of sources of all files; a filter that allows all of them excludes nothing.
+    A pattern selects some of the paths of all files, which are read only if there is one. A filter that allows all
+    kinds of sources excludes nothing.
     """
     files = list[str]()
     values = list[Any]()

@@ -8,12 +8,13 @@ from memoriter.config import expand
 from memoriter.environment import host_name
 from memoriter.extensions.postgres._catalog import drop_space, list_spaces
 from memoriter.extensions.postgres._inspected import InspectedStore
-from memoriter.extensions.postgres._settings import ServerSettings
+from memoriter.extensions.postgres._server import ServerSettings
 from memoriter.extensions.postgres._store import PostgresStore, runs_in_background
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from memoriter.records import StoredIndex
+    from memoriter.store import Store
     from memoriter.store_setup import StorePlace
 
 
@@ -23,11 +24,12 @@ class PostgresDriver:
 
     place: StorePlace
 
-    def __call__(self, *, inspect: bool) -> PostgresStore:
+    def __call__(self, *, inspect: bool) -> Store:
         open_it = InspectedStore.inspect if inspect else PostgresStore.open
         store = open_it(self._server, self._space, clock=self.place.env.wall)
-        vector = self.place.settings.store.vector
-        store.may_use_graphs = vector.enabled and vector.engine != "exact"
+        if isinstance(store, PostgresStore):
+            vector = self.place.settings.store.vector
+            store.may_use_graphs = vector.enabled and vector.engine != "exact"
         return store
 
     def runs_in_background(self) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memoriter.errors import IndexUnavailable, sentence
 from memoriter.extensions.postgres import _vectors
 from memoriter.extensions.postgres._files import Place
-from memoriter.extensions.postgres._lookup import FOREIGN, find_space
+from memoriter.extensions.postgres._requirements import FOREIGN, find_space
 from memoriter.extensions.postgres._schema import TABLES, partitions
 from memoriter.types import Diagnostic
 
@@ -20,15 +20,9 @@ COPIED = ("batch:", "background:", "forgetting")
 
 
 def enter(server: Server, name: str, *, repair: bool = False) -> int:
-    """Return the number of a space; create it if it does not exist.
+    """Return the number of a space; create it if it does not exist, and with `repair` its tables that are missing.
 
-    Args:
-        server: the server, whose schema has its tables.
-        name: of the space.
-        repair: make tables of the space that are missing.
-
-    Raises:
-        IndexUnavailable: it belongs to a role of which the user is not a member, or there is no such role.
+    Raises IndexUnavailable: it belongs to a role of which the user is not a member, or there is no such role.
     """
     import psycopg
 

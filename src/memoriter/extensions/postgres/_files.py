@@ -6,11 +6,10 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from memoriter.extensions.postgres._conditions import all_storable, escaped, restored, storable
+from memoriter.extensions.postgres._conditions import all_storable, escaped, storable
 from memoriter.extensions.postgres._vectors import make_chunk
-from memoriter.extensions.postgres._words import as_tsvector, distinct, fold
-from memoriter.folding import contains
-from memoriter.records import COUNTED_OF_FILE, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
+from memoriter.extensions.postgres._words import as_tsvector, distinct
+from memoriter.records import COUNTED_OF_FILE, Corpus, IndexedFile, KindCount, StoredChunk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -197,16 +196,16 @@ def corpus(connection: Connection, place: Place) -> Corpus:
     return Corpus(files, chunks, mean, bool(names), kinds)
 
 
-_ROW = (
+WITH_FILES = (
     "FROM chunks JOIN files ON files.space = chunks.space AND files.edition = chunks.edition AND files.id = chunks.file"
 )
-_WANTED = "WHERE chunks.space = %s AND chunks.edition = %s AND chunks.id = ANY(%s)"
+WANTED = "WHERE chunks.space = %s AND chunks.edition = %s AND chunks.id = ANY(%s)"
 
 
 def rows(connection: Connection, place: Place, ids: Collection[int]) -> dict[int, StoredChunk]:
     found = connection.execute(
         "SELECT chunks.id, files.path, files.kind, ordinal, start_line, end_line, text, heading, term_counts,"
-        f" chunks.length, day, script, chunks.key {_ROW} {_WANTED}",
+        f" chunks.length, day, script, chunks.key {WITH_FILES} {WANTED}",
         (*place, list(ids)),
     )
     return {
@@ -226,52 +225,7 @@ def rows(connection: Connection, place: Place, ids: Collection[int]) -> dict[int
     }
 
 
-def scoring_rows(connection: Connection, place: Place, ids: Collection[int]) -> dict[int, ScoringRow]:
-    found = connection.execute(
-        f"SELECT chunks.id, files.path, files.kind, chunks.length, term_counts, day, script {_ROW} {_WANTED}",
-        (*place, list(ids)),
-    )
-    return {row[0]: ScoringRow._make((*row[:4], bytes(row[4]), *row[5:])) for row in found}
-
-
-def ids_at(connection: Connection, place: Place, path: str) -> list[int]:
-    where = "chunks.space = %s AND chunks.edition = %s AND files.path = %s"
-    statement = f"SELECT chunks.id {_ROW} WHERE {where} ORDER BY chunks.id"
-    return [int(row) for (row,) in connection.execute(statement, (*place, storable(path)))]
-
-
-def all_ids(connection: Connection, place: Place) -> list[int]:
-    return [int(row) for (row,) in connection.execute(f"SELECT id FROM chunks WHERE {_HERE} ORDER BY id", place)]  # noqa: S608 (fixed text)
-
-
-def chunks_with(connection: Connection, place: Place, text: str) -> list[tuple[str, int, int]]:
-    """Return path, first and last line of every chunk whose text or headings contain a text, however written."""
-    where = "chunks.space = %s AND chunks.edition = %s ORDER BY files.path, start_line"
-    statement = f"SELECT files.path, start_line, end_line, chunks.text, chunks.heading {_ROW} WHERE {where}"
-    rows = connection.execute(statement, place)
-    return [(path, a, b) for path, a, b, *texts in rows if any(contains(restored(each), text) for each in texts)]
-
-
 def settings(connection: Connection, place: Place, prefix: str) -> dict[str, str]:
     """Return the settings whose names start with a text, by name."""
     statement = f"SELECT key, value FROM meta WHERE {_HERE} AND starts_with(key, %s) ORDER BY key"  # noqa: S608 (fixed text)
     return dict(cast("Iterable[tuple[str, str]]", connection.execute(statement, (*place, prefix))))
-
-
-def document_frequency(connection: Connection, place: Place, terms: Collection[str]) -> dict[str, int]:
-    folded = {term: fold(term) for term in terms}
-    statement = f"SELECT term, chunks FROM frequencies WHERE {_HERE} AND term = ANY(%s)"  # noqa: S608 (fixed text)
-    counts = dict(cast("Iterable[tuple[str, int]]", connection.execute(statement, (*place, list(folded.values())))))
-    return {term: counts.get(kept, 0) for term, kept in folded.items()}
-
-
-def other_names(connection: Connection, place: Place, names: Collection[str]) -> dict[str, list[str]]:
-    found = dict[str, list[str]]()
-    statement = (
-        "SELECT DISTINCT names.name, others.name FROM names JOIN names AS others ON others.space = names.space"
-        " AND others.edition = names.edition AND others.file = names.file AND others.name <> names.name"
-        " WHERE names.space = %s AND names.edition = %s AND names.name = ANY(%s) ORDER BY 2"
-    )
-    for name, other in connection.execute(statement, (*place, all_storable(names))):
-        found.setdefault(name, []).append(other)
-    return found

@@ -183,14 +183,10 @@ def measure_graphs(
     exactly: Callable[[NDArray[np.float32], int], list[float]],
     through: Callable[[NDArray[np.float32], int, Graphs], list[float]],
 ) -> Graphs:
-    """Return the least oversampling with which the graphs find enough, or no scripts if none does.
+    """Return the least oversampling with which the graphs of some scripts find enough, or no scripts if none does.
 
-    Args:
-        connection: the connection.
-        vectors: the set.
-        scripts: those that have a graph.
-        exactly: returns the cosines of the nearest to a query, when all are compared.
-        through: returns the cosines of what a search through the graphs finds.
+    Both functions return cosines: `exactly` of the nearest to a query, and `through` of what a search through graphs
+    finds.
     """
     import numpy as np
 

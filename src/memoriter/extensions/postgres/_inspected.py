@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 from memoriter.errors import IndexUnavailable
-from memoriter.extensions.postgres._graphs import NONE, Graphs
-from memoriter.extensions.postgres._lookup import find_space
+from memoriter.extensions.postgres import _shared
+from memoriter.extensions.postgres._editions import replica_notices
+from memoriter.extensions.postgres._requirements import find_space
 from memoriter.extensions.postgres._server import Server
 from memoriter.extensions.postgres._state import State
 from memoriter.extensions.postgres._store import PostgresStore
-from memoriter.records import Corpus
-from memoriter.types import Diagnostic
+from memoriter.index import InspectedIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator
     from contextlib import AbstractContextManager
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from memoriter.extensions.postgres._files import Place
-    from memoriter.extensions.postgres._server import Connection
-    from memoriter.extensions.postgres._settings import ServerSettings
-    from memoriter.extensions.postgres._vectors import VectorSet
-    from memoriter.records import IndexedFile, ScoringRow, StoredChunk
-    from memoriter.store import Snapshot
-    from memoriter.types import Filters, ModelSpec, ScriptBaselines
-
-T = TypeVar("T")
-_INSPECTED = Diagnostic(
-    "index_read_only", "This command only inspects the index, so it stores nothing.", "Run `memoriter index`."
-)
+    from memoriter.extensions.postgres._server import Connection, ServerSettings
+    from memoriter.types import Diagnostic
 
 
 class InspectedStore(PostgresStore):
@@ -41,13 +30,10 @@ class InspectedStore(PostgresStore):
     read_only = True
 
     @classmethod
-    def inspect(cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]) -> InspectedStore:
-        """Open the space of a name; it is empty if it, or the schema, does not exist.
-
-        Args:
-            settings: where the server is.
-            name: of the space: the workspace and the agent.
-            clock: returns seconds since 1970.
+    def inspect(
+        cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]
+    ) -> InspectedStore | AbsentStore:
+        """Open the space of a workspace and an agent; it is empty if it, or the schema, does not exist.
 
         Raises:
             IndexUnavailable: the server does not answer, something is missing there, or the user may not use the space.
@@ -62,7 +48,7 @@ class InspectedStore(PostgresStore):
             else:
                 server.check_creation()
             if known is None or not known.has_content:
-                return AbsentStore(server, name, State(0), clock=clock)
+                return AbsentStore.on(server, name, clock=clock)
             return InspectedStore(server, name, State(known.id), clock=clock)
         except BaseException:
             server.close()
@@ -88,172 +74,33 @@ class InspectedStore(PostgresStore):
         """Do nothing."""
 
     def _refuse(self) -> NoReturn:
-        raise IndexUnavailable(_INSPECTED.message, remedy=_INSPECTED.remedy)
+        message = "This command only inspects the index, so it stores nothing."
+        raise IndexUnavailable(message, remedy="Run `memoriter index`.")
 
 
-class AbsentStore(InspectedStore):
-    """The empty store that stands for a space that does not exist."""
+class AbsentStore(InspectedIndex):
+    """The empty store, in memory, that stands for a space that does not exist; it knows the vectors of others."""
 
-    def _active_graphs(self) -> Graphs:
-        return NONE
+    server: Server
 
-    def _without_graphs(self) -> VectorSet | None:
-        return None
+    @classmethod
+    def on(cls, server: Server, name: str, *, clock: Callable[[], float]) -> AbsentStore:
+        """Return the store for a name on a server, which is closed with it."""
+        store = cls.inspect(Path(server.name) / name, clock=clock)
+        store.server = server
+        return store
 
-    def use_vectors(self, spec: ModelSpec) -> None:
-        self._spec = spec
-
-    def refresh(self) -> bool:
-        return False
-
-    def check(self) -> None:
-        """Do nothing."""
-
-    def version(self) -> int:
-        return 0
-
-    def content(self) -> int:
-        return 0
-
-    def at_one_state(self, read: Callable[[Snapshot], T]) -> T:
-        return read(self)
-
-    def metas(self, prefix: str) -> dict[str, str]:
-        del prefix
-        return {}
-
-    def files(self) -> dict[str, IndexedFile]:
-        return {}
-
-    def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:
-        del paths
-        return {}
-
-    def corpus(self) -> Corpus:
-        return Corpus(0, 0, 0.0, has_other_names=False, kinds={})
-
-    def count(self, filters: Filters) -> int:
-        del filters
-        return 0
-
-    def newest(self, filters: Filters, limit: int) -> list[int]:
-        del filters, limit
-        return []
-
-    def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
-        del ids, filters
-        return set()
-
-    def rows(self, ids: Collection[int]) -> dict[int, StoredChunk]:
-        del ids
-        return {}
-
-    def scoring_rows(self, ids: Collection[int]) -> dict[int, ScoringRow]:
-        del ids
-        return {}
-
-    def ids_at(self, path: str) -> list[int]:
-        del path
-        return []
-
-    def all_ids(self) -> list[int]:
-        return []
-
-    def places_of(self, text: str) -> list[tuple[str, int, int]]:
-        del text
-        return []
-
-    def keyword_search(
-        self,
-        terms: Sequence[str],
-        *,
-        limit: int,
-        filters: Filters | None = None,
-        frequency: Mapping[str, int] | None = None,
-        weights: Mapping[str, float] | None = None,
-    ) -> list[tuple[int, float]]:
-        del terms, limit, filters, frequency, weights
-        return []
-
-    def keyword_search_all(
-        self, terms: Sequence[str], *, limit: int, filters: Filters | None = None
-    ) -> list[tuple[int, float]]:
-        del terms, limit, filters
-        return []
-
-    def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
-        return dict.fromkeys(terms, 0)
-
-    def other_names(self, names: Collection[str]) -> dict[str, list[str]]:
-        del names
-        return {}
-
-    def missing(self, limit: int, *, of: Collection[int] = ()) -> list[tuple[bytes, str]]:
-        del limit, of
-        return []
-
-    def pending(self) -> int:
-        return 0
-
-    waiting = failures = vectors = pending
-
-    def referenced(self, keys: Collection[bytes]) -> set[bytes]:
-        del keys
-        return set()
-
-    def vector_keys(self) -> set[bytes]:
-        return set()
-
-    def providers(self) -> set[str]:
-        return set()
-
-    def vector_search(
-        self,
-        query: NDArray[np.float32],
-        *,
-        limit: int,
-        filters: Filters | None = None,
-        levels: ScriptBaselines | None = None,
-    ) -> list[tuple[int, float]]:
-        del query, limit, filters, levels
-        return []
-
-    def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
-        del ids
-        return [], self._no_rows()
-
-    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
-        del ids
-        return [], [], [], self._no_rows()
-
-    def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
-        del count
-        return [], self._no_rows()
-
-    def models(self) -> dict[ModelSpec, int]:
-        return {}
-
-    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
-        del after, limit
-        return [], self._no_rows()
-
-    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
-        del keys
-        return set()
+    @property
+    def notices(self) -> tuple[Diagnostic, ...]:
+        return replica_notices(self.server)
 
     def shared_vectors(self, keys: Collection[bytes]) -> set[bytes]:
-        with self._server.connection() as connection:
+        with self.server.connection() as connection:
             if connection.execute("SELECT to_regclass('spaces')").fetchone() == (None,):
                 return set()
-        return super().shared_vectors(keys)
+            others = _shared.other_sets(connection, self.spec, 0, self.server.settings.role)
+            return _shared.held(connection, others, keys)
 
-    def refused(self) -> dict[bytes, str]:
-        return {}
-
-    def _no_rows(self) -> NDArray[np.float32]:
-        import numpy as np
-
-        return np.empty((0, self._spec.dimensions if self._spec else 0), dtype=np.float32)
-
-    def size_on_disk(self) -> int:
-        return 0
+    def close(self) -> None:
+        super().close()
+        self.server.close()

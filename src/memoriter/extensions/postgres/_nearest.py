@@ -89,12 +89,8 @@ def nearest(
 ) -> list[tuple[int, float]]:
     """Return the chunks nearest to a query, best first, ties by id: (chunk id, exact cosine).
 
-    Args:
-        connection: the connection.
-        search: what is searched.
-        graphs: those of the set; if there are none, all vectors are compared.
-        scripts: the scripts of the set, if there are graphs.
-        shares: what the filters leave of each script, if there are graphs and filters.
+    Without graphs, all vectors are compared. With them, `scripts` are those of the set, and `shares` what filters leave
+    of each.
     """
     if search.scope.is_everything:
         wanted = 2 * search.limit + _LEFTOVERS
@@ -127,13 +123,7 @@ def renew(server: Server, vectors: VectorSet) -> Graphs | None:
 
 
 def measure(connection: Connection, vectors: VectorSet, made: tuple[str, ...]) -> Graphs:
-    """Return how far the graphs of some scripts must be searched, or no graphs if they are of no use.
-
-    Args:
-        connection: the connection.
-        vectors: the set.
-        made: the scripts that have a graph.
-    """
+    """Return how far the graphs of the scripts that have one must be searched, or no graphs if they are of no use."""
     scripts = scripts_of(connection, vectors)
 
     def exactly(query: NDArray[np.float32], limit: int) -> list[float]:
@@ -238,12 +228,7 @@ def _through_filtered_graphs(
 ) -> list[tuple[Any, ...]] | None:
     """Compare what the graphs lead to and the filters leave; return None if a graph ended before it had enough.
 
-    Args:
-        connection: the connection.
-        search: what is searched.
-        graphs: those of the set.
-        scripts: the scripts of the set.
-        through: the scripts whose graphs are used; of the others, all that the filters leave is compared.
+    Of the scripts that are not in `through`, all that the filters leave is compared.
     """
     scope = search.scope
     wanted = search.limit + _SPARE

@@ -1,4 +1,4 @@
-"""What can be read of the content of a space."""
+"""What can be read of a space: its content, vectors of other memories, and who owns its tables."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from math import log1p
 from typing import TYPE_CHECKING, TypeVar
 
-from memoriter.extensions.postgres import _files, _graphs, _listing, _nearest, _vectors, _words
-from memoriter.extensions.postgres._conditions import condition, holds, is_pattern, restored
+from memoriter.extensions.postgres import _files, _graphs, _nearest, _shared, _vectors, _words
+from memoriter.extensions.postgres._conditions import all_storable, condition, holds, is_pattern, restored, storable
 from memoriter.extensions.postgres._state import remembered
 from memoriter.extensions.postgres._words import Scope
-from memoriter.ids import fingerprint
+from memoriter.folding import contains
+from memoriter.ids import fingerprint, spec_of
+from memoriter.records import ScoringRow
 from memoriter.types import Filters
 
 if TYPE_CHECKING:
@@ -24,13 +26,15 @@ if TYPE_CHECKING:
     from memoriter.extensions.postgres._server import Connection, Server
     from memoriter.extensions.postgres._state import Content, State
     from memoriter.extensions.postgres._vectors import VectorSet
-    from memoriter.records import Corpus, IndexedFile, ScoringRow, StoredChunk
+    from memoriter.records import Corpus, IndexedFile, StoredChunk
     from memoriter.store import Snapshot
-    from memoriter.types import ModelSpec, ScriptBaselines
+    from memoriter.types import Diagnostic, ModelSpec, ScriptBaselines
 
 T = TypeVar("T")
 FORGETTING = "forgetting"
 _EVERYTHING = Filters()
+_HERE = "space = %s AND edition = %s"
+_OF_SET = f"{_HERE} AND set = %s"
 
 
 class PostgresReader:
@@ -195,20 +199,31 @@ class PostgresReader:
             return _files.rows(connection, place, [int(each) for each in ids])
 
     def scoring_rows(self, ids: Collection[int]) -> dict[int, ScoringRow]:
+        columns = "chunks.id, files.path, files.kind, chunks.length, term_counts, day, script"
+        statement = f"SELECT {columns} {_files.WITH_FILES} {_files.WANTED}"
         with self._reading() as (connection, place):
-            return _files.scoring_rows(connection, place, [int(each) for each in ids])
+            rows = connection.execute(statement.encode(), (*place, [int(each) for each in ids]))
+            return {row[0]: ScoringRow._make((*row[:4], bytes(row[4]), *row[5:])) for row in rows}
 
     def ids_at(self, path: str) -> list[int]:
+        where = "chunks.space = %s AND chunks.edition = %s AND files.path = %s"
+        statement = f"SELECT chunks.id {_files.WITH_FILES} WHERE {where} ORDER BY chunks.id"
         with self._reading() as (connection, place):
-            return _files.ids_at(connection, place, path)
+            return [int(row) for (row,) in connection.execute(statement.encode(), (*place, storable(path)))]
 
     def all_ids(self) -> list[int]:
         with self._reading() as (connection, place):
-            return _files.all_ids(connection, place)
+            rows = connection.execute(f"SELECT id FROM chunks WHERE {_HERE} ORDER BY id", place)  # noqa: S608 (fixed text)
+            return [int(row) for (row,) in rows]
 
     def places_of(self, text: str) -> list[tuple[str, int, int]]:
+        where = "chunks.space = %s AND chunks.edition = %s ORDER BY files.path, start_line"
+        columns = "files.path, start_line, end_line, chunks.text, chunks.heading"
         with self._reading() as (connection, place):
-            return _files.chunks_with(connection, place, text)
+            rows = connection.execute(f"SELECT {columns} {_files.WITH_FILES} WHERE {where}".encode(), place)
+            return [
+                (path, a, b) for path, a, b, *texts in rows if any(contains(restored(each), text) for each in texts)
+            ]
 
     # keywords
 
@@ -252,12 +267,24 @@ class PostgresReader:
             )
 
     def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
+        folded = {term: _words.fold(term) for term in terms}
+        statement = f"SELECT term, chunks FROM frequencies WHERE {_HERE} AND term = ANY(%s)"  # noqa: S608 (fixed text)
         with self._reading() as (connection, place):
-            return _files.document_frequency(connection, place, terms)
+            rows = connection.execute(statement, (*place, list(folded.values()))).fetchall()
+        counts = {str(term): int(chunks) for term, chunks in rows}
+        return {term: counts.get(kept, 0) for term, kept in folded.items()}
 
     def other_names(self, names: Collection[str]) -> dict[str, list[str]]:
+        found = dict[str, list[str]]()
+        statement = (
+            "SELECT DISTINCT names.name, others.name FROM names JOIN names AS others ON others.space = names.space"
+            " AND others.edition = names.edition AND others.file = names.file AND others.name <> names.name"
+            " WHERE names.space = %s AND names.edition = %s AND names.name = ANY(%s) ORDER BY 2"
+        )
         with self._reading() as (connection, place):
-            return _files.other_names(connection, place, names)
+            for name, other in connection.execute(statement, (*place, all_storable(names))):
+                found.setdefault(name, []).append(other)
+        return found
 
     # vectors
 
@@ -400,17 +427,61 @@ class PostgresReader:
             return _vectors.sample(connection, vectors, count) if vectors else ([], _vectors.no_rows(None))
 
     def models(self) -> dict[ModelSpec, int]:
+        of_set = "of.space = sets.space AND of.edition = sets.edition AND of.set = sets.id"
+        statement = (
+            "SELECT spec::text, vectors FROM (SELECT sets.id, sets.spec,"  # noqa: S608 (fixed text)
+            f" (SELECT count(*) FROM vectors AS of WHERE {of_set}) AS vectors,"
+            f" EXISTS (SELECT 1 FROM failures AS of WHERE {of_set}) AS refused"
+            " FROM sets WHERE space = %s AND edition = %s) AS counted WHERE vectors > 0 OR refused ORDER BY id"
+        )
         with self._reading() as (connection, place):
-            return _listing.models(connection, place)
+            return {spec_of(spec): vectors for spec, vectors in connection.execute(statement.encode(), place)}
 
     def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        statement = (
+            f"SELECT key, coalesce(short, vector_send(vector)) FROM vectors WHERE {_OF_SET} AND key > %s"  # noqa: S608 (fixed text)
+            " ORDER BY key LIMIT %s"
+        )
         with self._with_vectors() as (connection, vectors):
-            return _listing.stored(connection, vectors, after, limit) if vectors else ([], _vectors.no_rows(None))
+            if vectors is None:
+                return [], _vectors.no_rows(None)
+            rows = connection.execute(statement.encode(), (*vectors.key, after, limit), binary=True).fetchall()
+            return [bytes(key) for key, _ in rows], _vectors.decode([blob for _, blob in rows], vectors.dimensions)
 
     def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        statement = f"SELECT key FROM vectors WHERE {_OF_SET} AND key = ANY(%s)"  # noqa: S608 (fixed text)
         with self._with_vectors() as (connection, vectors):
-            return _listing.having(connection, vectors, keys) if vectors else set()
+            if vectors is None:
+                return set()
+            return {bytes(key) for (key,) in connection.execute(statement.encode(), (*vectors.key, list(keys)))}
 
     def refused(self) -> dict[bytes, str]:
+        statement = f"SELECT key, message FROM failures WHERE {_OF_SET} ORDER BY key"  # noqa: S608 (fixed text)
         with self._with_vectors() as (connection, vectors):
-            return _listing.refused(connection, vectors) if vectors else {}
+            if vectors is None:
+                return {}
+            return {bytes(key): str(message) for key, message in connection.execute(statement.encode(), vectors.key)}
+
+    # what is around the content of the space
+
+    @property
+    def work_left(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics of work on the store that is due and that this user may not do."""
+        if (vectors := self._without_graphs()) is None:
+            return ()
+        with self._server.connection() as connection:
+            return _graphs.left_to_owner(connection, vectors)
+
+    def _without_graphs(self) -> VectorSet | None:
+        """Return the active vectors if their graphs have to be made and measured."""
+        with self._opened() as (connection, content):
+            vectors = self._vector_set(connection, content)
+            known = self._graphs_of(connection, content, vectors) if vectors else _graphs.NONE
+        return vectors if self.may_use_graphs and _graphs.is_due(known, self.vectors()) else None
+
+    def shared_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        with self._server.connection() as connection:
+            return _shared.held(connection, self._other_sets(connection), keys)
+
+    def _other_sets(self, connection: Connection) -> list[VectorSet]:
+        return _shared.other_sets(connection, self._spec, self._state.space, self._server.settings.role)

@@ -97,9 +97,7 @@ class Right:
     def hold_to_store(self, wait: float, *, after: Right) -> Generator[None]:
         """Hold the right to keep what was computed, even if the search that asked for it has no time left.
 
-        Args:
-            wait: seconds to wait for the right.
-            after: the right to compute, which this process may have lost meanwhile.
+        This process may have lost `after`, the right to compute, meanwhile.
 
         Raises:
             IndexBusy: another process has the right.
@@ -171,16 +169,7 @@ def right_of(
     taken: Callable[[Connection], None] = lambda _: None,
     released: Callable[[Connection], None] = lambda _: None,
 ) -> Right:
-    """Return a right on a space.
-
-    Args:
-        server: where the lock is.
-        space: the name of the space.
-        kind: a key of `DOING`.
-        remedy: of the error if another process has it.
-        taken: see `Right`.
-        released: likewise.
-    """
+    """Return a right on a space by its name; `kind` is a key of `DOING`, and the rest is that of `Right`."""
     name = f"{server.settings.schema}/{space}/{kind}"
     doing = DOING[kind].format(repr(space))
     return Right(server, name, doing, remedy, taken=taken, released=released)

@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.environment import host_name, program_name, variables
 from memoriter.errors import IndexUnavailable, sentence
-from memoriter.extensions.postgres._creation import check_creation, check_extension, no_extension, no_schema
-from memoriter.extensions.postgres._lookup import check_role
-from memoriter.extensions.postgres._migrations import check_version
-from memoriter.extensions.postgres._proxy import check_sessions
-from memoriter.extensions.postgres._schema import quoted, shared_statements
-from memoriter.extensions.postgres._schema_repair import check_columns, restore_vectors
+from memoriter.extensions.postgres._requirements import (
+    check_creation,
+    check_extension,
+    check_role,
+    check_sessions,
+    no_extension,
+    no_schema,
+)
+from memoriter.extensions.postgres._schema import VERSION, check_columns, quoted, restore_vectors, shared_statements
 from memoriter.extensions.postgres._tenants import check_usage, enter_owner, tenant_statements
 from memoriter.extensions.postgres._translation import first_line, translated
 from memoriter.extras import require
+from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
     from memoriter.extensions.postgres._connections import LimitedConnection, Pool
-    from memoriter.extensions.postgres._settings import ServerSettings
 
     Connection = LimitedConnection
 
@@ -195,8 +198,8 @@ class Server:
     def prepare(self, *, create: bool) -> bool:
         """Check the server and its schema, and return whether the schema exists; `create` makes it on a primary server.
 
-        Raises:
-            IndexUnavailable: the server, its version, pgvector or a right is missing; the remedy names the statement.
+        Raises IndexUnavailable: the server, its version, pgvector or a right is missing; the remedy names the
+        statement.
         """
         with self.connection() as connection:
             if connection.info.server_version < OLDEST_SERVER:
@@ -228,9 +231,22 @@ class Server:
             self._find_vectors(connection, create=create)
             if not exists:
                 self._create(connection)  # a schema without tables is completed, too
-            schema = quoted(self.settings.schema)
-            check_version(connection, schema, self.name, create=create, unlimited=self.unlimited)
+            self._check_version(connection)
             return True
+
+    def _check_version(self, connection: LimitedConnection) -> None:
+        """Raise IndexUnavailable if the schema is that of another version of memoriter."""
+        ((version,),) = connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchall()
+        if version > VERSION:
+            raise IndexUnavailable(
+                f"The schema of {self.name} has version {version}; the newest that is supported is {VERSION}.",
+                remedy="Update memoriter.",
+            )
+        if version < VERSION:
+            raise IndexUnavailable(
+                f"The schema of {self.name} has version {version}; version {VERSION} is needed.",
+                remedy="Name another schema in memorySearch.store.postgres.schema, and run `memoriter index`.",
+            )
 
     def check_creation(self) -> None:
         """Raise IndexUnavailable if `prepare` could not create what is missing; nothing is created."""
@@ -346,3 +362,21 @@ def _register(connection: LimitedConnection, types: Iterable[tuple[str, int, int
     }
     for name, number, array in types:
         registering[name](connection, TypeInfo(name, number, array))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Where the store is."""
+
+    dsn: str = field(default="", repr=False)
+    """A connection string of libpq or an address; empty: its environment variables and defaults."""
+    service: str = ""
+    """The name of a service of libpq's service file."""
+    password: str = field(default="", repr=False)
+    """The password of the user; empty: the one of `dsn`, of libpq's environment variables or of its password file."""
+    schema: str = "memoriter"
+    pool_size: int = 4
+    """The most connections for reading and writing; a right to index needs one more."""
+    statement_timeout_ms: int = 30_000
+    role: str = ""
+    """The role whose members may use a space; empty: the user of the connection, or the role that owns it already."""

@@ -27,11 +27,7 @@ LOCK_MILLISECONDS = 1_000
 def other_sets(connection: Connection, spec: ModelSpec | None, space: int, role: str) -> list[VectorSet]:
     """Return the vectors of a model in other memories of the same owner, those first that were indexed last.
 
-    Args:
-        connection: to the server.
-        spec: the model; None: no set.
-        space: the number of the memory; 0 if it does not exist yet.
-        role: the role that would own it then; empty: the user.
+    A memory that does not exist yet has the number 0; `role` would own it then, or the user if that is empty.
     """
     if spec is None:
         return []
@@ -71,12 +67,7 @@ def take(
 ) -> set[bytes]:
     """Copy the vectors of keys that chunks or items refer to, in the form in which they are kept; return those keys.
 
-    Args:
-        connection: in a transaction.
-        vectors: the set that gets them.
-        others: the sets that have them, in the order in which they are preferred.
-        keys: of vectors that are missing.
-        now: seconds since 1970.
+    The connection is in a transaction. Of several sets that have a vector, the first one is preferred.
     """
     if not others or not keys:
         return set()

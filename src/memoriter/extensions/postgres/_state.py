@@ -40,9 +40,7 @@ EDITION_BITS = 40
 def name_of(edition: int, content: int) -> str:
     """Return the name of a state of the content; another state has another name, the same in every process.
 
-    Args:
-        edition: the number of the edition that serves.
-        content: how often its chunks or vectors changed.
+    `content` is how often the chunks or vectors of the edition that serves have changed.
     """
     return f"{edition}-{content}"
 

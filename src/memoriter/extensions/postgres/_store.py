@@ -11,12 +11,11 @@ from memoriter.extensions.postgres import _editions, _files, _graphs, _nearest, 
 from memoriter.extensions.postgres._changes import Notifier, changes
 from memoriter.extensions.postgres._conditions import storable
 from memoriter.extensions.postgres._files import Place
-from memoriter.extensions.postgres._reader import FORGETTING
+from memoriter.extensions.postgres._reader import FORGETTING, PostgresReader
 from memoriter.extensions.postgres._rights import right_of
 from memoriter.extensions.postgres._schema import TABLES
 from memoriter.extensions.postgres._server import Server
 from memoriter.extensions.postgres._state import EDITION_BITS, Content, State, name_of
-from memoriter.extensions.postgres._surroundings import SurroundingsReader
 from memoriter.types import CompactReport, Diagnostic
 
 if TYPE_CHECKING:
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.extensions.postgres._server import Connection
-    from memoriter.extensions.postgres._settings import ServerSettings
+    from memoriter.extensions.postgres._server import Connection, ServerSettings
     from memoriter.records import ChunkRecord
     from memoriter.types import ModelSpec, Source
 
@@ -37,7 +35,7 @@ FEW_ROWS = 500
 """New rows after which the server is asked to look at the tables."""
 
 
-class PostgresStore(SurroundingsReader):
+class PostgresStore(PostgresReader):
     """The index of one space: a workspace and an agent. Many hosts may use it at the same time.
 
     Any method may raise `IndexBusy`, `IndexDamaged` or another `IndexUnavailable`; each has a remedy.
@@ -68,12 +66,7 @@ class PostgresStore(SurroundingsReader):
 
     @classmethod
     def open(cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]) -> Self:
-        """Open the space of a name, and create it and the schema if needed. On a replica, it can only be read.
-
-        Args:
-            settings: where the server is.
-            name: of the space: the workspace and the agent.
-            clock: returns seconds since 1970.
+        """Open the space of a workspace and an agent; create it and the schema if needed. A replica can only be read.
 
         Raises:
             IndexUnavailable: the server does not answer, or something is missing there.

@@ -145,11 +145,7 @@ def enter_owner(connection: LimitedConnection) -> None:
 
 
 def tenant_statements(schema: str) -> list[str]:
-    """Return the statements that let only members of its owner use a space. They may run again.
-
-    Args:
-        schema: the quoted name of the schema.
-    """
+    """Return the statements that let only members of its owner use a space. They may run again."""
     lock = schema.replace("'", "''") + "/"
     functions = [
         each.format(schema=schema, lock=lock, tables=",".join(TABLES)).strip()

@@ -11,7 +11,7 @@ from memoriter.extensions.postgres._schema import quoted
 if TYPE_CHECKING:
     import psycopg
 
-    from memoriter.extensions.postgres._settings import ServerSettings
+    from memoriter.extensions.postgres._server import ServerSettings
 
 NO_ANSWER = (
     "Check that it runs and that memorySearch.store.postgres names it; that it accepts the user and the password, and"
@@ -65,13 +65,7 @@ _STARTING = re.compile("starting up|shutting down|recovery mode|not yet acceptin
 
 
 def translated(error: psycopg.Error, name: str, settings: ServerSettings) -> IndexUnavailable:
-    """Return the error of the index for one of the server, or of the way to it.
-
-    Args:
-        error: what psycopg raised.
-        name: of the server, for messages.
-        settings: where the server is.
-    """
+    """Return the error of the index for one of the server, or of the way to it."""
     import psycopg
     from psycopg_pool import PoolTimeout
 

@@ -69,10 +69,8 @@ def append_capped(current: AnyStr, chunk: AnyStr, limit: int) -> tuple[AnyStr, b
 def parse_results(output: str, errors: str = "") -> list[Any]:
     """Return the JSON array of results that QMD printed.
 
-    An older QMD prints a sentence if nothing was found, and a newer one may print messages before the array.
-
-    Raises:
-        QmdUnreadable: there is no such array.
+    An older QMD prints a sentence if nothing was found, and a newer one may print messages before the array. Raises
+    QmdUnreadable: there is no such array.
     """
     text = output.strip()
     for start in (0, *(match.start() for match in re.finditer(r"^\[(?=\s*[\]{\[\d\"])", text, re.MULTILINE))):
@@ -191,10 +189,7 @@ def summary(text: str) -> str:
 def failure_of(name: str, code: int, output: str) -> QmdFailure:
     """Return the error for a run that ended with an exit code other than 0.
 
-    Args:
-        name: the beginning of the message, such as "The command `qmd update`".
-        code: the exit code.
-        output: what the program printed, usually to the standard error.
+    The message begins with `name`, such as "The command `qmd update`".
     """
     detail = summary(output) or "it printed nothing"
     if is_busy(output):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from memoriter.config import in_home
 from memoriter.errors import QmdMissing
 from memoriter.extensions.qmd._cache import ProgramCache, cache_key
-from memoriter.extensions.qmd._driver import QmdDriver, QmdPlace
-from memoriter.extensions.qmd._engine import NAME, QmdProgram
+from memoriter.extensions.qmd._driver import NAME, QmdDriver, QmdPlace
+from memoriter.extensions.qmd._engine import QmdProgram
 from memoriter.extensions.qmd._fallback import FallbackBackend
 from memoriter.extensions.qmd._plan import plan_qmd
 from memoriter.service_guard import ServiceGuard, doubling
@@ -40,14 +40,7 @@ class QmdBackend(FallbackBackend):
     def __init__(
         self, builtin: MemoryBackend, plan: QmdPlan, place: QmdPlace, *, programs: ProgramCache = PROGRAMS
     ) -> None:
-        """Store the parts. Nothing is started.
-
-        Args:
-            builtin: the builtin engine.
-            plan: QMD's settings.
-            place: where QMD works.
-            programs: the open programs.
-        """
+        """Store the parts. Nothing is started."""
         key = cache_key(place.agent, {"state": place.state_dir, "workspace": place.workspace.root, "qmd": plan})
         guard = ServiceGuard(PAUSES, place.monotonic)
         super().__init__(NAME, lambda: programs.lease(key, self._create), lambda: builtin, guard, plan.scope)

@@ -1,4 +1,4 @@
-"""The folders that QMD indexes, and where its results are on the disk."""
+"""The folders that QMD indexes, where its results are on the disk, and what can be read of them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import hashlib
 import os
 import re
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memoriter.errors import PathRefused
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
+from memoriter.workspace import ExtraPath, Workspace, split_citation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from memoriter.extensions.qmd._plan import QmdPlan
     from memoriter.extensions.qmd._values import CollectionKind
     from memoriter.layout import Layout
+    from memoriter.types import Excerpt
 
 PREFIX = "qmd/"
 """Beginning of the cited path of a file outside the workspace."""
@@ -46,12 +50,8 @@ class Folder:
 def folders_of(plan: QmdPlan, agent: str, home: Path, layout: Layout, suffixes: Iterable[str]) -> tuple[Folder, ...]:
     """Return the collections of an agent.
 
-    Args:
-        plan: the settings.
-        agent: the name of the agent.
-        home: QMD's private home, which holds exported sessions unless the settings name a folder.
-        layout: which files of the workspace are notes. In a folder of notes, that is all of them.
-        suffixes: the suffixes of notes.
+    QMD's private home holds exported sessions unless the settings name a folder. The layout tells which files of the
+    workspace are notes; in a folder of notes, that is all of them with the suffixes of notes.
     """
     folders: list[Folder] = []
     for each in plan.collections:
@@ -154,3 +154,82 @@ def _files(folder: Folder) -> Iterator[tuple[str, os.stat_result]]:
                 continue
             if stat.S_ISREG(status.st_mode):
                 yield os.path.join(place, name), status  # noqa: PTH118
+
+
+def is_cited(path: str, workspace: Workspace, folders: Sequence[Folder]) -> bool:
+    """Return whether a path is that of a file of a collection, and not that of a note of the workspace."""
+    plain = split_citation(path.strip())[0].removeprefix("./")
+    if split_cited(plain, folders) is not None and plain.startswith(PREFIX):
+        return True
+    if (found := workspace.find(plain)) is not None and (found[1] is not None or not plain.startswith(PREFIX)):
+        return False
+    return plain.startswith(PREFIX) or _reader(workspace, folders).find(plain) is not None
+
+
+def read_cited(
+    path: str,
+    workspace: Workspace,
+    folders: Sequence[Folder],
+    *,
+    start: int | None,
+    lines: int | None,
+    max_chars: int,
+) -> Excerpt:
+    """Read lines of a file of a collection. Raises PathRefused."""
+    plain, first, count = split_citation(path.strip())
+    plain = plain.removeprefix("./")
+    if first is not None and start is None:
+        start = first
+        lines = lines if lines is not None else count
+    target = plain
+    if plain.startswith(PREFIX):
+        found = split_cited(plain, folders)
+        if found is None:
+            names = ", ".join(folder.name for folder in folders) or "none"
+            raise PathRefused(
+                f"The path {plain[:200]!r} names no collection of QMD; there are: {names}.",
+                remedy="Name a file as a search cites it: `qmd/<collection>/<path>`.",
+            )
+        folder, relative = found
+        if ".." in relative.split("/"):
+            raise PathRefused(f"The path {plain[:200]!r} leads out of the folder of its collection.")
+        target = str(folder.path / relative)
+    excerpt = _reader(workspace, folders).read(target, start=start, lines=lines, max_chars=max_chars)
+    if not plain.startswith(PREFIX):
+        return excerpt
+    reason = excerpt.reason
+    if reason is not None:
+        reason = replace(reason, message=reason.message.replace(excerpt.path, plain))
+    return replace(excerpt, path=plain, reason=reason)
+
+
+def _reader(workspace: Workspace, folders: Sequence[Folder]) -> Workspace:
+    """Return the workspace with the folders of the collections as further paths."""
+    others = [folder for folder in folders if folder.kind != "memory"]
+    extra = [ExtraPath(str(folder.path), pattern) for folder in others for pattern in _patterns(folder.pattern)]
+    suffixes = {suffix for folder in others for suffix in _suffixes(folder.pattern)}
+    suffixes |= {suffix for suffix in workspace.suffixes if suffix != ".md"}
+    return Workspace(
+        workspace.root,
+        extra,
+        make=lambda _: None,
+        layout=workspace.layout,
+        extra_suffixes=sorted(suffixes - {".md"}),
+    )
+
+
+def _patterns(pattern: str) -> Iterator[str]:
+    """Yield the parts of a comma list; commas in braces belong to their pattern."""
+    depth = begun = 0
+    for place, character in enumerate(pattern):
+        depth += (character == "{") - (character == "}")
+        if character == "," and depth <= 0 and not pattern[:place].endswith("\\"):
+            yield pattern[begun:place].strip()
+            begun = place + 1
+    yield pattern[begun:].strip()
+
+
+def _suffixes(pattern: str) -> set[str]:
+    """Return the suffixes that a pattern names, such as `.md` and `.txt` for `**/*.{md,txt}`."""
+    endings = re.findall(r"\.(\w+|\{[\w,\s]+\})(?=$|,|\})", pattern)
+    return {f".{name}" for ending in endings for name in re.findall(r"\w+", ending)}

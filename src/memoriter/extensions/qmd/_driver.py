@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Self
 
 from memoriter.environment import Deadline
 from memoriter.errors import QmdFailure, QmdMissing, QmdTimeout
-from memoriter.extensions.qmd import _reading
 from memoriter.extensions.qmd._answers import parse_version
-from memoriter.extensions.qmd._background import Background
-from memoriter.extensions.qmd._collections import folders_of, missing_roots
+from memoriter.extensions.qmd._collections import folders_of, is_cited, missing_roots, read_cited
 from memoriter.extensions.qmd._home import QmdHome
-from memoriter.extensions.qmd._mcp import McpTransport
+from memoriter.extensions.qmd._mcp import McpTransport, SpawnTransport
 from memoriter.extensions.qmd._program import Program, child_environment, find_program
 from memoriter.extensions.qmd._searching import Searcher, failure_notice
-from memoriter.extensions.qmd._transport import SpawnTransport
-from memoriter.extensions.qmd._updates import Updates, pause_after
-from memoriter.extensions.qmd._values import QmdCollectionState, QmdProbe, QmdState
-from memoriter.types import Diagnostic
+from memoriter.extensions.qmd._updates import Background, Updates, pause_after
+from memoriter.extensions.qmd._values import QmdProbe
+from memoriter.types import Diagnostic, SidecarCollection, SidecarStatus
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -27,13 +24,14 @@ if TYPE_CHECKING:
 
     from memoriter.extensions.qmd._collections import Folder
     from memoriter.extensions.qmd._home import StoredState
+    from memoriter.extensions.qmd._mcp import Transport
     from memoriter.extensions.qmd._plan import QmdPlan
     from memoriter.extensions.qmd._program import Output
-    from memoriter.extensions.qmd._transport import Transport
     from memoriter.extensions.qmd._values import QmdAnswer, QmdUpdated
     from memoriter.types import Excerpt
     from memoriter.workspace import Transcripts, Workspace
 
+NAME = "qmd"
 PROBE_SECONDS = 10.0
 WAIT_FOR_UPDATE = 0.5
 """Seconds that a search waits for an update that runs in the background."""
@@ -171,24 +169,28 @@ class QmdDriver:
         if self._background is not None:
             self._background.request(urgent=False)
 
-    def status(self) -> QmdState:
+    def status(self) -> SidecarStatus:
         """Return what is known without starting the program. Nothing is created or changed."""
         state = self._home.state()
+        command = self._plan.command
+        binary = ""
+        missing = None
         try:
-            binary = find_program(self._plan.command, self._place.environ)
-        except QmdMissing:
-            binary = None
-        return QmdState(
-            command=self._plan.command,
+            binary = str(find_program(command, self._place.environ))
+        except QmdMissing as error:
+            message = f"The program {command!r}, which memory.backend `qmd` needs, is not installed."
+            missing = Diagnostic("qmd_missing", message, error.remedy)
+        return SidecarStatus(
+            name=NAME,
+            answering=NAME,
+            reason=missing,
             binary=binary,
-            version=state.probed[2] if state.probed and binary and state.probed[0] == str(binary) else "",
+            version=state.probed[2] if state.probed and binary and state.probed[0] == binary else "",
             transport=self._plan.transport,
             mode=self._plan.search_mode,
-            home=self._home.path,
+            home=str(self._home.path),
             collections=tuple(
-                QmdCollectionState(
-                    each.name, each.path, each.pattern, each.kind, state.files.get(each.name), not each.exists
-                )
+                SidecarCollection(each.name, str(each.path), each.pattern, state.files.get(each.name), not each.exists)
                 for each in self._folders()
             ),
             documents=state.documents,
@@ -202,25 +204,18 @@ class QmdDriver:
 
     def cites(self, path: str) -> bool:
         """Return whether a path is `qmd/<collection>/<relative path>`, or in a folder of `memory.qmd.paths`."""
-        return _reading.cites(path, self._place.workspace, self._folders())
+        return is_cited(path, self._place.workspace, self._folders())
 
     def read(
         self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 100_000
     ) -> Excerpt:
-        """Read lines of a file of a collection, as `Workspace.read` does.
+        """Read lines of a file of a collection, as `Workspace.read` does. Raises PathRefused if it is none.
 
-        Args:
-            path: the path of a hit: relative to the workspace, or `qmd/<collection>/<relative path>`.
-            start: first line, 1-based.
-            lines: number of lines.
-            max_chars: limit of the text in characters.
-
-        Raises:
-            PathRefused: the path is not a file of a collection.
+        The path is that of a hit: relative to the workspace, or `qmd/<collection>/<relative path>`.
         """
         workspace = self._place.workspace
         folders = self._folders()
-        return _reading.read(path, workspace, folders, start=start, lines=lines, max_chars=max_chars)
+        return read_cited(path, workspace, folders, start=start, lines=lines, max_chars=max_chars)
 
     def close(self) -> None:
         """End the background work and every program that runs."""
@@ -262,8 +257,7 @@ class QmdDriver:
     def _freshen(self) -> tuple[Diagnostic, ...]:
         """Index what changed before a search, and return a notice if the answer may not include it.
 
-        Raises:
-            QmdFailure: nothing was ever indexed, and that fails.
+        Raises QmdFailure: nothing was ever indexed, and that fails.
         """
         state = self._home.state()
         wait = self._plan.schedule.update_timeout_ms / 1000

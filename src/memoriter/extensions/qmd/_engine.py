@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.errors import QmdMissing, QmdTimeout
+from memoriter.errors import QmdTimeout
 from memoriter.extensions.qmd._results import to_result
-from memoriter.types import Diagnostic, SidecarCollection, SidecarStatus
 
 if TYPE_CHECKING:
     from memoriter.extensions.qmd._driver import QmdDriver
     from memoriter.extensions.qmd._plan import QmdPlan
-    from memoriter.extensions.qmd._values import QmdState
-    from memoriter.types import Query, SearchResult
+    from memoriter.types import Diagnostic, Query, SearchResult, SidecarStatus
 
-NAME = "qmd"
 MOST_FETCHED = 200
 """The most hits that QMD is asked for, from which those of one kind of source are chosen."""
 SHARE = 0.5
@@ -77,37 +74,8 @@ class QmdProgram:
 
     def status(self) -> SidecarStatus:
         """Return what is known, without starting QMD."""
-        return to_status(self._driver.status())
+        return self._driver.status()
 
     def close(self) -> None:
         """End QMD."""
         self._driver.close()
-
-
-def to_status(state: QmdState) -> SidecarStatus:
-    """Return the state of QMD as part of the status of a memory."""
-    missing = None
-    if state.binary is None:
-        message = f"The program {state.command!r}, which memory.backend `qmd` needs, is not installed."
-        missing = Diagnostic("qmd_missing", message, QmdMissing.default_remedy)
-    return SidecarStatus(
-        name=NAME,
-        answering=NAME,
-        reason=missing,
-        binary=str(state.binary or ""),
-        version=state.version,
-        transport=state.transport,
-        mode=state.mode,
-        home=str(state.home),
-        collections=tuple(
-            SidecarCollection(each.name, str(each.path), each.pattern, each.files, each.missing)
-            for each in state.collections
-        ),
-        documents=state.documents,
-        vectors=state.vectors,
-        pending=state.pending,
-        last_update=state.last_update,
-        last_embed=state.last_embed,
-        last_error=state.last_error,
-        last_error_at=state.last_error_at,
-    )

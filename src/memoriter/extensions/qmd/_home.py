@@ -78,13 +78,9 @@ class QmdHome:
         self.models_folder = path / "xdg-cache" / "qmd" / "models"
 
     def make(self, shared_models: Path | None = None) -> None:
-        """Create the folders, for their owner only.
+        """Create the folders, for their owner only. Raises QmdFailure.
 
-        Args:
-            shared_models: the folder in which the owner's own QMD keeps models, which are too large to have twice.
-
-        Raises:
-            QmdFailure: a folder cannot be created.
+        The owner's own QMD keeps models in `shared_models`, which are too large to have twice.
         """
         try:
             for folder in (self.config_file.parent, self.database.parent, self.path / "cwd"):
@@ -148,8 +144,7 @@ class QmdHome:
     def write_configuration(self, content: Mapping[str, Any]) -> None:
         """Write QMD's configuration as JSON, which is YAML too, unless it has this meaning already.
 
-        Raises:
-            QmdFailure: it cannot be written.
+        Raises QmdFailure: it cannot be written.
         """
         if self.configuration() == content:
             return
@@ -185,8 +180,7 @@ class QmdHome:
     def check_models(self, environ: Mapping[str, str]) -> None:
         """Check the model files that the owner named, because QMD deletes a file that is no model.
 
-        Raises:
-            QmdNoVectors: a file is missing, or is not GGUF.
+        Raises QmdNoVectors: a file is missing, or is not GGUF.
         """
         for name, value in self.models(environ).items():
             if not _is_path(value):
@@ -236,9 +230,7 @@ def merged_configuration(
 def outdated_collections(current: Mapping[str, Any], folders: Iterable[Folder]) -> list[str]:
     """Return the collections that QMD must forget: those that are not configured any more, or are elsewhere now.
 
-    Args:
-        current: QMD's configuration as it is.
-        folders: all collections of the settings, whether their folders exist or not.
+    The folders are those of all collections of the settings, whether they exist or not.
     """
     wanted = {folder.name: (str(folder.path), folder.pattern) for folder in folders}
     known = {name: _table(entry) for name, entry in _table(current.get("collections")).items()}

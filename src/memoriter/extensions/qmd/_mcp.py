@@ -1,7 +1,8 @@
-"""One `qmd mcp` that stays: requests and replies as lines of JSON over its standard input and output.
+"""The two ways to ask QMD: a process for each search, or one `qmd mcp` that stays.
 
-A search takes a few milliseconds instead of the start of a process, and models stay loaded. The server is started with
-the first search, and again after it ended, hung or got a new configuration.
+The server has requests and replies as lines of JSON over its standard input and output. With it, a search takes a few
+milliseconds instead of the start of a process, and models stay loaded. It is started with the first search, and again
+after it ended, hung or got a new configuration.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import subprocess
 from contextlib import suppress
 from queue import Empty, Queue
 from threading import Lock, Thread
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from memoriter.errors import QmdFailure, QmdTimeout, QmdUnreadable, sentence
-from memoriter.extensions.qmd._answers import failure_of, readable, rows_of, summary
+from memoriter.extensions.qmd._answers import failure_of, parse_results, readable, rows_of, summary
 from memoriter.extensions.qmd._program import MOST_OUTPUT, Collector, Output, failed, kill_group, too_much_output
-from memoriter.extensions.qmd._queries import request_of
+from memoriter.extensions.qmd._queries import arguments_of, request_of
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -47,16 +48,7 @@ class _Server:
     """Whether it was killed because it printed too much for one request."""
 
     def call(self, method: str, params: Mapping[str, Any], *, deadline: Callable[[], float]) -> Any:
-        """Return the result of a request.
-
-        Args:
-            method: the method.
-            params: its parameters.
-            deadline: returns the seconds that are left.
-
-        Raises:
-            QmdFailure: there is no usable reply in time.
-        """
+        """Return the result of a request. Raises QmdFailure if there is no usable reply in time."""
         self.number += 1
         self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": dict(params)})
         while (seconds := deadline()) > 0:
@@ -219,3 +211,30 @@ def _rows(result: Any) -> list[Row]:
         detail = sentence(summary(json.dumps(fields, ensure_ascii=False)))
         raise QmdUnreadable(f"The command `qmd mcp` replied with something other than results: {detail}")
     return rows_of(cast("list[Any]", results))
+
+
+class Transport(Protocol):
+    """Asks QMD."""
+
+    def rows(self, search: Search, *, timeout: float) -> list[Row]:
+        """Return the results of a search, best first. Raises QmdFailure if there is no usable answer in time."""
+        ...
+
+    def close(self) -> None:
+        """End what runs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnTransport:
+    """Starts the program for each search."""
+
+    program: Program
+
+    def rows(self, search: Search, *, timeout: float) -> list[Row]:
+        """Return the results of a search, best first. Raises QmdFailure."""
+        output = self.program.run(arguments_of(search), timeout=timeout)
+        return rows_of(parse_results(output.text, output.errors))
+
+    def close(self) -> None:
+        """Do nothing: the program's own `close` ends every process."""

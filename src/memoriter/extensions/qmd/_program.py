@@ -112,14 +112,9 @@ class Program:
         return process
 
     def run(self, arguments: Sequence[str], *, timeout: float) -> Output:
-        """Run the program until it ends.
+        """Run the program until it ends. After `timeout` seconds, it and all its children are killed.
 
-        Args:
-            arguments: its arguments.
-            timeout: seconds after which it and all its children are killed.
-
-        Raises:
-            QmdFailure: it cannot start, did not end in time, printed far too much, or failed.
+        Raises QmdFailure: it cannot start, did not end in time, printed far too much, or failed.
         """
         name = f"The command `qmd {arguments[0]}`"
         process = self.start(arguments)

@@ -161,11 +161,8 @@ def any_word_search(text: str) -> Search:
 def arguments_of(search: Search, *, reranks: bool = True) -> list[str]:
     """Return the arguments of the program for a search.
 
-    Every option is before `--`, because a query that starts with `-` would be read as one.
-
-    Args:
-        search: the search.
-        reranks: whether the program knows `--no-rerank`, which typed queries need so as to run without a reranker.
+    Every option is before `--`, because a query that starts with `-` would be read as one. Typed queries need
+    `--no-rerank`, if the program knows it, so as to run without a reranker.
     """
     common = ["--json", "-n", str(search.limit)]
     if search.command != "typed":

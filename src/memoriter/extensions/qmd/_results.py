@@ -17,15 +17,9 @@ MODES: dict[str, Mode] = {"search": "keyword", "vsearch": "vector", "query": "hy
 
 
 def to_result(answer: QmdAnswer, query: Query, *, limit: int, snippet_chars: int) -> SearchResult:
-    """Return QMD's answer as the result of a search.
+    """Return QMD's answer as the result of a search of up to `limit` hits, each with so many characters of its text.
 
     Its scores do not tell whether a passage answers the query, so that hits are never called a match.
-
-    Args:
-        answer: all hits that QMD found.
-        query: the query.
-        limit: number of hits.
-        snippet_chars: characters of each hit.
     """
     allowed = query.filters.sources
     lowest = query.min_score or 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from memoriter.errors import QmdCrashed, QmdFailure, QmdNoVectors, QmdTimeout
 from memoriter.extensions.qmd._answers import lacks_collection, refuses_flag
@@ -17,7 +17,6 @@ from memoriter.extensions.qmd._queries import (
     is_several_words,
     typed_lines,
 )
-from memoriter.extensions.qmd._scores import mapped_scores
 from memoriter.extensions.qmd._values import QmdAnswer, QmdHit
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
@@ -29,8 +28,9 @@ if TYPE_CHECKING:
     from memoriter.extensions.qmd._answers import Row
     from memoriter.extensions.qmd._collections import Folder
     from memoriter.extensions.qmd._home import QmdHome
+    from memoriter.extensions.qmd._mcp import Transport
     from memoriter.extensions.qmd._plan import QmdPlan
-    from memoriter.extensions.qmd._transport import Transport
+    from memoriter.extensions.qmd._values import Ranking
     from memoriter.workspace import Workspace
 
 OVER_FETCH = 3
@@ -39,6 +39,11 @@ MOST_RESULTS = 200
 LEAST_SECONDS = 0.1
 """With less time left, no second search is started."""
 NO_VECTORS = "QMD has no vectors yet, so this answer is by words only."
+
+ALL_WORDS = (0.5, 1.0)
+"""Lowest and highest score of a document with all words of the query."""
+SEVERAL_LISTS = (0.4, 0.9)
+ANY_WORD = (0.35, 0.6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +61,7 @@ class Searcher:
     """Asks QMD for its number of vectors, within so many seconds; raises QmdFailure."""
 
     def search(self, text: str, folders: Sequence[Folder], limit: int, deadline: Deadline) -> QmdAnswer:
-        """Return the hits of a query.
-
-        Args:
-            text: the query.
-            folders: the collections to search; all of them exist.
-            limit: the number of hits.
-            deadline: when the answer must be there.
-
-        Raises:
-            QmdFailure: there is no usable answer.
-        """
+        """Return the hits of a query in collections that exist. Raises QmdFailure: there are none in time."""
         vectors = self._vectors(text, deadline)
         planned = first_search(self.plan.search_mode, text, generates=self._generates, embeds=vectors > 0)
         if planned is None or limit < 1 or not folders:
@@ -181,3 +176,34 @@ class Searcher:
 def failure_notice(error: QmdFailure) -> Diagnostic:
     """Return a failure as a notice of an answer that is there nevertheless."""
     return Diagnostic(error.code, error.message, error.remedy)
+
+
+def mapped_scores(raw: Sequence[float], ranking: Ranking) -> list[float]:
+    """Return scores in 0..1 in the same order.
+
+    BM25 as QMD prints it depends on the number of files, and is 0 for the only file. So a document with all words
+    scores at least 0.5, and the best one 1. Where QMD prints 1 / rank, the scale ends lower, because the first document
+    is first even if it fits badly.
+
+    Args:
+        raw: the scores of one answer as QMD printed them, best first.
+        ranking: what they mean.
+    """
+    best = max(raw, default=0.0)
+    relative = [score / best if best > 0 else 1 / rank for rank, score in enumerate(raw, 1)]
+    match ranking:
+        case "words":
+            return [_between(ALL_WORDS, share) for share in relative]
+        case "any_word":
+            return [_between(ANY_WORD, share) for share in relative]
+        case "fused":
+            return [_between(SEVERAL_LISTS, share) for share in relative]
+        case "meaning" | "reranked":
+            return [min(1.0, max(0.0, score)) for score in raw]
+        case _:
+            assert_never(ranking)
+
+
+def _between(ends: tuple[float, float], share: float) -> float:
+    low, high = ends
+    return low + (high - low) * min(1.0, max(0.0, share))

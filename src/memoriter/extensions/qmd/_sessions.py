@@ -21,12 +21,7 @@ MOST_CHARS = 4_000_000
 
 
 def session_markdown(name: str, content: str) -> str:
-    """Return the text of an exported transcript.
-
-    Args:
-        name: the file name of the transcript without its suffix.
-        content: the messages, one per line.
-    """
+    """Return the text of an exported transcript, whose messages are one per line."""
     return f"# Session {name}\n\n{content.strip() or '(empty)'}\n"
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.extensions.importing.formats._basic_memory import BasicMemory
 from memoriter.extensions.importing.formats._chatgpt import ChatGpt
 from memoriter.extensions.importing.formats._claude import Claude
 from memoriter.extensions.importing.formats._claude_mem import ClaudeMem
+from memoriter.extensions.importing.formats._folders import BasicMemory, MemSearch, Obsidian, OpenClaw
 from memoriter.extensions.importing.formats._gemini_takeout import GeminiTakeout
 from memoriter.extensions.importing.formats._jsonl import JsonLines
 from memoriter.extensions.importing.formats._mem0 import Mem0
 from memoriter.extensions.importing.formats._memoriter import Memoriter
-from memoriter.extensions.importing.formats._memsearch import MemSearch
 from memoriter.extensions.importing.formats._notion import Notion
-from memoriter.extensions.importing.formats._obsidian import Obsidian
-from memoriter.extensions.importing.formats._openclaw import OpenClaw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,9 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
 from memoriter.extensions.importing._json import lists, mapping, named, objects
-from memoriter.extensions.importing._records import Entry, LeftOut, Page, Record, id_of, moment, text_of
-from memoriter.extensions.importing.formats._conversation import Omitted, Turn, attached, conversation, fenced, lowered
-from memoriter.extensions.importing.formats._documents import Document, Documents, replaced
+from memoriter.extensions.importing._records import Entry, Format, LeftOut, Page, Record, id_of, moment, text_of
+from memoriter.extensions.importing.formats._conversation import (
+    Document,
+    Documents,
+    Omitted,
+    Turn,
+    attached,
+    conversation,
+    fenced,
+    lowered,
+    replaced,
+)
 from memoriter.ids import content_hash
 
 if TYPE_CHECKING:
@@ -39,18 +48,13 @@ _INSTRUCTIONS = (
 _LONGEST_BRANCH = 100_000
 
 
-class ChatGpt:
+class ChatGpt(Format):
     """Conversations with ChatGPT."""
 
     name = "chatgpt"
     read_as = "data export as of 2026-09"
-    owned = False
-    in_place = False
-    local_ids = False
-    inner = ""
 
-    def read(self, files: Files, *, own: bool) -> Iterator[Record]:
-        del own
+    def read(self, files: Files) -> Iterator[Record]:
         names = [name for name in files.names if _FILE.fullmatch(name)]
         if not names and len(files.names) == 1 and files.names[0].lower().endswith(".json"):
             names = list(files.names)

@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
 from memoriter.extensions.importing._json import is_list, lists, mapping, objects
-from memoriter.extensions.importing._records import LeftOut, Page, Record, id_of, moment, text_of
-from memoriter.extensions.importing.formats._conversation import Omitted, Turn, attached, conversation, fenced
-from memoriter.extensions.importing.formats._documents import Document, Documents, literal
+from memoriter.extensions.importing._records import Format, LeftOut, Page, Record, id_of, moment, text_of
+from memoriter.extensions.importing.formats._conversation import (
+    Document,
+    Documents,
+    Omitted,
+    Turn,
+    attached,
+    conversation,
+    fenced,
+    literal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,18 +46,14 @@ _LANGUAGES = {
 """The languages of artifacts of some kinds; code names its own."""
 
 
-class Claude:
+class Claude(Format):
     """Conversations, projects and memories of Claude."""
 
     name = "claude"
     read_as = "data export as of 2026-09"
-    owned = False
-    in_place = False
-    local_ids = False
     inner = _PARTS
 
-    def read(self, files: Files, *, own: bool) -> Iterator[Record]:
-        del own
+    def read(self, files: Files) -> Iterator[Record]:
         conversations = [name for name in files.names if _CONVERSATIONS.fullmatch(name)]
         projects = [name for name in files.names if _PROJECTS.fullmatch(name)]
         memories = [name for name in files.names if _MEMORIES.fullmatch(name)]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
 from memoriter.extensions.importing._json import lists, named, objects
-from memoriter.extensions.importing._records import Entry, LeftOut, Record, id_of, moment, text_of
+from memoriter.extensions.importing._records import Entry, Format, LeftOut, Record, id_of, moment, text_of
 from memoriter.extensions.importing.formats._conversation import lowered
-from memoriter.extensions.importing.formats._database import open_database, rows
+from memoriter.extensions.importing.formats._database import open_database
 from memoriter.ids import content_hash
 
 if TYPE_CHECKING:
@@ -20,31 +20,6 @@ if TYPE_CHECKING:
 
     from memoriter.extensions.importing._files import Files
 
-_OBSERVATION = (
-    "id",
-    "memory_session_id",
-    "project",
-    "type",
-    "title",
-    "subtitle",
-    "narrative",
-    "text",
-    "facts",
-    "created_at",
-)
-_SUMMARY = (
-    "id",
-    "memory_session_id",
-    "project",
-    "request",
-    "investigated",
-    "learned",
-    "completed",
-    "next_steps",
-    "notes",
-    "created_at",
-)
-_PROMPT = ("id", "content_session_id", "prompt_text", "created_at")
 _PARTS = {
     "request": "Request",
     "investigated": "Investigated",
@@ -53,30 +28,31 @@ _PARTS = {
     "next_steps": "Next steps",
     "notes": "Notes",
 }
+"""The columns of a summary, with what is written before their texts."""
+_OF_SESSION = ("id", "memory_session_id", "project", "created_at")
+_OBSERVATION = (*_OF_SESSION, "type", "title", "subtitle", "narrative", "text", "facts")
+_SUMMARY = (*_OF_SESSION, *_PARTS)
+_PROMPT = ("id", "content_session_id", "prompt_text", "created_at")
 
 
-class ClaudeMem:
+class ClaudeMem(Format):
     """What claude-mem recorded of Claude Code."""
 
     name = "claude-mem"
     read_as = "claude-mem 13.25.3"
-    owned = False
-    in_place = False
     local_ids = True
-    inner = ""
 
-    def read(self, files: Files, *, own: bool) -> Iterator[Record]:
-        del own
+    def read(self, files: Files) -> Iterator[Record]:
         databases = named(files, "claude-mem.db") or [name for name in files.names if name.endswith((".db", ".sqlite"))]
         if databases:
             with open_database(files, databases[0]) as database:
-                for row in rows(database, "observations", _OBSERVATION):
+                for row in database.rows("observations", _OBSERVATION):
                     yield _observation(row)
-                for row in rows(database, "session_summaries", _SUMMARY):
+                for row in database.rows("session_summaries", _SUMMARY):
                     yield _summary(row)
-                sessions = rows(database, "sdk_sessions", ("content_session_id", "project"))
+                sessions = database.rows("sdk_sessions", ("content_session_id", "project"))
                 projects = {row["content_session_id"]: row["project"] for row in sessions}
-                for row in rows(database, "user_prompts", _PROMPT):
+                for row in database.rows("user_prompts", _PROMPT):
                     yield _prompt(row | {"project": projects.get(row["content_session_id"])})
             return
         names = [name for name in files.names if name.lower().endswith(".json")]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import UsageError, sentence
 from memoriter.extensions.importing._json import lists, open_text
-from memoriter.extensions.importing._records import Entry, LeftOut, Page, Record, id_of, moment, text_of
+from memoriter.extensions.importing._records import Entry, Format, LeftOut, Page, Record, id_of, moment, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,18 +23,14 @@ LONGEST_LINE = 64 << 20
 _DATES = ("date", "created_at", "createdAt", "timestamp", "time")
 
 
-class JsonLines:
+class JsonLines(Format):
     """Texts in JSON Lines."""
 
     name = "jsonl"
     read_as = "one JSON object in each line"
-    owned = False
-    in_place = False
     local_ids = True
-    inner = ""
 
-    def read(self, files: Files, *, own: bool) -> Iterator[Record]:
-        del own
+    def read(self, files: Files) -> Iterator[Record]:
         names = [name for name in files.names if name.lower().endswith((".jsonl", ".ndjson"))]
         names = names or [name for name in files.names if len(files.names) == 1]
         if not names:

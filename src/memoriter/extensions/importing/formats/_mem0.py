@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
 from memoriter.extensions.importing._json import is_list, lists, mapping, objects
-from memoriter.extensions.importing._records import Entry, LeftOut, Record, id_of, moment, text_of
-from memoriter.extensions.importing.formats._database import last_rows, open_database
+from memoriter.extensions.importing._records import Entry, Format, LeftOut, Record, id_of, moment, text_of
+from memoriter.extensions.importing.formats._database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memoriter.extensions.importing._files import Files
+    from memoriter.index import ForeignTables
 
 QDRANT = "storage.sqlite"
 """The file of each collection of a local Qdrant."""
@@ -25,18 +26,13 @@ _REMEDY = "Save what get_all() returns as JSON with json.dump(), or give the fil
 _COLUMNS = ("memory_id", "new_memory", "event", "created_at", "is_deleted")
 
 
-class Mem0:
+class Mem0(Format):
     """The memories of mem0."""
 
     name = "mem0"
     read_as = "mem0ai 2.2.1"
-    owned = False
-    in_place = False
-    local_ids = False
-    inner = ""
 
-    def read(self, files: Files, *, own: bool) -> Iterator[Record]:
-        del own
+    def read(self, files: Files) -> Iterator[Record]:
         if any(name.rpartition("/")[2] == QDRANT for name in files.names) and "history.db" not in files.names:
             message = f"The folder {files.title!r} is a local Qdrant: its memories are pickled Python objects."
             raise UsageError(f"{message} Reading them would run code of the file.", remedy=_REMEDY)
@@ -93,10 +89,24 @@ def _relation(found: dict[str, Any]) -> Record:
 
 def _history(files: Files, name: str) -> Iterator[Record]:
     with open_database(files, name) as database:
-        for row in last_rows(database, "history", _COLUMNS, by="memory_id"):
+        for row in _last_rows(database):
             identifier = id_of(row["memory_id"], row["new_memory"])
             text = text_of(row["new_memory"]).strip()
             if row["is_deleted"] or row["event"] == "DELETE" or not text:
                 yield LeftOut(identifier, "it was deleted")
             else:
                 yield Entry(identifier, text, moment(row["created_at"]))
+
+
+def _last_rows(database: ForeignTables) -> Iterator[dict[str, Any]]:
+    """Yield the last row of the history of each memory, with the time of the first one. Raises UsageError."""
+    if "history" not in database.names:
+        raise UsageError("The database has no table 'history'.", remedy="Give the file history.db of mem0.")
+    first = dict[Any, Any]()
+    last = dict[Any, dict[str, Any]]()
+    for row in database.rows("history", _COLUMNS):
+        first.setdefault(row["memory_id"], row.get("created_at"))
+        last.pop(row["memory_id"], None)
+        last[row["memory_id"]] = row
+    for key, row in last.items():
+        yield row | {"created_at": first[key] or row.get("created_at")}

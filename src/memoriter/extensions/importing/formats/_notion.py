@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from memoriter.errors import UsageError
 from memoriter.extensions.importing._notes import clean_path
-from memoriter.extensions.importing._records import LeftOut, Page, Record
+from memoriter.extensions.importing._records import Format, LeftOut, Page, Record
 from memoriter.extensions.importing.formats._markdown import SUFFIXES, markdown_pages
 from memoriter.workspace import MAX_BYTES
 
@@ -34,18 +34,15 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MOST_ROWS = 5_000
 
 
-class Notion:
+class Notion(Format):
     """The pages and databases of a workspace of Notion."""
 
     name = "notion"
     read_as = "Notion's export as Markdown & CSV as of 2026-09"
     owned = True
-    in_place = False
-    local_ids = False
     inner = _PARTS
 
-    def read(self, files: Files, *, own: bool) -> Iterator[Record]:
-        del own
+    def read(self, files: Files) -> Iterator[Record]:
         pages = [name for name in files.names if name.lower().endswith(SUFFIXES)]
         tables = [name for name in files.names if name.lower().endswith(".csv")]
         if not pages and not tables:

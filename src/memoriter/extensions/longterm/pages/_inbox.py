@@ -60,11 +60,7 @@ async def inbox_values(
 ) -> dict[str, Any]:
     """Return what the template of the inbox needs, with what was typed into it before.
 
-    Args:
-        visit: the request.
-        done: what was done on the page.
-        form: the fields of the form.
-        error: why an act failed, which is shown above the rest.
+    `error` is why an act failed, which is shown above the rest.
     """
     candidates: list[Any] = await visit.attempt("inbox") or []
     withheld: list[Any] = await visit.attempt("withheldMemories") or []

@@ -69,13 +69,7 @@ def has_phrase(text: str, phrases: Iterable[str]) -> bool:
 
 
 def classic_capture(text: str, *, most: int = MOST_CHARACTERS, phrases: Iterable[str] = ()) -> bool:
-    """Return whether OpenClaw would store a message.
-
-    Args:
-        text: the message.
-        most: longest message, in UTF-16 units.
-        phrases: further triggers (`customTriggers`).
-    """
+    """Return whether OpenClaw would store a message of at most `most` UTF-16 units. Phrases are further triggers."""
     if not LEAST_CHARACTERS <= utf16_length(text) <= most:
         return False
     if "<relevant-memories>" in text or is_markup(text) or has_many_emoji(text) or looks_like_injection(text):

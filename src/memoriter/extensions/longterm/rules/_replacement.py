@@ -3,7 +3,7 @@
 Statements are compared by their words. The rules favour precision, because a statement that is kept by mistake costs
 less than one that is taken for outdated.
 """
-# ruff: noqa: E501 - a table of patterns, each in the words of its language
+# ruff: noqa: E501 - tables of patterns and names, each in the words of its language
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import re
 import unicodedata
 
 from memoriter.extensions.longterm.rules._cues import PACKS, cues, own_words
-from memoriter.extensions.longterm.rules._tools import tools_in, without_tools
 from memoriter.search import query_terms
 from memoriter.values import dataclass
 
@@ -61,75 +60,15 @@ _VERBS = (
 _MANY_VALUES = frozenset({"uses", "has", "have", "nutzt", "hat", "tiene", "usa"})
 """Verbs of which a thing may have several values at a time, unless the newer statement says that it changed."""
 _PREDICATE = re.compile(rf"\b(?:(?P<copula>{_COPULAS})|(?P<verb>{_VERBS}))\b")
-_NOT_A_SUBJECT = frozenset(
-    [
-        "i",
-        "we",
-        "my",
-        "our",
-        "the",
-        "a",
-        "an",
-        "of",
-        "im",
-        "in",
-        "my",
-        "ich",
-        "wir",
-        "mein",
-        "meine",
-        "meiner",
-        "unser",
-        "unsere",
-        "der",
-        "die",
-        "das",
-        "dem",
-        "bei",
-        "yo",
-        "mi",
-        "mis",
-        "nuestro",
-        "nuestra",
-        "el",
-        "la",
-        "los",
-        "las",
-        "de",
-        "del",
-        "je",
-        "nous",
-        "mon",
-        "ma",
-        "mes",
-        "notre",
-        "le",
-        "les",
-        "eu",
-        "nós",
-        "meu",
-        "minha",
-        "nosso",
-        "nossa",
-        "o",
-        "os",
-        "as",
-        "já",
-        "my",
-        "můj",
-        "moje",
-        "má",
-        "naše",
-        "náš",
-        "for",
-        "für",
-        "para",
-        "it",
-        "that",
-        "this",
-        "there",
-    ]
-)
+_NOT_A_SUBJECT = {
+    "English": "i we my our the a an of in for it that this there",
+    "German": "ich wir mein meine meiner unser unsere der die das dem bei im für",
+    "Spanish": "yo mi mis nuestro nuestra el la los las de del para",
+    "French": "je nous mon ma mes notre le les",
+    "Portuguese": "eu nós meu minha nosso nossa o os as",
+    "Czech": "já my můj moje má naše náš",
+}
+_WITHOUT_SUBJECT = frozenset(word for words in _NOT_A_SUBJECT.values() for word in words.split())
 _TOPIC_KO = re.compile(r"^(?P<topic>.{1,24}?)(?:은|는|이|가)\s")
 _TOPIC_JA = re.compile(r"^(?P<topic>[^、。]{1,20}?)(?:は|が)(?=.)")
 _TOPIC_ZH = re.compile(r"^(?P<topic>[^,,。]{1,14}?)(?:是|叫|在|改(?!用)|定在|定为|:)")
@@ -145,74 +84,57 @@ _ENDINGS_KO = re.compile(r"(?:을|를|은|는|이|가|에서|에게|에|으로|�
 _VERBAL_KO = re.compile(
     r"(?:해|해요|했어|합니다|했습니다|어|어요|아요|습니다|야|이야|예요|이에요|있|고|서)$|^(?:나|난|저|전|안|못|더|우리|저희|기억)$|선호|좋아|싫어|살고|있어|정했|쓰기로"
 )
-_PREDICATES = frozenset(
-    [
-        "prefer",
-        "love",
-        "like",
-        "hate",
-        "enjoy",
-        "dislik",
-        "favourit",
-        "favorit",
-        "use",
-        "drink",
-        "eat",
-        "decid",
-        "decis",
-        "agre",
-        "choos",
-        "chose",
-        "settl",
-        "final",
-        "alway",
-        "never",
-        "answer",
-        "want",
-        "need",
-        "go",
-        "move",
-        "live",
-        "work",
-        "near",
-        "bevorzug",
-        "mag",
-        "lieb",
-        "hass",
-        "lieber",
-        "ausstehen",
-        "leiden",
-        "nicht",
-        "nehmen",
-        "entschieden",
-        "beschlossen",
-        "immer",
-        "ich",
-        "wir",
-        "bin",
-        "haben",
-        "hab",
-        "gusta",
-        "encanta",
-        "odio",
-        "prefiero",
-        "siempre",
-        "nunca",
-        "vivo",
-        "mude",
-        "soy",
-        "tengo",
-        "aime",
-        "deteste",
-        "prefere",
-        "toujours",
-        "jamais",
-        "gosto",
-        "adoro",
-        "prefiro",
-        "sempre",
-    ]
-)
+_PREDICATES_OF = {
+    "English": "prefer love like hate enjoy dislik favourit favorit use drink eat decid decis agre choos chose settl final"
+    " alway never answer want need go move live work near",
+    "German": "bevorzug mag lieb hass lieber ausstehen leiden nicht nehmen entschieden beschlossen immer ich wir bin"
+    " haben hab",
+    "Spanish": "gusta encanta odio prefiero siempre nunca vivo mude soy tengo",
+    "French": "aime deteste prefere toujours jamais",
+    "Portuguese": "gosto adoro prefiro sempre",
+}
+"""Stems that say what somebody does with a thing, and not what the thing is."""
+_PREDICATES = frozenset(stem for stems in _PREDICATES_OF.values() for stem in stems.split())
+
+_KINDS = {
+    "package manager": "npm pnpm yarn bun",
+    "Python package manager": "pip poetry pipenv uv conda hatch pdm rye",
+    "build": "maven gradle bazel make cmake meson ninja ant sbt",
+    "bundler": "webpack vite rollup parcel esbuild turbopack rspack",
+    "linter": "eslint biome tslint oxlint flake8 ruff pylint",
+    "formatter": "prettier black yapf dprint",
+    "test": "jest vitest mocha jasmine ava pytest nose unittest",
+    "browser test": "cypress playwright selenium puppeteer webdriverio",
+    "database": "mysql mariadb postgresql postgres sqlite oracle mssql sqlserver mongodb couchdb dynamodb cassandra cockroachdb db2 duckdb",
+    "cache": "redis memcached valkey dragonfly",
+    "queue": "kafka rabbitmq pulsar nats sqs activemq",
+    "search": "elasticsearch opensearch solr meilisearch typesense algolia",
+    "language": "python java kotlin go golang rust ruby php typescript javascript c# c++ scala elixir perl swift",
+    "web framework": "django flask fastapi rails laravel symfony spring express nestjs koa phoenix",
+    "user interface": "react vue angular svelte solid preact ember jquery",
+    "editor": "vim neovim emacs vscode sublime intellij pycharm webstorm zed cursor nano atom helix",
+    "version control": "git svn subversion mercurial perforce",
+    "code host": "github gitlab bitbucket gitea codeberg forgejo",
+    "continuous integration": "jenkins circleci travis buildkite teamcity drone",
+    "cloud": "aws azure gcp hetzner digitalocean linode ovh",
+    "containers": "docker podman",
+    "orchestration": "kubernetes k8s nomad swarm",
+    "infrastructure": "terraform pulumi opentofu cloudformation",
+    "web server": "nginx apache caddy traefik haproxy",
+    "chat": "slack teams discord mattermost zulip rocketchat",
+    "messenger": "whatsapp signal telegram threema line kakaotalk wechat",
+    "meeting": "zoom meet webex jitsi",
+    "issue tracker": "jira linear trello asana clickup redmine youtrack",
+    "notes": "notion confluence obsidian evernote onenote logseq",
+    "design": "figma sketch penpot",
+    "operating system": "windows macos linux ubuntu debian fedora arch",
+    "shell": "bash zsh fish powershell",
+    "browser": "chrome firefox safari edge brave opera vivaldi",
+    "mail": "gmail outlook protonmail thunderbird fastmail",
+    "metrics": "prometheus datadog newrelic grafana zabbix nagios",
+}
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+_NAME = re.compile(r"(?<![\w.-])[a-z][a-z0-9]*(?:\+\+|#)?(?![a-z0-9-])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +161,7 @@ class _Reading:
 
 
 def replaces(old: str, new: str) -> bool:
-    """Return whether the newer of two statements of the same category replaces the older one.
-
-    Args:
-        old: the older statement.
-        new: the newer statement.
-    """
+    """Return whether the newer of two statements of the same category replaces the older one."""
     before = _read(old)
     after = _read(new)
     if before.words == after.words or re.search(_ADDITIVE, _plain(new)):
@@ -360,7 +277,7 @@ def _topic(plain: str) -> tuple[frozenset[str], str]:
     words = re.findall(r"\w+", plain[: match.start()].replace("'s ", " "))
     if re.match(r"(?:i|we|ich|wir|yo|je|nous|on (?:est|a|utilise|va)|eu|nós|já)\b", plain) or len(words) > 6:
         return frozenset(), ""
-    return frozenset(words) - _NOT_A_SUBJECT, match["verb"] or ""
+    return frozenset(words) - _WITHOUT_SUBJECT, match["verb"] or ""
 
 
 def _eastern_topic(match: re.Match[str] | None) -> frozenset[str]:
@@ -389,3 +306,13 @@ def _objects(plain: str) -> frozenset[str]:
             if piece and len(piece) > 1:
                 objects |= _bigrams(piece)
     return frozenset(objects)
+
+
+def tools_in(plain: str) -> dict[str, str]:
+    """Return the kinds of the tools that a text in lower case names, by their names."""
+    return {name: _KIND_OF[name] for name in _NAME.findall(plain) if name in _KIND_OF}
+
+
+def without_tools(plain: str) -> str:
+    """Return a text in lower case without the names of tools."""
+    return _NAME.sub(lambda found: " " if found[0] in _KIND_OF else found[0], plain)

@@ -23,8 +23,7 @@ from memoriter.extensions.longterm.rules._classic import (
     utf16_length,
 )
 from memoriter.extensions.longterm.rules._cues import CONTACT, Cue, cues, own_words
-from memoriter.extensions.longterm.rules._own import own_text
-from memoriter.extensions.longterm.rules._quotations import FOREIGN, NAME
+from memoriter.extensions.longterm.rules._own import FOREIGN, NAME, own_text
 from memoriter.values import dataclass
 from memoriter.workspace import visible
 
@@ -257,12 +256,7 @@ def _is_question(sentence: _Sentence) -> bool:
 
 
 def _is_of_the_moment(sentence: _Sentence, has_task: bool) -> bool:
-    """Return whether a sentence is about this moment, passes on what others say, or is a part of a task.
-
-    Args:
-        sentence: the sentence.
-        has_task: whether a sentence of the message is a request to the assistant.
-    """
+    """Return whether a sentence is about this moment, passes on what others say, or is a part of a task."""
     if sentence.has("passing") or _is_reported(sentence):
         return True
     about_task = sentence.has("task") or (has_task and sentence.has("workpiece"))
