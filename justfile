@@ -79,6 +79,12 @@ cover *ARGS:
 smoke PYTHON=(bin / "python"):
     tests/smoke/run.sh "$1"
 
+# build a release of the last commit into dist, twice, and try its wheel; it publishes nothing
+release:
+    test -z "$(git status --porcelain)" || { git status --short; echo "Commit this first: a release holds what is committed."; exit 1; }
+    {{ python }} scripts/release.py dist
+    tests/smoke/run.sh {{ python }} dist/memoriter-*.whl
+
 # edit a workspace for ten minutes while it is watched: is every change found, and how soon?
 soak-watch *ARGS:
     {{ python }} tests/soak/watch.py "$@"
@@ -175,7 +181,3 @@ gguf FILE:
 # measure what long-term memories capture, recall, replace and resist, and write the report
 eval-longterm:
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/support/long_term_report.py | tee benchmarks/long-term-report.md
-
-# show the notes of the next release
-changelog:
-    @{{ python }} -m towncrier build --draft --version unreleased 2>/dev/null

@@ -1,6 +1,6 @@
 """A conversation in the terminal with a model that has a memory.
 
-pip install "memoriter[pydantic-ai]" openai anthropic
+Needs the extra `pydantic-ai` and the packages `openai` and `anthropic`.
 Set OPENAI_API_KEY or ANTHROPIC_API_KEY, and run it in a folder of notes:
 python chat.py openai-chat:gpt-4.1-mini
 python chat.py anthropic:claude-sonnet-4-5

@@ -241,17 +241,6 @@ def test_ci_runs_the_two_commands_of_the_readme_as_they_stand_there() -> None:
     assert {install, check} <= ci
 
 
-def test_a_changelog_fragment_is_named_for_its_kind_and_written_for_users() -> None:
-    kinds = "|".join(kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"])
-    for file in (ROOT / "changelog.d").iterdir():
-        if file.name == "_template.md.jinja":
-            continue
-        assert re.fullmatch(rf"[a-z0-9][a-z0-9-]*\.({kinds})\.md", file.name), file.name
-        text = file.read_text(encoding="utf-8").strip()
-        assert text.endswith("."), f"{file.name}: whole sentences"
-        assert not text.startswith(("-", "#")), f"{file.name}: the bullet is added when it is rendered"
-
-
 def test_the_lock_with_download_addresses_stays_out() -> None:
     assert "uv.lock" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
 

@@ -1,6 +1,6 @@
 """An agent of Microsoft Agent Framework with a memory.
 
-Needs `pip install "memoriter[agent-framework]" agent-framework-openai` and OPENAI_API_KEY.
+Needs the extra `agent-framework`, the package `agent-framework-openai`, and OPENAI_API_KEY.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""An Agno agent with a memory. Needs `pip install "memoriter[agno]" openai` and OPENAI_API_KEY."""
+"""An Agno agent with a memory. Needs the extra `agno`, the package `openai`, and OPENAI_API_KEY."""
 
 import os
 

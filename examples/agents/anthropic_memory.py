@@ -1,4 +1,4 @@
-"""Claude keeps its memory as notes. Needs `pip install "memoriter[anthropic]"` and ANTHROPIC_API_KEY."""
+"""Claude keeps its memory as notes. Needs the extra `anthropic` and ANTHROPIC_API_KEY."""
 
 from anthropic import Anthropic
 

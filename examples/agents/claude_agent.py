@@ -1,4 +1,4 @@
-"""A Claude agent with a memory. Needs `pip install "memoriter[claude-agent-sdk]"` and ANTHROPIC_API_KEY."""
+"""A Claude agent with a memory. Needs the extra `claude-agent-sdk` and ANTHROPIC_API_KEY."""
 
 import asyncio
 

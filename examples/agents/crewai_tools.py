@@ -1,4 +1,4 @@
-"""A CrewAI agent with a memory. Needs `pip install "memoriter[crewai]"` and OPENAI_API_KEY."""
+"""A CrewAI agent with a memory. Needs the extra `crewai` and OPENAI_API_KEY."""
 
 from crewai import LLM, Agent
 

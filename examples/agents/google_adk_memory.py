@@ -1,4 +1,4 @@
-"""An agent of Google's ADK with a memory. Needs `pip install "memoriter[google-adk]"` and GOOGLE_API_KEY."""
+"""An agent of Google's ADK with a memory. Needs the extra `google-adk` and GOOGLE_API_KEY."""
 
 import asyncio
 

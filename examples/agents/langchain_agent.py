@@ -1,6 +1,6 @@
 """An agent of LangChain with memory.
 
-pip install "memoriter[langchain]" langchain langchain-openai
+Needs the extra `langchain` and the packages `langchain` and `langchain-openai`.
 Set OPENAI_API_KEY, and run it in a folder of notes: python langchain_agent.py "which database has the ledger?"
 """
 

@@ -1,6 +1,6 @@
 """An agent of LangGraph with the tools of langmem.
 
-pip install "memoriter[langgraph]" langmem langchain-openai
+Needs the extra `langgraph` and the packages `langmem` and `langchain-openai`.
 Set OPENAI_API_KEY, and run it in a folder of notes: python langgraph_agent.py "remember that I prefer green tea"
 """
 

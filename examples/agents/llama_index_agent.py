@@ -1,6 +1,6 @@
 """A conversation with LlamaIndex's memory over notes.
 
-pip install "memoriter[llama-index]" openai
+Needs the extra `llama-index` and the package `openai`.
 Set OPENAI_API_KEY, and run it in a folder of notes: python llama_index_agent.py "which database has the ledger?"
 """
 

@@ -1,6 +1,6 @@
 """An agent of the OpenAI Agents SDK with memory.
 
-pip install "memoriter[openai-agents]"
+Needs the extra `openai-agents`.
 Set OPENAI_API_KEY, and run it in a folder of notes: python openai_agents_agent.py "which database has the ledger?"
 """
 

@@ -1,6 +1,6 @@
 """An agent of Pydantic AI with memory.
 
-pip install "memoriter[pydantic-ai]" openai
+Needs the extra `pydantic-ai` and the package `openai`.
 Set OPENAI_API_KEY, and run it in a folder of notes: python pydantic_ai_agent.py "which database has the ledger?"
 """
 

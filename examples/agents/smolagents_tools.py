@@ -1,4 +1,4 @@
-"""An agent of smolagents with a memory. Needs `pip install "memoriter[smolagents]" openai` and OPENAI_API_KEY."""
+"""An agent of smolagents with a memory. Needs the extra `smolagents`, the package `openai`, and OPENAI_API_KEY."""
 
 import os
 

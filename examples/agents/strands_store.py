@@ -1,4 +1,4 @@
-"""An agent of Strands with a memory. Needs `pip install "memoriter[strands]" openai` and OPENAI_API_KEY."""
+"""An agent of Strands with a memory. Needs the extra `strands`, the package `openai`, and OPENAI_API_KEY."""
 
 from strands import Agent
 from strands.memory import MemoryManager

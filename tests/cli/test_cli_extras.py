@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import memoriter
 from hook_inputs import hook_input
-from memoriter.extras import FRAMEWORKS, PACKAGES
+from memoriter.extras import FRAMEWORKS, PACKAGES, install_command
 from memory_env import trust
 
 if TYPE_CHECKING:
@@ -89,13 +89,13 @@ def test_a_command_without_its_extra_names_the_line_that_installs_it(program: Pr
         code, out, err = outcomes[2 * number]
         assert (code, out) == (1, ""), name
         assert f"needs the extra '{extra}'" in err, name
-        assert f'pip install "memoriter[{extra}]"' in err, name
+        assert install_command(extra) in err, name
         assert "Traceback" not in err, name
         code, out, err = outcomes[2 * number + 1]
         assert (code, err) == (1, ""), name
         error = json.loads(out)["error"]
         assert error["code"] == "missing_package", name
-        assert error["remedy"] == f'Run `pip install "memoriter[{extra}]"`.', name
+        assert error["remedy"] == f"Run `{install_command(extra)}`.", name
     assert sorted(program.home.rglob("*")) == before
 
 
@@ -124,7 +124,7 @@ def test_a_service_without_its_extra_leaves_the_words_and_names_the_line(program
     done = core(program, "--json", "search", QUESTION)
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["mode"], answer["results"][0]["path"]) == (0, "keyword", "MEMORY.md")
-    assert 'pip install \\"memoriter[remote]\\"' in done.stdout
+    assert install_command("remote") in done.stdout
 
 
 def test_auto_ignores_a_key_while_no_service_can_be_asked(program: Program) -> None:
@@ -140,7 +140,7 @@ def test_notes_are_watched_without_events_and_the_watcher_says_what_would_help(p
         assert watching.stdout is not None
         polling = next(event for event in map(json.loads, watching.stdout) if event["kind"] == "polling")
         watching.terminate()
-    assert 'pip install "memoriter[watch]"' in json.dumps(polling).replace('\\"', '"')
+    assert install_command("watch") in json.dumps(polling)
 
 
 def test_doctor_names_the_extras_that_are_there(program: Program) -> None:
@@ -149,7 +149,7 @@ def test_doctor_names_the_extras_that_are_there(program: Program) -> None:
     (finding,) = [each for each in json.loads(bare.stdout)["findings"] if each["check"] == "extras"]
     everything = ", ".join(PACKAGES)
     assert finding["message"] == f"Installed: none. Not installed: {everything}."
-    assert 'pip install "memoriter[' in finding["remedy"]
+    assert finding["remedy"] == f"To add one, run `{install_command('import')}`."
     (finding,) = [each for each in program("--json", "doctor").json["findings"] if each["check"] == "extras"]
     assert finding == {
         "check": "extras",
@@ -175,7 +175,7 @@ def test_the_library_says_the_same() -> None:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.count("The MCP server needs the extra 'mcp'") == 2
-    assert done.stdout.count('Run `pip install "memoriter[mcp]"`.') == 2
+    assert done.stdout.count(f"Run `{install_command('mcp')}`.") == 2
 
 
 ADAPTERS = """
@@ -199,7 +199,7 @@ def test_an_adapter_without_its_framework_names_the_line_that_installs_it() -> N
     done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=True)
     extras = [name.replace("_", "-") for name in names]
     assert extras
-    assert done.stdout.splitlines() == [f'Run `pip install "memoriter[{extra}]"`.' for extra in extras]
+    assert done.stdout.splitlines() == [f"Run `{install_command(extra)}`." for extra in extras]
 
 
 def test_extras_and_their_messages_are_those_of_the_package_metadata() -> None:

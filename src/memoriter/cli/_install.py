@@ -102,7 +102,7 @@ def install_command(
 
     With --http the file contains the address and the token of the server, and only you can read it. With --scope
     project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs
-    pip install "memoriter[mcp]", and with --http pip install "memoriter[serve]". Next: restart the client.
+    the extra mcp, and with --http the extra serve. Next: restart the client.
     """
     if port is not None and not http:
         raise click.UsageError("The option --port needs --http.")

@@ -67,7 +67,7 @@ def mcp_command(
     it serves the folder in which it starts if you trust it (memoriter trust), or else your default workspace. Over
     HTTP, the agent also gets search and fetch for ChatGPT, and each request must contain the token that memoriter token
     prints.
-    It needs pip install "memoriter[mcp]". Next: memoriter install --help.
+    It needs the extra mcp. Next: memoriter install --help.
     """
     if not http and (host, port, allow_host, token_file, tls) != (HOST, PORT, (), None, None):
         raise click.UsageError("The options --host, --port, --allow-host, --token-file and --tls need --http.")

