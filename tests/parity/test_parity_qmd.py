@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.config import QmdScope, load
+from memoriter.config import load
 from memoriter.errors import ConfigError, IndexBusy
-from memoriter.extensions.qmd import cache_key, interleaved, scope_allows, session_scope
+from memoriter.extensions.qmd.api import cache_key, interleaved, scope_allows, session_scope
+from memoriter.extensions.qmd.settings import KEY, QmdScope, QmdSettings
 from memoriter.types import Hit
 from search_programs import DEAD, QUERY, Parts
 
@@ -31,7 +32,7 @@ def loaded_scope(tmp_path: Path, scope: Any) -> QmdScope | None:
         return None
     file = tmp_path / "openclaw.json"
     file.write_text(json.dumps({"memory": {"qmd": {"scope": scope}}}), encoding="utf-8")
-    return load(file, home=tmp_path, environ={}).settings.memory.qmd.scope
+    return load(file, home=tmp_path, environ={}).extension(KEY, QmdSettings).scope
 
 
 def is_readable(scope: Any) -> bool:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import QmdCrashed
-from memoriter.extensions.qmd import FallbackBackend, ProgramCache
 from memoriter.extensions.qmd._backend import PAUSES
+from memoriter.extensions.qmd.api import FallbackBackend, ProgramCache
 from memoriter.service_guard import ServiceGuard
 from memoriter.types import Health, Query, SearchResult, SidecarStatus
 

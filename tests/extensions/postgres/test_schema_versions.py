@@ -16,9 +16,9 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from memoriter.errors import IndexUnavailable
-from memoriter.extensions.postgres import PostgresStore, ServerSettings
 from memoriter.extensions.postgres._schema import TABLES, VERSION
 from memoriter.extensions.postgres._server import Server
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memoriter.ids import vector_key
 from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, ModelSpec, Source

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from memoriter.backends import ForgetRequest
 from memoriter.errors import InvalidQuery, QmdTimeout
-from memoriter.extensions.qmd import FallbackBackend
+from memoriter.extensions.qmd.api import FallbackBackend
 from memoriter.service_guard import ServiceGuard, doubling
 from memoriter.types import Query
 from memory_env import MemoryEnv

@@ -13,6 +13,7 @@ from memoriter.extensions.qmd._driver import QmdDriver, QmdPlace
 from memoriter.extensions.qmd._engine import NAME, QmdProgram
 from memoriter.extensions.qmd._fallback import FallbackBackend
 from memoriter.extensions.qmd._plan import plan_qmd
+from memoriter.extensions.qmd.settings import KEY, QmdSettings
 from memoriter.service_guard import ServiceGuard, doubling
 from memoriter.types import Diagnostic
 from memoriter.workspace import split_citation
@@ -77,7 +78,8 @@ class QmdSetup:
     def __init__(self, configuration: Configuration, agent: str, env: Environment, workspace: Path) -> None:
         self._agent = agent
         self._env = env
-        self._plan = plan_qmd(configuration.settings.memory.qmd, agent, workspace=workspace, user_home=env.user_home)
+        settings = configuration.extension(KEY, QmdSettings)
+        self._plan = plan_qmd(settings, agent, workspace=workspace, user_home=env.user_home)
 
     def problems(self) -> tuple[Diagnostic, ...]:
         """Return what is missing: the program, or folders of the settings. Nothing is started or written."""

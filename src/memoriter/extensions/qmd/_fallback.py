@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend, WatchRun
-    from memoriter.config import QmdScope
     from memoriter.extensions.qmd._cache import Lease
+    from memoriter.extensions.qmd.settings import QmdScope
     from memoriter.service_guard import ServiceGuard
     from memoriter.sync import IndexJob, Progress
     from memoriter.types import Query, Status, SyncReport
