@@ -51,7 +51,7 @@ class QmdBackend(FallbackBackend):
         """
         key = cache_key(place.agent, {"state": place.state_dir, "workspace": place.workspace.root, "qmd": plan})
         guard = ServiceGuard(PAUSES, place.monotonic)
-        super().__init__(NAME, lambda: programs.lease(key, self._create), lambda: builtin, guard, plan.scope)
+        super().__init__(NAME, lambda: programs.lease(key, self._create), builtin, guard, plan.scope)
         self.plan = plan
         self._place = place
         self._files = QmdDriver.open(plan, place)
@@ -69,7 +69,7 @@ class QmdBackend(FallbackBackend):
             _, note = self._place.workspace.find(name) or ("", None)
             if note is None:
                 return self._files.read(path, start=start, lines=lines)
-        return self.builtin.read(path, start=start, lines=lines)
+        return super().read(path, start=start, lines=lines)
 
 
 class QmdSetup:
