@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks._postgres_copy import CopyFiller
 from benchmarks._prepared_notes import batches
 from benchmarks._vectors import WordVectors
-from memoriter.extensions.postgres import PostgresStore, ServerSettings
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memoriter.index import Index
 from memoriter.sync import learn_background
 

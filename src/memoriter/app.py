@@ -155,7 +155,7 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
     env = assembly.notes.env
     settings = assembly.notes.configuration.settings
     defaults = settings.agents.defaults
-    limit = settings.memory.qmd.limits.max_injected_chars
+    limit = assembly.notes.configuration.character_limit
     recalls = tuple(recall_listener(source) for source in plugins.recall_sources(memory))
     return SessionEnvironment(
         workspace=assembly.notes.workspace,
@@ -178,7 +178,7 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
 
 def _backend_settings(notes: Notes, index: IndexPlace, *, inspect: bool) -> BackendSettings:
     settings = notes.settings
-    store_place = StorePlace(settings, notes.env, index, notes.workspace.root, notes.agent)
+    store_place = StorePlace(notes.configuration, settings, notes.env, index, notes.workspace.root, notes.agent)
     return BackendSettings(
         agent=notes.agent,
         workspace_reason=notes.place.reason,

@@ -21,6 +21,8 @@ BACKENDS = "memoriter.backends"
 """The group of backends beside the builtin one, each with a name for `memory.backend`."""
 STORES = "memoriter.stores"
 """The group of stores beside SQLite, each with a name for `memorySearch.store.driver`."""
+SETTINGS = "memoriter.settings"
+"""The group of the settings of extensions: each is an `ExtensionSection` with its dotted key as the name."""
 
 
 class EntryPoint(NamedTuple):

@@ -16,7 +16,9 @@ memoriter's own features for agents use the same functions. memoriter skips a pl
 
 Servers load two more groups of entry points, and only servers do: an object of `memoriter.operations` is a
 `memoriter.web.OperationSet` and adds to the HTTP API, and one of `memoriter.pages` is a `memoriter.pages.PageSet`. An
-object of `memoriter.commands` is a command of click, and becomes one of `memoriter`.
+object of `memoriter.commands` is a command of click, and becomes one of `memoriter`. An object of `memoriter.settings`
+is a `memoriter.config.ExtensionSection` with the dotted key of its settings as the name, such as
+`plugins.entries.my-plugin`; `Configuration.extension` returns what is written there.
 """
 
 from __future__ import annotations

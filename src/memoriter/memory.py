@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
@@ -11,10 +13,11 @@ from memoriter.arguments import check_optional_text, check_places, checked
 from memoriter.errors import ConfigError, SearchDisabled, UsageError, WorkspaceNotFound
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Generator
     from datetime import date, datetime
     from pathlib import Path
     from threading import Event
@@ -42,6 +45,37 @@ if TYPE_CHECKING:
     from memoriter.watch import WatchEvent, Watching
 
 
+@dataclass(frozen=True, slots=True)
+class ClientRequest:
+    """A request of a client that a thread of a server answers, while it is in the context `answering`."""
+
+    progress: Callable[[Progress], None]
+    """Called with each step of a first index."""
+    client: str = ""
+    """The program that asks, as it calls itself."""
+    token: str | None = None
+    """The author of what comes with the token of somebody else than the owner; None: an agent of the owner."""
+
+    def author(self, origin: str | None) -> str | None:
+        """Return who wrote what a tool passes on for `origin`; None: the owner."""
+        if not origin:
+            return None
+        return f"{self.token or f'{origin} via MCP'}{f' ({self.client})' if self.client else ''}"
+
+
+_REQUEST = ContextVar[ClientRequest | None]("request", default=None)
+
+
+@contextmanager
+def answering(request: ClientRequest) -> Generator[None]:
+    """Let searches of this thread report their progress to a client, and entries of this thread be the client's."""
+    before = _REQUEST.set(request)
+    try:
+        yield
+    finally:
+        _REQUEST.reset(before)
+
+
 class Memory:
     """Notes that can be searched, read and added to; a context manager.
 
@@ -51,9 +85,6 @@ class Memory:
     ...     for hit in memory.search("which database did we choose?").results:
     ...         print(hit.citation, hit.snippet)
     """
-
-    token: None = None
-    """Nobody calls with a token: programs that hold a `Memory` are the owner's."""
 
     def __init__(self, assembly: Assembly | None = None) -> None:
         """Hold what `open` has opened; programs call `open`. Raises UsageError without it."""
@@ -136,6 +167,12 @@ class Memory:
     def backend(self) -> MemoryBackend:
         return self._backend
 
+    @property
+    def token(self) -> str | None:
+        """The author of what comes with the token of somebody else than the owner; None: the owner, or their agent."""
+        request = _REQUEST.get()
+        return None if request is None else request.token
+
     @checked
     def search(
         self,
@@ -206,6 +243,9 @@ class Memory:
         )
         request = self._understood(request, operators=operators)
         self._notes.check_trust()
+        client = _REQUEST.get()
+        if progress is None and client is not None:
+            progress = client.progress
         result = self._backend.search(request, progress=progress)
         if self.on_search is not None:
             self.on_search(result)
@@ -367,6 +407,9 @@ class Memory:
 
         Raises UsageError if the text is empty, and WriteError; then nothing was written.
         """
+        client = _REQUEST.get()
+        if client is not None:
+            origin = client.author(origin)
         return self._notes.remember(
             text, to=to, origin=origin, again=again, section=section, index=self._backend.notes_changed
         )

@@ -279,7 +279,7 @@ def _open_workspace(
             keep_layout=lambda: _keep_notes_layout(place.workspace),
             daily_note=memory.daily_note,
             extra_suffixes=memory.extra_suffixes,
-            principal=(configuration.settings.plugins.entries.memory_lancedb.config.principal or "").strip(),
+            principal=configuration.principal,
             writers=env.home / "memory" / "writers" / f"{workspace_key(place.workspace)}.json",
         )
     except WorkspaceNotFound as error:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from memoriter.config import IndexPlace, MemorySearch
+    from memoriter.config import Configuration, IndexPlace, MemorySearch
     from memoriter.environment import Environment
     from memoriter.records import StoredIndex
     from memoriter.store import Store, StoreDriver
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 class StorePlace:
     """Which memory a store is for, and what its driver needs to find it."""
 
+    configuration: Configuration
     settings: MemorySearch
+    """Those of the agent."""
     env: Environment
     index: IndexPlace
     """The index file of the settings, for a driver that keeps one."""

@@ -6,12 +6,12 @@ import ast
 from pathlib import Path
 
 from memoriter.config import Configuration, reference, settings_without_effect, with_values
-from memoriter.config._effects import MISSING, is_without_effect
 from memoriter.config._section import OTHER_NAMES, file_name
+from setting_effects import FEATURES, effect_of, setting_key
 from source_texts import parsed
 
 PACKAGE = Path(__file__).parents[2] / "src" / "memoriter"
-IN_CONFIG = ("_search.py", "_configuration.py", "_qmd.py")
+IN_CONFIG = ("_search.py", "_configuration.py")
 """Files of the package that give settings an effect themselves."""
 ONE_VALUE = {"agents.defaults.memorySearch.store.driver"}
 """Settings with a single possible value."""
@@ -27,15 +27,15 @@ def attributes_read() -> set[str]:
 def test_every_setting_is_read_by_the_program_or_named_as_without_effect() -> None:
     read = attributes_read()
     for row in reference():
-        key = tuple(row.key.replace("[]", "").split("."))
-        if row.key not in ONE_VALUE and not is_without_effect(key):
+        key = setting_key(row.key)
+        if row.key not in ONE_VALUE and effect_of(key).kind != "not yet":
             assert key[-1] in read, row.key
 
 
 def test_every_missing_feature_names_settings_that_exist() -> None:
     keys = [tuple(row.key.split(".")) for row in reference()]
-    for at in (at for feature in MISSING for at in feature.sections):
-        assert any(key[: len(at)] == at for key in keys), at
+    for feature in FEATURES:
+        assert any(key[: len(feature.key)] == feature.key for key in keys), feature
 
 
 def test_settings_of_mcporter_have_no_effect_because_memoriter_starts_qmd_itself() -> None:

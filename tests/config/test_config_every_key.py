@@ -15,10 +15,11 @@ import pytest
 from memoriter import Memory
 from memoriter.app import plugins_of, session_environment_of
 from memoriter.config import reference, setting_names, settings_without_effect
-from memoriter.config._effects import CONDITIONS, effect_of, setting_key
 from memoriter.errors import ConfigError
-from memoriter.extensions.qmd import QmdBackend
+from memoriter.extensions.longterm.settings import KEY, LongTermEntry
+from memoriter.extensions.qmd.api import QmdBackend
 from memoriter.mcp_server._offered import Offered
+from setting_effects import CONDITIONS, effect_of, setting_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -252,8 +253,9 @@ def parts(memory: Memory) -> dict[str, Any]:
 
 def long_term_parts(memory: Memory) -> Any:
     """Return what the plugin for long-term memories got from the settings; None if the slot does not name it."""
-    slots = memory.configuration.settings.plugins
-    if "memory-lancedb" not in slots.slots.names or not slots.entries.memory_lancedb.enabled:
+    configuration = memory.configuration
+    is_on = configuration.extension(KEY, LongTermEntry).enabled
+    if "memory-lancedb" not in configuration.settings.plugins.slots.names or not is_on:
         return None
     plugins = plugins_of(memory._assembly)
     made = plugins.long_term(memory).parts

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memoriter.config import Configuration, MemorySearch, Settings, as_file, load, with_values
+from memoriter.config import Configuration, MemorySearch, Settings, load, with_values
 from memoriter.errors import ConfigError
+from settings_as_file import as_file
 
 EXAMPLE = """\
 // what I changed
@@ -262,5 +263,6 @@ def test_what_the_caller_gives_may_name_a_provider_of_the_file(tmp_path: Path) -
 
 
 def test_a_configuration_that_is_written_out_and_read_again_is_the_same(tmp_path: Path) -> None:
-    settings = loaded(tmp_path, EXAMPLE).settings
-    assert loaded(tmp_path, json.dumps(as_file(settings))).settings == settings
+    configuration = loaded(tmp_path, EXAMPLE)
+    again = loaded(tmp_path, json.dumps(as_file(configuration)))
+    assert (again.settings, again.extensions) == (configuration.settings, configuration.extensions)

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoriter.config import Configuration, Settings, as_file, expand, load, reference, with_values
+from memoriter.config import Configuration, Settings, expand, load, reference, with_values
+from memoriter.config._extensions import all_sections
 from memoriter.config._section import leaves
 from memoriter.errors import ConfigError
+from settings_as_file import as_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +82,7 @@ def test_a_variable_that_is_missing_is_named_only_when_it_is_used() -> None:
 def test_the_reference_lists_every_setting_with_a_description() -> None:
     entries = {entry.key: entry for entry in reference()}
     assert all(entry.description and entry.type for entry in entries.values())
-    single = {".".join(map(str, key)) for key, _, _ in leaves(Settings())}
+    single = {".".join(map(str, key)) for key, _, _ in leaves(Settings(), extensions=all_sections())}
     lists = {key.partition("[]")[0].partition(".<id>")[0] for key in entries}
     scope = {"memory.qmd.scope"}
     assert single - scope <= set(entries) | lists
@@ -133,11 +135,12 @@ def test_what_loads_can_be_written_out_and_read_again(home: Path, raw: Any) -> N
     file = home / "memoriter.json5"
     file.write_text(json.dumps(raw), encoding="utf-8")
     try:
-        first = load(None, home=home, environ={}).settings
+        first = load(None, home=home, environ={})
     except ConfigError:
         return
     file.write_text(json.dumps(as_file(first)), encoding="utf-8")
-    assert load(None, home=home, environ={}).settings == first
+    again = load(None, home=home, environ={})
+    assert (again.settings, again.extensions) == (first.settings, first.extensions)
 
 
 NUMBER = st.floats(-1e6, 1e6) | st.integers(-1_000_000, 1_000_000)

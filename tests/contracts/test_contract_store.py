@@ -15,7 +15,8 @@ import pytest
 
 from followed_changes import ENDED, followed
 from memoriter.errors import IndexBusy
-from memoriter.extensions.postgres import PostgresStore, ServerSettings, _graphs
+from memoriter.extensions.postgres import _graphs
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memoriter.ids import text_key, vector_key
 from memoriter.index import ENGINES, EngineName, Index
 from memoriter.records import COUNTED_OF_FILE, ChunkRecord, ItemRecord

@@ -120,6 +120,13 @@ def test_settings_that_name_a_store_or_a_backend_are_refused_with_a_remedy(
         assert f"names {name!r}, which {missing}" in refusal(checked)
 
 
+def test_settings_of_openclaw_for_an_extension_stay_in_the_file(env: MemoryEnv) -> None:
+    long_term = {"config": {"autoRecall": False}}
+    configure(env, {"memory": {"qmd": {"command": "qmd"}}, "plugins": {"entries": {"memory-lancedb": long_term}}})
+    assert "MEMORY.md" in env.run("search", QUESTION).out
+    assert "memory.qmd" in env.run("doctor").out
+
+
 def test_the_other_store_cannot_be_copied_to(env: MemoryEnv, missing: str) -> None:
     done = env.run("store", "copy", "--to", "postgres", "--dry-run")
     assert done.exit_code == 2

@@ -9,20 +9,14 @@ from typing import Any
 
 import pytest
 
-from memoriter.config import (
-    Configuration,
-    LongTerm,
-    MemorySearch,
-    QmdScope,
-    agent_name,
-    expand,
-    in_home,
-    index_path,
-    load,
-)
+from memoriter.config import Configuration, MemorySearch, agent_name, expand, in_home, index_path, load
 from memoriter.config._section import Section, file_name
 from memoriter.errors import ConfigError
-from memoriter.extensions.qmd import QmdPlan, plan_qmd
+from memoriter.extensions.longterm.settings import KEY as LONG_TERM
+from memoriter.extensions.longterm.settings import LongTerm, LongTermEntry
+from memoriter.extensions.qmd.api import QmdPlan, plan_qmd
+from memoriter.extensions.qmd.settings import KEY as QMD
+from memoriter.extensions.qmd.settings import QmdScope, QmdSettings
 
 HOME = Path("/home/user")
 STATE = HOME / ".openclaw"
@@ -52,7 +46,6 @@ def search_as_openclaw(search: MemorySearch, cfg: Any, agent_id: str) -> Any:
         "offline": shape,
         "sessionPaths": shape,
         "clientMemories": shape,
-        "postgres": shape["store"],
         "engine": shape["store"]["vector"],
         "maxBytes": shape["cache"],
     }
@@ -151,7 +144,8 @@ def test_the_qmd_back_end_gets_openclaws_defaults_and_collections(tmp_path: Path
     shape: dict[str, Any] = {"backend": memory.backend, "citations": memory.citations}
     if memory.backend == "qmd":
         place = workspace(configuration, agent_id)
-        shape["qmd"] = plan_as_openclaw(plan_qmd(memory.qmd, agent_id, workspace=place, user_home=HOME))
+        qmd_settings = configuration.extension(QMD, QmdSettings)
+        shape["qmd"] = plan_as_openclaw(plan_qmd(qmd_settings, agent_id, workspace=place, user_home=HOME))
     expected = dict(case["output"])
     if "qmd" in expected and not expected["qmd"]["scope"].get("rules", True):
         expected["qmd"]["scope"].pop("rules")
@@ -160,7 +154,7 @@ def test_the_qmd_back_end_gets_openclaws_defaults_and_collections(tmp_path: Path
 
 def long_term(tmp_path: Path, config: Any) -> LongTerm:
     cfg = {"plugins": {"entries": {"memory-lancedb": {"config": config}}}}
-    return configured(tmp_path, cfg).settings.plugins.entries.memory_lancedb.config
+    return configured(tmp_path, cfg).extension(LONG_TERM, LongTermEntry).config
 
 
 def parsed(found: LongTerm) -> dict[str, Any]:

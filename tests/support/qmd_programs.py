@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.config import QmdSettings
-from memoriter.extensions.qmd import QmdDriver, QmdPlace, plan_qmd
+from memoriter.extensions.qmd.api import QmdDriver, QmdPlace, plan_qmd
+from memoriter.extensions.qmd.settings import QmdSettings
 from memoriter.workspace import Workspace
 from released_clients import released_packages
 

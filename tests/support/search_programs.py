@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memoriter.errors import QmdCrashed
-from memoriter.extensions.qmd import FallbackBackend, ProgramCache
 from memoriter.extensions.qmd._backend import PAUSES
+from memoriter.extensions.qmd.api import FallbackBackend, ProgramCache
 from memoriter.service_guard import ServiceGuard
 from memoriter.types import Health, Query, SearchResult, SidecarStatus
-
-if TYPE_CHECKING:
-    from memoriter.backends import MemoryBackend
 
 DEAD = QmdCrashed("qmd died.")
 QUERY = Query("which database")
@@ -81,6 +78,9 @@ class Builtin:
     def close(self) -> None:
         self.log.append("fallback.close")
 
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_, **__: None
+
 
 @dataclass
 class Parts:
@@ -91,15 +91,16 @@ class Parts:
     failure: Exception | None = None
     cannot_open: Exception | None = None
     hasty: bool = False
+    engine: Any = None
     cache: ProgramCache = field(default_factory=ProgramCache)
 
     def __post_init__(self) -> None:
         self.program = Scripted(self.log)
-        self.engine: Any = Builtin(self.log)
+        self.engine = self.engine or Builtin(self.log)
         self.backend = FallbackBackend(
             "qmd",
             lambda: self.cache.lease("main", self.create),
-            self.open_builtin,
+            self.engine,
             ServiceGuard(PAUSES, lambda: self.now),
         )
 
@@ -108,10 +109,6 @@ class Parts:
             raise self.cannot_open
         self.program = Scripted(self.log, self.failure, self.hasty)
         return self.program
-
-    def open_builtin(self) -> MemoryBackend:
-        self.log.append("factory")
-        return self.engine
 
     def fail(self, error: Exception | None) -> None:
         self.failure = self.program.failure = error

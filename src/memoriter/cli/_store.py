@@ -254,7 +254,7 @@ def _driver() -> StoreDriver:
     place, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
     index = place_of_index(configuration, agent, place, env)
     settings = configuration.search_for(agent)
-    return load_driver(settings.store.driver)(StorePlace(settings, env, index, place.workspace, agent))
+    return load_driver(settings.store.driver)(StorePlace(configuration, settings, env, index, place.workspace, agent))
 
 
 def _stored_json(stored: StoredIndex) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memoriter.config._check import SettingRow, as_file, reference
+    from memoriter.config._check import SettingRow, reference
     from memoriter.config._configuration import Configuration
     from memoriter.config._document import Origin, OriginKind, expand
     from memoriter.config._edit import remove_value, set_value, setting_names
@@ -34,24 +34,11 @@ if TYPE_CHECKING:
         user_home_of,
         workspace_key,
     )
-    from memoriter.config._qmd import (
-        QmdLimits,
-        QmdMatch,
-        QmdPath,
-        QmdRule,
-        QmdScope,
-        QmdSessions,
-        QmdSettings,
-        QmdUpdate,
-        positive_or_default,
-    )
     from memoriter.config._schema import (
         AgentDefaults,
         AgentSettings,
         Citations,
         Compaction,
-        LongTerm,
-        LongTermEmbedding,
         MemoryFlush,
         MemorySettings,
         ModelProvider,
@@ -80,6 +67,7 @@ if TYPE_CHECKING:
         TemporalDecay,
         default_local_model,
     )
+    from memoriter.config._section import Doc, ExtensionSection, Section, Whole, positive_or_default
     from memoriter.config._store import Engine, Store, VectorStoreSection
     from memoriter.config._tree import parse_value
     from memoriter.config._trust import TrustedFolder, TrustStore
@@ -96,14 +84,14 @@ __all__ = [
     "Compaction",
     "Configuration",
     "DayBudget",
+    "Doc",
     "Engine",
     "Experimental",
+    "ExtensionSection",
     "ExtraPathSetting",
     "Hybrid",
     "IndexPlace",
     "Local",
-    "LongTerm",
-    "LongTermEmbedding",
     "MemoryFlush",
     "MemorySearch",
     "MemorySettings",
@@ -113,20 +101,13 @@ __all__ = [
     "Origin",
     "OriginKind",
     "Place",
-    "QmdLimits",
-    "QmdMatch",
-    "QmdPath",
-    "QmdRule",
-    "QmdScope",
-    "QmdSessions",
-    "QmdSettings",
-    "QmdUpdate",
     "QuerySettings",
     "RemoteSection",
     "Rerank",
     "RerankLocal",
     "RerankRemote",
     "Scoring",
+    "Section",
     "SessionSync",
     "SettingRow",
     "Settings",
@@ -137,8 +118,8 @@ __all__ = [
     "TrustStore",
     "TrustedFolder",
     "VectorStoreSection",
+    "Whole",
     "agent_name",
-    "as_file",
     "cache_of",
     "check_home",
     "check_text",
@@ -182,7 +163,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a name on first use: a caller that only needs paths does not import the settings."""
     lazy = {
-        "_check": "SettingRow as_file reference",
+        "_check": "SettingRow reference",
         "_configuration": "Configuration",
         "_document": "Origin OriginKind expand",
         "_edit": "remove_value set_value setting_names",
@@ -196,16 +177,15 @@ def __getattr__(name: str) -> Any:
             "find_workspace home_of in_home in_repository index_path missing_remedy place_index "
             "untrusted_diagnostic user_home_of workspace_key"
         ),
-        "_qmd": "QmdLimits QmdMatch QmdPath QmdRule QmdScope QmdSessions QmdSettings QmdUpdate positive_or_default",
         "_schema": (
-            "AgentDefaults AgentSettings Citations Compaction LongTerm LongTermEmbedding MemoryFlush "
-            "MemorySettings ModelProvider Settings "
+            "AgentDefaults AgentSettings Citations Compaction MemoryFlush MemorySettings ModelProvider Settings"
         ),
         "_search": (
             "Batch Cache Chunking DayBudget Experimental ExtraPathSetting Hybrid Local MemorySearch "
             "Mmr QuerySettings RemoteSection Rerank RerankLocal RerankRemote Scoring SessionSync Strategy "
             "SyncSection TemporalDecay default_local_model"
         ),
+        "_section": "Doc ExtensionSection Section Whole positive_or_default",
         "_store": "Engine Store VectorStoreSection",
         "_tree": "parse_value",
         "_trust": "TrustStore TrustedFolder",

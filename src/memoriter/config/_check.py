@@ -9,11 +9,14 @@ import json
 from dataclasses import MISSING
 from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin
 
+from memoriter.config._extensions import names_below, section_of_extension
 from memoriter.config._schema import Settings
 from memoriter.config._search import ELSEWHERE
 from memoriter.config._section import (
+    ExtensionSection,
+    Key,
     Section,
     bare_type,
     doc_of,
@@ -35,9 +38,10 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
-    from memoriter.config._section import Doc, Key
+    from memoriter.config._section import Doc
     from memoriter.config._tree import Tree
 
+_S = TypeVar("_S", bound=Section)
 EXPECTED = {
     "bool_type": "true or false",
     "dataclass_type": "a section in braces",
@@ -65,40 +69,74 @@ class InvalidSettings(Exception):
         self.problems = problems
 
 
+class ParsedSettings(NamedTuple):
+    """Typed settings; values may still be out of range."""
+
+    core: Settings
+    extensions: Mapping[Key, ExtensionSection]
+    """The written sections of extensions, by key."""
+
+
 @cache
-def adapter() -> TypeAdapter[Settings]:
+def adapter(section: type[_S]) -> TypeAdapter[_S]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Settings)
+    return TypeAdapter(section)
 
 
-def parse_settings(tree: Tree) -> Settings:
-    """Return the typed settings; values may still be out of range.
+def parse_settings(tree: Tree) -> ParsedSettings:
+    """Return the typed settings.
 
     Raises:
-        Refused: A key is unknown or a value has the wrong type.
+        InvalidSettings: A key is unknown or a value has the wrong type.
     """
+    found = dict[Key, tuple[type[ExtensionSection], Any]]()
+    core_tree = without_extensions(tree, Settings, (), found)
+    problems = list[Problem]()
+    core = _parsed(Settings, core_tree, (), problems)
+    extensions = {key: _parsed(section, value, key, problems) for key, (section, value) in found.items()}
+    if core is None or problems:
+        raise InvalidSettings(problems)
+    return ParsedSettings(core, {key: value for key, value in extensions.items() if value is not None})
+
+
+def _parsed(section: type[_S], value: Any, at: Key, problems: list[Problem]) -> _S | None:
+    """Return the settings of a section, or add its problems and return None."""
     from pydantic import ValidationError
 
     try:
-        return adapter().validate_json(json.dumps(tree))
+        return adapter(section).validate_json(json.dumps(value))
     except ValidationError as caught:
-        raise InvalidSettings(
-            [to_problem(cast("Mapping[str, Any]", error)) for error in caught.errors(include_url=False)]
-        ) from None
+        errors = cast("list[Mapping[str, Any]]", caught.errors(include_url=False))
+        problems += [to_problem((*at, *error["loc"]), error) for error in errors]
     except (RecursionError, TypeError, ValueError) as caught:
-        raise InvalidSettings(
-            [Problem((), f"The file holds something that is not a setting: {sentence(caught)}")]
-        ) from None
+        problems.append(Problem(at, f"The file holds something that is not a setting: {sentence(caught)}"))
+    return None
 
 
-def as_file(values: Settings) -> Tree:
-    """Return the settings in the form of a file, without those that are unset."""
-    return adapter().dump_python(values, mode="json", by_alias=True, exclude_none=True)
+def without_extensions(
+    value: Any, section: type[Section] | None, at: Key, found: dict[Key, tuple[type[ExtensionSection], Any]]
+) -> Any:
+    """Return a value of a tree without the sections of extensions, which are added to `found`."""
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [without_extensions(item, section, (*at, index), found) for index, item in enumerate(items)]
+    if section is None or not isinstance(value, dict):
+        return value
+    fields = fields_by_key(section)
+    own: Tree = {}
+    for name, below in cast("Tree", value).items():
+        key = (*at, name)
+        extension = None if name in fields else section_of_extension(key)
+        if extension:
+            found[key] = extension, below
+        else:
+            inner = inner_section(fields[name].type) if name in fields else None
+            own[name] = without_extensions(below, inner, key, found)
+    return own
 
 
-def to_problem(error: Mapping[str, Any]) -> Problem:
-    key: Key = error["loc"]
+def to_problem(key: Key, error: Mapping[str, Any]) -> Problem:
     kind: str = error["type"]
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         return Problem(key, unknown_key_message(key))
@@ -131,28 +169,27 @@ def describe_value(value: object, *, plain: bool = False) -> str:
 
 def unknown_key_message(key: Key) -> str:
     section = section_at(key[:-1])
-    similar = _nearest(str(key[-1]), [*fields_by_key(section)] if section else [])
+    names = [*fields_by_key(section), *names_below(key[:-1])] if section else []
+    similar = _nearest(str(key[-1]), names)
     return f"The key {dotted(key)} is not a setting." + (f" Perhaps you mean {similar!r}." if similar else "")
 
 
 def section_at(key: Key) -> type[Section] | None:
     """Return the section at a key, also within lists and tables, or None if there is none."""
-    section: type[Section] = Settings
-    steps = list(key)
-    while steps:
-        item = fields_by_key(section).get(str(steps.pop(0)))
-        child = inner_section(item.type) if item else None
-        if item is None or child is None:
-            return None
-        section = child
-        if steps and (is_list(item.type) or is_table(item.type)):
-            steps.pop(0)
+    section: type[Section] | None = Settings
+    at = 0
+    while section is not None and at < len(key):
+        item = fields_by_key(section).get(str(key[at]))
+        at += 1
+        section = inner_section(item.type) if item else section_of_extension(key[:at])
+        if item and (is_list(item.type) or is_table(item.type)):
+            at += 1
     return section
 
 
-def range_problems(values: Settings) -> Iterator[Problem]:
-    """Yield numbers out of range, and unknown providers and search modes."""
-    for key, item, value in leaves(values):
+def range_problems(values: ParsedSettings) -> Iterator[Problem]:
+    """Yield numbers out of range, and unknown providers."""
+    for key, item, value in leaves(values.core, extensions=values.extensions):
         if isinstance(value, int | float) and not is_within(value, doc_of(item)):
             yield Problem(
                 key, f"The setting {dotted(key)} must be {range_text(doc_of(item))}, not {describe_value(value)}."
@@ -160,16 +197,10 @@ def range_problems(values: Settings) -> Iterator[Problem]:
         if (group := doc_of(item).entry_points) and value != item.default:
             yield from _not_offered(key, str(value), group, str(item.default))
         if key[-1] in {"provider", "fallback"} and isinstance(value, str) and "memorySearch" in key:
-            yield from provider_problems(key, value, values.models.providers)
+            yield from provider_problems(key, value, values.core.models.providers)
         if key[-1] == "dailyNote" and isinstance(value, str) and (fault := daily_note_fault(value)):
             shown = describe_value(value, plain=True)
             yield Problem(key, f"The setting {dotted(key)} is {shown}, which is not possible: {fault}.")
-        if key[-1] == "searchMode" and isinstance(value, str) and value not in {"search", "vsearch", "query"}:
-            yield Problem(
-                key,
-                f"The setting {dotted(key)} must be 'search', 'vsearch' or 'query',"
-                f" not {describe_value(value, plain=True)}.",
-            )
 
 
 def _not_offered(key: Key, value: str, group: str, default: str) -> Iterator[Problem]:
@@ -238,6 +269,11 @@ def reference(section: type[Section] = Settings, at: str = "") -> Iterator[Setti
             yield from reference(below, f"{key}[]")
         else:
             yield from reference(below, f"{key}.<id>" if is_table(item.type) else key)
+    key_of_section = tuple(at.split(".")) if at else ()
+    for name in names_below(key_of_section):
+        extension = section_of_extension((*key_of_section, name))
+        if extension is not None:
+            yield from reference(extension, f"{at}.{name}" if at else name)
 
 
 def is_repeated(key: str) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoriter.config._document import Origin, display_value
+from memoriter.config._extensions import all_sections, declared_key, section_of_extension
 from memoriter.config._places import AGENT, DEFAULT_AGENT, Place, agent_name, find_workspace, in_home, user_home_of
 from memoriter.config._schema import Settings
 from memoriter.config._search import resolved
-from memoriter.config._section import dotted, leaves
+from memoriter.config._section import ExtensionSection, Key, dotted, leaves
 from memoriter.config._tree import locate
 from memoriter.values import dataclass, field
 
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
     from memoriter.config._document import ConfigDocument
     from memoriter.config._search import MemorySearch
-    from memoriter.config._section import Key
     from memoriter.types import Diagnostic
 
 DEFAULT = Origin("default")
+_S = TypeVar("_S", bound=ExtensionSection)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class Configuration:
 
     settings: Settings = field(default_factory=Settings)
     """Settings as written, merged over the defaults."""
+    extensions: Mapping[Key, ExtensionSection] = field(default_factory=dict[Key, ExtensionSection])
+    """The written settings of extensions, merged over their defaults, by key."""
     path: Path | None = None
     """The configuration file, if there is one."""
     project_path: Path | None = None
@@ -49,7 +52,7 @@ class Configuration:
     @property
     def origins(self) -> Mapping[str, Origin]:
         """Origin of each value of `settings`, by dotted key."""
-        return {dotted(key): self.origin(key) for key, _, _ in leaves(self.settings)}
+        return {dotted(key): self.origin(key) for key, _, _ in leaves(self.settings, extensions=self._all_extensions())}
 
     @property
     def default_agent(self) -> str:
@@ -65,6 +68,48 @@ class Configuration:
             (agent.memory_search for agent in agents.list if agent_name(agent.id) == agent_name(agent_id)), None
         )
         return resolved(agent_search or agents.defaults.memory_search)
+
+    def extension(self, name: str, kind: type[_S], *, agent: str | None = None) -> _S:
+        """Return the settings of an extension, with its defaults for what is not written.
+
+        Args:
+            name: the dotted key of the section, which is the name of its entry point.
+            kind: the class of the section.
+            agent: the agent, if the section is one of `agents.defaults.memorySearch`.
+        """
+        key: Key = tuple(name.split("."))
+        if agent is not None:
+            numbers = enumerate(self.settings.agents.list)
+            names = {agent_name(each.id): number for number, each in numbers if each.memory_search is not None}
+            number = names.get(agent_name(agent))
+            key = key if number is None else ("agents", "list", number, *key[2:])
+        section = self.extensions.get(key)
+        return section if isinstance(section, kind) else kind()
+
+    @property
+    def principal(self) -> str:
+        """Whose memories these are, where several machines share them; empty: those of the folder alone."""
+        return next((each.principal for each in self.extensions.values() if each.principal), "")
+
+    @property
+    def character_limit(self) -> float | None:
+        """The most characters of all passages that an agent gets at once; None: memoriter's own limit."""
+        limits = (each.character_limit for each in self.extensions.values())
+        return next((limit for limit in limits if limit is not None), None)
+
+    @property
+    def instructions(self) -> tuple[str, ...]:
+        """What an agent is told about the plugins that `plugins.slots.memory` names."""
+        sections = list[ExtensionSection]()
+        for name in self.settings.plugins.slots.names:
+            key = ("plugins", "entries", name)
+            section = section_of_extension(key)
+            if section is not None:
+                sections.append(self.extensions.get(key) or section())
+        return tuple(section.instructions for section in sections if section.instructions)
+
+    def _all_extensions(self) -> dict[Key, ExtensionSection]:
+        return {**all_sections(), **self.extensions}
 
     def workspace_for(self, agent_id: str) -> str | None:
         """Return the workspace as written for an agent, or None if nothing is written.
@@ -118,8 +163,8 @@ class Configuration:
             is_written, offset = locate(document.tree, key)
             if is_written:
                 return document.origin(offset)
-        inherited = key[:2] == ("agents", "list") and key[3:4] == ("memorySearch",)
-        return self.origin(("agents", "defaults", *key[3:])) if inherited else DEFAULT
+        declared = declared_key(key)
+        return DEFAULT if declared == key else self.origin(declared)
 
     def rows(self) -> list[tuple[str, Any, Origin]]:
         """Return the key, the value in force and the origin of every setting, for people. Secrets are masked.
@@ -128,7 +173,7 @@ class Configuration:
         """
         return [
             (dotted(key), display_value(item, value), self.origin(key))
-            for key, item, value in leaves(self.in_force())
+            for key, item, value in leaves(self.in_force(), extensions=self._all_extensions())
             if key[3:4] != ("memorySearch",) or any(locate(document.tree, key)[0] for document in self.documents)
         ]
 

@@ -1,8 +1,8 @@
-"""What each setting does: it acts, it acts under a condition, or memoriter does not include its feature yet."""
+"""The settings of a file that have no effect, with the reason and the remedy."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoriter.config._section import dotted
 from memoriter.config._tree import locate, table
@@ -18,92 +18,50 @@ if TYPE_CHECKING:
 
 REMEDY = "Remove what has no effect from the file that `memoriter config path` prints, or keep it for OpenClaw."
 SEARCH: Key = ("agents", "defaults", "memorySearch")
-LONG_TERM: Key = ("plugins", "entries", "memory-lancedb")
-CAPTURE = "`autoCapture` is not false"
-SERVICE = "the provider is a service"
-AGENT = "an agent runs with memoriter: hooks, or a session of the library"
-WATCHER = "`memoriter watch` or `memoriter serve` runs, or a program watches with the library"
-SESSIONS = '`sources` contains `"sessions"` and `experimental.sessionMemory` is true'
-
-CONDITIONS: dict[Key, str] = {
-    ("agents", "defaults", "bootstrapMaxChars"): AGENT,
-    ("agents", "defaults", "compaction"): AGENT,
-    ("agents", "defaults", "contextTokens"): AGENT,
-    ("memory", "qmd", "limits", "maxInjectedChars"): "an agent searches or gets memories before its turn",
-    ("memory", "capture"): "the hooks `post-compact` and `session-end` are installed",
-    ("memory", "qmd"): '`memory.backend` is `"qmd"`',
-    ("trust", "agent"): AGENT,
-    ("models", "providers"): "`memorySearch.provider` or `fallback` names the service",
-    LONG_TERM: '`plugins.slots.memory` names `"memory-lancedb"`',
-    (*LONG_TERM, "config", "embedding", "apiKey"): "the provider of long-term memories is a service",
-    (*LONG_TERM, "config", "embedding", "baseUrl"): "the provider of long-term memories is a service",
-    (*LONG_TERM, "config", "storageOptions"): "`dbPath` is a bucket",
-    (*LONG_TERM, "config", "captureMaxChars"): CAPTURE,
-    (*LONG_TERM, "config", "captureRules"): CAPTURE,
-    (*LONG_TERM, "config", "customTriggers"): CAPTURE,
-    (*LONG_TERM, "config", "autoAcceptScore"): '`autoCapture` is `"inbox"`',
-    (*LONG_TERM, "config", "inboxDays"): '`autoCapture` is `"inbox"`',
-    (*SEARCH, "sessionPaths"): SESSIONS,
-    (*SEARCH, "experimental", "sessionMemory"): '`sources` contains `"sessions"`',
-    (*SEARCH, "fallback"): "the provider fails",
-    (*SEARCH, "model"): f"{SERVICE}, or it is a file of `local` or `onnx` and `local.modelPath` is unset",
-    (*SEARCH, "remote"): SERVICE,
-    (*SEARCH, "remote", "batch"): f"{SERVICE} with a batch interface, and many passages are new",
-    (*SEARCH, "local"): "the provider is `local` or `onnx`, or `auto` and the model is there",
-    (*SEARCH, "store", "path"): '`store.driver` is `"sqlite"`, and the configuration is not OpenClaw\'s',
-    (*SEARCH, "store", "postgres"): '`store.driver` is `"postgres"`',
-    (*SEARCH, "sync", "onSessionStart"): AGENT,
-    (*SEARCH, "sync", "background"): "a hook, a search or `memoriter mcp` leaves something undone",
-    (*SEARCH, "sync", "watch"): "`memoriter serve` runs",
-    (*SEARCH, "sync", "watchDebounceMs"): WATCHER,
-    (*SEARCH, "sync", "intervalMinutes"): WATCHER,
-    (*SEARCH, "sync", "sessions"): SESSIONS,
-    (*SEARCH, "query", "maxPerNote"): '`query.scoring` is not `"classic"`',
-    (*SEARCH, "query", "rerank"): '`query.scoring` is not `"classic"`, and `query.rerank.provider` is not `"off"`',
-    (*SEARCH, "query", "rerank", "provider"): '`query.scoring` is not `"classic"`',
-    (*SEARCH, "query", "rerank", "remote"): "the reranker is a service",
-    (*SEARCH, "query", "rerank", "local"): "the reranker is `local` or `onnx`",
-    (*SEARCH, "query", "hybrid", "vectorWeight"): "`hybrid.enabled` is true",
-    (*SEARCH, "query", "hybrid", "textWeight"): "`hybrid.enabled` is true",
-    (*SEARCH, "query", "hybrid", "mmr", "lambda"): "`mmr.enabled` is true",
-    (*SEARCH, "query", "hybrid", "temporalDecay", "halfLifeDays"): "`temporalDecay.enabled` is true",
-    (*SEARCH, "cache", "maxEntries"): "`cache.enabled` is true",
-    (*SEARCH, "cache", "maxBytes"): "`cache.enabled` is true",
-}
-"""The condition of each setting, or section of settings, that does not always act. The longest key counts."""
 
 
 class Missing(NamedTuple):
     """A feature that memoriter does not include."""
 
-    sections: tuple[Key, ...]
-    """The settings or sections of settings that configure it."""
+    key: Key
+    """The setting or section of settings that configures it."""
     reason: str
 
 
-MISSING = (
-    Missing((("memory", "qmd", "mcporter"),), "QMD is started without mcporter, as `memory.qmd.transport` says"),
-    Missing(((*SEARCH, "store", "vector", "extensionPath"),), "vectors are compared without sqlite-vec"),
-)
+MISSING = (Missing((*SEARCH, "store", "vector", "extensionPath"), "vectors are compared without sqlite-vec"),)
 
 
 INDEX_REASON = "it names OpenClaw's own index; memoriter's index is in memoriter's home"
 MODEL_REASON = "the provider that the settings name runs another model"
 MODEL_REMEDY = "Remove it; `local.modelPath` names the model of `local` and `onnx`."
-MEMORY_STEPS = frozenset({"memory", "memorySearch", "memoryFlush", "memory-core", "memory-lancedb"})
-"""Parts of the keys that are about memory."""
+MEMORY_STEPS = frozenset({"memory", "memorySearch", "memoryFlush"})
+"""Parts of the keys that are about memory, besides the names of OpenClaw's plugins, which begin with `memory-`."""
 FOREIGN_REASON = "memoriter has no such setting of memory"
+
+
+def missing_features(configuration: Configuration) -> tuple[Missing, ...]:
+    """Return the features that memoriter and the configured extensions do not include."""
+    of_extensions = (
+        Missing((*at, *name.split(".")), reason)
+        for at, section in configuration.extensions.items()
+        for name, reason in section.without_effect.items()
+    )
+    return (*of_extensions, *MISSING)
 
 
 def settings_without_effect(configuration: Configuration) -> tuple[str, ...]:
     """Return the dotted keys of all written settings that configure a missing feature."""
-    missing = tuple(key for feature in MISSING for key in _written_keys(configuration, feature))
+    missing = tuple(key for feature in missing_features(configuration) for key in _written_keys(configuration, feature))
     return (*missing, *unsupported_keys(configuration), *index_path_keys(configuration), *model_keys(configuration))
 
 
 def unsupported_keys(configuration: Configuration) -> tuple[str, ...]:
     """Return the dotted keys of memory that OpenClaw has and memoriter has not, such as `outputDimensionality`."""
-    return tuple(key for key in configuration.ignored if not MEMORY_STEPS.isdisjoint(key.split(".")))
+
+    def is_about_memory(step: str) -> bool:
+        return step in MEMORY_STEPS or step.startswith("memory-")
+
+    return tuple(key for key in configuration.ignored if any(map(is_about_memory, key.split("."))))
 
 
 def index_path_keys(configuration: Configuration) -> tuple[str, ...]:
@@ -164,7 +122,8 @@ def effect_diagnostics(configuration: Configuration) -> tuple[Diagnostic, ...]:
         for keys, reason, remedy in written
         if keys
     )
-    unsupported = ((_written_keys(configuration, feature), feature.reason) for feature in MISSING)
+    features = missing_features(configuration)
+    unsupported = ((_written_keys(configuration, feature), feature.reason) for feature in features)
     missing = tuple(
         Diagnostic("settings_without_effect", f"{', '.join(keys)}: no effect, because {reason}.", REMEDY)
         for keys, reason in unsupported
@@ -173,16 +132,9 @@ def effect_diagnostics(configuration: Configuration) -> tuple[Diagnostic, ...]:
     return (*missing, *others)
 
 
-def is_without_effect(key: Key) -> bool:
-    """Return whether the setting at a key has no effect."""
-    return any(key[: len(at)] == at for feature in MISSING for at in feature.sections)
-
-
 def _written_keys(configuration: Configuration, feature: Missing) -> list[str]:
     """Return the dotted keys of a feature that some document contains. A list counts as one setting."""
-    keys = dict.fromkeys(
-        key for document in configuration.documents for at in feature.sections for key in _leaf_keys(document.tree, at)
-    )
+    keys = dict.fromkeys(key for document in configuration.documents for key in _leaf_keys(document.tree, feature.key))
     return [dotted(key) for key in keys]
 
 
@@ -196,29 +148,3 @@ def _leaf_keys(tree: Tree, at: Key) -> Iterator[Key]:
             yield from _leaf_keys(tree, (*at, name))
     elif value is not None:
         yield at
-
-
-class Effect(NamedTuple):
-    """What a setting does."""
-
-    kind: Literal["acts", "acts when", "not yet"]
-    condition: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.condition}".strip()
-
-
-def effect_of(key: Key) -> Effect:
-    """Return what the setting at a key does, such as `("memory", "citations")`."""
-    if is_without_effect(key):
-        return Effect("not yet")
-    plain = tuple(str(step) for step in key)
-    known = [at for at in CONDITIONS if plain[: len(at)] == at]
-    if not known:
-        return Effect("acts")
-    return Effect("acts when", CONDITIONS[max(known, key=len)])
-
-
-def setting_key(row: str) -> Key:
-    """Return the key of a row of the table of settings, whose lists are marked by `[]`."""
-    return tuple(row.replace("[]", "").split("."))

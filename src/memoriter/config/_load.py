@@ -101,9 +101,12 @@ def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind
     overrides = make_document(kind, tree)
     validate(make_document(kind, merge({"models": {"providers": custom}}, tree)) if custom else overrides)
     result = combine([*configuration.documents, overrides])
-    base = configuration
     return replace(
-        base, settings=result.settings, ignored=result.ignored, documents=result.documents, refused=base.refused
+        configuration,
+        settings=result.settings,
+        extensions=result.extensions,
+        ignored=result.ignored,
+        documents=result.documents,
     )
 
 
@@ -152,11 +155,13 @@ def combine(documents: Sequence[ConfigDocument]) -> Configuration:
     for source in documents:
         tree = merge(tree, source.tree)
     try:
-        values = parse_settings(merge_agent_defaults(tree))
+        parsed = parse_settings(merge_agent_defaults(tree))
     except InvalidSettings as error:
         raise ConfigError("\n".join(problem.message for problem in error.problems)) from error
     ignored = tuple(name for source in documents for name in source.ignored)
-    return Configuration(settings=values, ignored=ignored, documents=tuple(documents))
+    return Configuration(
+        settings=parsed.core, extensions=parsed.extensions, ignored=ignored, documents=tuple(documents)
+    )
 
 
 def merge_agent_defaults(tree: Tree) -> Tree:

@@ -16,7 +16,7 @@ from memoriter.values import dataclass
 Key = tuple[str | int, ...]
 """The path of a value in a file: names as written there, and positions in lists."""
 
-OTHER_NAMES = {"lambda_": "lambda", "memory_lancedb": "memory-lancedb"}
+OTHER_NAMES = {"lambda_": "lambda"}
 
 
 def file_name(name: str) -> str:
@@ -43,6 +43,32 @@ class Section:
         "alias_generator": file_name,
     }
     ignored_keys: ClassVar[frozenset[str]] = frozenset()
+
+
+class ExtensionSection(Section):
+    """The settings of an extension, which an entry point of the group `memoriter.settings` names by their key.
+
+    The properties are what they mean for memoriter itself.
+    """
+
+    __slots__ = ()
+    without_effect: ClassVar[dict[str, str]] = {}
+    """Settings or sections below this one that have no effect, by dotted key, each with the reason."""
+
+    @property
+    def character_limit(self) -> float | None:
+        """The most characters of all passages that an agent gets at once; None: memoriter's own limit."""
+        return None
+
+    @property
+    def principal(self) -> str:
+        """Whose memories these are, where several machines share them; empty: those of the folder alone."""
+        return ""
+
+    @property
+    def instructions(self) -> str:
+        """What an agent is told about the tools of the extension, while `plugins.slots.memory` names it."""
+        return ""
 
 
 ANY = frozenset({"*"})
@@ -124,18 +150,34 @@ def _fields_to_descend(section: type[Section]) -> tuple[tuple[str, Field[Any], b
     return tuple((name, item, inner_section(item.type) is not None) for name, item in fields_by_key(section).items())
 
 
-def leaves(section: Section, at: Key = ()) -> Iterator[tuple[Key, Field[Any], Any]]:
-    """Yield the key, the declaration and the value of every single setting below a section."""
+def leaves(
+    section: Section, at: Key = (), *, extensions: Mapping[Key, Section] | None = None
+) -> Iterator[tuple[Key, Field[Any], Any]]:
+    """Yield the key, the declaration and the value of every single setting below a section.
+
+    Args:
+        section: the section.
+        at: its key.
+        extensions: the sections of extensions by their keys; those below the section are included.
+    """
     for name, item, has_sections in _fields_to_descend(type(section)):
         value: Any = getattr(section, item.name)
         key = (*at, name)
         if isinstance(value, Section):
-            yield from leaves(value, key)
+            yield from leaves(value, key, extensions=extensions)
         elif has_sections and isinstance(value, Mapping):
             for entry, below in cast("Mapping[str, Section]", value).items():
-                yield from leaves(below, (*key, entry))
+                yield from leaves(below, (*key, entry), extensions=extensions)
         elif has_sections and isinstance(value, tuple) and value:
             for index, below in enumerate(cast("tuple[Section, ...]", value)):
-                yield from leaves(below, (*key, index))
+                yield from leaves(below, (*key, index), extensions=extensions)
         else:
             yield key, item, value
+    for key, below in (extensions or {}).items():
+        if key[:-1] == at:
+            yield from leaves(below, key)
+
+
+def positive_or_default(value: float | None, default: int) -> int:
+    """Return the value rounded down; an unset value, zero or less means the default."""
+    return math.floor(value) if value is not None and value > 0 else default

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from memoriter.config._section import Doc, Section, Whole
+from memoriter.config._section import Doc, Section
 from memoriter.entry_points import STORES
-from memoriter.values import dataclass, field
+from memoriter.values import dataclass
 
 Engine = Literal["auto", "exact", "codes", "sqlite-vec"]
 
@@ -24,30 +24,6 @@ class VectorStoreSection(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PostgresSection(Section):
-    """An index on a PostgreSQL server with pgvector."""
-
-    dsn: Annotated[
-        str | None,
-        Doc("Connection string or address of the server; `${NAME}` is read from the environment", secret=True),
-    ] = field(default=None, repr=False)
-    service: Annotated[str | None, Doc("A service of the service file of PostgreSQL, instead of `dsn`")] = None
-    password: Annotated[
-        str | None, Doc("Password of the user; `${NAME}` is read from the environment", secret=True)
-    ] = field(default=None, repr=False)
-    schema: Annotated[str, Doc("Schema of the tables; it is created if it does not exist")] = "memoriter"
-    workspace: Annotated[
-        str | None,
-        Doc("Name of the memory on the server; hosts that give the same name share it; unset: the host and its folder"),
-    ] = None
-    role: Annotated[
-        str | None, Doc("A role of the server whose members may use the memory; unset: the user alone, or as it is")
-    ] = None
-    pool_size: Annotated[Whole, Doc("The most connections that the threads of one open memory share", low=1)] = 4
-    statement_timeout_ms: Annotated[Whole, Doc("Milliseconds after which a statement is cancelled", low=100)] = 30_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Store(Section):
     """Storage of the index."""
 
@@ -62,4 +38,3 @@ class Store(Section):
     ] = "sqlite"
     path: Annotated[str | None, Doc("The index file; `{agentId}` and a leading `~` are replaced")] = None
     vector: Annotated[VectorStoreSection, Doc("Vector search")] = VectorStoreSection()
-    postgres: Annotated[PostgresSection, Doc("The PostgreSQL server")] = PostgresSection()

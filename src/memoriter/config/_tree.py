@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from memoriter.config._extensions import section_of_extension
 from memoriter.config._section import dotted, fields_by_key, inner_section, is_list, is_table
 from memoriter.errors import ConfigError, sentence
 from memoriter.json_text import members, outermost
@@ -205,8 +206,9 @@ def split_foreign(tree: Tree, section: type[Section], at: Key = ()) -> tuple[Tre
     for key, value in tree.items():
         if value is None:
             continue
-        if key in fields:
-            own[key], foreign_below = split_value(value, fields[key].type, (*at, key))
+        extension = None if key in fields else section_of_extension((*at, key))
+        if key in fields or extension:
+            own[key], foreign_below = split_value(value, extension or fields[key].type, (*at, key))
             foreign += foreign_below
         elif is_foreign(key, section):
             foreign.append(dotted((*at, key)))

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from memoriter.mcp_server._offered import Offered
-    from memoriter.mcp_server._shared import ProgressMemory, SharedMemory
+    from memoriter.mcp_server._shared import SharedMemory
+    from memoriter.memory import Memory
 
 RECALL, UNCITED, FLUSH = map(Prompt.model_validate, (_listed.RECALL, _listed.UNCITED, _listed.FLUSH))
 FLUSH_TEXT = """\
@@ -80,7 +81,7 @@ class Prompts:
         return _prompt(RECALL if citations else UNCITED, f"{passages}\n\n{ask}")
 
 
-def _passages(memory: ProgressMemory, question: str, *, citations: bool, session: str | None) -> str:
+def _passages(memory: Memory, question: str, *, citations: bool, session: str | None) -> str:
     """Return the recalled passages, quoted as before a turn, with diagnostics; or the reason if the search failed.
 
     Without `citations`, the passages are numbered, and no place is named.

@@ -6,13 +6,14 @@ import asyncio
 import threading
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
 
 from memoriter.access import Shares
+from memoriter.memory import ClientRequest, answering
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from memoriter.access import Caller
     from memoriter.memory import Memory
     from memoriter.sync import Progress
-    from memoriter.types import Remembered, SearchResult
 
 TOTAL = 100.0
 LAST_STAGE = "embed"
@@ -72,41 +72,6 @@ class Cancelled(BaseException):
     """
 
 
-class ProgressMemory:
-    """A memory for one request, whose searches report the progress of a first index to the client."""
-
-    def __init__(
-        self, memory: Memory, progress: Callable[[Progress], None], client: str = "", token: str | None = None
-    ) -> None:
-        """Wrap a memory.
-
-        Args:
-            memory: the memory.
-            progress: called with each step of a first index.
-            client: the program that asks, as it calls itself.
-            token: the author of what comes with the token of somebody else than the owner; None: an agent of the owner.
-        """
-        self._memory = memory
-        self._progress = progress
-        self._client = f" ({client})" if client else ""
-        self.token = token
-        self.configuration = memory.configuration
-        self.settings = memory.settings
-        self.place = memory.place
-        self.read = memory.read
-        self.sources = memory.sources
-        self.authors = memory.authors
-
-    def search(self, query: str, **filters: Any) -> SearchResult:
-        return self._memory.search(query, progress=self._progress, **filters)
-
-    def remember(
-        self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None
-    ) -> Remembered:
-        author = self.token or f"{origin} via MCP"
-        return self._memory.remember(text, to=to, origin=f"{author}{self._client}" if origin else None)
-
-
 class SharedMemory:
     """The memory of a server. Requests use it concurrently; tools of plugins run one at a time, for thread safety."""
 
@@ -132,7 +97,7 @@ class SharedMemory:
     async def run_request(
         self,
         session: ServerSession,
-        act: Callable[[ProgressMemory], _T],
+        act: Callable[[Memory], _T],
         *,
         caller: Caller | None,
         exclusive: bool = False,
@@ -161,10 +126,13 @@ class SharedMemory:
                 with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the client has disconnected
                     anyio.from_thread.run(session.report_progress, step[0], TOTAL, step[1])
 
+        request = ClientRequest(report, client, None if caller is None else caller.author)
+
         def work() -> _T:
             with self._tracked(self._exclusive if exclusive else None):
                 check()
-                return act(ProgressMemory(self.memory, report, client, None if caller is None else caller.author))
+                with answering(request):
+                    return act(self.memory)
 
         try:
             return await _in_thread(work, self._quick if quick else self._slow, caller)

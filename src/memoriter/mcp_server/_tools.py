@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from memoriter.access import Caller
     from memoriter.discovery import Scope
     from memoriter.errors import MemoriterError
-    from memoriter.mcp_server._shared import ProgressMemory, SharedMemory
+    from memoriter.mcp_server._shared import SharedMemory
+    from memoriter.memory import Memory
     from memoriter.tools import Tool
 
 
@@ -135,7 +136,7 @@ class Tools:
         return tool.writes is False or self._allows(context, "write")
 
 
-def _run(tool: Tool, memory: ProgressMemory, arguments: Mapping[str, Any], session_key: str | None) -> dict[str, Any]:
+def _run(tool: Tool, memory: Memory, arguments: Mapping[str, Any], session_key: str | None) -> dict[str, Any]:
     """Return the answer of a tool. Raises RuntimeError for what a plugin raises to end the whole process."""
     try:
         answer = cast("object", tool.run(memory, arguments, session_key=session_key))

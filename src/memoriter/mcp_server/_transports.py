@@ -62,8 +62,7 @@ def served_by(memory: Memory) -> ServedMemory:
     """Return a memory as tokens name it."""
     from memoriter.access import ServedMemory
 
-    principal = memory.configuration.settings.plugins.entries.memory_lancedb.config.principal or ""
-    return ServedMemory(principal, os.path.realpath(memory.place.workspace))
+    return ServedMemory(memory.configuration.principal, os.path.realpath(memory.place.workspace))
 
 
 def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:

@@ -19,7 +19,7 @@ from memoriter.types import search_arguments
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memoriter.config import Citations, MemorySearch, MemorySettings
+    from memoriter.config import Citations, Configuration, MemorySearch
     from memoriter.memory_like import MemoryLike
     from memoriter.types import Hit, SearchResult
 
@@ -86,9 +86,9 @@ def _search(memory: MemoryLike, params: Mapping[str, Any], session_key: str | No
     if question is None and not (given["since"] or given["until"]):
         raise UsageError("query required", remedy=f"Call {NAME} again with a question in `query`.")
     result = memory.search(question or "", operators=True, session=session_key, **given)
-    settings = memory.configuration.settings.memory
-    citations = citations_on(settings.citations, session_key)
-    return found_json(memory, _limit_characters(result, settings, citations=citations), citations=citations)
+    citations = citations_on(memory.configuration.settings.memory.citations, session_key)
+    limited = _limit_characters(result, memory.configuration, citations=citations)
+    return found_json(memory, limited, citations=citations)
 
 
 def found_json(memory: MemoryLike, result: SearchResult, *, citations: bool, texts: bool = False) -> dict[str, Any]:
@@ -102,11 +102,11 @@ def found_json(memory: MemoryLike, result: SearchResult, *, citations: bool, tex
     return answer | origin_json(memory)
 
 
-def _limit_characters(result: SearchResult, settings: MemorySettings, *, citations: bool) -> SearchResult:
+def _limit_characters(result: SearchResult, configuration: Configuration, *, citations: bool) -> SearchResult:
     """Return the part of a result that fits the limit for one call."""
     from memoriter.config import positive_or_default
 
-    limit = positive_or_default(settings.qmd.limits.max_injected_chars, MOST_CHARACTERS)
+    limit = positive_or_default(configuration.character_limit, MOST_CHARACTERS)
     hits = clamped(result.hits, limit, citations=citations)
     if hits == result.hits:
         return result

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from faults import answered, found, refused, run
-from memoriter.extensions.postgres import ServerSettings, _server
+from memoriter.extensions.postgres import _server
+from memoriter.extensions.postgres.api import ServerSettings
 from memory_env import QUESTION, MemoryEnv, Outcome
 from server_faults import LEDGER, configure, schema_of
 

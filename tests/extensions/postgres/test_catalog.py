@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from memoriter.cli import main
 from memoriter.errors import IndexBusy
-from memoriter.extensions.postgres import PostgresStore, ServerSettings, _catalog, drop_space, list_spaces
+from memoriter.extensions.postgres import _catalog
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings, drop_space, list_spaces
 from memory_env import MemoryEnv, Outcome
 from postgres_server import postgres_dsn
 

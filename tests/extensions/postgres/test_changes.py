@@ -11,8 +11,8 @@ import pytest
 
 from breakable_postgres import BreakableServer, new_server
 from followed_changes import PATIENCE_SECONDS, followed
-from memoriter.extensions.postgres import PostgresStore, ServerSettings
 from memoriter.extensions.postgres._schema import quoted
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memoriter.ids import vector_key
 from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, Source

@@ -9,8 +9,8 @@ import pytest
 
 from breakable_postgres import free_port
 from memoriter.errors import IndexUnavailable
-from memoriter.extensions.postgres import ServerSettings
 from memoriter.extensions.postgres._server import Server
+from memoriter.extensions.postgres.api import ServerSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -186,7 +186,7 @@ def test_a_copy_with_other_answers_is_refused_and_the_setting_stays(
     indexed: MemoryEnv, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env = indexed
-    from memoriter.extensions.postgres import PostgresStore
+    from memoriter.extensions.postgres.api import PostgresStore
 
     real = PostgresStore.put_vectors
     monkeypatch.setattr(PostgresStore, "put_vectors", lambda store, keys, rows: real(store, keys, rows[::-1]))

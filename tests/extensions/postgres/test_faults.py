@@ -15,8 +15,8 @@ from breakable_postgres import BreakableServer, new_server
 from faults import answered, fill, found, refused, run, small_disk
 from memoriter.environment import Deadline, work_until
 from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.extensions.postgres import PostgresStore, ServerSettings
 from memoriter.extensions.postgres._server import Server
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memory_env import QUESTION, MemoryEnv
 from server_faults import LEDGER, await_blocked, blocked, configure, real_memory, schema_of, thread
 

@@ -11,7 +11,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from memoriter.extensions.postgres import PostgresStore, ServerSettings, _editions, _graphs, _nearest
+from memoriter.extensions.postgres import _editions, _graphs, _nearest
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memoriter.ids import vector_key
 from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, Filters, ModelSpec, Source

@@ -14,7 +14,8 @@ import pytest
 
 from faults import answered, found, health, refused
 from memoriter.errors import IndexDamaged, IndexUnavailable
-from memoriter.extensions.postgres import PostgresStore, ServerSettings, _connections, _graphs, _server
+from memoriter.extensions.postgres import _connections, _graphs, _server
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memory_env import QUESTION, MemoryEnv
 from server_faults import LEDGER, await_blocked, blocked, configure, real_memory, schema_of, thread
 

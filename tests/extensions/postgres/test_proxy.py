@@ -16,7 +16,7 @@ from breakable_postgres import BreakableServer, free_port
 from followed_changes import followed
 from memoriter import Memory
 from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.extensions.postgres import PostgresStore, ServerSettings
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memory_env import QUESTION, MemoryEnv
 from server_faults import LEDGER, real_memory, schema_of
 

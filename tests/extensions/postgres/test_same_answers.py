@@ -252,7 +252,7 @@ def test_threads_that_search_an_unchanged_memory_do_not_need_the_right_to_index(
 
 KILLED = """
 import os, signal
-from memoriter.extensions.postgres import PostgresStore
+from memoriter.extensions.postgres.api import PostgresStore
 calls, write = [0], PostgresStore.{method}
 def counted(self, *values, **named):
     calls[0] += 1

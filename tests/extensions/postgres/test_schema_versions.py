@@ -12,9 +12,9 @@ import pytest
 from psycopg import sql
 
 from memoriter.errors import IndexUnavailable
-from memoriter.extensions.postgres import PostgresStore, ServerSettings
 from memoriter.extensions.postgres._schema import VERSION
 from memoriter.extensions.postgres._server import Server
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memoriter.types import ModelSpec
 from postgres_server import postgres_dsn
 

@@ -12,8 +12,9 @@ import numpy as np
 import psycopg
 import pytest
 
-from memoriter.extensions.postgres import PostgresStore, ServerSettings, _shared
+from memoriter.extensions.postgres import _shared
 from memoriter.extensions.postgres._schema import partitions
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memoriter.ids import text_key, vector_key
 from memoriter.records import ChunkRecord, ItemRecord
 from memoriter.types import Chunk, Item, ModelSpec, Source

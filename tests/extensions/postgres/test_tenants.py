@@ -15,17 +15,9 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from memoriter.errors import IndexUnavailable, UsageError
-from memoriter.extensions.postgres import (
-    InspectedStore,
-    PostgresStore,
-    ServerSettings,
-    _graphs,
-    _shared,
-    _vectors,
-    drop_space,
-    list_spaces,
-)
+from memoriter.extensions.postgres import _graphs, _shared, _vectors
 from memoriter.extensions.postgres._schema import TABLES, partitions
+from memoriter.extensions.postgres.api import InspectedStore, PostgresStore, ServerSettings, drop_space, list_spaces
 from memoriter.ids import vector_key
 from memoriter.records import ChunkRecord
 from memoriter.types import Chunk, Filters, ModelSpec, Source

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.extensions.postgres import PostgresStore, ServerSettings
+from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memoriter.ids import vector_key
 from memoriter.index import Index
 from memoriter.records import ChunkRecord

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.config import QmdLimits, QmdPath
+from memoriter.extensions.qmd.settings import QmdLimits, QmdPath
 from qmd_programs import QmdMemory, ScriptedQmd, released_qmd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from memoriter.extensions.qmd import QmdAnswer, QmdDriver
+    from memoriter.extensions.qmd.api import QmdAnswer, QmdDriver
 
 PROGRAMS = ["scripted", pytest.param("released", marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.config import QmdLimits, QmdUpdate
 from memoriter.errors import (
     QmdBusy,
     QmdCrashed,
@@ -19,6 +18,7 @@ from memoriter.errors import (
     QmdTimeout,
     QmdUnreadable,
 )
+from memoriter.extensions.qmd.settings import QmdLimits, QmdUpdate
 
 if TYPE_CHECKING:
     from qmd_programs import QmdMemory, ScriptedQmd

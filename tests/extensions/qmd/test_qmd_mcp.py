@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.config import QmdLimits, QmdPath
 from memoriter.errors import QmdCrashed, QmdFailure, QmdTimeout, QmdUnreadable
+from memoriter.extensions.qmd.settings import QmdLimits, QmdPath
 
 if TYPE_CHECKING:
-    from memoriter.extensions.qmd import QmdDriver
+    from memoriter.extensions.qmd.api import QmdDriver
     from qmd_programs import QmdMemory, ScriptedQmd
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.config import QmdLimits, QmdUpdate
 from memoriter.errors import QmdNoVectors
+from memoriter.extensions.qmd.settings import QmdLimits, QmdUpdate
 from qmd_programs import QmdMemory, bag_of_words_model, released_qmd
 
 if TYPE_CHECKING:

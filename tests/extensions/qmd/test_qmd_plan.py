@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memoriter.config import QmdPath, QmdSettings, QmdUpdate
-from memoriter.extensions.qmd import plan_qmd
+from memoriter.extensions.qmd.api import plan_qmd
+from memoriter.extensions.qmd.settings import QmdPath, QmdSettings, QmdUpdate
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.config import QmdLimits, QmdPath
 from memoriter.errors import PathRefused, QmdNoVectors, QmdTimeout
+from memoriter.extensions.qmd.settings import QmdLimits, QmdPath
 
 if TYPE_CHECKING:
     from qmd_programs import QmdMemory, ScriptedQmd

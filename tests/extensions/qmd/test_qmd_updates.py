@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 import pytest
 from filelock import FileLock
 
-from memoriter.config import QmdLimits, QmdSessions, QmdUpdate
 from memoriter.errors import QmdBusy, QmdCrashed, QmdNoVectors
 from memoriter.extensions.qmd._home import StoredState
 from memoriter.extensions.qmd._updates import seconds_until_update
+from memoriter.extensions.qmd.settings import QmdLimits, QmdSessions, QmdUpdate
 from memoriter.workspace import TranscriptFolder, Transcripts
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from memoriter.extensions.qmd import QmdDriver
+    from memoriter.extensions.qmd.api import QmdDriver
     from qmd_programs import QmdMemory, ScriptedQmd
 
 PATIENT = QmdLimits(timeout_ms=60_000)

@@ -13,14 +13,16 @@ from memoriter.extensions.longterm._lance import TABLE, LanceStore
 from memoriter.extensions.longterm._own_statements import OwnStatementsFile
 from memoriter.extensions.longterm._records import OWN_FOLDER, Origin
 from memoriter.extensions.longterm._vector_file import VectorFile
+from memoriter.extensions.longterm.settings import KEY, LongTermEntry
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memoriter.backends import Embedding, MemoryBackend
-    from memoriter.config import LongTerm, MemorySearch
+    from memoriter.config import MemorySearch
     from memoriter.extensions.longterm._results import LongTermStore
+    from memoriter.extensions.longterm.settings import LongTerm
     from memoriter.hookspecs import PluginContext
     from memoriter.workspace import Workspace
 
@@ -65,7 +67,7 @@ def parts_of(context: PluginContext) -> LongTermParts:
     """Return the parts that the settings name. Raises ConfigError if a setting is wrong."""
     services = context.services
     place = context.memory.place
-    settings = context.memory.configuration.settings.plugins.entries.memory_lancedb.config
+    settings = context.memory.configuration.extension(KEY, LongTermEntry).config
     database = database_place(settings, services.home, services.user_home)
     note = workspace_key(place.workspace)
     principal = principal_of(settings, note)

@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from memoriter.errors import ConfigError, MemoriterError
+from memoriter.extensions.longterm.settings import KEY, LongTermEntry
 from memoriter.extras import require
 from memoriter.hookspecs import Finding, hookimpl
 from memoriter.types import Diagnostic
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from memoriter.agent import RecallSource
     from memoriter.backends import Forgotten
-    from memoriter.config import LongTerm
     from memoriter.extensions.longterm._memories import LongTermMemories
+    from memoriter.extensions.longterm.settings import LongTerm
     from memoriter.hookspecs import Listener, MemoryLike, PluginContext
     from memoriter.tools import Tool
 
@@ -129,10 +130,10 @@ def _findings(memories: LongTermMemories) -> Iterator[Finding]:
 
 
 def _settings(context: PluginContext) -> LongTerm:
-    return context.memory.configuration.settings.plugins.entries.memory_lancedb.config
+    return context.memory.configuration.extension(KEY, LongTermEntry).config
 
 
 def _is_on(context: PluginContext) -> bool:
     """Return whether the settings do not turn the plugin off. Raises MissingPackage if its extra is not installed."""
     require("longterm", "The plugin for long-term memories")
-    return context.memory.configuration.settings.plugins.entries.memory_lancedb.enabled
+    return context.memory.configuration.extension(KEY, LongTermEntry).enabled

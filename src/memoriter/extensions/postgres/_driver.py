@@ -10,6 +10,7 @@ from memoriter.extensions.postgres._catalog import drop_space, list_spaces
 from memoriter.extensions.postgres._inspected import InspectedStore
 from memoriter.extensions.postgres._server import ServerSettings
 from memoriter.extensions.postgres._store import PostgresStore, runs_in_background
+from memoriter.extensions.postgres.settings import KEY, PostgresSettings
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -44,8 +45,12 @@ class PostgresDriver:
         drop_space(self._server, name)
 
     @property
+    def _settings(self) -> PostgresSettings:
+        return self.place.configuration.extension(KEY, PostgresSettings, agent=self.place.agent)
+
+    @property
     def _server(self) -> ServerSettings:
-        given = self.place.settings.store.postgres
+        given = self._settings
         environ = self.place.env.environ
         return ServerSettings(
             dsn=expand(given.dsn or "", environ),
@@ -59,5 +64,5 @@ class PostgresDriver:
 
     @property
     def _space(self) -> str:
-        name = self.place.settings.store.postgres.workspace or f"{host_name()}:{self.place.workspace}"
+        name = self._settings.workspace or f"{host_name()}:{self.place.workspace}"
         return f"{name}/{self.place.agent}"

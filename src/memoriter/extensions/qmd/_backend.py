@@ -13,6 +13,7 @@ from memoriter.extensions.qmd._driver import NAME, QmdDriver, QmdPlace
 from memoriter.extensions.qmd._engine import QmdProgram
 from memoriter.extensions.qmd._fallback import FallbackBackend
 from memoriter.extensions.qmd._plan import plan_qmd
+from memoriter.extensions.qmd.settings import KEY, QmdSettings
 from memoriter.service_guard import ServiceGuard, doubling
 from memoriter.types import Diagnostic
 from memoriter.workspace import split_citation
@@ -43,7 +44,7 @@ class QmdBackend(FallbackBackend):
         """Store the parts. Nothing is started."""
         key = cache_key(place.agent, {"state": place.state_dir, "workspace": place.workspace.root, "qmd": plan})
         guard = ServiceGuard(PAUSES, place.monotonic)
-        super().__init__(NAME, lambda: programs.lease(key, self._create), lambda: builtin, guard, plan.scope)
+        super().__init__(NAME, lambda: programs.lease(key, self._create), builtin, guard, plan.scope)
         self.plan = plan
         self._place = place
         self._files = QmdDriver.open(plan, place)
@@ -61,7 +62,7 @@ class QmdBackend(FallbackBackend):
             _, note = self._place.workspace.find(name) or ("", None)
             if note is None:
                 return self._files.read(path, start=start, lines=lines)
-        return self.builtin.read(path, start=start, lines=lines)
+        return super().read(path, start=start, lines=lines)
 
 
 class QmdSetup:
@@ -70,7 +71,8 @@ class QmdSetup:
     def __init__(self, configuration: Configuration, agent: str, env: Environment, workspace: Path) -> None:
         self._agent = agent
         self._env = env
-        self._plan = plan_qmd(configuration.settings.memory.qmd, agent, workspace=workspace, user_home=env.user_home)
+        settings = configuration.extension(KEY, QmdSettings)
+        self._plan = plan_qmd(settings, agent, workspace=workspace, user_home=env.user_home)
 
     def problems(self) -> tuple[Diagnostic, ...]:
         """Return what is missing: the program, or folders of the settings. Nothing is started or written."""

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.errors import MemoriterError, UsageError, sentence
-from memoriter.extensions.qmd._delegating import DelegatingBackend
 from memoriter.extensions.qmd._scope import scope_allows, scope_denied
 from memoriter.filters import split_filters
 from memoriter.search import clean_query
@@ -24,16 +23,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.backends import ForgetPlan, Forgotten, MemoryBackend, WatchRun
-    from memoriter.config import QmdScope
     from memoriter.extensions.qmd._cache import Lease
+    from memoriter.extensions.qmd.settings import QmdScope
     from memoriter.service_guard import ServiceGuard
     from memoriter.sync import IndexJob, Progress
-    from memoriter.types import Query, Status, SyncReport
+    from memoriter.types import BackgroundRun, Excerpt, Query, Status, SyncReport
 
 log = logging.getLogger(__name__)
 
 
-class FallbackBackend(DelegatingBackend):
+class FallbackBackend:
     """Searches with a program, and with the builtin engine where it fails. All else is the builtin engine's.
 
     Safe to share between threads.
@@ -43,7 +42,7 @@ class FallbackBackend(DelegatingBackend):
         self,
         name: str,
         lease: Callable[[], Lease],
-        open_builtin: Callable[[], MemoryBackend],
+        builtin: MemoryBackend,
         guard: ServiceGuard,
         scope: QmdScope | None = None,
     ) -> None:
@@ -52,26 +51,42 @@ class FallbackBackend(DelegatingBackend):
         Args:
             name: the value of `memory.backend`.
             lease: returns the program from the cache, or a new one. Raises MemoriterError.
-            open_builtin: returns the builtin engine.
+            builtin: the builtin engine.
             guard: decides when the program is asked.
             scope: the rules for conversations; None: all may search.
         """
         self.name = name
         self._lease = lease
-        self._open_builtin = open_builtin
+        self.builtin = builtin
         self._guard = guard
         self._scope = scope
         self._gate = threading.RLock()
         self._current: Lease | None = None
-        self._builtin: MemoryBackend | None = None
+        # What a program has no part in is the builtin engine's.
+        self.changes = builtin.changes
+        self.compact = builtin.compact
+        self.content_version = builtin.content_version
+        self.draw_map = builtin.draw_map
+        self.egress_notice = builtin.egress_notice
+        self.estimate = builtin.estimate
+        self.finish = builtin.finish
+        self.plan_forget = builtin.plan_forget
+        self.refresh = builtin.refresh
+        self.stop = builtin.stop
+        self.varied = builtin.varied
+        self.warm = builtin.warm
+        self.watch_lease = builtin.watch_lease
+        self.why_not = builtin.why_not
 
     @property
-    def builtin(self) -> MemoryBackend:
-        """The builtin engine, opened on first use."""
-        with self._gate:
-            if self._builtin is None:
-                self._builtin = self._open_builtin()
-            return self._builtin
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """Why the provider of vectors cannot be used."""
+        return self.builtin.problems
+
+    @property
+    def background_run(self) -> BackgroundRun | None:
+        """The last run of `finish` by any process."""
+        return self.builtin.background_run
 
     @property
     def failure(self) -> Diagnostic | None:
@@ -237,10 +252,9 @@ class FallbackBackend(DelegatingBackend):
             health = replace(health, reasons=(reason, *health.reasons))
         return replace(status, backend=self.name, sidecar=state, health=health)
 
-    def stop(self) -> None:
-        """End all waiting for services."""
-        if self._builtin is not None:
-            self._builtin.stop()
+    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
+        """Return lines of a note. Raises PathRefused."""
+        return self.builtin.read(path, start=start, lines=lines)
 
     def close(self) -> None:
         """Close the program, unless others use it, and the builtin engine."""
@@ -251,8 +265,7 @@ class FallbackBackend(DelegatingBackend):
             if current is not None:
                 current.release()
         finally:
-            if self._builtin is not None:
-                self._builtin.close()
+            self.builtin.close()
 
 
 LATE = "qmd_timeout"

@@ -7,15 +7,16 @@ import os.path
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
-from memoriter.config import QmdMatch, QmdRule, QmdScope, in_home, positive_or_default
+from memoriter.config import in_home, positive_or_default
+from memoriter.extensions.qmd.settings import QmdMatch, QmdRule, QmdScope
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memoriter.config import QmdLimits, QmdSettings, QmdUpdate
+    from memoriter.extensions.qmd.settings import QmdLimits, QmdSettings, QmdUpdate
 
 SearchMode = Literal["search", "vsearch", "query"]
 QmdTransport = Literal["spawn", "mcp"]
@@ -82,12 +83,11 @@ class QmdPlan:
 
 def plan_qmd(settings: QmdSettings, agent_id: str, *, workspace: Path, user_home: Path) -> QmdPlan:
     """Return the plan for an agent, with OpenClaw's defaults and limits applied."""
-    mode = settings.search_mode if settings.search_mode in {"search", "vsearch", "query"} else "search"
     sessions = settings.sessions
     export = (sessions.export_dir or "").strip()
     return QmdPlan(
         command=program_name(settings.command),
-        search_mode=cast("SearchMode", mode),
+        search_mode=settings.search_mode or "search",
         transport=settings.transport,
         collections=tuple(plan_collections(settings, agent_id, workspace=workspace, user_home=user_home)),
         include_default_memory=settings.include_default_memory,

@@ -12,7 +12,7 @@ from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from memoriter.config import QmdMatch, QmdScope
+    from memoriter.extensions.qmd.settings import QmdMatch, QmdScope
 
 ChatType = Literal["direct", "group", "channel"]
 AGENT = "agent"

@@ -8,6 +8,7 @@ from memoriter.errors import UsageError
 from memoriter.extensions.longterm._records import CATEGORIES
 from memoriter.extensions.longterm.pages._inbox import decide, inbox_values, waiting
 from memoriter.extensions.longterm.pages._memory_list import MOST, ORIGINS, list_values
+from memoriter.extensions.longterm.settings import KEY, LongTermEntry
 from memoriter.extras import require
 from memoriter.pages import Page, PageRoute
 from memoriter.settings_file import write_settings
@@ -55,7 +56,7 @@ async def _collects(visit: Visit) -> bool:
     """Return whether statements of conversations wait for a decision."""
 
     def setting(memory: Memory) -> str | bool:
-        return memory.configuration.settings.plugins.entries.memory_lancedb.config.auto_capture
+        return memory.configuration.extension(KEY, LongTermEntry).config.auto_capture
 
     return bool(await visit.with_memory("read", setting))
 

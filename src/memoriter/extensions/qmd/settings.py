@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, ClassVar, Literal
 
-from memoriter.config._section import ANY, Doc, Section
+from memoriter.config import Doc, ExtensionSection, Section
 from memoriter.values import dataclass
 
+KEY = "memory.qmd"
+"""The key of the settings."""
 Action = Literal["allow", "deny"]
 
 
@@ -61,7 +62,7 @@ class QmdLimits(Section):
 class QmdMatch(Section):
     """The conversations to which a rule applies."""
 
-    ignored_keys: ClassVar[frozenset[str]] = ANY
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"*"})
 
     channel: Annotated[str | None, Doc("Channel of the session")] = None
     chat_type: Annotated[str | None, Doc("`direct`, `group` or `channel`")] = None
@@ -95,16 +96,21 @@ class QmdMcporter(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QmdSettings(Section):
+class QmdSettings(ExtensionSection):
     """The QMD backend."""
 
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"rerank", "searchTool"})
+    without_effect: ClassVar[dict[str, str]] = {
+        "mcporter": "QMD is started without mcporter, as `memory.qmd.transport` says"
+    }
 
     command: Annotated[str | None, Doc("The program; unset: `qmd`")] = None
     transport: Annotated[
         Literal["spawn", "mcp"], Doc("`spawn` starts the program for each search, `mcp` keeps one `qmd mcp` running")
     ] = "spawn"
-    search_mode: Annotated[str | None, Doc("`search`, `vsearch` or `query`; unset: `search`")] = None
+    search_mode: Annotated[Literal["search", "vsearch", "query"] | None, Doc("How QMD searches; unset: `search`")] = (
+        None
+    )
     include_default_memory: Annotated[bool, Doc("Give the workspace's notes to QMD")] = True
     paths: Annotated[tuple[QmdPath, ...], Doc("Further folders")] = ()
     sessions: Annotated[QmdSessions, Doc("Transcripts")] = QmdSessions()
@@ -113,7 +119,6 @@ class QmdSettings(Section):
     mcporter: Annotated[QmdMcporter, Doc("QMD as a server")] = QmdMcporter()
     scope: Annotated[QmdScope | None, Doc("Which sessions may be answered; unset: direct chats only")] = None
 
-
-def positive_or_default(value: float | None, default: int) -> int:
-    """Return the value rounded down; an unset value, zero or less means the default."""
-    return math.floor(value) if value is not None and value > 0 else default
+    @property
+    def character_limit(self) -> float | None:
+        return self.limits.max_injected_chars
