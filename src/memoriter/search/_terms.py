@@ -32,6 +32,11 @@ from memoriter.search._dates import extract_months, terms_of_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+ANALYSIS = 3
+"""Increased whenever the same text would give other chunks or other terms, unless a migration has files read again.
+
+Older indexes are then rebuilt.
+"""
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HIRAGANA = "\u3041-\u309f"
 _KATAKANA = "\u30a1-\u30ff\u31f0-\u31ff"

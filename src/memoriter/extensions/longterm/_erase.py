@@ -95,6 +95,8 @@ def _erase_lines(memory: LongTermMemory, parts: LongTermParts, note: NoteFile) -
         found = next((entry for entry in note.entries() if entry.memory.id == memory.id), None)
         if found is None:
             return 0, []
+        if parts.apart:  # no index has this note
+            return (found.end - found.start) * note.change({memory.id: None}), []
         try:
             lines = f"{PATH}#L{found.start + 1}-L{found.end}"
             plan = parts.backend.plan_forget(ForgetRequest.of(lines, None, None))
